@@ -1,0 +1,1 @@
+"""Kawal beside Apache Kafka, measured in one run."""

@@ -1,0 +1,1 @@
+"""The synchronous broker core and its trio shell."""

@@ -1,0 +1,1 @@
+"""Group coordination as a pure machine."""

@@ -1,0 +1,1 @@
+"""One file per Kafka API: its request and response declarations for every version."""

@@ -1,0 +1,1 @@
+"""Unit tests: no sleeps, no ports, no wall clock."""

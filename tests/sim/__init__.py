@@ -1,0 +1,1 @@
+"""Whole-broker simulation on an injected clock and disk."""

@@ -1,0 +1,1 @@
+"""Topics as queries over the log."""
