@@ -1,0 +1,249 @@
+"""What a configuration key is: type, default, range, documentation, and how a value is read from text.
+
+One `Key` describes a key of the server (`broker.server_keys`), of a topic (`broker.topic_configs`) or one
+that only Kafka has (`broker.kafka_keys`).  The rules for reading text are Kafka's (`ConfigDef.parseType`):
+blanks around a value are dropped, booleans ignore case, a list is split at commas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+_TYPE_NAMES = ("boolean", "string", "int", "short", "long", "double", "list", "class", "password")
+
+Value = bool | int | float | str | tuple[str, ...] | None
+"""A typed value.  None means "not set", which only keys with default None can be."""
+
+
+class ConfigType(IntEnum):
+    """Type of a key; the numbers are those of DescribeConfigs v3+ (KIP-569)."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+    @property
+    def text(self) -> str:
+        """Lower-case name for people."""
+        return _TYPE_NAMES[self - 1]
+
+
+class ConfigSource(IntEnum):
+    """Where an effective value comes from; the numbers are those of DescribeConfigs v1+ (KIP-226)."""
+
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+
+
+class ConfigProblem(ValueError):
+    """The configuration cannot be used; `str()` is one sentence for the user.
+
+    ConfigProblem
+    ├── ConfigError        a key that does not exist, or a value it cannot take
+    └── ConfigFileError    a file that cannot be read  (broker.config_sources)
+    """
+
+
+class ConfigError(ConfigProblem):
+    """A key that does not exist, or a value it cannot take; `str()` is one sentence for the user.
+
+    `nearest` is the known key most like an unknown one, `source` where the setting was made (`kawal.toml:7`,
+    `environment variable KAWAL_X`, `--set`), each "" when there is none.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        value: object,
+        reason: str,
+        *,
+        nearest: str = "",
+        source: str = "",
+        secret: bool = False,
+    ) -> None:
+        self.name = name
+        self.value = value
+        self.reason = reason
+        self.nearest = nearest
+        self.source = source
+        self.secret = secret
+        super().__init__(self._sentence())
+
+    def _sentence(self) -> str:
+        where = f"{self.source}: " if self.source else ""
+        if self.value is None:
+            hint = f"; did you mean {self.nearest!r}?" if self.nearest else ""
+            return f"{where}{self.name!r} {self.reason}{hint}"
+        shown = "(hidden)" if self.secret else repr(self.value)
+        return f"{where}invalid value {shown} for {self.name!r}: {self.reason}"
+
+    def at(self, source: str) -> ConfigError:
+        """Return the same error, told with the place of the setting."""
+        return ConfigError(
+            self.name, self.value, self.reason, nearest=self.nearest, source=source, secret=self.secret
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One configuration key.
+
+    `unit` is a word for people (`ms`, `bytes`); `dynamic` tells whether AlterConfigs may change it on a
+    running server; `synonyms` are the server keys a topic key falls back to, nearest first; `kafka` names
+    Kafka's nearest key to one of ours; `check` returns what is wrong with a typed value, or None.
+    """
+
+    name: str
+    type: ConfigType
+    default: Value
+    doc: str
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    unit: str = ""
+    dynamic: bool = False
+    synonyms: tuple[str, ...] = ()
+    kafka: str = ""
+    check: Callable[[Value], str | None] | None = None
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether the value must never be shown."""
+        return self.type is ConfigType.PASSWORD
+
+    @property
+    def kafka_name(self) -> str:
+        """Kafka's equivalent, "" when there is none: a key that is not ours has Kafka's own name."""
+        return self.kafka if self.name.startswith("kawal.") else self.name
+
+    def parse(self, raw: object) -> Value:
+        """Return the typed value of `raw`, which is text (Kafka's form) or a value of a TOML file.
+
+        Raises: ConfigError.
+        """
+        if raw is None:
+            if self.default is None:
+                return None
+            raise self._error("null", "a value is needed")
+        return self._validated(raw, _READERS[self.type](raw))
+
+    def range_text(self) -> str:
+        """Return the allowed values in words, "" when every value of the type is allowed."""
+        if self.choices:
+            joined = ", ".join(choice for choice in self.choices if choice)
+            return f"a list of {joined}" if self.type is ConfigType.LIST else f"one of {joined}"
+        if self.minimum is not None and self.maximum is not None:
+            return f"between {self.minimum} and {self.maximum}"
+        if self.minimum is not None:
+            return f"at least {self.minimum}"
+        return "" if self.maximum is None else f"at most {self.maximum}"
+
+    def _validated(self, raw: object, value: Value) -> Value:
+        if value is None:
+            raise self._error(raw, f"must be of type {self.type.text}")
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            low = self.minimum is not None and value < self.minimum
+            high = self.maximum is not None and value > self.maximum
+            if low or high or value != value:  # the last is true of NaN only
+                raise self._error(raw, f"must be {self.range_text() or 'a number'}")
+        members = value if isinstance(value, tuple) else (value,)
+        if self.choices and any(member not in self.choices for member in members):
+            raise self._error(raw, f"must be {self.range_text()}")
+        problem = self.check(value) if self.check else None
+        if problem:
+            raise self._error(raw, problem)
+        return value
+
+    def _error(self, raw: object, reason: str) -> ConfigError:
+        return ConfigError(self.name, raw, reason, secret=self.sensitive)
+
+
+def text_of(value: Value) -> str | None:
+    """Return a typed value as Kafka writes it on the wire and in its files."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case tuple():
+            return ",".join(value)
+        case _:
+            return str(value)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the known key most like `name`, or "" when none is alike."""
+    import difflib  # only needed to word an error
+
+    wanted = name.strip().lower().replace("_", ".").replace("-", ".")
+    found = difflib.get_close_matches(wanted, list(known), n=1, cutoff=0.6)
+    return found[0] if found else ""
+
+
+def _read_boolean(raw: object) -> Value:
+    if isinstance(raw, bool):
+        return raw
+    words = {"true": True, "false": False}
+    return words.get(raw.strip().lower()) if isinstance(raw, str) else None
+
+
+def _integer_reader(bits: int) -> Callable[[object], Value]:
+    limit = 1 << (bits - 1)
+
+    def read(raw: object) -> Value:
+        if isinstance(raw, bool) or not isinstance(raw, (int, str)):
+            return None
+        text = str(raw).strip()
+        digits = text[1:] if text[:1] in ("+", "-") else text
+        # int() alone would also take "1_000", other scripts' digits and a million digits.
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= 40):
+            return None
+        number = int(text)
+        return number if -limit <= number < limit else None
+
+    return read
+
+
+def _read_double(raw: object) -> Value:
+    if isinstance(raw, bool) or not isinstance(raw, (int, float, str)):
+        return None
+    try:
+        return float(raw)
+    except ValueError:
+        return None
+
+
+def _read_string(raw: object) -> Value:
+    return raw.strip() if isinstance(raw, str) else None
+
+
+def _read_list(raw: object) -> Value:
+    if isinstance(raw, str):
+        return tuple(part.strip() for part in raw.split(",")) if raw.strip() else ()
+    if isinstance(raw, (list, tuple)) and all(isinstance(part, str) for part in raw):
+        return tuple(part.strip() for part in raw)
+    return None
+
+
+_READERS: dict[ConfigType, Callable[[object], Value]] = {
+    ConfigType.BOOLEAN: _read_boolean,
+    ConfigType.STRING: _read_string,
+    ConfigType.INT: _integer_reader(32),
+    ConfigType.SHORT: _integer_reader(16),
+    ConfigType.LONG: _integer_reader(64),
+    ConfigType.DOUBLE: _read_double,
+    ConfigType.LIST: _read_list,
+    ConfigType.CLASS: _read_string,
+    ConfigType.PASSWORD: _read_string,
+}
