@@ -1,0 +1,97 @@
+"""The broker under test: the gateway or Apache Kafka, behind one small interface."""
+
+from __future__ import annotations
+
+import os
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from compat_tests.process import ServerProcess
+from compat_tests.waiting import eventually
+
+Kind = Literal["kawal", "kafka"]
+
+HOST = "127.0.0.1"
+
+API_VERSIONS_REQUEST = bytes.fromhex("0000000a 0012 0000 00000001 ffff")
+"""ApiVersions v0, correlation id 1, null client id: the first thing any client may ask."""
+
+
+class Broker(ABC):
+    """A broker with its data directory. `port` stays the same over restarts."""
+
+    kind: Kind
+
+    def __init__(self, directory: Path, settings: Mapping[str, str]) -> None:
+        """Prepare a broker in an empty `directory`; `settings` are broker configs by Kafka's names."""
+        self.directory = directory
+        self.settings = dict(settings)
+        self.port = 0
+        self._process: ServerProcess | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        """HOST:PORT as clients take it."""
+        return f"{HOST}:{self.port}"
+
+    @property
+    def process(self) -> ServerProcess:
+        """The running (or last) process."""
+        assert self._process is not None, "the broker was not started"
+        return self._process
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start the process on the known port, or on a free one the first time, and wait until it answers."""
+
+    def stop(self) -> tuple[int, float]:
+        """End the process with SIGTERM; return its exit code and the seconds it took."""
+        return self.process.terminate(within_seconds=30)
+
+    def kill(self) -> None:
+        """End the process with SIGKILL."""
+        self.process.kill()
+
+    def restart(self) -> None:
+        """Start again on the same port and data; the old process must have ended."""
+        assert self.process.exit_code is not None, "the broker still runs: stop or kill it first"
+        self.start()
+
+
+def answers_api_versions(port: int) -> bool:
+    """Say whether something on `port` answers an ApiVersions request."""
+    try:
+        with socket.create_connection((HOST, port), timeout=1) as connection:
+            connection.sendall(API_VERSIONS_REQUEST)
+            return connection.recv(4) != b""
+    except OSError:
+        return False
+
+
+def wait_until_it_answers(broker: Broker, *, within_seconds: float) -> None:
+    """Wait for the first ApiVersions answer; fail at once, with the output, when the process ends."""
+
+    def answered() -> bool:
+        assert broker.process.exit_code is None, f"ended while starting: {broker.process.tail()}"
+        return answers_api_versions(broker.port)
+
+    eventually(answered, waiting_for=f"an answer on {broker.bootstrap}", within_seconds=within_seconds)
+
+
+def free_port() -> int:
+    """Return a port nobody listens on now; another process could take it before its use."""
+    with socket.socket() as listener:
+        listener.bind((HOST, 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def chosen_kind() -> Kind:
+    """Return the broker chosen by KAWAL_COMPAT_BROKER."""
+    kind = os.environ.get("KAWAL_COMPAT_BROKER", "kawal")
+    if kind not in ("kawal", "kafka"):
+        raise ValueError(f"KAWAL_COMPAT_BROKER is {kind!r}: give 'kawal' or 'kafka'")
+    return "kawal" if kind == "kawal" else "kafka"

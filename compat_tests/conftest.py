@@ -1,0 +1,125 @@
+"""Fixtures of the compat tests: which broker they run against, and what may differ between the two."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from compat_tests.broker import Broker, Kind, chosen_kind
+from compat_tests.kafka_broker import KafkaBroker
+from compat_tests.kawal_broker import KawalBroker
+from compat_tests.topics import create_topic
+
+StartBroker = Callable[..., Broker]
+MakeTopic = Callable[..., str]
+
+TEST_TIMEOUT_SECONDS = 120
+
+CLIENT_WARNINGS = [
+    "(read|open)_text is deprecated:DeprecationWarning",  # kafka-python 3.0.12 loads its schemas so
+]
+"""Warnings of the clients' own code; every other warning fails the test that causes it."""
+
+_brokers: list[Broker] = []
+_serial_number = count(1)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marks of this folder."""
+    config.addinivalue_line(
+        "markers", "differs(reason): the gateway knowingly answers other than Apache Kafka; both are asserted"
+    )
+    config.addinivalue_line(
+        "markers", "only_kawal(reason): about the gateway itself; not run against Apache Kafka"
+    )
+    for warning in CLIENT_WARNINGS:
+        config.addinivalue_line("filterwarnings", f"ignore:{warning}")
+
+
+def pytest_report_header() -> str:
+    """Name the broker under test."""
+    return f"broker under test: {chosen_kind()} (KAWAL_COMPAT_BROKER)"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what is about the gateway only; give every test a deadline that lets fixtures clean up."""
+    here = Path(__file__).parent
+    ours = [item for item in items if here in item.path.parents]
+    for item in ours:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_SECONDS, method="signal"))
+    if chosen_kind() == "kafka":
+        deselected = [item for item in ours if item.get_closest_marker("only_kawal")]
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = [item for item in items if item not in deselected]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    """Show the end of every broker's output with a failure."""
+    report: pytest.TestReport = yield  # type: ignore[assignment]
+    if report.failed:
+        report.sections.extend((f"{one.kind} on {one.bootstrap}", one.process.tail()) for one in _brokers)
+    return report  # type: ignore[return-value]
+
+
+@pytest.fixture(scope="session")
+def broker_kind() -> Kind:
+    """The kind of broker under test."""
+    return chosen_kind()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory, broker_kind: Kind) -> Iterator[Broker]:
+    """One broker with default settings, shared by all tests that do not stop it."""
+    shared = _make(broker_kind, tmp_path_factory.mktemp("broker"), {})
+    shared.start()
+    yield shared
+    _brokers.remove(shared)
+    shared.stop()
+
+
+@pytest.fixture
+def start_broker(tmp_path: Path, broker_kind: Kind) -> Iterator[StartBroker]:
+    """A function that starts a broker for this test alone; `num_partitions="1"` and the like set configs."""
+    own: list[Broker] = []
+
+    def start(**settings: str) -> Broker:
+        kafka_settings = {key.replace("_", "."): value for key, value in settings.items()}
+        own.append(_make(broker_kind, tmp_path / f"broker-{len(own)}", kafka_settings))
+        own[-1].start()
+        return own[-1]
+
+    yield start
+    for one in own:
+        _brokers.remove(one)
+        one.kill()
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    """A topic name of this test's own. The topic does not exist yet."""
+    return f"{re.sub(r'[^a-zA-Z0-9._-]+', '-', request.node.name).strip('-')[:80]}-{next(_serial_number)}"
+
+
+@pytest.fixture
+def make_topic(broker: Broker, topic: str) -> MakeTopic:
+    """A function that creates this test's topic; `retention_ms="1"` and the like set configs."""
+
+    def make(partitions: int = 1, **configs: str) -> str:
+        create_topic(
+            broker, topic, partitions, {key.replace("_", "."): value for key, value in configs.items()}
+        )
+        return topic
+
+    return make
+
+
+def _make(kind: Kind, directory: Path, settings: dict[str, str]) -> Broker:
+    made = KawalBroker(directory, settings) if kind == "kawal" else KafkaBroker(directory, settings)
+    _brokers.append(made)
+    return made

@@ -1,0 +1,80 @@
+"""Apache Kafka 4.3.1 as the broker under test: one KRaft node from the jars of kafka-pom.xml."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+import uuid
+
+from compat_tests.broker import HOST, Broker, free_port, wait_until_it_answers
+from compat_tests.java import java_command
+from compat_tests.process import ServerProcess
+
+HEAP = "-Xmx512m"
+
+LOGGING = """\
+status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d %p %m (%c{1})%n%throwable
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+"""
+
+
+class KafkaBroker(Broker):
+    """One combined broker and controller: Kafka's defaults, single replicas, 4 partitions for new topics."""
+
+    kind = "kafka"
+
+    def start(self) -> None:
+        """Format the data directory the first time, start, and wait for the first answer."""
+        properties = self.directory / "server.properties"
+        if not self.port:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self.port = free_port()
+            properties.write_text(self._properties())
+            (self.directory / "log4j2.properties").write_text(LOGGING)
+            self._format()
+        self._process = ServerProcess(
+            java_command(
+                "kafka.Kafka", str(properties), heap=HEAP, logging=self.directory / "log4j2.properties"
+            ),
+            log_path=self.directory / "broker.log",
+            environment={},
+        )
+        wait_until_it_answers(self, within_seconds=60)
+
+    def _properties(self) -> str:
+        controller_port = free_port()
+        values = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "listeners": f"PLAINTEXT://{HOST}:{self.port},CONTROLLER://{HOST}:{controller_port}",
+            "advertised.listeners": f"PLAINTEXT://{HOST}:{self.port}",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+            "log.dirs": str(self.directory / "data"),
+            "num.partitions": "4",
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            "log.cleaner.dedupe.buffer.size": "8000000",
+            **self.settings,
+        }
+        return "".join(f"{key}={value}\n" for key, value in values.items())
+
+    def _format(self) -> None:
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        command = java_command(
+            "kafka.tools.StorageTool",
+            "format",
+            "-t",
+            cluster_id,
+            "-c",
+            str(self.directory / "server.properties"),
+        )
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert result.returncode == 0, f"kafka storage format failed:\n{result.stdout}{result.stderr}"

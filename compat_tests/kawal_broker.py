@@ -1,0 +1,30 @@
+"""The gateway as the broker under test: started by its command, as a user would."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from compat_tests.broker import HOST, Broker
+from compat_tests.process import ServerProcess
+
+READY = "kawal ready "
+
+KAWAL = str(Path(sys.executable).with_name("kawal"))
+"""The command installed beside the interpreter that runs the tests."""
+
+
+class KawalBroker(Broker):
+    """`kawal serve` with its defaults."""
+
+    kind = "kawal"
+
+    def start(self) -> None:
+        """Start and wait for the ready line, which also tells the port."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        command = [KAWAL, "serve", "--listen", f"{HOST}:{self.port}", "--data", str(self.directory / "data")]
+        for key, value in self.settings.items():
+            command += ["--set", f"{key}={value}"]
+        self._process = ServerProcess(command, log_path=self.directory / "broker.log", environment={})
+        line = self._process.wait_for_line(READY, within_seconds=30)
+        self.port = int(line.rpartition(":")[2])

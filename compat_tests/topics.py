@@ -1,0 +1,33 @@
+"""Topics for tests whose subject is something else: ready to use when the call returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from compat_tests.broker import Broker
+from compat_tests.waiting import eventually
+
+
+def create_topic(
+    broker: Broker, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+) -> str:
+    """Create a topic and wait until metadata shows a leader for every partition; return its name."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    new = NewTopic(name, num_partitions=partitions, replication_factor=1, config=dict(configs or {}))
+    admin.create_topics([new])[name].result(timeout=15)
+
+    def led() -> bool:
+        found = admin.list_topics(name, timeout=5).topics[name].partitions
+        return len(found) == partitions and all(one.leader >= 0 for one in found.values())
+
+    eventually(led, waiting_for=f"leaders of all {partitions} partitions of {name}")
+    return name
+
+
+def delete_topic(broker: Broker, name: str) -> None:
+    """Delete a topic and wait until metadata no longer lists it."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.delete_topics([name])[name].result(timeout=15)
+    eventually(lambda: name not in admin.list_topics(timeout=5).topics, waiting_for=f"{name} to go")

@@ -1,0 +1,23 @@
+"""Waiting for a condition with a deadline; no test of this folder sleeps for a fixed time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+POLL_INTERVAL_SECONDS = 0.02
+
+
+def eventually(condition: Callable[[], T], *, waiting_for: str, within_seconds: float = 15.0) -> T:
+    """Call `condition` until its answer is true and return that answer; fail naming what was waited for."""
+    deadline = time.monotonic() + within_seconds
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {within_seconds} s for {waiting_for}; last answer {answer!r}")
+        time.sleep(POLL_INTERVAL_SECONDS)
