@@ -1,0 +1,163 @@
+"""Topic configurations at work: check what a client sets, compute what holds, tell why.
+
+A topic stores its overrides as Kafka writes them (text by name).  `checked` is the gate they pass once,
+`effective` gives the typed values the broker works with, `described` the listing of DescribeConfigs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from broker.config import Config
+from broker.config_keys import ConfigError, ConfigSource, Key, Value, nearest, text_of
+from broker.server_keys import KEYS
+from broker.topic_keys import INTERNAL_SEGMENT_BYTES, TOPIC_KEYS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSettings:
+    """What holds for one topic.  Topics without overrides can share one object."""
+
+    cleanup_policy: tuple[str, ...]
+    retention_ms: int
+    """-1: for ever."""
+    retention_bytes: int
+    """Negative: no limit."""
+    segment_bytes: int
+    segment_ms: int
+    max_message_bytes: int
+    message_timestamp_type: str
+    message_timestamp_before_max_ms: int
+    message_timestamp_after_max_ms: int
+    min_insync_replicas: int
+    delete_retention_ms: int
+    min_cleanable_dirty_ratio: float
+    min_compaction_lag_ms: int
+    max_compaction_lag_ms: int
+
+    @property
+    def deletes(self) -> bool:
+        """Whether retention deletes old records."""
+        return "delete" in self.cleanup_policy
+
+    @property
+    def compacts(self) -> bool:
+        """Whether old records are compacted by key."""
+        return "compact" in self.cleanup_policy
+
+    @property
+    def append_time(self) -> bool:
+        """Whether records get the time they were appended."""
+        return self.message_timestamp_type == "LogAppendTime"
+
+
+class Synonym(NamedTuple):
+    """One value in the chain a configuration falls back along."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+class Described(NamedTuple):
+    """One entry of DescribeConfigs; `synonyms` begins with the value that holds."""
+
+    key: Key
+    value: str | None
+    source: ConfigSource
+    synonyms: tuple[Synonym, ...]
+
+
+def topic_key(name: str) -> Key:
+    """Return the topic configuration called `name`.  Raises: ConfigError with the nearest known name."""
+    if name == INTERNAL_SEGMENT_BYTES.name:
+        return INTERNAL_SEGMENT_BYTES
+    found = TOPIC_KEYS.get(name)
+    if found is None:
+        raise ConfigError(name, None, "is not a topic configuration", nearest=nearest(name, TOPIC_KEYS))
+    return found
+
+
+def validate(name: str, raw: str | None) -> Value:
+    """Return the typed value of one setting.  Raises: ConfigError.
+
+    Null is refused for every name, known or not.  Source: Kafka 4.3.1 answers INVALID_CONFIG to it.
+    """
+    if raw is None:
+        raise ConfigError(name, "null", "a value is needed")
+    return topic_key(name).parse(raw)
+
+
+def checked(overrides: Mapping[str, str | None], config: Config) -> dict[str, str]:
+    """Return the overrides in Kafka's spelling, each valid and all of them together.  Raises: ConfigError."""
+    # Unknown names first: Kafka reports them before any bad value.
+    for name in overrides:
+        if overrides[name] is not None:
+            topic_key(name)
+    kept = {name: text_of(validate(name, raw)) or "" for name, raw in overrides.items()}
+    settings = effective(kept, config)
+    if settings.min_compaction_lag_ms > settings.max_compaction_lag_ms:
+        raise ConfigError(
+            "min.compaction.lag.ms",
+            settings.min_compaction_lag_ms,
+            f"is above max.compaction.lag.ms ({settings.max_compaction_lag_ms})",
+        )
+    return kept
+
+
+def effective(overrides: Mapping[str, str], config: Config) -> TopicSettings:
+    """Return what holds for a topic with these (checked) overrides on a server with this configuration."""
+    values: dict[str, Any] = {}
+    for field in TopicSettings.__slots__:
+        key = TOPIC_KEYS[field.replace("_", ".")]
+        override = overrides.get(key.name)
+        values[field] = server_default(key, config) if override is None else key.parse(override)
+    internal = overrides.get(INTERNAL_SEGMENT_BYTES.name)
+    if internal is not None:
+        values["segment_bytes"] = max(1, int(internal))
+    return TopicSettings(**values)
+
+
+def server_default(key: Key, config: Config) -> Value:
+    """Return the value a topic takes when it has no override of `key`."""
+    if key.name == "retention.ms":
+        return config.retention_ms
+    if key.name == "segment.ms":
+        return config.roll_ms
+    for name in key.synonyms:
+        if name in KEYS:
+            return config.value(name)
+    return key.default
+
+
+def described(
+    overrides: Mapping[str, str], config: Config, set_by_operator: Collection[str] = ()
+) -> list[Described]:
+    """Return every listed topic configuration with its value, source and synonyms, in the table's order.
+
+    `set_by_operator` names the server keys that a file, the environment or a flag set.
+    """
+    return [_described(key, overrides.get(key.name), config, set_by_operator) for key in TOPIC_KEYS.values()]
+
+
+def _described(key: Key, override: str | None, config: Config, set_by_operator: Collection[str]) -> Described:
+    chain = [] if override is None else [Synonym(key.name, override, ConfigSource.DYNAMIC_TOPIC_CONFIG)]
+    chain += [
+        Synonym(name, text_of(config.value(name)), ConfigSource.STATIC_BROKER_CONFIG)
+        for name in key.synonyms
+        if name in set_by_operator and name in KEYS
+    ]
+    # Kafka lists the built-in default of the nearest server key only, and not when it is null.
+    first = next(iter(key.synonyms), None)
+    built_in = KEYS[first].default if first in KEYS else key.default
+    if first is not None and built_in is not None and first not in _UNSET_IN_KAFKA:
+        chain.append(Synonym(first, text_of(built_in), ConfigSource.DEFAULT_CONFIG))
+    value = override if override is not None else text_of(server_default(key, config))
+    source = chain[0].source if chain else ConfigSource.DEFAULT_CONFIG
+    return Described(key, value, source, tuple(chain))
+
+
+_UNSET_IN_KAFKA = frozenset({"log.flush.interval.ms", "log.roll.jitter.ms"})
+"""Server keys of Kafka that have no default of their own and that this server does not have."""
