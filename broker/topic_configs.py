@@ -144,16 +144,15 @@ def described(
 
 def _described(key: Key, override: str | None, config: Config, set_by_operator: Collection[str]) -> Described:
     chain = [] if override is None else [Synonym(key.name, override, ConfigSource.DYNAMIC_TOPIC_CONFIG)]
-    chain += [
-        Synonym(name, text_of(config.value(name)), ConfigSource.STATIC_BROKER_CONFIG)
-        for name in key.synonyms
-        if name in set_by_operator and name in KEYS
-    ]
-    # Kafka lists the built-in default of the nearest server key only, and not when it is null.
-    first = next(iter(key.synonyms), None)
-    built_in = KEYS[first].default if first in KEYS else key.default
-    if first is not None and built_in is not None and first not in _UNSET_IN_KAFKA:
-        chain.append(Synonym(first, text_of(built_in), ConfigSource.DEFAULT_CONFIG))
+    # Kafka 4.3.1 lists the nearest server key only: retention.ms that comes from log.retention.hours is shown
+    # as a default without synonyms.
+    for name in key.synonyms[:1]:
+        if name in set_by_operator and name in KEYS:
+            value = text_of(config.value(name))
+            chain.append(Synonym(name, value, ConfigSource.STATIC_BROKER_CONFIG))
+        built_in = KEYS[name].default if name in KEYS else key.default
+        if built_in is not None and name not in _UNSET_IN_KAFKA:
+            chain.append(Synonym(name, text_of(built_in), ConfigSource.DEFAULT_CONFIG))
     value = override if override is not None else text_of(server_default(key, config))
     source = chain[0].source if chain else ConfigSource.DEFAULT_CONFIG
     return Described(key, value, source, tuple(chain))
