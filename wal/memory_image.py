@@ -1,0 +1,285 @@
+"""What a simulated disk holds: what reads see, what a crash would leave, and the difference between the two.
+
+Each file has its bytes as reads see them (the page cache) and the edits since its last sync; each directory
+has its entries as lookups see them and those that are durable. Everything that happens is one of the
+effects below, so a list of effects is a complete trace, and applying it to a copy of the start gives the
+same disk again.
+
+A crash keeps what is durable and, of the rest, what a `Fates` object chooses. Any subset may survive: the
+page cache is written back in no order, whole, short or in parts. Not modelled, because no journaling file
+system does it: half a rename, one file under two names, and bytes that nobody wrote. Harsher than Linux, on
+purpose: a sync of a file never makes its name durable, and a write beside a lost one never saves the lost
+bytes of its page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from wal.memory_file import DROP, KEEP, Edit, EditFates, Fate, FileNode
+
+ROOT = 0
+
+
+class Write(NamedTuple):
+    """Bytes stored in a file."""
+
+    node: int
+    position: int
+    data: bytes
+
+
+class Resize(NamedTuple):
+    """A file cut or grown to a size."""
+
+    node: int
+    size_bytes: int
+
+
+class Synced(NamedTuple):
+    """A sync of a file that worked."""
+
+    node: int
+
+
+class SyncLost(NamedTuple):
+    """A sync of a file that failed: its pages are clean now and not durable."""
+
+    node: int
+
+
+class CacheDropped(NamedTuple):
+    """The clean pages of a file forgotten: lost edits vanish from what reads see."""
+
+    node: int
+
+
+class Entry(NamedTuple):
+    """One directory entry and the node it leads to from now on; None removes the name."""
+
+    directory: int
+    name: str
+    node: int | None
+
+
+class Created(NamedTuple):
+    """A new file or directory with its first name."""
+
+    entry: Entry
+    is_directory: bool
+
+
+class Renamed(NamedTuple):
+    """Entries that change together: a rename, or a removal."""
+
+    entries: tuple[Entry, ...]
+
+
+class NamesSynced(NamedTuple):
+    """A sync of a directory that worked."""
+
+    directory: int
+
+
+class NamesLost(NamedTuple):
+    """A sync of a directory that failed: what was pending there never becomes durable."""
+
+    directory: int
+
+
+Effect = Write | Resize | Synced | SyncLost | CacheDropped | Created | Renamed | NamesSynced | NamesLost
+
+
+class NameChange:
+    """Directory entries that changed together and are not durable yet."""
+
+    __slots__ = ("entries", "is_lost")
+
+    def __init__(self, entries: tuple[Entry, ...]) -> None:
+        self.entries = entries
+        self.is_lost = False  # a failed directory sync gave it up
+
+    def touches(self, directories: set[int]) -> bool:
+        """True when one of the entries is in one of the directories."""
+        return any(entry.directory in directories for entry in self.entries)
+
+
+class Fates(EditFates, Protocol):
+    """Chooses what a crash leaves of everything that is not durable; names are asked about first."""
+
+    def of_names(self, change: NameChange) -> bool:
+        """True when the directory entries reached the disk."""
+
+
+class Uniform(NamedTuple):
+    """The same fate for every edit and the same for every name."""
+
+    edits: Fate
+    names: bool
+
+    def of_edit(self, node: int, edit: Edit) -> Fate:
+        """The one fate for edits."""
+        return self.edits
+
+    def of_names(self, change: NameChange) -> bool:
+        """The one fate for names."""
+        return self.names
+
+
+DROP_ALL = Uniform(DROP, names=False)
+KEEP_ALL = Uniform(KEEP, names=True)
+
+
+class DirectoryNode:
+    """A directory's names, as lookups see them and as they are durable."""
+
+    __slots__ = ("durable", "entries")
+
+    def __init__(self, entries: dict[str, int]) -> None:
+        self.entries = entries
+        self.durable = dict(entries)
+
+
+class Image:
+    """All nodes of a simulated disk by number; node 0 is the root directory."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[int, FileNode | DirectoryNode] = {ROOT: DirectoryNode({})}
+        self.pending_names: list[NameChange] = []
+        self.next_node = 1
+
+    def file(self, node: int) -> FileNode:
+        """The file of this number."""
+        found = self.nodes[node]
+        assert isinstance(found, FileNode)
+        return found
+
+    def directory(self, node: int) -> DirectoryNode:
+        """The directory of this number."""
+        found = self.nodes[node]
+        assert isinstance(found, DirectoryNode)
+        return found
+
+    def find(self, path: str) -> int | None:
+        """The node a path leads to; relative paths begin at the root too."""
+        node: int | None = ROOT
+        for name in path.split("/"):
+            if not name or name == ".":
+                continue
+            directory = self.nodes[node] if node is not None else None
+            if not isinstance(directory, DirectoryNode):
+                return None
+            node = directory.entries.get(name)
+        return node
+
+    def names_below(self, directory: int, path: str) -> Iterator[tuple[str, int]]:
+        """Every path below a directory as lookups see it, and its node."""
+        for name, number in self.directory(directory).entries.items():
+            yield f"{path}/{name}", number
+            if isinstance(self.nodes[number], DirectoryNode):
+                yield from self.names_below(number, f"{path}/{name}")
+
+    def apply(self, effect: Effect) -> None:
+        """Let one thing happen."""
+        match effect:
+            case Write():
+                edit = Edit(effect.position, effect.data, 0, is_resize=False)
+                self.file(effect.node).edit(edit)
+            case Resize():
+                self.file(effect.node).edit(Edit(0, b"", effect.size_bytes, is_resize=True))
+            case Synced():
+                self.file(effect.node).synced()
+            case SyncLost():
+                self.file(effect.node).sync_lost()
+            case CacheDropped():
+                self.file(effect.node).drop_cache()
+            case _:
+                self._apply_to_names(effect)
+
+    def _apply_to_names(self, effect: Created | Renamed | NamesSynced | NamesLost) -> None:
+        match effect:
+            case Created(entry, is_directory):
+                assert entry.node is not None
+                self.nodes[entry.node] = DirectoryNode({}) if is_directory else FileNode(bytearray(), 0)
+                self.next_node = max(self.next_node, entry.node + 1)
+                self._change_names((entry,))
+            case Renamed(entries):
+                self._change_names(entries)
+            case NamesSynced(directory):
+                self._sync_names(directory)
+            case NamesLost(directory):
+                for change in self.pending_names:
+                    change.is_lost = change.is_lost or change.touches({directory})
+
+    def _change_names(self, entries: tuple[Entry, ...]) -> None:
+        for entry in entries:
+            _set_entry(self.directory(entry.directory).entries, entry)
+        self.pending_names.append(NameChange(entries))
+
+    def _sync_names(self, directory: int) -> None:
+        """Settle the changes of a directory, and those of others that came first where a rename joins two."""
+        joined = {directory}
+        settled = []
+        for change in reversed(self.pending_names):
+            if not change.is_lost and change.touches(joined):
+                joined.update(entry.directory for entry in change.entries)
+                settled.append(change)
+        self.pending_names = [change for change in self.pending_names if change not in settled]
+        for change in reversed(settled):
+            for entry in change.entries:
+                _set_entry(self.directory(entry.directory).durable, entry)
+
+    def crash(self, fates: Fates) -> Image:
+        """The image as the next boot finds it: everything in it durable; this one is left as it is."""
+        durable = {
+            number: dict(node.durable)
+            for number, node in self.nodes.items()
+            if isinstance(node, DirectoryNode)
+        }
+        for change in self.pending_names:
+            if fates.of_names(change):
+                _move_names(durable, change)
+        survivor = Image()
+        survivor.next_node = self.next_node
+        for number in _reachable(ROOT, durable):
+            node = self.nodes[number]
+            if isinstance(node, DirectoryNode):
+                survivor.nodes[number] = DirectoryNode(durable[number])
+            else:
+                survivor.nodes[number] = node.after_crash(number, fates)
+        return survivor
+
+    def forget_unreachable(self, in_use: Iterable[int]) -> None:
+        """Free the nodes that no name, durable or not, and none of the open files `in_use` leads to."""
+        kept = {ROOT, *in_use}
+        for change in self.pending_names:
+            kept.update(entry.node for entry in change.entries if entry.node is not None)
+        for node in self.nodes.values():
+            if isinstance(node, DirectoryNode):
+                kept.update(node.entries.values())
+                kept.update(node.durable.values())
+        self.nodes = {number: node for number, node in self.nodes.items() if number in kept}
+
+
+def _set_entry(entries: dict[str, int], entry: Entry) -> None:
+    if entry.node is None:
+        entries.pop(entry.name, None)
+    else:
+        entries[entry.name] = entry.node
+
+
+def _move_names(directories: dict[int, dict[str, int]], change: NameChange) -> None:
+    """Apply a change; a node it names loses the name it had, which may not be the one it was renamed from."""
+    for entry in change.entries:
+        if entry.node is not None:
+            for entries in directories.values():
+                for name in [name for name, node in entries.items() if node == entry.node]:
+                    del entries[name]
+        _set_entry(directories[entry.directory], entry)
+
+
+def _reachable(node: int, durable: dict[int, dict[str, int]]) -> Iterator[int]:
+    yield node
+    for child in durable.get(node, {}).values():
+        yield from _reachable(child, durable)
