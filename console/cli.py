@@ -1,0 +1,155 @@
+"""The command `kawal`: find the command, import only its module, run it, end with a proper code.
+
+A command is a module of `console.commands` with two functions:
+
+    configure(parser: argparse.ArgumentParser) -> None    arguments, description and examples (console.help)
+    run(arguments: argparse.Namespace) -> int             does the work, returns the exit code
+
+and one line in `COMMANDS`.  Nothing else is imported before the command is known, so that `kawal version` and
+the start of `kawal serve` cost no more than they must.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module, util
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
+
+from console.errors import FAILED, INTERRUPTED, OK, USAGE, CommandError, UsageError
+
+if TYPE_CHECKING:
+    from console.help import Parser
+
+PACKAGES = ("broker", "console", "groups", "pipeline", "protocol", "views", "wal")
+
+
+class Command(NamedTuple):
+    """One line of `kawal --help`, and the module that does the work."""
+
+    module: str
+    summary: str
+
+
+COMMANDS: dict[str, Command] = {
+    "serve": Command("console.commands.serve", "run the gateway"),
+    "topics": Command("console.commands.topics", "list, create, describe and delete topics"),
+    "produce": Command("console.commands.produce", "send records read from standard input or files"),
+    "consume": Command("console.commands.consume", "print the records of a topic"),
+    "pipe": Command("console.commands.pipe", "run data pipeline jobs on Spark"),
+    "wal": Command("console.commands.wal", "look into and check the files of a data directory"),
+    "config": Command("console.commands.config", "show and explain the server's configuration"),
+    "version": Command("console.commands.version", "print the version"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `kawal` with these arguments (the process's own by default) and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(words)
+    except CommandError as error:
+        return _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        return _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output has left, as `head` does; that is its right.  Without this Python would
+        # complain once more when it flushes standard output at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return OK if words else USAGE
+    if words[0] in ("-V", "--version"):
+        words = ["version", *words[1:]]
+    name, *rest = words
+    if name not in COMMANDS:
+        raise UsageError(_unknown(name))
+    check_one_home()
+    module = command_module(name)
+    parser = parser_of(name, module)
+    try:
+        arguments = parser.parse_args(rest)
+    except SystemExit as done:  # argparse prints --help itself, and ends so
+        return done.code if isinstance(done.code, int) else OK
+    code: int = module.run(arguments)
+    sys.stdout.flush()
+    return code
+
+
+def command_module(name: str) -> ModuleType:
+    """Import the module of the command `name`."""
+    return import_module(COMMANDS[name].module)
+
+
+def parser_of(name: str, module: ModuleType) -> Parser:
+    """Return the parser of the command `name`, with its actions and arguments."""
+    from console.help import Parser  # argparse is not needed to say what went wrong before
+
+    parser = Parser(prog=f"kawal {name}")
+    module.configure(parser)
+    return parser
+
+
+def check_one_home() -> None:
+    """Refuse to run with packages of two projects mixed: names like `broker` or `views` are not ours alone.
+
+    Raises: CommandError naming both places.
+    """
+    homes = {name: _home(name) for name in PACKAGES}
+    ours = homes["console"]
+    for name, home in homes.items():
+        if home is None:
+            raise CommandError(f"the package {name!r} of kawal is missing from {ours}; install kawal again")
+        if home != ours:
+            raise CommandError(
+                f"the package {name!r} comes from {home}, but kawal is installed in {ours}: another project "
+                "on the import path has a package of that name; run kawal in an environment of its own (for "
+                "example with pipx), or without PYTHONPATH"
+            )
+
+
+def _home(package: str) -> str | None:
+    found = util.find_spec(package)
+    if found is None or found.origin is None:
+        return None
+    return os.path.dirname(os.path.dirname(os.path.realpath(found.origin)))
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}   {command.summary}" for name, command in COMMANDS.items())
+    return f"""usage: kawal COMMAND …
+
+A gateway that speaks the Kafka protocol over its own write-ahead log.
+
+commands:
+{commands}
+
+examples:
+  kawal serve                                   serve on 127.0.0.1:9092, data in ./data
+  echo hello | kawal produce greetings          send one record
+  kawal consume greetings --from earliest       print what the topic holds
+  kawal COMMAND --help                          more about a command, with examples"""
+
+
+def _unknown(name: str) -> str:
+    import difflib  # only to word the mistake
+
+    close = difflib.get_close_matches(name, list(COMMANDS), n=1)
+    hint = f"did you mean '{close[0]}'?" if close else f"the commands are {', '.join(COMMANDS)}"
+    return f"{name!r} is not a command; {hint}"
+
+
+def _fail(sentence: str, code: int) -> int:
+    print(f"kawal: {sentence}", file=sys.stderr)
+    return code or FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

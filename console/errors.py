@@ -1,0 +1,22 @@
+"""How a command ends when it cannot do its work.
+
+CommandError        one sentence on standard error, exit code 1
+└── UsageError      the same for a wrong argument, exit code 2, with a pointer to the help
+"""
+
+from __future__ import annotations
+
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes: done, could not be done, wrong arguments, stopped by Ctrl-C (128 + SIGINT, as shells count)."""
+
+
+class CommandError(Exception):
+    """A sentence for the user: what happened, to which thing, and what to do about it."""
+
+    exit_code = FAILED
+
+
+class UsageError(CommandError):
+    """An argument that cannot be used."""
+
+    exit_code = USAGE

@@ -1,0 +1,64 @@
+"""Help that teaches: every command and action says what it does and shows at least two examples."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from console.errors import UsageError
+
+Example = tuple[str, str]
+"""A command line (without `kawal`) and what it does."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that keeps the lines of its texts and leaves ending the program to `main`."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"formatter_class": argparse.RawDescriptionHelpFormatter, **options})
+
+    def error(self, message: str) -> Any:
+        """Raise the problem as one sentence that names the command."""
+        raise UsageError(f"{message}; see '{self.prog} --help'")
+
+
+def describe(parser: argparse.ArgumentParser, description: str, examples: Sequence[Example]) -> None:
+    """Give `parser` its description and examples."""
+    parser.description = description
+    width = max(len(command) for command, _ in examples)
+    if width > 60:
+        lines = [f"  kawal {command}\n      {meaning}" for command, meaning in examples]
+    else:
+        lines = [f"  kawal {command:<{width}}   {meaning}" for command, meaning in examples]
+    parser.epilog = "examples:\n" + "\n".join(lines)
+
+
+class Actions:
+    """The actions of a command such as `topics`: `add` declares one, `dispatch` runs the one named."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._subparsers = parser.add_subparsers(
+            title="actions", dest="action_name", metavar="ACTION", required=True, parser_class=Parser
+        )
+
+    def add(
+        self,
+        name: str,
+        *,
+        summary: str,
+        description: str,
+        examples: Sequence[Example],
+        run: Callable[[argparse.Namespace], int],
+    ) -> argparse.ArgumentParser:
+        """Declare the action `name`; the caller adds its arguments to the parser returned."""
+        parser: argparse.ArgumentParser = self._subparsers.add_parser(name, help=summary)
+        describe(parser, description, examples)
+        parser.set_defaults(run_action=run)
+        return parser
+
+
+def dispatch(arguments: argparse.Namespace) -> int:
+    """Run the action the user named."""
+    code: int = arguments.run_action(arguments)
+    return code
