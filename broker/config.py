@@ -24,6 +24,9 @@ def _of(name: str) -> Any:
 class Config:
     """Effective configuration of one server; `config_of` builds a checked one."""
 
+    set_by_operator: frozenset[str] = frozenset()
+    """Keys that have a value of their own and not the built-in default: DescribeConfigs tells the difference."""
+
     # Addresses
     listeners: tuple[str, ...] = _of("listeners")
     advertised_listeners: tuple[str, ...] = _of("advertised.listeners")
@@ -132,7 +135,8 @@ def config_of(values: Mapping[str, object], base: Config | None = None) -> Confi
     for name, raw in values.items():
         key = key_of(name)
         typed[attribute_of(key)] = key.parse(raw)
-    config = replace(base or Config(), **typed)
+    start = base or Config()
+    config = replace(start, set_by_operator=start.set_by_operator | values.keys(), **typed)
     _check_together(config)
     return config
 

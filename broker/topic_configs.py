@@ -6,7 +6,7 @@ A topic stores its overrides as Kafka writes them (text by name).  `checked` is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -132,22 +132,17 @@ def server_default(key: Key, config: Config) -> Value:
     return key.default
 
 
-def described(
-    overrides: Mapping[str, str], config: Config, set_by_operator: Collection[str] = ()
-) -> list[Described]:
-    """Return every listed topic configuration with its value, source and synonyms, in the table's order.
-
-    `set_by_operator` names the server keys that a file, the environment or a flag set.
-    """
-    return [_described(key, overrides.get(key.name), config, set_by_operator) for key in TOPIC_KEYS.values()]
+def described(overrides: Mapping[str, str], config: Config) -> list[Described]:
+    """Return every listed topic configuration with its value, source and synonyms, in the table's order."""
+    return [_described(key, overrides.get(key.name), config) for key in TOPIC_KEYS.values()]
 
 
-def _described(key: Key, override: str | None, config: Config, set_by_operator: Collection[str]) -> Described:
+def _described(key: Key, override: str | None, config: Config) -> Described:
     chain = [] if override is None else [Synonym(key.name, override, ConfigSource.DYNAMIC_TOPIC_CONFIG)]
     # Kafka 4.3.1 lists the nearest server key only: retention.ms that comes from log.retention.hours is shown
     # as a default without synonyms.
     for name in key.synonyms[:1]:
-        if name in set_by_operator and name in KEYS:
+        if name in config.set_by_operator:
             value = text_of(config.value(name))
             chain.append(Synonym(name, value, ConfigSource.STATIC_BROKER_CONFIG))
         built_in = KEYS[name].default if name in KEYS else key.default
