@@ -285,6 +285,11 @@ class MemoryDisk:
         image = self.image.crash(fates)
         return MemoryDisk(capacity_bytes=self.capacity_bytes, image=image, process_id=self.process_id + 1)
 
+    def kill(self) -> MemoryDisk:
+        """The disk as the next process finds it: page cache and all; this one is left as it is."""
+        image = self.image.copy()
+        return MemoryDisk(capacity_bytes=self.capacity_bytes, image=image, process_id=self.process_id + 1)
+
     def restart(self) -> None:
         """End the process: files and locks are gone; what was not synced is neither lost nor safe."""
         for file in list(self._open_files):

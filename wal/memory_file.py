@@ -38,6 +38,12 @@ class Edit:
         self.size_before = 0
         self.state = _State.DIRTY
 
+    def copy(self) -> Edit:
+        """The same edit for another image."""
+        twin = Edit(self.position, self.after, self.size_after, is_resize=self.is_resize)
+        twin.before, twin.size_before, twin.state = self.before, self.size_before, self.state
+        return twin
+
     @property
     def is_lost(self) -> bool:
         """True when a failed sync gave this edit up."""
@@ -107,6 +113,13 @@ class FileNode:
                 self.edit(edit)
         if all(edit.state is _State.DURABLE for edit in self.unsynced):
             self.unsynced.clear()
+
+    def copy(self) -> FileNode:
+        """The same file for another image; the bytes are shared until one of the two changes them."""
+        self.is_shared = True
+        twin = FileNode(self.data, self.size, is_shared=True)
+        twin.unsynced = [edit.copy() for edit in self.unsynced]
+        return twin
 
     def damage(self, position: int, data: bytes) -> None:
         """Change the bytes on the device itself; nothing may be unsynced, or undoing would mend them."""

@@ -100,6 +100,12 @@ class NameChange:
         self.entries = entries
         self.is_lost = False  # a failed directory sync gave it up
 
+    def copy(self) -> NameChange:
+        """The same change for another image."""
+        twin = NameChange(self.entries)
+        twin.is_lost = self.is_lost
+        return twin
+
     def touches(self, directories: set[int]) -> bool:
         """True when one of the entries is in one of the directories."""
         return any(entry.directory in directories for entry in self.entries)
@@ -136,9 +142,13 @@ class DirectoryNode:
 
     __slots__ = ("durable", "entries")
 
-    def __init__(self, entries: dict[str, int]) -> None:
+    def __init__(self, entries: dict[str, int], durable: dict[str, int] | None = None) -> None:
         self.entries = entries
-        self.durable = dict(entries)
+        self.durable = dict(entries if durable is None else durable)
+
+    def copy(self) -> DirectoryNode:
+        """The same directory for another image."""
+        return DirectoryNode(dict(self.entries), self.durable)
 
 
 class Image:
@@ -230,6 +240,14 @@ class Image:
             for entry in change.entries:
                 _set_entry(self.directory(entry.directory).durable, entry)
 
+    def copy(self) -> Image:
+        """The same image, what is not durable included; the bytes are shared until one of the two changes."""
+        twin = Image()
+        twin.nodes = {number: node.copy() for number, node in self.nodes.items()}
+        twin.pending_names = [change.copy() for change in self.pending_names]
+        twin.next_node = self.next_node
+        return twin
+
     def crash(self, fates: Fates) -> Image:
         """The image as the next boot finds it: everything in it durable; this one is left as it is."""
         durable = {
@@ -249,6 +267,11 @@ class Image:
             else:
                 survivor.nodes[number] = node.after_crash(number, fates)
         return survivor
+
+    def is_settled(self) -> bool:
+        """True when everything is durable, so that a crash would change nothing."""
+        files = (node for node in self.nodes.values() if isinstance(node, FileNode))
+        return not self.pending_names and not any(node.unsynced for node in files)
 
     def forget_unreachable(self, in_use: Iterable[int]) -> None:
         """Free the nodes that no name, durable or not, and none of the open files `in_use` leads to."""
