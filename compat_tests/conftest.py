@@ -103,7 +103,7 @@ def start_broker(tmp_path: Path, broker_kind: Kind) -> Iterator[StartBroker]:
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
     """A topic name of this test's own. The topic does not exist yet."""
-    return f"{re.sub(r'[^a-zA-Z0-9._-]+', '-', request.node.name).strip('-')[:80]}-{next(_serial_number)}"
+    return f"{re.sub(r'[^a-zA-Z0-9]+', '-', request.node.name).strip('-')[:80]}-{next(_serial_number)}"
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from signal import SIGKILL, SIGTERM
 
 from compat_tests.waiting import eventually
 
-TAIL_BYTES = 8_000
+TAIL_BYTES = 3_000
 """How much of a server's output a failure shows: enough for a Java stack trace with its cause."""
 
 

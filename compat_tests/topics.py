@@ -19,8 +19,10 @@ def create_topic(
     admin.create_topics([new])[name].result(timeout=15)
 
     def led() -> bool:
-        found = admin.list_topics(name, timeout=5).topics[name].partitions
-        return len(found) == partitions and all(one.leader >= 0 for one in found.values())
+        # All topics are listed: asking for one by name could create it (Metadata with auto-creation).
+        found = admin.list_topics(timeout=5).topics.get(name)
+        known = found.partitions.values() if found else ()
+        return len(known) == partitions and all(one.leader >= 0 for one in known)
 
     eventually(led, waiting_for=f"leaders of all {partitions} partitions of {name}")
     return name
