@@ -99,6 +99,8 @@ class OsFile:
     def sync(self) -> None:
         """Sync with fdatasync: it writes the size too when the size is needed to read the bytes back."""
         try:
+            if self.descriptor < 0:
+                raise OSError(errno.EBADF, "the file is closed")
             os.fdatasync(self.descriptor)
         except OSError as error:
             raise sync_failed(self.path, error.errno or errno.EIO) from error
