@@ -1,0 +1,56 @@
+"""One Spark session per test process, with the Kafka connector of pipeline/pom.xml."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from compat_tests.java import SPARK_JARS
+
+DRIVER_OPTIONS = "-XX:TieredStopAtLevel=1 -Xss16m -Dlog4j2.level=ERROR"
+"""The first compiler only: it halves the start. Deep stacks: stopping a query unwinds through Python."""
+
+
+@cache
+def spark_session() -> Any:
+    """Start Spark in local mode on loopback with two cores; the session lives as long as the process."""
+    jars = sorted(str(jar) for jar in SPARK_JARS.glob("*.jar"))
+    assert len(jars) == 4, f"the four connector jars are not in {SPARK_JARS}: run 'make jars'"
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_SUBMIT_ARGS"] = (
+        f'--driver-memory 1g --driver-java-options "{DRIVER_OPTIONS}" pyspark-shell'
+    )
+    from pyspark.sql import SparkSession
+
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("compat tests")
+        .config("spark.jars", ",".join(jars))
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    return session
+
+
+def run_available(stream: Any, directory: Path) -> list[int]:
+    """Run a streaming read into Parquet until it is caught up; return the rows of each batch."""
+    query = (
+        stream.writeStream.format("parquet")
+        .option("path", str(directory / "rows"))
+        .option("checkpointLocation", str(directory / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(60), "the query is not caught up after 60 s"
+    return [int(progress["numInputRows"]) for progress in query.recentProgress if progress["numInputRows"]]
