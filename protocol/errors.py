@@ -1,8 +1,13 @@
-"""What can be wrong with bytes that claim to be Kafka protocol.
+"""What can be wrong between bytes and messages.
 
     ProtocolError
     ├── Malformed            the bytes do not follow the layout they claim
-    └── FrameTooLarge        a frame announces a size nobody may send
+    ├── FrameTooLarge        a frame announces a size nobody may send
+    ├── UnsupportedVersion   no declaration of this API covers that version
+    └── Unencodable          a message of ours cannot be written: our own bug
+        └── UnsupportedField the version has no place for a value that was set
+
+The first three are a peer's doing: answer or close its connection. The last two are ours.
 """
 
 from __future__ import annotations
@@ -32,3 +37,25 @@ class FrameTooLarge(ProtocolError):
         )
         self.size_bytes = size_bytes
         self.limit_bytes = limit_bytes
+
+
+class UnsupportedVersion(ProtocolError):
+    """A version that the declaration of this API does not cover; `api_key` is -1 for what is no request."""
+
+    def __init__(self, api_key: int, version: int, name: str = "") -> None:
+        super().__init__(f"{name or f'api key {api_key}'} has no version {version}")
+        self.api_key = api_key
+        self.version = version
+
+
+class Unencodable(ProtocolError):
+    """A value that its field cannot carry, such as null where a value is required, or a number too large."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class UnsupportedField(Unencodable):
+    """A value was set which the version to be written has no place for, and which may not be dropped."""

@@ -1,0 +1,262 @@
+"""What both codecs share: varints, UUIDs, tagged fields, payloads, and the wording of every complaint.
+
+`reference.py` and the code that `compiled.py` generates must agree in bytes, values and errors; whatever they
+do alike stands here once. A complaint's position is that of the first byte which could not be used: for a
+length that promises too much, the byte behind the length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+from uuid import UUID, SafeUUID
+
+from protocol.errors import Malformed, Unencodable, UnsupportedField
+
+STRING_SIZE_MAX: Final = 32_767
+"""Bytes in a string. Kafka keeps the limit of its old int16 length in flexible versions too."""
+
+TAGS_MAX: Final = 64
+"""Tagged fields in one struct. Kafka's own messages have at most six."""
+
+JOINED_SIZE_MAX: Final = 1_024
+"""Record payloads up to this size are copied beside their neighbours: 50 ns, less than one more buffer costs
+to send.
+"""
+
+
+class Part(Protocol):
+    """A payload that is elsewhere, such as a range of a file; opaque here, the connection knows how to send
+    it.
+    """
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that will be sent."""
+        ...
+
+
+Buffer = bytes | bytearray | memoryview | Part
+"""One piece of an encoded message."""
+
+
+class RecordParts:
+    """The value of a `Records` field whose batches lie in several places: they are sent in order, never
+    copied.
+    """
+
+    __slots__ = ("parts", "size_bytes")
+
+    def __init__(self, parts: Sequence[Buffer], size_bytes: int) -> None:
+        self.parts = parts
+        self.size_bytes = size_bytes
+
+    def __repr__(self) -> str:
+        return f"RecordParts({len(self.parts)} parts, {self.size_bytes} bytes)"
+
+
+BYTES_LIKE: Final = (bytes, bytearray, memoryview)
+
+
+# --- complaints ---------------------------------------------------------------------------------------------
+
+
+def too_short(position: int, field: str, size_bytes: int, left: int) -> Malformed:
+    """The input ends inside a value of fixed size."""
+    return Malformed(position, field, f"needs {size_bytes} more bytes, {left} are left")
+
+
+def bad_length(position: int, field: str, length: int, left: int) -> Malformed:
+    """A string, byte field or record set cannot have this length; -1 stands for null."""
+    if length == -1:
+        return Malformed(position, field, "is null where a value is required")
+    if length < 0:
+        return Malformed(position, field, f"has length {length}")
+    return Malformed(position, field, f"claims {length} bytes, {left} are left")
+
+
+def bad_string(position: int, field: str, length: int, left: int) -> Malformed:
+    """The same for a string, which has a limit of its own."""
+    if length > STRING_SIZE_MAX:
+        return Malformed(position, field, f"claims {length} bytes, a string has at most {STRING_SIZE_MAX}")
+    return bad_length(position, field, length, left)
+
+
+def bad_count(position: int, field: str, count: int, least_size_bytes: int, left: int) -> Malformed:
+    """An array cannot have this many elements; -1 stands for null."""
+    if count < 0:
+        return bad_length(position, field, count, left)
+    return Malformed(
+        position, field, f"claims {count} elements of {least_size_bytes} bytes or more, {left} bytes are left"
+    )
+
+
+def too_many(position: int, field: str, limit: int) -> Malformed:
+    """All arrays and unknown tags together exceed what one message may hold."""
+    return Malformed(position, field, f"brings the message above {limit} elements")
+
+
+def bad_text(position: int, field: str, reason: str) -> Malformed:
+    """A string is not UTF-8."""
+    return Malformed(position, field, f"is not valid UTF-8: {reason}")
+
+
+def bad_presence(position: int, field: str, marker: int) -> Malformed:
+    """The marker before a nullable struct is neither -1 (null) nor 1, or the struct may not be null."""
+    return Malformed(position, field, f"has presence marker {marker}, expected 1 or, for null, -1")
+
+
+def unfit(field: str, kind: object, value: object) -> Unencodable:
+    """A value does not fit its kind."""
+    shown = f"{type(value).__name__} of {len(value)} bytes" if isinstance(value, BYTES_LIKE) else repr(value)
+    return Unencodable(field, f"{shown} does not fit {kind!r}")
+
+
+def misplaced(field: str, version: int, value: object) -> UnsupportedField:
+    """A value was set that this version does not carry."""
+    return UnsupportedField(field, f"{value!r} is set, version {version} has no such field")
+
+
+# --- varints and UUIDs --------------------------------------------------------------------------------------
+
+
+def read_uvarint(data: memoryview, position: int, field: str) -> tuple[int, int]:
+    """Return an unsigned varint of at most 32 bits and the position behind it.
+
+    Five bytes at most, so a run of continuation bits costs nothing. Longer forms than needed are accepted, as
+    by Kafka.
+    """
+    value = 0
+    end = len(data)
+    for shift in (0, 7, 14, 21, 28):
+        if position >= end:
+            raise too_short(position, field, 1, 0)
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value > 0xFFFF_FFFF:
+                break
+            return value, position
+    raise Malformed(position - 1, field, "has a varint of more than 32 bits")
+
+
+def write_uvarint(out: bytearray, value: int) -> None:
+    """Append `value` as an unsigned varint, seven bits a byte, lowest first."""
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+_UUIDS: dict[bytes, UUID] = {}
+_UUIDS_MAX: Final = 16_384
+"""Ids kept: topic ids come again in every request, and making a UUID object costs ten times as much as
+finding it.
+"""
+
+_new_uuid = object.__new__
+_set_attribute = object.__setattr__
+
+
+def uuid_of(raw: bytes) -> UUID:
+    """Return the UUID of 16 big-endian bytes."""
+    found = _UUIDS.get(raw)
+    if found is None:
+        if len(_UUIDS) >= _UUIDS_MAX:
+            _UUIDS.clear()  # Cheaper than an order of use, and nobody has so many topics in play.
+        found = _new_uuid(UUID)
+        _set_attribute(found, "int", int.from_bytes(raw, "big"))
+        _set_attribute(found, "is_safe", SafeUUID.unknown)
+        _UUIDS[bytes(raw)] = found
+    return found
+
+
+# --- tagged fields ------------------------------------------------------------------------------------------
+
+Reader = Callable[[Any, int, int], tuple[Any, int, int]]
+"""Reads one value: (data, position, elements left) -> (value, position, elements left)."""
+
+
+def read_tags(
+    data: memoryview,
+    position: int,
+    count: int,
+    left: int,
+    *,
+    target: Any,
+    known: Mapping[int, tuple[str, Reader]],
+    path: str,
+    elements_max: int,
+) -> tuple[int, int]:
+    """Read `count` tagged fields into `target`: known ones as attributes, others into its `unknown_tags`.
+
+    They must ascend, which rules out repeats; each must fill exactly the size that it announces.
+    Source: KIP-482.
+    """
+    field = f"{path}.unknown_tags"
+    if count > TAGS_MAX:
+        raise Malformed(position, field, f"claims {count} tagged fields, at most {TAGS_MAX} are allowed")
+    left -= count
+    if left < 0:
+        raise too_many(position, field, elements_max)
+    unknown: dict[int, bytes] = {}
+    previous = -1
+    for _ in range(count):
+        tag, position = read_uvarint(data, position, field)
+        if tag <= previous:
+            raise Malformed(position, field, f"has tag {tag} after tag {previous}, they must ascend")
+        previous = tag
+        size, position = read_uvarint(data, position, field)
+        stop = position + size
+        if stop > len(data):
+            raise bad_length(position, field, size, len(data) - position)
+        if tag not in known:
+            unknown[tag] = bytes(data[position:stop])
+            position = stop
+            continue
+        name, read = known[tag]
+        value, position, left = read(data, position, left)
+        if position != stop:
+            raise Malformed(
+                position, f"{path}.{name}", f"takes {size + position - stop} bytes, its tag announces {size}"
+            )
+        setattr(target, name, value)
+    if unknown:
+        target.unknown_tags = unknown
+    return position, left
+
+
+def write_tags(out: bytearray, tags: Mapping[int, bytes]) -> None:
+    """Append tagged fields, given with their encoded values, in ascending order."""
+    write_uvarint(out, len(tags))
+    for tag in sorted(tags):
+        write_uvarint(out, tag)
+        write_uvarint(out, len(tags[tag]))
+        out += tags[tag]
+
+
+# --- record payloads ----------------------------------------------------------------------------------------
+
+
+def records_size_bytes(records: Any) -> int:
+    """Return how many bytes the value of a `Records` field takes, without its length."""
+    return records.size_bytes if records.__class__ is RecordParts else len(records)
+
+
+def put_records(buffers: list[Buffer], records: Any) -> bytearray:
+    """Add a payload behind the last of `buffers`, which is being written; return the one to go on writing."""
+    out = buffers[-1]
+    assert isinstance(out, bytearray)
+    if records.__class__ is not RecordParts:
+        if len(records) <= JOINED_SIZE_MAX:
+            out += records
+            return out
+        buffers.append(records)
+    elif not records.size_bytes:
+        return out
+    else:
+        buffers.extend(records.parts)
+    out = bytearray()
+    buffers.append(out)
+    return out

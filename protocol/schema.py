@@ -1,0 +1,394 @@
+"""How a message is declared: kinds of field, `wire()`, `@message`, `@struct`.
+
+The dataclass *is* the declaration, one per message for all its versions:
+
+    @message(api=ApiKey.HEARTBEAT, versions="0-4", flexible="4+", hot=True)
+    class HeartbeatRequest:
+        group_id: str = wire(String)
+        group_instance_id: str | None = wire(String, "3+", nullable="3+", default=None)
+
+A field that a version does not carry takes its default when decoded; a value other than the default that a
+version cannot carry is refused when encoded, unless the field is `ignorable`. A field without `default=` must
+be given to the constructor. Every class also has `unknown_tags`, which keeps tagged fields that this
+declaration does not know.
+
+`layout(cls, version)` resolves the ranges once; both codecs (`reference.py`, `compiled.py`) are built from
+it. Version ranges are written as Kafka writes them: `"0+"`, `"3-9"`, `"7"`, `"none"`.
+Source: the README of Kafka's message definitions (clients/src/main/resources/common/message/README.md),
+KIP-482 (tags).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeVar, cast, dataclass_transform
+from uuid import UUID
+
+from protocol.api_keys import ApiKey
+
+T = TypeVar("T")
+
+ZERO_UUID: Final = UUID(int=0)
+"""Kafka's "no id": the default of every UUID field."""
+
+NO_TAGS: Final[Mapping[int, bytes]] = MappingProxyType({})
+"""The `unknown_tags` of nearly every object: one shared, unchangeable mapping."""
+
+VERSIONS_END: Final = 32_768
+"""Versions are int16 on the wire, so "3+" means 3 to 32,767."""
+
+REQUEST_ELEMENTS_MAX: Final = 200_000
+"""Array elements and unknown tags in one request: about 0.2 s of decoding, and room for a fetch of 100,000
+partitions.
+"""
+
+RESPONSE_ELEMENTS_MAX: Final = 4_000_000
+"""The same for what is not a request. Only our own tools decode those: metadata of 100,000 partitions must
+fit.
+"""
+
+
+class Fixed:
+    """A kind of fixed width, packed and unpacked by `struct` (big-endian)."""
+
+    __slots__ = ("format", "name", "size_bytes")
+
+    def __init__(self, name: str, format: str, size_bytes: int) -> None:  # noqa: A002
+        self.name = name
+        self.format = format
+        self.size_bytes = size_bytes
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Sized:
+    """A kind behind its length: a uvarint of length + 1 in flexible versions, else an int16 or int32."""
+
+    __slots__ = ("length_format", "name")
+
+    def __init__(self, name: str, length_format: str) -> None:
+        self.name = name
+        self.length_format = length_format
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class ArrayOf:
+    """A counted run of elements: of a fixed kind, of strings, or of a struct class."""
+
+    __slots__ = ("element",)
+
+    def __init__(self, element: Kind) -> None:
+        self.element = element
+
+    def __repr__(self) -> str:
+        return f"ArrayOf({getattr(self.element, '__name__', self.element)})"
+
+
+Kind = Fixed | Sized | ArrayOf | type[Any]
+
+Int8: Final = Fixed("Int8", "b", 1)
+Int16: Final = Fixed("Int16", "h", 2)
+Int32: Final = Fixed("Int32", "l", 4)
+Int64: Final = Fixed("Int64", "q", 8)
+UInt16: Final = Fixed("UInt16", "H", 2)
+UInt32: Final = Fixed("UInt32", "L", 4)
+Bool: Final = Fixed("Bool", "?", 1)
+Float64: Final = Fixed("Float64", "d", 8)
+Uuid: Final = Fixed("Uuid", "16s", 16)
+String: Final = Sized("String", "h")
+Bytes: Final = Sized("Bytes", "l")
+Records: Final = Sized("Records", "l")
+
+
+class _Required:
+    """The default of a field that has none."""
+
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED: Final = _Required()
+
+
+class WireField:
+    """One declared field, as `wire()` made it; its name is set by `@message`."""
+
+    __slots__ = ("default", "ignorable", "kind", "name", "nullable", "secret", "tag", "versions")
+
+    def __init__(self, kind: Kind, versions: str, **rest: Any) -> None:
+        self.name = ""
+        self.kind = kind
+        self.versions = parse_versions(versions)
+        self.default: Any = rest["default"]
+        self.nullable = parse_versions(rest["nullable"])
+        self.tag: int | None = rest["tag"]
+        self.ignorable: bool = rest["ignorable"]
+        self.secret: bool = rest["secret"]
+
+
+def wire(
+    kind: Kind,
+    versions: str = "0+",
+    *,
+    default: Any = REQUIRED,
+    nullable: str = "none",
+    tag: int | None = None,
+    ignorable: bool = False,
+    secret: bool = False,
+) -> Any:
+    """Declare a field of `kind`, present in `versions`.
+
+    `default`: its value where a version does not carry it, and what the constructor takes when it is not
+    given.
+    `nullable`: versions in which it may be None on the wire.  `tag`: the field is tagged (in all its
+    versions), and left out when it equals its default.  `ignorable`: a version that cannot carry it drops the
+    value in silence.
+    `secret`: never shown by `repr`.
+    """
+    return WireField(
+        kind, versions, default=default, nullable=nullable, tag=tag, ignorable=ignorable, secret=secret
+    )
+
+
+class Declaration:
+    """What `@message` and `@struct` keep about a class, as its attribute `__wire__`."""
+
+    __slots__ = ("api", "cls", "elements_max", "fields", "flexible", "hot", "versions")
+
+    def __init__(self, cls: type[Any], fields: tuple[WireField, ...]) -> None:
+        self.cls = cls
+        self.fields = fields
+        self.api: ApiKey | None = None
+        self.versions = range(VERSIONS_END)
+        self.flexible = range(0)
+        self.hot = False
+        is_request = cls.__name__.endswith("Request")
+        self.elements_max = REQUEST_ELEMENTS_MAX if is_request else RESPONSE_ELEMENTS_MAX
+
+
+def declaration(cls: type[Any]) -> Declaration:
+    """Return what was declared for a message or struct class."""
+    found: Declaration = cls.__wire__
+    return found
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(wire,))
+def struct(cls: type[T]) -> type[T]:
+    """Make a slotted, keyword-only dataclass that occurs inside messages; its versions are those of its
+    message.
+    """
+    return _build(cls)
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(wire,))
+def message(
+    *, versions: str, flexible: str = "none", api: ApiKey | None = None, hot: bool = False
+) -> Callable[[type[T]], type[T]]:
+    """Make a slotted, keyword-only dataclass that is encoded on its own.
+
+    `versions`: those that can be decoded and encoded.  `flexible`: those with compact lengths and tagged
+    fields.
+    `api`: its key, None for schemas of stored records.  `hot`: use generated code (`compiled.py`), not
+    construct.
+    """
+
+    def decorate(cls: type[T]) -> type[T]:
+        built = _build(cls)
+        declared = declaration(built)
+        declared.versions = parse_versions(versions)
+        declared.flexible = parse_versions(flexible)
+        declared.api = api
+        declared.hot = hot
+        return built
+
+    return decorate
+
+
+_RANGES: dict[str, range] = {"none": range(0)}
+
+
+def parse_versions(text: str) -> range:
+    """Return the versions that `text` names: "3+" (open), "3-9" (both ends), "7" or "none"."""
+    found = _RANGES.get(text)
+    if found is None:
+        first, dash, last = text.partition("-")
+        if text.endswith("+"):
+            found = range(int(text[:-1]), VERSIONS_END)
+        else:
+            found = range(int(first), int(last if dash else first) + 1)
+        _RANGES[text] = found
+    return found
+
+
+# --- the class ----------------------------------------------------------------------------------------------
+# `dataclasses.dataclass` costs 0.35 ms a class and its import 13 ms; a broker has some 150 of these classes
+# and wants to answer 0.3 s after exec. So the class is built here with slots only, and its __init__ is
+# written when first called.
+
+
+def _build(cls: type[T]) -> type[T]:
+    """Return `cls` again with slots for its fields in place of their declarations."""
+    fields = []
+    for name in cls.__annotations__:
+        field = cls.__dict__[name]
+        field.name = name
+        fields.append(field)
+    left_out = {*cls.__annotations__, "__dict__", "__weakref__"}
+    namespace = {name: value for name, value in cls.__dict__.items() if name not in left_out}
+    namespace["__slots__"] = (*cls.__annotations__, "unknown_tags")
+    namespace["__init__"] = _first_init
+    namespace["__eq__"] = _equal
+    namespace["__hash__"] = None
+    namespace["__repr__"] = _represent
+    namespace["__dataclass_fields__"] = _StandardFields()
+    built: Any = type(cls.__name__, cls.__bases__, namespace)
+    built.__wire__ = Declaration(built, tuple(fields))
+    return cast("type[T]", built)
+
+
+def _first_init(self: Any, **values: Any) -> None:
+    """Write the class's real __init__, then call it."""
+    cls = type(self)
+    cls.__init__ = _write_init(declaration(cls))
+    cls.__init__(self, **values)
+
+
+def _write_init(declared: Declaration) -> Callable[..., None]:
+    """Generate `def __init__(self, *, group_id, generation_id, …)`; lists are made anew for every object."""
+    scope: dict[str, Any] = {"absent": REQUIRED, "NO_TAGS": NO_TAGS}
+    parameters, body = [], []
+    for field in declared.fields:
+        name = field.name
+        if field.default is REQUIRED:
+            parameters.append(name)
+        elif isinstance(field.default, list):
+            parameters.append(f"{name}=absent")
+            body.append(f"    self.{name} = [] if {name} is absent else {name}")
+            continue
+        else:
+            scope[f"default_{name}"] = field.default
+            parameters.append(f"{name}=default_{name}")
+        body.append(f"    self.{name} = {name}")
+    head = f"def __init__(self, *, {''.join(p + ', ' for p in parameters)}unknown_tags=NO_TAGS):"
+    source = "\n".join([head, *body, "    self.unknown_tags = unknown_tags"])
+    exec(source, scope)  # noqa: S102  (only names and defaults from declarations go into it)
+    init: Callable[..., None] = scope["__init__"]
+    init.__qualname__ = f"{declared.cls.__qualname__}.__init__"
+    return init
+
+
+def _equal(self: Any, other: Any) -> Any:
+    if other.__class__ is not self.__class__:
+        return NotImplemented
+    return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+
+def _represent(self: Any) -> str:
+    shown = [
+        f"{field.name}={'***' if field.secret else repr(getattr(self, field.name))}"
+        for field in declaration(type(self)).fields
+    ]
+    if self.unknown_tags:
+        shown.append(f"unknown_tags={dict(self.unknown_tags)!r}")
+    return f"{type(self).__qualname__}({', '.join(shown)})"
+
+
+class _StandardFields:
+    """Lets `dataclasses.fields`, `replace` and `asdict` work, without importing them until they are used."""
+
+    def __get__(self, instance: object, owner: type[Any]) -> dict[str, Any]:
+        import dataclasses
+
+        specifications: list[Any] = []
+        for field in declaration(owner).fields:
+            if field.default is REQUIRED:
+                specification: Any = dataclasses.field()
+            elif isinstance(field.default, list):
+                specification = dataclasses.field(default_factory=list)
+            else:
+                specification = dataclasses.field(default=field.default)
+            specifications.append((field.name, owner.__annotations__[field.name], specification))
+        specifications.append(("unknown_tags", "Mapping[int, bytes]", dataclasses.field(default=NO_TAGS)))
+        twin: Any = dataclasses.make_dataclass(owner.__name__, specifications, kw_only=True)
+        fields: dict[str, Any] = twin.__dataclass_fields__
+        return fields
+
+
+# --- one version --------------------------------------------------------------------------------------------
+
+
+class Field(NamedTuple):
+    """A field as one version carries it."""
+
+    name: str
+    kind: Kind
+    nullable: bool
+    default: Any
+    tag: int | None
+    layout: Layout | None  # of the struct, or of the struct that an array holds
+
+
+class Layout(NamedTuple):
+    """A message or struct in one version: what is written, in order, and what is left out."""
+
+    cls: type[Any]
+    flexible: bool
+    plain: tuple[Field, ...]
+    tagged: tuple[Field, ...]
+    absent: tuple[WireField, ...]
+    least_size_bytes: int
+
+
+def layout(cls: type[Any], version: int) -> Layout:
+    """Resolve all version ranges of message `cls` for `version`."""
+    return _layout(cls, version, version in declaration(cls).flexible)
+
+
+def _layout(cls: type[Any], version: int, flexible: bool) -> Layout:
+    plain: list[Field] = []
+    tagged: list[Field] = []
+    absent: list[WireField] = []
+    for field in declaration(cls).fields:
+        if version not in field.versions:
+            assert field.default is not REQUIRED, (
+                f"{cls.__name__}.{field.name} needs a default for v{version}"
+            )
+            absent.append(field)
+            continue
+        inner = field.kind.element if isinstance(field.kind, ArrayOf) else field.kind
+        found = Field(
+            field.name,
+            field.kind,
+            version in field.nullable,
+            field.default,
+            field.tag,
+            _layout(inner, version, flexible) if isinstance(inner, type) else None,
+        )
+        (plain if field.tag is None else tagged).append(found)
+    assert flexible or not tagged, f"{cls.__name__} v{version} has tagged fields but is not flexible"
+    tagged.sort(key=lambda field: field.tag or 0)
+    least = sum(least_size_bytes(field, flexible) for field in plain) + int(flexible)
+    return Layout(cls, flexible, tuple(plain), tuple(tagged), tuple(absent), least)
+
+
+def least_size_bytes(field: Field, flexible: bool) -> int:
+    """Return the fewest bytes that a value of this field can take."""
+    kind = field.kind
+    if isinstance(kind, Fixed):
+        return kind.size_bytes
+    if isinstance(kind, type):
+        assert field.layout is not None
+        return 1 if field.nullable else field.layout.least_size_bytes
+    if flexible:
+        return 1
+    return 2 if kind is String else 4
+
+
+def element_field(field: Field) -> Field:
+    """Return what one element of an array field is: never null, without a name of its own."""
+    assert isinstance(field.kind, ArrayOf)
+    return Field(field.name, field.kind.element, False, REQUIRED, None, field.layout)

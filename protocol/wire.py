@@ -1,0 +1,150 @@
+"""The message engine's front: declare messages, decode and encode them.
+
+`decode` and `encode` find the codec of a class and version, making it at its first use: generated code for
+messages declared `hot` (`compiled.py`, about 1 ms each), construct for all others (`reference.py`). Importing
+this file and a message imports neither.
+
+Guarantees, the same for both codecs:
+- Input is never trusted: a length or count is checked against the bytes that are left, and all elements of a
+  message against one limit, before anything is allocated. Whatever the bytes are, decoding ends in a message,
+  in `Malformed` or in
+  `UnsupportedVersion`.
+- `Records` are slices of the input (valid as long as it is), everything else is copied out of it.
+- Unknown tagged fields survive decoding and encoding byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from protocol.errors import UnsupportedVersion
+from protocol.primitives import Buffer, Part, RecordParts
+from protocol.schema import (
+    NO_TAGS,
+    REQUIRED,
+    ZERO_UUID,
+    ArrayOf,
+    Bool,
+    Bytes,
+    Declaration,
+    Float64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Records,
+    String,
+    UInt16,
+    UInt32,
+    Uuid,
+    declaration,
+    message,
+    struct,
+    wire,
+)
+
+if TYPE_CHECKING:
+    from protocol.reference import Codec
+
+__all__ = [
+    "NO_TAGS",
+    "REQUIRED",
+    "ZERO_UUID",
+    "ArrayOf",
+    "Bool",
+    "Buffer",
+    "Bytes",
+    "Declaration",
+    "Float64",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
+    "Part",
+    "RecordParts",
+    "Records",
+    "String",
+    "UInt16",
+    "UInt32",
+    "Uuid",
+    "declaration",
+    "decode",
+    "encode",
+    "message",
+    "reference_codec",
+    "size_bytes",
+    "struct",
+    "wire",
+]
+
+T = TypeVar("T")
+Decoder = Callable[[Any, int], tuple[Any, int]]
+Encoder = Callable[[Any], list[Buffer]]
+
+_decoders: dict[tuple[type[Any], int], Decoder] = {}
+_encoders: dict[tuple[type[Any], int], Encoder] = {}
+_references: dict[tuple[type[Any], int], Codec] = {}
+
+
+def decode(
+    cls: type[T], version: int, data: bytes | bytearray | memoryview, position: int = 0
+) -> tuple[T, int]:
+    """Return the message of class `cls` at `position` of `data`, and the position behind it.
+
+    Bytes behind the message are left to the caller.
+    Raises: Malformed, UnsupportedVersion.
+    """
+    decoder = _decoders.get((cls, version)) or _make_decoder(cls, version)
+    return decoder(data, position)
+
+
+def encode(message: Any, version: int) -> list[Buffer]:
+    """Return the buffers that carry `message`, in order: small parts joined, record payloads as they are,
+    uncopied.
+
+    Raises: UnsupportedVersion; Unencodable (of which UnsupportedField): the message is wrong, which is our
+    own bug.
+    """
+    cls = message.__class__
+    encoder = _encoders.get((cls, version)) or _make_encoder(cls, version)
+    return encoder(message)
+
+
+def size_bytes(buffers: Sequence[Buffer]) -> int:
+    """Return how many bytes the buffers of an encoded message have together."""
+    return sum(
+        len(buffer) if isinstance(buffer, (bytes, bytearray, memoryview)) else buffer.size_bytes
+        for buffer in buffers
+    )
+
+
+def reference_codec(cls: type[Any], version: int) -> Codec:
+    """Return the construct codec of a message in one version.
+
+    Raises: UnsupportedVersion.
+    """
+    found = _references.get((cls, version))
+    if found is None:
+        from protocol.reference import Codec
+
+        _checked(cls, version)
+        found = _references[cls, version] = Codec(cls, version)
+    return found
+
+
+def _checked(cls: type[Any], version: int) -> Declaration:
+    declared = declaration(cls)
+    if version not in declared.versions:
+        raise UnsupportedVersion(-1 if declared.api is None else declared.api, version, cls.__name__)
+    return declared
+
+
+def _make_decoder(cls: type[Any], version: int) -> Decoder:
+    made = _decoders[cls, version] = reference_codec(cls, version).decode
+    return made
+
+
+def _make_encoder(cls: type[Any], version: int) -> Encoder:
+    made = _encoders[cls, version] = reference_codec(cls, version).encode
+    return made
