@@ -11,7 +11,7 @@ T = TypeVar("T")
 POLL_INTERVAL_SECONDS = 0.02
 
 
-def eventually(condition: Callable[[], T], *, waiting_for: str, within_seconds: float = 15.0) -> T:
+def eventually(condition: Callable[[], T | None], *, waiting_for: str, within_seconds: float = 15.0) -> T:
     """Call `condition` until its answer is true and return that answer; fail naming what was waited for."""
     deadline = time.monotonic() + within_seconds
     while True:

@@ -1,0 +1,250 @@
+"""`kawal serve` as scripts rely on it: the ready line, exit codes, one-sentence errors, quick ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import OFFSET_END, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
+
+from compat_tests.broker import API_VERSIONS_REQUEST, HOST, Broker
+from compat_tests.confluent import make_producer, open_consumer, produce
+from compat_tests.conftest import StartBroker
+from compat_tests.kawal_broker import KAWAL
+from compat_tests.topics import create_topic
+from compat_tests.waiting import eventually
+
+pytestmark = pytest.mark.only_kawal(reason="the command line is the gateway's own")
+
+
+class Served:
+    """A `kawal serve` with standard output and error kept apart."""
+
+    def __init__(self, directory: Path, *arguments: str, **environment: str) -> None:
+        self.out, self.err = directory / "out", directory / "err"
+        self.started = time.monotonic()
+        with self.out.open("wb") as out, self.err.open("wb") as err:
+            self.process = subprocess.Popen(
+                [KAWAL, "serve", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                cwd=directory,
+                env={**os.environ, **environment},
+            )
+
+    def wait_until_ready(self) -> int:
+        """Wait for the ready line and return the port it names."""
+
+        def line() -> re.Match[str] | None:
+            assert self.process.poll() is None, f"ended: {self.err.read_text()}"
+            return re.match(r"kawal ready 127\.0\.0\.1:(\d+)\n", self.out.read_text())
+
+        return int(eventually(line, waiting_for="the ready line")[1])
+
+    def end(self, sent: signal.Signals = signal.SIGTERM) -> float:
+        """Send a signal, expect exit code 0 and return the seconds it took."""
+        began = time.monotonic()
+        self.process.send_signal(sent)
+        assert self.process.wait(10) == 0, self.err.read_text()
+        return time.monotonic() - began
+
+    def refusal(self) -> str:
+        """Expect the process to end with an error and one line on standard error; return that line."""
+        assert self.process.wait(10) in (1, 2)
+        assert self.out.read_text() == ""
+        lines = self.err.read_text().splitlines()
+        assert len(lines) == 1, lines
+        assert lines[0].startswith("kawal: ")
+        return lines[0]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Any]:
+    """A function that runs `kawal serve` on a free port with data in `tmp_path/data`; later flags win."""
+    served: list[Served] = []
+
+    def start(*arguments: str, **environment: str) -> Served:
+        place = tmp_path / f"served-{len(served)}"
+        place.mkdir()
+        defaults = ["--listen", f"{HOST}:0", "--data", str(tmp_path / "data")]
+        served.append(Served(place, *defaults, *arguments, **environment))
+        return served[-1]
+
+    yield start
+    for one in served:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.wait(10)
+
+
+@contextmanager
+def idle_connections(broker: Broker, count: int) -> Iterator[None]:
+    """Connections that say nothing."""
+    with ExitStack() as stack:
+        for _ in range(count):
+            stack.enter_context(socket.create_connection((HOST, broker.port), timeout=5))
+        yield
+
+
+def broker_configs(port: int) -> dict[str, str]:
+    admin = AdminClient({"bootstrap.servers": f"{HOST}:{port}"})
+    node = str(next(iter(admin.list_topics(timeout=10).brokers)))
+    resource = ConfigResource(ConfigResource.Type.BROKER, node)
+    return {
+        name: entry.value for name, entry in admin.describe_configs([resource])[resource].result(10).items()
+    }
+
+
+def test_exactly_one_line_is_printed_when_it_answers(serve: Any) -> None:
+    served = serve()
+    port = served.wait_until_ready()
+    with socket.create_connection((HOST, port), timeout=5) as connection:
+        connection.sendall(API_VERSIONS_REQUEST)
+        assert connection.recv(100)
+    served.end()
+    assert served.out.read_text() == f"kawal ready {HOST}:{port}\n"
+
+
+def test_the_first_answer_comes_within_half_a_second_of_the_start(serve: Any, tmp_path: Path) -> None:
+    took: list[float] = []
+    for _ in range(4):
+        served = serve()
+        port = served.wait_until_ready()
+        with socket.create_connection((HOST, port), timeout=5) as connection:
+            connection.sendall(API_VERSIONS_REQUEST)
+            assert connection.recv(100)
+        took.append(time.monotonic() - served.started)
+        served.end()
+    assert min(took) < 0.5, took
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_an_idle_server_at_once_with_exit_code_0(serve: Any, sent: signal.Signals) -> None:
+    served = serve()
+    served.wait_until_ready()
+    assert served.end(sent) < 2
+
+
+def test_sigterm_ends_a_busy_server_within_five_seconds_and_keeps_what_was_acked(
+    start_broker: StartBroker,
+) -> None:
+    broker = start_broker()
+    create_topic(broker, "busy")
+    producer = make_producer(broker, message_timeout_ms=4_000)
+    produce(producer, "busy", [b"v"] * 1_000)
+    with open_consumer(broker, fetch_wait_max_ms=60_000) as consumer, idle_connections(broker, 20):
+        consumer.assign([TopicPartition("busy", 0, OFFSET_END)])
+        consumer.poll(1)
+        code, seconds = broker.stop()
+    assert code == 0
+    assert seconds < 5
+    broker.restart()
+    assert produce(make_producer(broker), "busy", [b"v"]) == [1_000]
+
+
+def test_a_port_in_use_is_refused_in_one_sentence(serve: Any, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind((HOST, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        sentence = serve("--listen", f"{HOST}:{port}").refusal()
+    assert f"{HOST}:{port}" in sentence
+    assert "in use" in sentence
+
+
+def test_a_data_directory_in_use_is_refused_naming_the_process(serve: Any, tmp_path: Path) -> None:
+    first = serve()
+    first.wait_until_ready()
+    sentence = serve().refusal()
+    assert str(tmp_path / "data") in sentence
+    assert str(first.process.pid) in sentence
+    first.end()
+    again = serve()
+    again.wait_until_ready()
+    again.end()
+
+
+def test_a_directory_with_other_peoples_files_is_refused(serve: Any, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "holiday.jpg").write_bytes(b"beach")
+    assert str(tmp_path / "data") in serve().refusal()
+    assert [one.name for one in (tmp_path / "data").iterdir()] == ["holiday.jpg"]
+
+
+def test_lost_metadata_is_refused_and_never_made_anew(serve: Any, tmp_path: Path) -> None:
+    served = serve()
+    admin = AdminClient({"bootstrap.servers": f"{HOST}:{served.wait_until_ready()}"})
+    admin.create_topics([NewTopic("precious", 1, 1)])["precious"].result(10)
+    served.end()
+    hidden = tmp_path / "data" / "meta"
+    assert hidden.is_dir(), sorted(one.name for one in (tmp_path / "data").iterdir())
+    hidden.rename(tmp_path / "elsewhere")
+    assert "meta" in serve().refusal()
+    (tmp_path / "elsewhere").rename(hidden)
+    again = serve()
+    again.wait_until_ready()
+    again.end()
+
+
+def test_an_unknown_setting_names_the_nearest_known_one(serve: Any) -> None:
+    sentence = serve("--set", "num.partitons=3").refusal()
+    assert "num.partitons" in sentence
+    assert "'num.partitions'" in sentence
+
+
+@pytest.mark.parametrize("setting", ["num.partitions=many", "num.partitions=0", "num.partitions"])
+def test_a_value_a_setting_cannot_take_is_refused(serve: Any, setting: str) -> None:
+    assert "num.partitions" in serve("--set", setting).refusal()
+
+
+@pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:99999", "127.0.0.1:x"])
+def test_an_address_that_is_none_is_refused(serve: Any, address: str) -> None:
+    assert address in serve("--listen", address).refusal()
+
+
+def test_an_address_others_can_reach_needs_a_spoken_yes(serve: Any) -> None:
+    assert "insecure" in serve("--listen", "0.0.0.0:0").refusal()
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file(serve: Any, tmp_path: Path) -> None:
+    file = tmp_path / "kawal.toml"
+    file.write_text('"num.partitions" = 2\n"log.retention.hours" = 3\n"log.roll.hours" = 5\n')
+    served = serve(
+        "--config", str(file), "--set", "num.partitions=9",
+        KAWAL_NUM_PARTITIONS="7", KAWAL_LOG_RETENTION_HOURS="8",
+    )  # fmt: skip
+    configs = broker_configs(served.wait_until_ready())
+    served.end()
+    assert [configs[key] for key in ("num.partitions", "log.retention.hours", "log.roll.hours")] == [
+        "9",
+        "8",
+        "5",
+    ]
+
+
+def test_mistakes_in_the_file_and_the_environment_name_their_place(serve: Any, tmp_path: Path) -> None:
+    file = tmp_path / "kawal.toml"
+    file.write_text('\n"num.partitons" = 2\n')
+    sentence = serve("--config", str(file)).refusal()
+    assert "kawal.toml" in sentence
+    assert "'num.partitions'" in sentence
+    assert "KAWAL_NUM_PARTITONS" in serve(KAWAL_NUM_PARTITONS="3").refusal()
+    assert "missing.toml" in serve("--config", str(tmp_path / "missing.toml")).refusal()
+
+
+def test_the_version_is_printed() -> None:
+    printed = subprocess.run(
+        [KAWAL, "version"], capture_output=True, text=True, timeout=20, check=True
+    ).stdout
+    assert re.search(r"\b0\.\d+\.\d+", printed)
