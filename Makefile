@@ -1,0 +1,110 @@
+# Kawal.  `make help` says what there is; everything a target needs is installed by the target itself.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+LISTEN ?= 127.0.0.1:9092
+DATA ?= ./data
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+MVN := mvn --quiet --batch-mode
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+# A stamp is newer than what its target was made from; nothing is installed or fetched twice.
+RUNTIME := $(VENV)/.installed
+DEVELOP := $(VENV)/.installed-for-development
+SPARK_JARS := .jars/.fetched
+KAFKA_JARS := .cache/kafka/.fetched
+
+.PHONY: help run test check demo bench test-on-kafka format format-check lint types imports unit compat jars clean
+
+help: ## Say what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "  ARGS='…' goes to the command behind run, demo, bench, unit, compat and test-on-kafka"
+
+run: $(RUNTIME) ## Serve Kafka clients on 127.0.0.1:9092 with data in ./data (LISTEN=, DATA=)
+	@exec $(BIN)/kawal serve --listen $(LISTEN) --data $(DATA) $(ARGS)
+
+test: ## Run every check and test: check, then real clients and Spark against the gateway
+	@.ci/need venv java mvn kcat
+	@$(MAKE) --jobs=3 $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS)
+	@$(MAKE) check
+	@$(MAKE) compat
+
+check: format-check lint types imports unit ## Run the quick part of test: style, types, layers, unit tests
+
+demo: $(DEVELOP) $(SPARK_JARS) ## Land a year of flights with Spark, killed half way, and compare every sum
+	@exec $(BIN)/python -m pipeline.demo $(ARGS)
+
+bench: $(DEVELOP) $(KAFKA_JARS) ## Measure Kawal and Apache Kafka side by side
+	@exec $(BIN)/python -m benchmarks $(ARGS)
+
+test-on-kafka: $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) ## Run the compat tests against Apache Kafka 4.3.1
+	@.ci/need java kcat
+	KAWAL_COMPAT_BROKER=kafka $(BIN)/pytest compat_tests $(ARGS)
+
+format: $(DEVELOP) ## Format the code and mend what can be mended
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+format-check: $(DEVELOP)
+	$(BIN)/ruff format --check
+
+lint: $(DEVELOP)
+	$(BIN)/ruff check
+
+types: $(DEVELOP)
+	$(BIN)/mypy
+
+imports: $(DEVELOP)
+	$(BIN)/lint-imports
+
+unit: $(DEVELOP) ## Run the unit tests (ARGS='tests/wal -k roll')
+	$(BIN)/pytest $(ARGS)
+
+compat: $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) ## Run the compat tests against the gateway
+	@.ci/need java kcat
+	$(BIN)/pytest compat_tests $(ARGS)
+
+jars: $(SPARK_JARS) $(KAFKA_JARS) ## Fetch Spark's Kafka connector and Apache Kafka from Maven Central
+
+clean: ## Remove what make installed and fetched; data is kept
+	rm -rf $(VENV) .jars .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+
+$(VENV)/bin/python:
+	@PYTHON=$(PYTHON) .ci/need venv
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "$$($(PYTHON) --version) is too old: Kawal needs 3.11 or later; name one with make PYTHON=…"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@# Dependency groups came with pip 25.1.
+	@$(PIP) install --upgrade 'pip>=25.1'
+
+$(RUNTIME): pyproject.toml | $(VENV)/bin/python
+	@echo "installing Kawal into $(VENV)"
+	@$(PIP) install --editable .
+	@touch $@
+
+$(DEVELOP): pyproject.toml | $(VENV)/bin/python
+	@echo "installing Kawal and its development tools into $(VENV) (pyspark takes a minute)"
+	@$(PIP) install --editable '.[spark]' --group lint --group test
+	@touch $(RUNTIME) $@
+
+$(SPARK_JARS): pipeline/pom.xml
+	@.ci/need java mvn
+	@rm -rf $(@D)
+	@echo "fetching Spark's Kafka connector into $(@D)"
+	@$(MVN) --file $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D)
+	@touch $@
+
+$(KAFKA_JARS): compat_tests/kafka-pom.xml
+	@.ci/need java mvn
+	@rm -rf $(@D)
+	@echo "fetching Apache Kafka into $(@D)"
+	@$(MVN) --file $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D)
+	@touch $@
