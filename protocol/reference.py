@@ -19,6 +19,7 @@ from construct import Bytes as RawBytes
 
 from protocol import schema
 from protocol.errors import Unencodable
+from protocol.layout import Field, Layout, element_field, layout, least_size_bytes
 from protocol.primitives import (
     BYTES_LIKE,
     STRING_SIZE_MAX,
@@ -39,7 +40,7 @@ from protocol.primitives import (
     write_tags,
     write_uvarint,
 )
-from protocol.schema import ZERO_UUID, ArrayOf, Field, Fixed, Layout, WireField, declaration, element_field
+from protocol.schema import ZERO_UUID, ArrayOf, Fixed, WireField, declaration
 from protocol.streams import Sink, Source
 
 if TYPE_CHECKING:
@@ -331,7 +332,7 @@ def _node(plan: Plan, field: Field, path: str) -> Base:
     if isinstance(kind, ArrayOf):
         one = element_field(field)
         element = _node(plan, one, path)
-        least = schema.least_size_bytes(one, plan.flexible)
+        least = least_size_bytes(one, plan.flexible)
         return Many(field, None if plan.flexible else _LENGTHS["l"], element, least)
     if isinstance(kind, type):
         assert field.layout is not None
@@ -348,7 +349,7 @@ class Codec(Base):
         declared = declaration(cls)
         self.elements_max = declared.elements_max
         plan = Plan(version, version in declared.flexible, declared.elements_max)
-        self.root = Record(plan, schema.layout(cls, version), cls.__name__)
+        self.root = Record(plan, layout(cls, version), cls.__name__)
 
     def _parse(self, stream: Any, context: Any, path: str) -> Any:
         return self.root._parsereport(stream, context, self.root.path)

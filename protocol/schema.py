@@ -12,8 +12,8 @@ version cannot carry is refused when encoded, unless the field is `ignorable`. A
 be given to the constructor. Every class also has `unknown_tags`, which keeps tagged fields that this
 declaration does not know.
 
-`layout(cls, version)` resolves the ranges once; both codecs (`reference.py`, `compiled.py`) are built from
-it. Version ranges are written as Kafka writes them: `"0+"`, `"3-9"`, `"7"`, `"none"`.
+`layout.py` resolves the ranges for one version; both codecs (`reference.py`, `compiled.py`) are built from
+that. Version ranges are written as Kafka writes them: `"0+"`, `"3-9"`, `"7"`, `"none"`.
 Source: the README of Kafka's message definitions (clients/src/main/resources/common/message/README.md),
 KIP-482 (tags).
 """
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeVar, cast, dataclass_transform
+from typing import Any, Final, TypeVar, cast, dataclass_transform
 from uuid import UUID
 
 from protocol.api_keys import ApiKey
@@ -38,15 +38,16 @@ NO_TAGS: Final[Mapping[int, bytes]] = MappingProxyType({})
 VERSIONS_END: Final = 32_768
 """Versions are int16 on the wire, so "3+" means 3 to 32,767."""
 
-REQUEST_ELEMENTS_MAX: Final = 200_000
-"""Array elements and unknown tags in one request: about 0.2 s of decoding, and room for a fetch of 100,000
-partitions.
+HOT_ELEMENTS_MAX: Final = 200_000
+"""Array elements and unknown tags in one request, where generated code reads it at some 0.3 µs an element:
+room for a fetch of 100,000 partitions, and no frame keeps the broker busy for longer than 0.1 s.
 """
 
+ELEMENTS_MAX: Final = 20_000
+"""The same for requests that construct reads, at some 6 µs an element."""
+
 RESPONSE_ELEMENTS_MAX: Final = 4_000_000
-"""The same for what is not a request. Only our own tools decode those: metadata of 100,000 partitions must
-fit.
-"""
+"""The same for what is no request: only our own tools decode that, metadata of 100,000 partitions for one."""
 
 
 class Fixed:
@@ -157,7 +158,7 @@ def wire(
 class Declaration:
     """What `@message` and `@struct` keep about a class, as its attribute `__wire__`."""
 
-    __slots__ = ("api", "cls", "elements_max", "fields", "flexible", "hot", "versions")
+    __slots__ = ("api", "cls", "fields", "flexible", "hot", "versions")
 
     def __init__(self, cls: type[Any], fields: tuple[WireField, ...]) -> None:
         self.cls = cls
@@ -166,8 +167,13 @@ class Declaration:
         self.versions = range(VERSIONS_END)
         self.flexible = range(0)
         self.hot = False
-        is_request = cls.__name__.endswith("Request")
-        self.elements_max = REQUEST_ELEMENTS_MAX if is_request else RESPONSE_ELEMENTS_MAX
+
+    @property
+    def elements_max(self) -> int:
+        """Array elements and unknown tags that one message may hold."""
+        if not self.cls.__name__.endswith("Request"):
+            return RESPONSE_ELEMENTS_MAX
+        return HOT_ELEMENTS_MAX if self.hot else ELEMENTS_MAX
 
 
 def declaration(cls: type[Any]) -> Declaration:
@@ -316,79 +322,3 @@ class _StandardFields:
         twin: Any = dataclasses.make_dataclass(owner.__name__, specifications, kw_only=True)
         fields: dict[str, Any] = twin.__dataclass_fields__
         return fields
-
-
-# --- one version --------------------------------------------------------------------------------------------
-
-
-class Field(NamedTuple):
-    """A field as one version carries it."""
-
-    name: str
-    kind: Kind
-    nullable: bool
-    default: Any
-    tag: int | None
-    layout: Layout | None  # of the struct, or of the struct that an array holds
-
-
-class Layout(NamedTuple):
-    """A message or struct in one version: what is written, in order, and what is left out."""
-
-    cls: type[Any]
-    flexible: bool
-    plain: tuple[Field, ...]
-    tagged: tuple[Field, ...]
-    absent: tuple[WireField, ...]
-    least_size_bytes: int
-
-
-def layout(cls: type[Any], version: int) -> Layout:
-    """Resolve all version ranges of message `cls` for `version`."""
-    return _layout(cls, version, version in declaration(cls).flexible)
-
-
-def _layout(cls: type[Any], version: int, flexible: bool) -> Layout:
-    plain: list[Field] = []
-    tagged: list[Field] = []
-    absent: list[WireField] = []
-    for field in declaration(cls).fields:
-        if version not in field.versions:
-            assert field.default is not REQUIRED, (
-                f"{cls.__name__}.{field.name} needs a default for v{version}"
-            )
-            absent.append(field)
-            continue
-        inner = field.kind.element if isinstance(field.kind, ArrayOf) else field.kind
-        found = Field(
-            field.name,
-            field.kind,
-            version in field.nullable,
-            field.default,
-            field.tag,
-            _layout(inner, version, flexible) if isinstance(inner, type) else None,
-        )
-        (plain if field.tag is None else tagged).append(found)
-    assert flexible or not tagged, f"{cls.__name__} v{version} has tagged fields but is not flexible"
-    tagged.sort(key=lambda field: field.tag or 0)
-    least = sum(least_size_bytes(field, flexible) for field in plain) + int(flexible)
-    return Layout(cls, flexible, tuple(plain), tuple(tagged), tuple(absent), least)
-
-
-def least_size_bytes(field: Field, flexible: bool) -> int:
-    """Return the fewest bytes that a value of this field can take."""
-    kind = field.kind
-    if isinstance(kind, Fixed):
-        return kind.size_bytes
-    if isinstance(kind, type):
-        assert field.layout is not None
-        return 1 if field.nullable else field.layout.least_size_bytes
-    if flexible:
-        return 1
-    return 2 if kind is String else 4
-
-
-def element_field(field: Field) -> Field:
-    """Return what one element of an array field is: never null, without a name of its own."""
-    assert isinstance(field.kind, ArrayOf)
-    return Field(field.name, field.kind.element, False, REQUIRED, None, field.layout)

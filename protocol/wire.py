@@ -71,6 +71,7 @@ __all__ = [
     "declaration",
     "decode",
     "encode",
+    "joined",
     "message",
     "reference_codec",
     "size_bytes",
@@ -119,6 +120,13 @@ def size_bytes(buffers: Sequence[Buffer]) -> int:
     )
 
 
+def joined(buffers: Sequence[Buffer]) -> bytes:
+    """Return an encoded message in one piece, for tools and tests; all its payloads must be bytes."""
+    pieces = [buffer for buffer in buffers if isinstance(buffer, (bytes, bytearray, memoryview))]
+    assert len(pieces) == len(buffers), "a payload that is elsewhere cannot be joined"
+    return b"".join(pieces)
+
+
 def reference_codec(cls: type[Any], version: int) -> Codec:
     """Return the construct codec of a message in one version.
 
@@ -141,10 +149,22 @@ def _checked(cls: type[Any], version: int) -> Declaration:
 
 
 def _make_decoder(cls: type[Any], version: int) -> Decoder:
-    made = _decoders[cls, version] = reference_codec(cls, version).decode
+    if _checked(cls, version).hot:
+        from protocol.compiled import compile_decoder
+
+        made = compile_decoder(cls, version)
+    else:
+        made = reference_codec(cls, version).decode
+    _decoders[cls, version] = made
     return made
 
 
 def _make_encoder(cls: type[Any], version: int) -> Encoder:
-    made = _encoders[cls, version] = reference_codec(cls, version).encode
+    if _checked(cls, version).hot:
+        from protocol.compiled import compile_encoder
+
+        made = compile_encoder(cls, version)
+    else:
+        made = reference_codec(cls, version).encode
+    _encoders[cls, version] = made
     return made
