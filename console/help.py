@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from console.errors import UsageError
 
 Example = tuple[str, str]
 """A command line (without `kawal`) and what it does."""
+
+HELP_COLUMNS = 100
 
 
 class Parser(argparse.ArgumentParser):
@@ -24,8 +27,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def describe(parser: argparse.ArgumentParser, description: str, examples: Sequence[Example]) -> None:
-    """Give `parser` its description and examples."""
-    parser.description = description
+    """Give `parser` its description (paragraphs, filled here) and examples."""
+    paragraphs = (" ".join(paragraph.split()) for paragraph in description.split("\n\n"))
+    parser.description = "\n\n".join(textwrap.fill(paragraph, HELP_COLUMNS) for paragraph in paragraphs)
     width = max(len(command) for command, _ in examples)
     if width > 60:
         lines = [f"  kawal {command}\n      {meaning}" for command, meaning in examples]
@@ -38,9 +42,15 @@ class Actions:
     """The actions of a command such as `topics`: `add` declares one, `dispatch` runs the one named."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._prog = parser.prog
         self._subparsers = parser.add_subparsers(
-            title="actions", dest="action_name", metavar="ACTION", required=True, parser_class=Parser
+            title="actions", dest="action_name", metavar="ACTION", parser_class=Parser
         )
+        parser.set_defaults(run_action=self._ask_for_one)
+
+    def _ask_for_one(self, _: argparse.Namespace) -> int:
+        names = ", ".join(self._subparsers.choices)
+        raise UsageError(f"say what to do: {names}; see '{self._prog} --help'")
 
     def add(
         self,

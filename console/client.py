@@ -1,0 +1,166 @@
+"""Connect to a Kafka bootstrap address for the client commands, and put its errors into sentences.
+
+The commands speak the Kafka protocol through kafka-python and work against any broker, not only Kawal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from broker.endpoints import Endpoint, parse_endpoint
+from console.errors import CommandError, UsageError
+
+if TYPE_CHECKING:
+    from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+
+BOOTSTRAP_VARIABLE = "KAWAL_BOOTSTRAP"
+BOOTSTRAP_DEFAULT = "127.0.0.1:9092"
+
+CONNECT_SECONDS = 5.0
+"""Long enough for a far network; a dead address on this machine refuses at once."""
+ANSWER_MS = 15_000
+"""How long a broker that accepted the connection may take to answer in the Kafka protocol."""
+
+
+def add_bootstrap(parser: argparse.ArgumentParser) -> None:
+    """Declare --bootstrap."""
+    parser.add_argument(
+        "--bootstrap",
+        metavar="HOST:PORT",
+        default=os.environ.get(BOOTSTRAP_VARIABLE, BOOTSTRAP_DEFAULT),
+        help=f"broker to talk to (default ${BOOTSTRAP_VARIABLE}, else {BOOTSTRAP_DEFAULT})",
+    )
+
+
+class Trouble(logging.Handler):
+    """Listens to what kafka-python logs, so that a lost connection is noticed without asking for it."""
+
+    def __init__(self) -> None:
+        super().__init__(level=logging.WARNING)
+        self.seen = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Remember that something went wrong; the sentence for the user is ours."""
+        self.seen = True
+
+    def take(self) -> bool:
+        """Return whether anything went wrong since the last call."""
+        seen, self.seen = self.seen, False
+        return seen
+
+
+def listen_for_trouble() -> Trouble:
+    """Take kafka-python's log messages off the terminal and return what they go to instead."""
+    trouble = Trouble()
+    logger = logging.getLogger("kafka")
+    logger.handlers = [trouble]
+    logger.propagate = False
+    return trouble
+
+
+def check_reachable(bootstrap: str) -> None:
+    """Raise a CommandError unless one of the addresses accepts a connection.
+
+    kafka-python would try for half a minute and then say less.
+    """
+    problems = []
+    for endpoint in _endpoints(bootstrap):
+        try:
+            socket.create_connection(endpoint, timeout=CONNECT_SECONDS).close()
+        except OSError as error:
+            problems.append(f"{endpoint.text} ({error.strerror or error})")
+        else:
+            return
+    raise CommandError(
+        f"cannot reach {', '.join(problems)}; start a gateway with 'kawal serve', or name another address "
+        "with --bootstrap"
+    )
+
+
+def _endpoints(bootstrap: str) -> list[Endpoint]:
+    try:
+        return [parse_endpoint(text) for text in bootstrap.split(",")]
+    except ValueError as error:
+        raise UsageError(f"--bootstrap: {error}") from error
+
+
+@contextmanager
+def admin_client(bootstrap: str) -> Iterator[KafkaAdminClient]:
+    """An administrative client for one command.  Raises: CommandError."""
+    from kafka import KafkaAdminClient
+
+    with _session(bootstrap, KafkaAdminClient) as client:
+        yield client
+
+
+@contextmanager
+def consumer_client(bootstrap: str, **options: Any) -> Iterator[KafkaConsumer]:
+    """A consumer without a group that never creates topics.  Raises: CommandError."""
+    from kafka import KafkaConsumer
+
+    fixed = {"group_id": None, "enable_auto_commit": False, "allow_auto_create_topics": False}
+    with _session(bootstrap, KafkaConsumer, **fixed, **options) as client:
+        yield client
+
+
+@contextmanager
+def producer_client(bootstrap: str, **options: Any) -> Iterator[KafkaProducer]:
+    """A producer.  Raises: CommandError."""
+    from kafka import KafkaProducer
+
+    with _session(bootstrap, KafkaProducer, **options) as client:
+        yield client
+
+
+@contextmanager
+def _session(bootstrap: str, kind: Any, **options: Any) -> Iterator[Any]:
+    """Open a client, and turn what kafka-python raises inside the block into sentences."""
+    from kafka.errors import KafkaError
+
+    check_reachable(bootstrap)
+    try:
+        client = kind(
+            bootstrap_servers=bootstrap.split(","),
+            bootstrap_timeout_ms=ANSWER_MS,
+            request_timeout_ms=ANSWER_MS,
+            client_id="kawal-cli",
+            **options,
+        )
+    except KafkaError as error:
+        raise CommandError(
+            f"{bootstrap} accepts connections but does not answer in the Kafka protocol: {explained(error)}"
+        ) from error
+    try:
+        yield client
+    except KafkaError as error:
+        raise CommandError(f"{bootstrap}: {explained(error)}") from error
+    finally:
+        client.close()
+
+
+def explained(error: BaseException) -> str:
+    """Return what a kafka-python error says in one line, without the dump of the request."""
+    words = str(error.args[0]) if error.args else ""
+    if not words or words.startswith("Request '"):
+        return meaning(type(error))
+    return words.split("\n")[0]
+
+
+def meaning(kind: type) -> str:
+    """Return what a class of kafka-python's errors means, in Kafka's words."""
+    return getattr(kind, "description", None) or kind.__name__
+
+
+def refusal(code: int, message: str | None) -> str:
+    """Return why the broker refused an item: its own words, else what Kafka's code means."""
+    if message:
+        return message
+    from kafka.errors import for_code
+
+    return meaning(for_code(code))

@@ -1,0 +1,53 @@
+"""`kawal serve`: run the gateway until SIGTERM or Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+
+from console.errors import OK, CommandError
+from console.help import describe
+from console.server_flags import add_flags, as_table, loaded_config
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    describe(
+        parser,
+        """Serve Kafka clients from a data directory.  Prints the line 'kawal ready HOST:PORT' on standard
+        output once it answers; SIGTERM or Ctrl-C ends it in order.
+
+        A setting comes from a flag, else from the environment (KAWAL_NUM_PARTITIONS for num.partitions), else
+        from the TOML file, else it has its default ('kawal config explain' lists them all).""",
+        [
+            ("serve", "serve on 127.0.0.1:9092, data in ./data"),
+            ("serve --listen 127.0.0.1:0 --data /tmp/try", "take a free port, for a test"),
+            ("serve --config kawal.toml --set num.partitions=8", "a file, and one setting changed"),
+            ("serve --config kawal.toml --print-config", "show what would hold, and why, without serving"),
+        ],
+    )
+    add_flags(parser)
+    parser.add_argument(
+        "--print-config",
+        action="store_true",
+        help="print the effective configuration with its sources and end",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve.  Raises: CommandError when the server cannot start."""
+    loaded = loaded_config(arguments)
+    if arguments.print_config:
+        print(as_table(loaded))
+        return OK
+    from broker.server import main  # trio and the engine are not needed to refuse a bad setting
+    from broker.server.listeners import StartError
+    from wal.errors import StoreError
+
+    try:
+        return main(loaded.config, ready=_announce)
+    except (StartError, StoreError) as error:
+        raise CommandError(str(error)) from error
+
+
+def _announce(address: str) -> None:
+    print(f"kawal ready {address}", flush=True)

@@ -1,0 +1,193 @@
+"""`kawal topics`: list, create, describe and delete topics of any Kafka broker."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from console.client import add_bootstrap, admin_client, listen_for_trouble, refusal
+from console.errors import OK, CommandError, UsageError
+from console.help import Actions, describe
+from console.help import dispatch as run
+from console.tables import table
+from console.topic_tree import topic_id, topic_text, topic_tree
+
+__all__ = ["configure", "run"]
+
+NO_SUCH_TOPIC = 3
+TOPIC_EXISTS = 36
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the actions."""
+    describe(
+        parser,
+        "List, create, describe and delete topics.",
+        [
+            ("topics list", "the topics of 127.0.0.1:9092"),
+            ("topics create orders --partitions 8", "a topic of eight partitions"),
+        ],
+    )
+    actions = Actions(parser)
+    _configure_list(actions)
+    _configure_create(actions)
+    _configure_describe(actions)
+    _configure_delete(actions)
+
+
+def _configure_list(actions: Actions) -> None:
+    parser = actions.add(
+        "list",
+        summary="print the topics",
+        description="Print the names of the topics, with --long their partitions, too.",
+        examples=[("topics list", "names, one a line"), ("topics list --long --internal", "all there are")],
+        run=_list,
+    )
+    add_bootstrap(parser)
+    parser.add_argument("--long", "-l", action="store_true", help="print partition counts and ids")
+    parser.add_argument("--internal", action="store_true", help="print the broker's own topics, too")
+    parser.add_argument("--json", action="store_true", help="print a JSON list")
+
+
+def _configure_create(actions: Actions) -> None:
+    parser = actions.add(
+        "create",
+        summary="create topics",
+        description="""Create topics.  Without --partitions and --replication-factor the server's defaults
+            hold; the topic configurations are Kafka's.""",
+        examples=[
+            ("topics create orders payments", "two topics as the server likes them"),
+            ("topics create orders --partitions 8 --config retention.ms=86400000", "kept for one day"),
+        ],
+        run=_create,
+    )
+    parser.add_argument("topics", metavar="TOPIC", nargs="+")
+    add_bootstrap(parser)
+    parser.add_argument("--partitions", "-p", metavar="N", type=int, default=-1)
+    parser.add_argument("--replication-factor", metavar="N", type=int, default=-1)
+    parser.add_argument(
+        "--config", metavar="KEY=VALUE", action="append", default=[], help="topic configuration; repeatable"
+    )
+    parser.add_argument("--if-not-exists", action="store_true", help="a topic that exists is no error")
+    parser.add_argument("--validate-only", action="store_true", help="check, but create nothing")
+
+
+def _configure_describe(actions: Actions) -> None:
+    parser = actions.add(
+        "describe",
+        summary="show partitions, offsets and settings",
+        description="""Show a topic's partitions with the offsets they hold, and the configurations that were
+            set (with --all every one, with its source).""",
+        examples=[
+            ("topics describe orders", "partitions and offsets"),
+            ("topics describe orders --all --json", "everything, for a program"),
+        ],
+        run=_describe,
+    )
+    parser.add_argument("topics", metavar="TOPIC", nargs="+")
+    add_bootstrap(parser)
+    parser.add_argument("--all", action="store_true", help="show every configuration, not only those set")
+    parser.add_argument("--json", action="store_true", help="print a JSON list")
+
+
+def _configure_delete(actions: Actions) -> None:
+    parser = actions.add(
+        "delete",
+        summary="delete topics and their records",
+        description="Delete topics with all their records, at once and for good.",
+        examples=[
+            ("topics delete orders", "one topic"),
+            ("topics delete a b --if-exists", "no error when one is gone already"),
+        ],
+        run=_delete,
+    )
+    parser.add_argument("topics", metavar="TOPIC", nargs="+")
+    add_bootstrap(parser)
+    parser.add_argument("--if-exists", action="store_true", help="a topic that does not exist is no error")
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    listen_for_trouble()
+    with admin_client(arguments.bootstrap) as client:
+        topics = [
+            topic
+            for topic in sorted(client.describe_topics(), key=lambda topic: topic["name"])
+            if arguments.internal or not topic["is_internal"]
+        ]
+    rows = [(topic["name"], len(topic["partitions"]), topic_id(topic)) for topic in topics]
+    if arguments.json:
+        print(
+            json.dumps(
+                [{"name": name, "partitions": count, "id": id_} for name, count, id_ in rows], indent=2
+            )
+        )
+    elif arguments.long:
+        print(table(("TOPIC", "PARTITIONS", "ID"), rows))
+    else:
+        print("".join(f"{name}\n" for name, _, _ in rows), end="")
+    return OK
+
+
+def _create(arguments: argparse.Namespace) -> int:
+    listen_for_trouble()
+    topic = {
+        "num_partitions": arguments.partitions,
+        "replication_factor": arguments.replication_factor,
+        "configs": dict(_setting(text) for text in arguments.config),
+    }
+    with admin_client(arguments.bootstrap) as client:
+        answer = client.create_topics(
+            dict.fromkeys(arguments.topics, topic), validate_only=arguments.validate_only, raise_errors=False
+        )
+    verb = "could be created" if arguments.validate_only else "created"
+    forgiven = {TOPIC_EXISTS: "exists already"} if arguments.if_not_exists else {}
+    return _report(answer["topics"], verb, forgiven)
+
+
+def _delete(arguments: argparse.Namespace) -> int:
+    listen_for_trouble()
+    with admin_client(arguments.bootstrap) as client:
+        answer = client.delete_topics(arguments.topics, raise_errors=False)
+    forgiven = {NO_SUCH_TOPIC: "does not exist"} if arguments.if_exists else {}
+    return _report(answer["topics"], "deleted", forgiven)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"--config {text!r} is not KEY=VALUE")
+    return name, value
+
+
+def _report(answers: list[dict[str, Any]], verb: str, forgiven: dict[int, str]) -> int:
+    """Print what happened to each topic.  Raises: CommandError when one was refused."""
+    refused = []
+    for answer in answers:
+        code, name = answer["error_code"], answer["name"]
+        if code == 0:
+            print(f"{verb} {name}" if verb != "could be created" else f"{name} {verb}")
+        elif code in forgiven:
+            print(f"{name} {forgiven[code]}")
+        else:
+            refused.append(f"{name!r}: {refusal(code, answer.get('error_message'))}")
+    if refused:
+        raise CommandError("; ".join(refused))
+    return OK
+
+
+def _describe(arguments: argparse.Namespace) -> int:
+    listen_for_trouble()
+    with admin_client(arguments.bootstrap) as client:
+        found = client.describe_topics(arguments.topics)
+        missing = [topic for topic in found if topic["error_code"]]
+        if missing:
+            raise CommandError(
+                "; ".join(f"{topic['name']!r}: {refusal(topic['error_code'], None)}" for topic in missing)
+            )
+        trees = [topic_tree(client, topic, everything=arguments.all) for topic in found]
+    if arguments.json:
+        print(json.dumps(trees, indent=2))
+    else:
+        print("\n\n".join(topic_text(tree) for tree in trees))
+    return OK

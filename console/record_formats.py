@@ -1,0 +1,205 @@
+"""Records as text and as JSON lines, in both directions.
+
+Text is for people and pipes: one record a line, optionally `key<separator>value`.  It cannot tell
+everything (a value may contain the line's end, a null looks empty), so JSON lines are the form that loses
+nothing:
+
+    {"topic": "t", "partition": 0, "offset": 7, "timestamp": 1700000000000, "key": null, "value": "text",
+     "headers": [{"name": "trace", "value": "1"}]}
+
+Bytes that are not UTF-8 stand under `key_base64` or `value_base64` instead (in a header: `value_base64`).
+Reading takes the same lines; topic, partition, offset, timestamp, key and headers may be left out, a
+`value` that is no text is sent as the JSON it is, and headers may be an object.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from console.errors import CommandError, UsageError
+
+CHUNK_BYTES = 1 << 16
+RECORD_BYTES_MAX = 100 << 20
+"""A record read from standard input may be as large as the largest request a broker takes by default."""
+
+Header = tuple[str, bytes | None]
+_KNOWN = frozenset(
+    {"topic", "partition", "offset", "timestamp", "key", "key_base64", "value", "value_base64", "headers"}
+)
+
+
+@dataclass(slots=True)
+class OutgoingRecord:
+    """A record to send; None as partition or timestamp leaves the choice to the producer."""
+
+    value: bytes | None
+    key: bytes | None = None
+    headers: list[Header] = field(default_factory=list)
+    partition: int | None = None
+    timestamp_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextFormat:
+    """How records look as text; without `key_separator` keys are left out, without `null` nulls are empty."""
+
+    delimiter: bytes = b"\n"
+    key_separator: bytes | None = None
+    null: bytes | None = None
+
+    def dump(self, record: Any) -> bytes:
+        """Return a consumed record's bytes with the delimiter."""
+        value = self._shown(record.value)
+        if self.key_separator is None:
+            return value + self.delimiter
+        return self._shown(record.key) + self.key_separator + value + self.delimiter
+
+    def load(self, text: bytes, where: str) -> OutgoingRecord:
+        """Return the record written as `text`.  Raises: CommandError naming `where` when it has no key."""
+        if self.key_separator is None:
+            return OutgoingRecord(self._meant(text))
+        key, separator, value = text.partition(self.key_separator)
+        if not separator:
+            raise CommandError(f"{where} has no key: {self.key_separator.decode()!r} does not occur in it")
+        return OutgoingRecord(self._meant(value), self._meant(key))
+
+    def _shown(self, data: bytes | None) -> bytes:
+        return (self.null or b"") if data is None else data
+
+    def _meant(self, data: bytes) -> bytes | None:
+        return None if self.null is not None and data == self.null else data
+
+
+def split_records(stream: IO[bytes], delimiter: bytes) -> Iterator[bytes]:
+    """Yield the pieces of `stream` between delimiters, as they arrive.
+
+    A last piece without its delimiter counts.  Raises: CommandError when one exceeds `RECORD_BYTES_MAX`.
+    """
+    pending = bytearray()
+    searched = 0
+    read = getattr(
+        stream, "read1", stream.read
+    )  # read1 returns what is there, so a slow writer is not waited for
+    while chunk := read(CHUNK_BYTES):
+        pending += chunk
+        start = 0
+        while (end := pending.find(delimiter, max(start, searched))) >= 0:
+            yield bytes(pending[start:end])
+            start = end + len(delimiter)
+        del pending[:start]
+        searched = max(0, len(pending) - len(delimiter) + 1)
+        if len(pending) > RECORD_BYTES_MAX:
+            raise CommandError(
+                f"a record of the input is longer than {RECORD_BYTES_MAX} bytes; is it delimited?"
+            )
+    if pending:
+        yield bytes(pending)
+
+
+def dump_json(record: Any) -> bytes:
+    """Return a consumed record as one JSON line."""
+    tree: dict[str, Any] = {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        **_member("key", record.key),
+        **_member("value", record.value),
+        "headers": [{"name": name, **_member("value", value)} for name, value in record.headers],
+    }
+    return json.dumps(tree, ensure_ascii=False).encode() + b"\n"
+
+
+def load_json(text: bytes, where: str) -> OutgoingRecord:
+    """Return the record of one JSON line.  Raises: CommandError naming `where` and the member at fault."""
+    try:
+        tree = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"{where} is not JSON: {error}") from error
+    if not isinstance(tree, dict):
+        raise CommandError(f"{where} is not a JSON object with a member 'value'")
+    for name in tree.keys() - _KNOWN:
+        raise CommandError(f"{where}: unknown member {name!r}; known are {', '.join(sorted(_KNOWN))}")
+    if "value" not in tree and "value_base64" not in tree:
+        raise CommandError(
+            f"{where} has neither 'value' nor 'value_base64' (null deletes a key when compacted)"
+        )
+    return OutgoingRecord(
+        value=_bytes_of(tree, "value", where),
+        key=_bytes_of(tree, "key", where),
+        headers=_headers(tree.get("headers", []), where),
+        partition=_integer(tree, "partition", where),
+        timestamp_ms=_integer(tree, "timestamp", where),
+    )
+
+
+def text_option(text: str, option: str) -> bytes:
+    """Return an option's bytes; `\\t`, `\\n`, `\\0`, `\\xHH` are understood.  Raises: UsageError."""
+    try:
+        data = text.encode("utf-8", "surrogateescape").decode("unicode_escape").encode("latin-1")
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        raise UsageError(f"{option} {text!r}: {error}") from error
+    if not data:
+        raise UsageError(f"{option} must not be empty")
+    return data
+
+
+def header_option(text: str) -> Header:
+    """Return the header written NAME=VALUE.  Raises: UsageError."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"--header {text!r} is not NAME=VALUE")
+    return name, value.encode("utf-8", "surrogateescape")
+
+
+def _member(name: str, data: bytes | None) -> dict[str, str | None]:
+    if data is None:
+        return {name: None}
+    try:
+        return {name: data.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(data).decode()}
+
+
+def _bytes_of(tree: dict[str, Any], name: str, where: str) -> bytes | None:
+    encoded = f"{name}_base64"
+    if encoded in tree:
+        if name in tree:
+            raise CommandError(f"{where} has both {name!r} and {encoded!r}")
+        try:
+            return base64.b64decode(tree[encoded], validate=True)
+        except (TypeError, ValueError, binascii.Error) as error:
+            raise CommandError(f"{where}: {encoded!r} is not base64: {error}") from error
+    value = tree.get(name)
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise CommandError(f"{where}: {name!r} holds half a surrogate pair: {error}") from error
+
+
+def _headers(tree: Any, where: str) -> list[Header]:
+    if isinstance(tree, dict):
+        tree = [{"name": name, "value": value} for name, value in tree.items()]
+    if not isinstance(tree, list):
+        raise CommandError(f"{where}: 'headers' is neither a list nor an object")
+    headers: list[Header] = []
+    for entry in tree:
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+            raise CommandError(f'{where}: a header is written {{"name": "…", "value": "…"}}')
+        headers.append((entry["name"], _bytes_of(entry, "value", where)))
+    return headers
+
+
+def _integer(tree: dict[str, Any], name: str, where: str) -> int | None:
+    value = tree.get(name)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+        raise CommandError(f"{where}: {name!r} must be a whole number, not {value!r}")
+    return value

@@ -1,0 +1,73 @@
+"""The flags that make up a server's configuration, the same for `kawal serve` and `kawal config show`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+
+from broker.config_keys import ConfigProblem
+from broker.config_sources import LoadedConfig, Setting, flag_setting, load
+from console.errors import CommandError
+
+CONFIG_VARIABLE = "KAWAL_CONFIG"
+"""Names the configuration file when --config does not."""
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags; each but --config and --set is short for one configuration key."""
+    parser.add_argument("--listen", metavar="HOST:PORT", help="address to listen on; port 0 takes a free one")
+    parser.add_argument("--data", metavar="DIR", help="data directory (default ./data)")
+    parser.add_argument(
+        "--config", metavar="FILE", help=f"TOML file with settings (default ${CONFIG_VARIABLE})"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="set one configuration key; repeatable",
+    )
+    parser.add_argument(
+        "--advertise", metavar="HOST:PORT", help="address clients are told to connect to, when it is another"
+    )
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="allow addresses that other machines can reach, without passwords",
+    )
+
+
+def loaded_config(arguments: argparse.Namespace) -> LoadedConfig:
+    """Return the effective configuration.  Raises: CommandError with the setting at fault and its place."""
+    try:
+        file = arguments.config or os.environ.get(CONFIG_VARIABLE)
+        return load(file=file, environment=os.environ, flags=_settings(arguments))
+    except ConfigProblem as problem:
+        raise CommandError(str(problem)) from problem
+
+
+def _settings(arguments: argparse.Namespace) -> list[Setting]:
+    settings = [flag_setting(text) for text in arguments.set]
+    if arguments.listen is not None:
+        settings.append(Setting("listeners", arguments.listen, "--listen"))
+    if arguments.data is not None:
+        settings.append(Setting("log.dirs", arguments.data, "--data"))
+    if arguments.advertise is not None:
+        settings.append(Setting("advertised.listeners", arguments.advertise, "--advertise"))
+    if arguments.insecure:
+        settings.append(Setting("kawal.insecure", True, "--insecure"))
+    return settings
+
+
+def as_table(loaded: LoadedConfig) -> str:
+    """Return every key with its value and where it was set."""
+    rows = [(key.name, value, source) for key, value, source in loaded.rows()]
+    widths = [max(len(row[column]) for row in rows) for column in range(2)]
+    return "\n".join(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {source}" for name, value, source in rows)
+
+
+def as_json(loaded: LoadedConfig) -> str:
+    """Return the same as one JSON object by key, values as Kafka writes them (null: not set)."""
+    tree = {key.name: {"value": value or None, "source": source} for key, value, source in loaded.rows()}
+    return json.dumps(tree, indent=2)
