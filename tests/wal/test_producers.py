@@ -1,0 +1,393 @@
+"""The producer table of a vnode: replay, durability, taking back, expiry, bounds."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from wal.format import BATCH_PREFIX
+from wal.producers import (
+    NEW,
+    Duplicate,
+    OutOfOrderSequence,
+    ProducerError,
+    Producers,
+    ProducerStamp,
+    TransactionMarker,
+)
+
+DAY_MS = 24 * 3600 * 1000
+
+
+def stamp(
+    first: int, count: int = 1, *, producer: int = 7, epoch: int = 0, transactional: bool = False
+) -> ProducerStamp:
+    return ProducerStamp(producer, epoch, first, count, transactional)
+
+
+def append(producers: Producers, stream_id: int, batch: ProducerStamp, offset: int, now_ms: int = 0) -> None:
+    assert producers.of(stream_id).check(batch) == NEW
+    producers.appended(stream_id, batch, base_offset=offset, timestamp_ms=offset * 10, now_ms=now_ms)
+
+
+def batch_head(
+    offset: int, first: int, count: int, *, producer: int = 7, epoch: int = 0, attributes: int = 0
+) -> bytes:
+    return BATCH_PREFIX.pack(
+        offset, 49, 0, 2, 0, attributes, count - 1, 0, offset * 10, producer, epoch, first, count
+    )
+
+
+def marker_batch(offset: int, *, producer: int = 7, epoch: int = 0, kind: int = 1) -> bytes:
+    record = b"\x00\x00\x00\x08\x00\x00" + kind.to_bytes(2, "big") + b"\x0c\x00\x00\x00\x00\x00\x05\x00"
+    head = batch_head(offset, -1, 1, producer=producer, epoch=epoch, attributes=0x30)
+    return head + bytes([2 * len(record)]) + record
+
+
+def test_looking_at_a_stream_without_producers_keeps_nothing() -> None:
+    producers = Producers()
+    assert producers.of(5).check(stamp(0)) == NEW
+    assert producers.snapshot().stream_ids.tolist() == []
+
+
+def test_streams_have_sequences_of_their_own() -> None:
+    producers = Producers()
+    append(producers, 1, stamp(0), offset=0)
+    append(producers, 2, stamp(40), offset=0)
+    assert producers.of(1).check(stamp(1)) == NEW
+    assert producers.of(2).check(stamp(41)) == NEW
+
+
+def test_what_is_appended_counts_before_it_is_durable() -> None:
+    producers = Producers()
+    append(producers, 1, stamp(0, 10), offset=100)
+    assert producers.of(1).check(stamp(10)) == NEW
+    assert producers.of(1).check(stamp(0, 10)) == Duplicate(100, 109, 1000)
+
+
+def test_a_failed_sync_takes_back_everything_since_the_last_good_one() -> None:
+    producers = Producers()
+    append(producers, 1, stamp(0), offset=0)
+    token = producers.token
+    append(producers, 1, stamp(1), offset=1)
+    append(producers, 2, stamp(0), offset=0)
+    producers.durable(token)
+    producers.revert()
+    assert producers.of(1).check(stamp(1)) == NEW
+    assert producers.of(1).check(stamp(0)) == Duplicate(0, 0, 0)
+    assert producers.of(2).check(stamp(55)) == NEW
+    assert producers.token == token
+
+
+def test_taking_back_a_transaction_opens_and_closes_it_as_it_was() -> None:
+    producers = Producers()
+    append(producers, 1, stamp(0, transactional=True), offset=10)
+    producers.durable(producers.token)
+    producers.ended(1, TransactionMarker(7, 0, 0, is_commit=False), offset=11, now_ms=0)
+    append(producers, 1, stamp(0, producer=8, transactional=True), offset=12)
+    assert producers.of(1).aborted_between(0, 20) != []
+    producers.revert()
+    assert producers.of(1).aborted_between(0, 20) == []
+    assert producers.of(1).last_stable_offset(20) == 10
+    assert producers.of(1).check(stamp(1, transactional=True)) == NEW
+
+
+def test_a_token_of_the_future_is_a_bug() -> None:
+    with pytest.raises(AssertionError):
+        Producers().durable(1)
+
+
+def test_replay_gives_the_state_that_appending_gave() -> None:
+    live, replayed = Producers(), Producers()
+    for number in range(8):
+        append(live, 1, stamp(number * 3, 3, transactional=True), offset=number * 3, now_ms=number)
+        replayed.replay(1, batch_head(number * 3, number * 3, 3, attributes=0x10), ingest_ms=number)
+    live.ended(1, TransactionMarker(7, 1, 5, is_commit=False), offset=24, now_ms=9)
+    replayed.replay(1, marker_batch(24, epoch=1, kind=0), ingest_ms=9)
+    live.durable(live.token)
+    assert replayed.snapshot() == live.snapshot()
+    assert replayed.of(1).aborted_between(0, 99) == live.of(1).aborted_between(0, 99) != []
+
+
+def test_replaying_what_the_state_knows_changes_nothing() -> None:
+    producers = Producers()
+    batches = [batch_head(number, number, 1, attributes=0x10) for number in range(7)] + [marker_batch(7)]
+    batches += [batch_head(8, 7, 1, attributes=0x10), marker_batch(9, epoch=1)]
+    for head in batches:
+        producers.replay(1, head, ingest_ms=5)
+    before = copy.deepcopy(producers.snapshot())
+    for head in batches:
+        producers.replay(1, head, ingest_ms=5)
+    assert producers.snapshot() == before
+
+
+def test_replay_passes_over_batches_without_a_producer_and_other_control_records() -> None:
+    producers = Producers()
+    producers.replay(1, batch_head(0, -1, 1, producer=-1), ingest_ms=0)
+    producers.replay(1, marker_batch(1, kind=2), ingest_ms=0)
+    assert producers.snapshot().stream_ids.tolist() == []
+
+
+def test_idle_producers_expire_a_day_after_their_last_append() -> None:
+    producers = Producers()
+    append(producers, 1, stamp(0, producer=1), offset=0, now_ms=0)
+    append(producers, 1, stamp(0, producer=2), offset=1, now_ms=1000)
+    append(producers, 1, stamp(1, producer=1), offset=2, now_ms=2000)
+    assert expire_all(producers, DAY_MS + 999) == 0
+    assert expire_all(producers, DAY_MS + 1000) == 1
+    assert [each.producer_id for each in producers.of(1).describe()] == [1]
+    assert producers.of(1).check(stamp(99, producer=2)) == NEW
+    assert expire_all(producers, DAY_MS + 2000) == 1
+    assert producers.snapshot().stream_ids.tolist() == []
+
+
+def test_old_record_timestamps_do_not_expire_a_producer() -> None:
+    producers = Producers()
+    producers.appended(1, stamp(0), base_offset=0, timestamp_ms=0, now_ms=10 * DAY_MS)
+    assert expire_all(producers, 10 * DAY_MS + 1) == 0
+
+
+def test_a_producer_with_an_open_transaction_does_not_expire() -> None:
+    producers = Producers()
+    append(producers, 1, stamp(0, transactional=True), offset=0)
+    append(producers, 1, stamp(0, producer=8), offset=1)
+    assert expire_all(producers, 10 * DAY_MS) == 1
+    assert [each.producer_id for each in producers.of(1).describe()] == [7]
+
+
+def test_expiry_goes_round_all_streams_a_few_at_a_time() -> None:
+    producers = Producers()
+    for stream_id in range(10):
+        append(producers, stream_id, stamp(0), offset=0)
+    counts = [producers.expire(10 * DAY_MS, stream_count=3) for _ in range(20)]
+    assert sum(counts) == 10
+    assert max(counts) <= 3
+
+
+def test_a_stream_that_is_dropped_meanwhile_does_not_disturb_expiry() -> None:
+    producers = Producers()
+    for stream_id in range(3):
+        append(producers, stream_id, stamp(0), offset=0)
+    producers.expire(0, stream_count=1)
+    producers.durable(producers.token)
+    for stream_id in range(3):
+        producers.drop_stream(stream_id)
+    append(producers, 9, stamp(0), offset=0)
+    assert expire_all(producers, 10 * DAY_MS) == 1
+
+
+def test_the_producer_idle_for_longest_makes_room() -> None:
+    producers = Producers(producers_per_stream_max=2)
+    append(producers, 1, stamp(0, producer=1), offset=0)
+    append(producers, 1, stamp(0, producer=2), offset=1)
+    append(producers, 1, stamp(1, producer=1), offset=2)
+    append(producers, 1, stamp(0, producer=3), offset=3)
+    assert [each.producer_id for each in producers.of(1).describe()] == [1, 3]
+
+
+def test_an_eviction_is_taken_back_with_the_append_that_caused_it() -> None:
+    producers = Producers(producers_per_stream_max=1)
+    append(producers, 1, stamp(4, producer=1), offset=0)
+    producers.durable(producers.token)
+    append(producers, 1, stamp(0, producer=2), offset=1)
+    producers.revert()
+    with pytest.raises(OutOfOrderSequence):
+        producers.of(1).check(stamp(9, producer=1))
+
+
+def test_a_producer_with_an_open_transaction_is_not_evicted() -> None:
+    producers = Producers(producers_per_stream_max=1)
+    append(producers, 1, stamp(0, producer=1, transactional=True), offset=0)
+    append(producers, 1, stamp(0, producer=2), offset=1)
+    append(producers, 1, stamp(0, producer=3), offset=2)
+    assert [each.producer_id for each in producers.of(1).describe()] == [1, 3]
+
+
+def test_a_dropped_stream_is_forgotten() -> None:
+    producers = Producers()
+    append(producers, 1, stamp(4), offset=0)
+    producers.durable(producers.token)
+    producers.drop_stream(1)
+    producers.drop_stream(1)
+    assert producers.of(1).check(stamp(0)) == NEW
+
+
+def test_retries_are_known_after_their_records_were_deleted() -> None:
+    producers = Producers()
+    append(producers, 1, stamp(0, 10, transactional=True), offset=0)
+    producers.ended(1, TransactionMarker(7, 0, 0, is_commit=False), offset=10, now_ms=0)
+    producers.log_start_moved(1, 11)
+    producers.log_start_moved(2, 11)
+    assert producers.of(1).aborted_between(0, 100) == []
+    assert producers.of(1).check(stamp(0, 10)) == Duplicate(0, 9, 0)
+
+
+STREAMS = st.integers(0, 1)
+PRODUCERS = st.integers(0, 2)
+
+
+class TableMachine(RuleBasedStateMachine):
+    """Against a model that keeps every accepted batch and works the rules out from the list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.producers = Producers()
+        self.log: list[tuple[int, int, ProducerStamp | TransactionMarker]] = []  # stream, offset, what
+        self.durable_length = 0
+        self.tokens: list[tuple[int, int]] = []  # token, length of the log
+
+    def offset(self) -> int:
+        return 10 * len(self.log)
+
+    def history(
+        self, stream_id: int, producer_id: int
+    ) -> list[tuple[int, ProducerStamp | TransactionMarker]]:
+        return [
+            (offset, what)
+            for stream, offset, what in self.log
+            if (stream, what.producer_id) == (stream_id, producer_id)
+        ]
+
+    def expected(self, stream_id: int, batch: ProducerStamp) -> object:
+        history = self.history(stream_id, batch.producer_id)
+        if not history:
+            return NEW
+        epoch = max(what.epoch for _, what in history)
+        same = [
+            (offset, what)
+            for offset, what in history
+            if isinstance(what, ProducerStamp) and what.epoch == epoch
+        ]
+        if batch.epoch == epoch:
+            for offset, what in same[-5:]:
+                if (what.first_sequence, what.record_count) == (batch.first_sequence, batch.record_count):
+                    return Duplicate(offset, offset + what.record_count - 1, offset * 10)
+        if batch.epoch < epoch:
+            return "InvalidProducerEpoch"
+        last = same[-1][1] if same and batch.epoch == epoch else None
+        following = (last.first_sequence + last.record_count) % 2**31 if last else 0
+        if batch.first_sequence != following:
+            return "OutOfOrderSequence"
+        if not batch.is_transactional and self.open_since(stream_id, batch.producer_id) is not None:
+            return "InvalidTransactionState"
+        return NEW
+
+    def open_since(self, stream_id: int, producer_id: int) -> int | None:
+        first = None
+        for offset, what in self.history(stream_id, producer_id):
+            if isinstance(what, TransactionMarker):
+                first = None
+            elif what.is_transactional and first is None:
+                first = offset
+        return first
+
+    @rule(
+        stream_id=STREAMS,
+        producer_id=PRODUCERS,
+        epoch=st.integers(0, 2),
+        first=st.sampled_from([0, 1, 2, 3, 4, 2**31 - 1]),
+        count=st.integers(1, 2),
+        transactional=st.booleans(),
+    )
+    def send(
+        self, stream_id: int, producer_id: int, epoch: int, first: int, count: int, transactional: bool
+    ) -> None:
+        self.offer(stream_id, ProducerStamp(producer_id, epoch, first, count, transactional))
+
+    @rule(stream_id=STREAMS, producer_id=PRODUCERS, count=st.integers(1, 3), transactional=st.booleans())
+    def send_next(self, stream_id: int, producer_id: int, count: int, transactional: bool) -> None:
+        for each in self.producers.of(stream_id).describe():
+            if each.producer_id == producer_id:
+                following = (each.last_sequence + 1) % 2**31
+                self.offer(stream_id, ProducerStamp(producer_id, each.epoch, following, count, transactional))
+
+    @rule(back=st.integers(1, 8))
+    def retry(self, back: int) -> None:
+        for stream_id, _, what in self.log[-back:][:1]:
+            if isinstance(what, ProducerStamp):
+                self.offer(stream_id, what)
+
+    def offer(self, stream_id: int, batch: ProducerStamp) -> None:
+        try:
+            answer: object = self.producers.of(stream_id).check(batch)
+        except ProducerError as error:
+            answer = type(error).__name__
+        assert answer == self.expected(stream_id, batch)
+        if answer == NEW:
+            offset = self.offset()
+            self.producers.appended(stream_id, batch, base_offset=offset, timestamp_ms=offset * 10, now_ms=0)
+            self.log.append((stream_id, offset, batch))
+
+    @rule(stream_id=STREAMS, producer_id=PRODUCERS, bump=st.integers(0, 1), is_commit=st.booleans())
+    def mark(self, stream_id: int, producer_id: int, bump: int, is_commit: bool) -> None:
+        history = self.history(stream_id, producer_id)
+        epoch = max((what.epoch for _, what in history), default=0) + bump
+        marker = TransactionMarker(producer_id, epoch, 0, is_commit)
+        assert self.producers.of(stream_id).check_marker(marker, bumps_epoch=False)
+        self.producers.ended(stream_id, marker, offset=self.offset(), now_ms=0)
+        self.log.append((stream_id, self.offset(), marker))
+
+    @rule()
+    def begin_sync(self) -> None:
+        self.tokens.append((self.producers.token, len(self.log)))
+
+    @precondition(lambda self: self.tokens)
+    @rule()
+    def synced(self) -> None:
+        token, self.durable_length = self.tokens.pop(0)
+        self.producers.durable(token)
+
+    @rule()
+    def sync_failed(self) -> None:
+        del self.log[self.durable_length :]
+        self.tokens.clear()
+        self.producers.revert()
+
+    @rule()
+    def restart_from_checkpoint(self) -> None:
+        """What was not durable is lost, and the snapshot never held it."""
+        snapshot = self.producers.snapshot()
+        del self.log[self.durable_length :]
+        self.tokens.clear()
+        self.producers = Producers()
+        self.producers.restore(snapshot)
+
+    @invariant()
+    def the_last_stable_offset_is_the_first_open_one(self) -> None:
+        for stream_id in range(2):
+            first = [self.open_since(stream_id, producer_id) for producer_id in range(3)]
+            stable = min((offset for offset in first if offset is not None), default=self.offset())
+            assert self.producers.of(stream_id).last_stable_offset(self.offset()) == stable
+
+    @invariant()
+    def the_index_holds_every_abort(self) -> None:
+        for stream_id in range(2):
+            found = {
+                (each.producer_id, each.first_offset, each.last_offset)
+                for each in self.producers.of(stream_id).aborted_between(0, self.offset() + 1)
+            }
+            assert found == set(self.aborted(stream_id))
+
+    def aborted(self, stream_id: int) -> list[tuple[int, int, int]]:
+        found = []
+        for producer_id in range(3):
+            first = None
+            for offset, what in self.history(stream_id, producer_id):
+                if isinstance(what, ProducerStamp):
+                    if what.is_transactional and first is None:
+                        first = offset
+                else:
+                    if first is not None and not what.is_commit:
+                        found.append((producer_id, first, offset))
+                    first = None
+        return found
+
+
+TestTable = TableMachine.TestCase
+
+
+def expire_all(producers: Producers, now_ms: int) -> int:
+    return sum(producers.expire(now_ms) for _ in range(10))

@@ -1,0 +1,246 @@
+"""Who wrote which sequences in all streams of a vnode, and what of it is durable.
+
+What was appended counts at once, so that the next batch is checked against it; `revert` takes back what a
+failed sync lost.  Unlike Kafka, idleness is counted from the append and not from the timestamps in the
+records, so that old data written today does not expire its producer at once.
+The rules for one stream are in `wal.stream_producers`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from wal.format import BATCH_PREFIX, BatchPrefix
+from wal.producer_errors import (
+    CoordinatorFenced,
+    InvalidProducerEpoch,
+    InvalidSequence,
+    InvalidTransactionState,
+    OutOfOrderSequence,
+    ProducerError,
+)
+from wal.producer_snapshot import ProducerSnapshot
+from wal.stream_producers import (
+    NEW,
+    Duplicate,
+    New,
+    ProducerDescription,
+    ProducerStamp,
+    StreamProducers,
+    stamp_of,
+)
+from wal.transactions import NO_OFFSET, AbortedTransaction, TransactionMarker, read_marker
+
+__all__ = [
+    "NEW",
+    "AbortedTransaction",
+    "CoordinatorFenced",
+    "Duplicate",
+    "InvalidProducerEpoch",
+    "InvalidSequence",
+    "InvalidTransactionState",
+    "New",
+    "OutOfOrderSequence",
+    "ProducerDescription",
+    "ProducerError",
+    "ProducerSnapshot",
+    "ProducerStamp",
+    "Producers",
+    "StreamProducers",
+    "TransactionMarker",
+    "stamp_of",
+]
+
+EXPIRATION_MS = 24 * 3600 * 1000
+"""Kafka's default of producer.id.expiration.ms."""
+
+PRODUCERS_PER_STREAM_MAX = 10_000
+"""About 4 MB. Kafka has no bound; without one, a client that asks for ids in a loop could fill the memory."""
+
+HEAD_BYTES = 128
+"""What `Producers.replay` needs of a batch at most: the prefix, and all of a control batch."""
+
+
+class _Change(NamedTuple):
+    """What it takes to undo one change: the state before, and the marker that was appended, if it was one."""
+
+    stream_id: int
+    producer_id: int
+    before: bytes | None
+    marker_offset: int = NO_OFFSET
+
+
+class Producers:
+    """The producers of all streams of a vnode, with what is needed to take back what did not become durable.
+
+    `token` names a point in the order of changes. A group commit that ends at a token calls `durable(token)`;
+    when it failed, `revert` forgets everything after what was durable last.
+    """
+
+    def __init__(
+        self,
+        *,
+        expiration_ms: int = EXPIRATION_MS,
+        producers_per_stream_max: int = PRODUCERS_PER_STREAM_MAX,
+    ) -> None:
+        self.expiration_ms = expiration_ms
+        self.producers_per_stream_max = producers_per_stream_max
+        self._streams: dict[int, StreamProducers] = {}
+        self._changes: deque[_Change] = deque()  # those that are not durable, oldest first
+        self._durable_token = 0
+        self._to_expire: Iterator[int] = iter(())
+
+    @property
+    def token(self) -> int:
+        """The number of changes so far; the sync that covers them makes all before it durable."""
+        return self._durable_token + len(self._changes)
+
+    def of(self, stream_id: int) -> StreamProducers:
+        """The producers of a stream, to look at; nothing is kept for a stream without any."""
+        return self._streams.get(stream_id) or StreamProducers()
+
+    def appended(
+        self, stream_id: int, stamp: ProducerStamp, *, base_offset: int, timestamp_ms: int, now_ms: int
+    ) -> None:
+        """Take note of a batch that `check` found new; `timestamp_ms` is what a duplicate is answered."""
+        stream = self._have(stream_id)
+        state = stream.state_after(stamp, base_offset=base_offset, timestamp_ms=timestamp_ms, now_ms=now_ms)
+        self._change(stream_id, stream, stamp.producer_id, state)
+        if len(stream.states) > self.producers_per_stream_max:
+            evicted = stream.maybe_idle_longest()
+            if evicted is not None and evicted != stamp.producer_id:
+                self._change(stream_id, stream, evicted, None)
+
+    def ended(self, stream_id: int, marker: TransactionMarker, *, offset: int, now_ms: int) -> None:
+        """Take note of a marker appended at `offset`; one that ends nothing still raises the epoch."""
+        stream = self._have(stream_id)
+        before = stream.states.get(marker.producer_id)
+        self._changes.append(_Change(stream_id, marker.producer_id, before, offset))
+        if stream.transactions is not None:
+            stream.transactions.end(marker.producer_id, marker_offset=offset, is_commit=marker.is_commit)
+        stream.put(marker.producer_id, stream.state_after_marker(marker, now_ms=now_ms))
+
+    def replay(self, stream_id: int, head: bytes | memoryview, *, ingest_ms: int) -> None:
+        """Take note of a batch found in the log; it is durable, and not checked again.
+
+        `head` is the begin of the batch: its 61-byte prefix, and for control batches the whole (`HEAD_BYTES`
+        are enough). What the state knows already is skipped, so that replay may begin too early.
+        """
+        prefix = BatchPrefix._make(BATCH_PREFIX.unpack_from(head))
+        if prefix.producer_id < 0 or self.of(stream_id).knows(prefix):
+            return
+        offset = prefix.base_offset
+        stamp = stamp_of(prefix)
+        if stamp is None:
+            marker = read_marker(head, producer_id=prefix.producer_id, epoch=prefix.producer_epoch)
+            if marker is not None:
+                self.ended(stream_id, marker, offset=offset, now_ms=ingest_ms)
+        else:
+            timestamp_ms = prefix.max_timestamp
+            self.appended(stream_id, stamp, base_offset=offset, timestamp_ms=timestamp_ms, now_ms=ingest_ms)
+        self.durable(self.token)
+
+    def durable(self, token: int) -> None:
+        """Everything before `token` is on the disk and will not be taken back."""
+        assert token <= self.token, f"token {token} is ahead of {self.token}"
+        while self._durable_token < token:
+            self._changes.popleft()
+            self._durable_token += 1
+
+    def revert(self) -> None:
+        """Take back everything that is not durable, newest first."""
+        touched = {}
+        while self._changes:
+            change = self._changes.pop()
+            stream = touched[change.stream_id] = self._have(change.stream_id)
+            if change.marker_offset != NO_OFFSET and stream.transactions is not None:
+                stream.transactions.undo_end(change.marker_offset)
+            stream.put(change.producer_id, change.before)
+        for stream_id, stream in touched.items():
+            self._forget_if_empty(stream_id, stream)
+
+    def drop_stream(self, stream_id: int) -> None:
+        """Forget a stream; to be called when its drop is durable."""
+        self._streams.pop(stream_id, None)
+
+    def log_start_moved(self, stream_id: int, log_start: int) -> None:
+        """Forget the aborted transactions below the log start.
+
+        Producers stay: their retries may still come, also after all they wrote was deleted.
+        """
+        stream = self._streams.get(stream_id)
+        if stream is not None and stream.transactions is not None:
+            stream.transactions.forget_before(log_start)
+            self._forget_if_empty(stream_id, stream)
+
+    def expire(self, now_ms: int, *, stream_count: int = 1000) -> int:
+        """Forget idle producers in the next `stream_count` streams, in turn, and say how many they were.
+
+        A producer with an open transaction stays.  Called again and again, this goes round all streams.
+        """
+        expired = 0
+        for _ in range(min(stream_count, len(self._streams))):
+            stream_id = next(self._to_expire, None)
+            if stream_id is None:
+                self._to_expire = iter(list(self._streams))
+                continue
+            stream = self._streams.get(stream_id)
+            if stream is not None:
+                expired += stream.forget_idle(now_ms - self.expiration_ms)
+                self._forget_if_empty(stream_id, stream)
+        return expired
+
+    def snapshot(self) -> ProducerSnapshot:
+        """What is durable of all this, for the checkpoint: later changes do not reach it.
+
+        Costs about a microsecond per stream; `wal.producer_snapshot.encode` may run in another thread.
+        """
+        snapshot = ProducerSnapshot.empty()
+        undone, markers = self._undone()
+        for stream_id, stream in self._streams.items():
+            states: Mapping[int, bytes] = stream.states
+            if stream_id in undone:
+                older = {**states, **undone[stream_id]}
+                states = {key: state for key, state in older.items() if state is not None}
+            transactions = stream.transactions
+            aborted = transactions.aborted_columns(markers.get(stream_id)) if transactions else None
+            snapshot.add(stream_id, states, aborted)
+        return snapshot
+
+    def restore(self, snapshot: ProducerSnapshot) -> None:
+        """Become what was saved; everything before is forgotten."""
+        self._streams.clear()
+        self._durable_token = self.token
+        self._changes.clear()
+        for stream_id, states, aborted in snapshot.streams():
+            stream = self._have(stream_id)
+            for producer_id, state in states:
+                stream.put(producer_id, state)
+            for row in aborted:
+                stream.have_transactions().add_aborted(row)
+
+    def _undone(self) -> tuple[dict[int, dict[int, bytes | None]], dict[int, int]]:
+        """Per stream, the durable states of what changed since, and the first marker that is not durable."""
+        states: dict[int, dict[int, bytes | None]] = {}
+        markers: dict[int, int] = {}
+        for change in reversed(self._changes):
+            states.setdefault(change.stream_id, {})[change.producer_id] = change.before
+            if change.marker_offset != NO_OFFSET:
+                markers[change.stream_id] = change.marker_offset
+        return states, markers
+
+    def _have(self, stream_id: int) -> StreamProducers:
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            stream = self._streams[stream_id] = StreamProducers()
+        return stream
+
+    def _change(self, stream_id: int, stream: StreamProducers, producer_id: int, state: bytes | None) -> None:
+        self._changes.append(_Change(stream_id, producer_id, stream.states.get(producer_id)))
+        stream.put(producer_id, state)
+
+    def _forget_if_empty(self, stream_id: int, stream: StreamProducers) -> None:
+        if stream.is_empty():
+            del self._streams[stream_id]

@@ -1,0 +1,268 @@
+"""The producers of one stream: what each wrote last, and whether its next batch is new, repeated or wrong.
+
+Per producer id one packed value, little endian and immutable, so that undoing, copying and saving it are
+trivial and a hundred thousand of them do not burden the garbage collector:
+
+    state := epoch:i16 coordinator_epoch:i32 appended_ms:i64 transaction_first_offset:i64 batch*
+    batch := first_sequence:i32 last_offset_delta:i32 base_offset:i64 timestamp_ms:i64
+             oldest first, at most five
+
+Rules, in this order (Kafka's ProducerAppendInfo, 4.3):
+
+    same epoch and sequences as one of the five batches   duplicate: answer what it was answered
+    no state                                              any sequence may begin
+    lower epoch                                           InvalidProducerEpoch
+    higher epoch                                          begins at 0, else OutOfOrderSequence
+    same epoch                                            follows the last one (0 follows 2^31 - 1)
+    a batch outside the transaction that is open          InvalidTransactionState
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from wal.format import BatchPrefix
+from wal.producer_errors import (
+    CoordinatorFenced,
+    InvalidProducerEpoch,
+    InvalidSequence,
+    InvalidTransactionState,
+    OutOfOrderSequence,
+)
+from wal.transactions import (
+    CONTROL_BIT,
+    NO_OFFSET,
+    TRANSACTIONAL_BIT,
+    AbortedTransaction,
+    StreamTransactions,
+    TransactionMarker,
+)
+
+BATCHES_KEPT = 5
+"""Clients keep at most five batches in flight, so no retry is older.  Source: KIP-98, max.in.flight 5."""
+
+NO_EPOCH = -1
+_SEQUENCE_MASK = 0x7FFF_FFFF
+_STATE = struct.Struct("<hiqq")
+_BATCH = struct.Struct("<iiqq")
+STATE_BYTES = _STATE.size
+BATCH_BYTES = _BATCH.size
+
+
+class ProducerStamp(NamedTuple):
+    """What a batch says about its producer; `record_count` is its last offset delta + 1."""
+
+    producer_id: int
+    epoch: int
+    first_sequence: int
+    record_count: int
+    is_transactional: bool = False
+
+
+class New(NamedTuple):
+    """The batch is the next one: append it."""
+
+
+class Duplicate(NamedTuple):
+    """The batch is stored already: answer this, but not before `last_offset` is as durable as asked for."""
+
+    base_offset: int
+    last_offset: int
+    timestamp_ms: int
+
+
+NEW = New()
+
+
+class ProducerDescription(NamedTuple):
+    """One producer as DescribeProducers shows it; -1 where there is nothing to tell."""
+
+    producer_id: int
+    epoch: int
+    last_sequence: int
+    last_timestamp_ms: int
+    coordinator_epoch: int
+    transaction_first_offset: int
+
+
+def stamp_of(prefix: BatchPrefix) -> ProducerStamp | None:
+    """The stamp in a batch's prefix; None without a producer, and for markers, which have no sequence."""
+    if prefix.producer_id < 0 or prefix.attributes & CONTROL_BIT:
+        return None
+    return ProducerStamp(
+        prefix.producer_id,
+        prefix.producer_epoch,
+        prefix.base_sequence,
+        prefix.last_offset_delta + 1,
+        bool(prefix.attributes & TRANSACTIONAL_BIT),
+    )
+
+
+class StreamProducers:
+    """The producers of one stream, the one that wrote last at the end."""
+
+    __slots__ = ("states", "transactions")
+
+    def __init__(self) -> None:
+        self.states: dict[int, bytes] = {}
+        self.transactions: StreamTransactions | None = None  # made with the first one
+
+    def check(self, stamp: ProducerStamp) -> New | Duplicate:
+        """Say whether the batch is to be appended, or is stored already.
+
+        Raises: InvalidProducerEpoch, OutOfOrderSequence, InvalidSequence, InvalidTransactionState.
+        """
+        if stamp.first_sequence < 0:
+            raise InvalidSequence(stamp.producer_id, sequence=stamp.first_sequence)
+        state = self.states.get(stamp.producer_id)
+        if state is None:
+            return NEW
+        epoch, _, _, transaction_first_offset = _STATE.unpack_from(state)
+        expected = _next_sequence(state) if stamp.epoch == epoch else 0
+        if stamp.first_sequence != expected or stamp.epoch < epoch:
+            return _duplicate(state, stamp, epoch, expected)
+        if transaction_first_offset != NO_OFFSET and not stamp.is_transactional:
+            raise InvalidTransactionState(stamp.producer_id, first_offset=transaction_first_offset)
+        return NEW
+
+    def check_marker(self, marker: TransactionMarker, *, bumps_epoch: bool) -> bool:
+        """Say whether a marker is to be appended; False when it is a repetition and all is done.
+
+        `bumps_epoch`: the marker's epoch is above that of the transaction's batches (transaction.version 2).
+        Raises: InvalidProducerEpoch, CoordinatorFenced.  Source: KIP-890, KIP-1228.
+        """
+        state = self.states.get(marker.producer_id)
+        if state is None:
+            return True
+        epoch, coordinator_epoch, _, transaction_first_offset = _STATE.unpack_from(state)
+        if bumps_epoch and marker.epoch == epoch and transaction_first_offset == NO_OFFSET:
+            return False
+        if marker.epoch < epoch or (bumps_epoch and marker.epoch == epoch):
+            raise InvalidProducerEpoch(marker.producer_id, epoch=marker.epoch, current_epoch=epoch)
+        if marker.coordinator_epoch < coordinator_epoch:
+            raise CoordinatorFenced(
+                marker.producer_id,
+                coordinator_epoch=marker.coordinator_epoch,
+                current_epoch=coordinator_epoch,
+            )
+        return True
+
+    def last_stable_offset(self, high_watermark: int, log_start: int = 0) -> int:
+        """Up to where readers of committed data may read; between the log start and the high watermark."""
+        if self.transactions is None:
+            return high_watermark
+        return max(log_start, self.transactions.last_stable_offset(high_watermark))
+
+    def aborted_between(self, from_offset: int, up_to_offset: int) -> list[AbortedTransaction]:
+        """The aborted transactions that readers of [`from_offset`, `up_to_offset`) skip, by first offset."""
+        if self.transactions is None:
+            return []
+        return self.transactions.aborted_between(from_offset, up_to_offset)
+
+    def state_after(self, stamp: ProducerStamp, *, base_offset: int, timestamp_ms: int, now_ms: int) -> bytes:
+        """The producer's state once this batch is stored."""
+        before = self.states.get(stamp.producer_id)
+        coordinator_epoch, first_offset, batches = NO_EPOCH, NO_OFFSET, b""
+        if before is not None:
+            epoch, coordinator_epoch, _, first_offset = _STATE.unpack_from(before)
+            if epoch == stamp.epoch:
+                batches = before[max(STATE_BYTES, len(before) - (BATCHES_KEPT - 1) * BATCH_BYTES) :]
+        if stamp.is_transactional and first_offset == NO_OFFSET:
+            first_offset = base_offset
+        state = _STATE.pack(stamp.epoch, coordinator_epoch, now_ms, first_offset)
+        newest = _BATCH.pack(stamp.first_sequence, stamp.record_count - 1, base_offset, timestamp_ms)
+        return state + batches + newest
+
+    def state_after_marker(self, marker: TransactionMarker, *, now_ms: int) -> bytes:
+        """The producer's state once this marker is stored; a higher epoch begins without batches."""
+        before = self.states.get(marker.producer_id)
+        state = _STATE.pack(marker.epoch, marker.coordinator_epoch, now_ms, NO_OFFSET)
+        if before is None or _STATE.unpack_from(before)[0] != marker.epoch:
+            return state
+        return state + before[STATE_BYTES:]
+
+    def knows(self, prefix: BatchPrefix) -> bool:
+        """True when replaying the batch would go back: its like was seen, or a later epoch."""
+        state = self.states.get(prefix.producer_id)
+        if state is None:
+            return False
+        epoch: int = _STATE.unpack_from(state)[0]
+        if prefix.producer_epoch != epoch or len(state) == STATE_BYTES:
+            return prefix.producer_epoch < epoch
+        newest_offset: int = _BATCH.unpack_from(state, len(state) - BATCH_BYTES)[2]
+        return prefix.base_offset <= newest_offset
+
+    def forget_idle(self, since_ms: int) -> int:
+        """Forget the producers that wrote nothing after `since_ms`, and say how many they were."""
+        count = 0
+        while (producer_id := self.maybe_idle_longest()) is not None:
+            if _STATE.unpack_from(self.states[producer_id])[2] > since_ms:
+                break
+            self.put(producer_id, None)
+            count += 1
+        return count
+
+    def describe(self) -> list[ProducerDescription]:
+        """Every producer, the one idle for longest first."""
+        return [_describe(producer_id, state) for producer_id, state in self.states.items()]
+
+    def put(self, producer_id: int, state: bytes | None) -> None:
+        """Replace a producer's state, or forget it; open transactions follow the state."""
+        self.states.pop(producer_id, None)
+        first_offset = NO_OFFSET
+        if state is not None:
+            self.states[producer_id] = state
+            first_offset = _STATE.unpack_from(state)[3]
+        if first_offset != NO_OFFSET:
+            self.have_transactions().open[producer_id] = first_offset
+        elif self.transactions is not None:
+            self.transactions.open.pop(producer_id, None)
+
+    def have_transactions(self) -> StreamTransactions:
+        """The stream's transactions, made when there were none."""
+        if self.transactions is None:
+            self.transactions = StreamTransactions()
+        return self.transactions
+
+    def maybe_idle_longest(self) -> int | None:
+        """The producer that wrote longest ago and has no transaction open."""
+        still_open = self.transactions.open if self.transactions is not None else ()
+        return next((producer_id for producer_id in self.states if producer_id not in still_open), None)
+
+    def is_empty(self) -> bool:
+        """True when there is nothing to remember."""
+        return not self.states and (self.transactions is None or self.transactions.is_empty())
+
+
+def _next_sequence(state: bytes) -> int:
+    """The sequence that follows the last batch; 0 when the epoch has none."""
+    if len(state) == STATE_BYTES:
+        return 0
+    first_sequence, last_offset_delta, _, _ = _BATCH.unpack_from(state, len(state) - BATCH_BYTES)
+    return int(first_sequence + last_offset_delta + 1) & _SEQUENCE_MASK
+
+
+def _duplicate(state: bytes, stamp: ProducerStamp, epoch: int, expected: int) -> Duplicate:
+    """The duplicate that a batch out of order is, or the error why it is refused."""
+    if stamp.epoch < epoch:
+        raise InvalidProducerEpoch(stamp.producer_id, epoch=stamp.epoch, current_epoch=epoch)
+    if stamp.epoch == epoch:
+        for position in range(STATE_BYTES, len(state), BATCH_BYTES):
+            first_sequence, last_offset_delta, base_offset, timestamp_ms = _BATCH.unpack_from(state, position)
+            if (first_sequence, last_offset_delta + 1) == (stamp.first_sequence, stamp.record_count):
+                return Duplicate(base_offset, base_offset + last_offset_delta, timestamp_ms)
+    raise OutOfOrderSequence(
+        stamp.producer_id, epoch=stamp.epoch, sequence=stamp.first_sequence, expected_sequence=expected
+    )
+
+
+def _describe(producer_id: int, state: bytes) -> ProducerDescription:
+    epoch, coordinator_epoch, _, first_offset = _STATE.unpack_from(state)
+    last_sequence = timestamp_ms = -1
+    if len(state) > STATE_BYTES:
+        last_sequence = (_next_sequence(state) - 1) & _SEQUENCE_MASK
+        timestamp_ms = _BATCH.unpack_from(state, len(state) - BATCH_BYTES)[3]
+    return ProducerDescription(
+        producer_id, epoch, last_sequence, timestamp_ms, coordinator_epoch, first_offset
+    )

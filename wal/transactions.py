@@ -1,0 +1,150 @@
+"""The transactions of one stream: which are open, where readers of committed data stop, what was aborted.
+
+    offsets   .. [a1 b1 a2 ] [b: commit] [ a: abort ] ..      transaction a is open from a1 on, b from b1 on
+    last stable offset = first offset of the oldest transaction that has no *durable* marker, else the high
+    watermark: a marker that could still be lost must not move it, because it never goes back.
+
+An aborted transaction leaves an entry (producer, first offset, last offset, last stable offset then) in order
+of its last offset, which is the marker's.  A reader of [from, up_to) needs those with last >= from and
+first < up_to; it may stop at the first entry whose last stable offset is >= up_to, because what comes later
+in the index began at or after it.  Source: KIP-98; Kafka's TransactionIndex.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from typing import NamedTuple
+
+from wal.format import BATCH_PREFIX
+
+NO_OFFSET = -1
+
+# Bits of a v2 batch's attributes.  Source: KIP-98.
+TRANSACTIONAL_BIT = 0x10
+CONTROL_BIT = 0x20
+
+# The type of a control record, in its key after two bytes of version.  Source: KIP-98.
+_ABORT, _COMMIT = 0, 1
+
+
+class TransactionMarker(NamedTuple):
+    """The end of a producer's transaction in this stream, as its control batch says it."""
+
+    producer_id: int
+    epoch: int
+    coordinator_epoch: int
+    is_commit: bool
+
+
+class AbortedTransaction(NamedTuple):
+    """A transaction whose records readers of committed data skip, up to its marker at `last_offset`."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class _Ended(NamedTuple):
+    marker_offset: int
+    first_offset: int
+
+
+class StreamTransactions:
+    """Open, ending and aborted transactions of one stream."""
+
+    __slots__ = ("_aborted", "_ending", "open")
+
+    def __init__(self) -> None:
+        self.open: dict[int, int] = {}  # producer id -> first offset
+        self._ending: list[_Ended] = []  # a marker is appended and may not be durable yet
+        self._aborted: tuple[array[int], ...] = tuple(array("q") for _ in AbortedTransaction._fields)
+
+    def end(self, producer_id: int, *, marker_offset: int, is_commit: bool) -> bool:
+        """Close the producer's transaction with a marker; False when it had none here."""
+        first_offset = self.open.pop(producer_id, None)
+        if first_offset is None:
+            return False
+        self._ending.append(_Ended(marker_offset, first_offset))
+        if not is_commit:
+            stable = min(self.open.values(), default=marker_offset + 1)
+            self.add_aborted(AbortedTransaction(producer_id, first_offset, marker_offset, stable))
+        return True
+
+    def undo_end(self, marker_offset: int) -> None:
+        """Forget what the newest marker did, but for reopening: the caller restores `open`."""
+        if self._ending and self._ending[-1].marker_offset == marker_offset:
+            self._ending.pop()
+        last_offsets = self._aborted[2]
+        if last_offsets and last_offsets[-1] == marker_offset:
+            for column in self._aborted:
+                column.pop()
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """Up to where every transaction is decided, durably; at most the high watermark."""
+        while self._ending and self._ending[0].marker_offset < high_watermark:
+            del self._ending[0]
+        stable = min(self.open.values(), default=high_watermark)
+        for ended in self._ending:
+            stable = min(stable, ended.first_offset)
+        return min(stable, high_watermark)
+
+    def add_aborted(self, transaction: AbortedTransaction) -> None:
+        """Add the newest entry to the index."""
+        for column, value in zip(self._aborted, transaction, strict=True):
+            column.append(value)
+
+    def aborted_columns(self, before_offset: int | None = None) -> tuple[array[int], ...]:
+        """A copy of the index up to the marker at `before_offset`, by columns, oldest marker first."""
+        last_offsets = self._aborted[2]
+        count = len(last_offsets) if before_offset is None else bisect_left(last_offsets, before_offset)
+        return tuple(column[:count] for column in self._aborted)
+
+    def aborted_between(self, from_offset: int, up_to_offset: int) -> list[AbortedTransaction]:
+        """The aborted transactions with records in [`from_offset`, `up_to_offset`), by first offset.
+
+        Clients rely on that order.
+        """
+        _, first_offsets, last_offsets, stable_offsets = self._aborted
+        found = []
+        for row in range(bisect_left(last_offsets, from_offset), len(last_offsets)):
+            if first_offsets[row] < up_to_offset:
+                found.append(AbortedTransaction(*(column[row] for column in self._aborted)))
+            if stable_offsets[row] >= up_to_offset:
+                break
+        return sorted(found, key=lambda transaction: transaction.first_offset)
+
+    def forget_before(self, log_start: int) -> None:
+        """Drop the entries whose records are all deleted."""
+        count = bisect_left(self._aborted[2], log_start)
+        for column in self._aborted:
+            del column[:count]
+
+    def is_empty(self) -> bool:
+        """True when there is nothing to remember."""
+        return not (self.open or self._ending or self._aborted[0])
+
+
+def read_marker(batch: bytes | memoryview, *, producer_id: int, epoch: int) -> TransactionMarker | None:
+    """The marker that a control batch holds, or None when it holds another kind of control record.
+
+    A control batch is never compressed and holds one record: varint length, attributes, varint timestamp
+    delta, varint offset delta, varint key length, key {i16 version, i16 type}, varint value length, value
+    {i16 version, i32 coordinator epoch}.
+    """
+    position = _after_varint(batch, BATCH_PREFIX.size) + 1
+    position = _after_varint(batch, _after_varint(batch, position))
+    position = _after_varint(batch, position)
+    kind = int.from_bytes(batch[position + 2 : position + 4], "big", signed=True)
+    if kind not in (_ABORT, _COMMIT):
+        return None
+    position = _after_varint(batch, position + 4) + 2
+    coordinator_epoch = int.from_bytes(batch[position : position + 4], "big", signed=True)
+    return TransactionMarker(producer_id, epoch, coordinator_epoch, kind == _COMMIT)
+
+
+def _after_varint(data: bytes | memoryview, position: int) -> int:
+    while data[position] & 0x80:
+        position += 1
+    return position + 1
