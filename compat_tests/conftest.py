@@ -13,6 +13,7 @@ from compat_tests.broker import Broker, Kind, chosen_kind
 from compat_tests.kafka_broker import KafkaBroker
 from compat_tests.kawal_broker import KawalBroker
 from compat_tests.topics import create_topic
+from compat_tests.wire import RawClient, raw_client
 
 StartBroker = Callable[..., Broker]
 MakeTopic = Callable[..., str]
@@ -123,3 +124,10 @@ def _make(kind: Kind, directory: Path, settings: dict[str, str]) -> Broker:
     made = KawalBroker(directory, settings) if kind == "kawal" else KafkaBroker(directory, settings)
     _brokers.append(made)
     return made
+
+
+@pytest.fixture
+def raw(broker: Broker) -> Iterator[RawClient]:
+    """A connection to the shared broker on which a test sends what it likes."""
+    with raw_client(broker) as client:
+        yield client

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
 from compat_tests.broker import Broker
 from compat_tests.waiting import eventually
@@ -13,19 +14,19 @@ from compat_tests.waiting import eventually
 def create_topic(
     broker: Broker, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
 ) -> str:
-    """Create a topic and wait until metadata shows a leader for every partition; return its name."""
+    """Create a topic and wait until every partition is served; return its name."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     new = NewTopic(name, num_partitions=partitions, replication_factor=1, config=dict(configs or {}))
     admin.create_topics([new])[name].result(timeout=15)
-    _wait_for_leaders(admin, name, partitions)
+    _wait_until_served(admin, name, partitions)
     return name
 
 
 def grow_topic(broker: Broker, name: str, partitions: int) -> None:
-    """Raise the number of partitions and wait until every one has a leader."""
+    """Raise the number of partitions and wait until every one is served."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     admin.create_partitions([NewPartitions(name, partitions)])[name].result(timeout=15)
-    _wait_for_leaders(admin, name, partitions)
+    _wait_until_served(admin, name, partitions)
 
 
 def delete_topic(broker: Broker, name: str) -> None:
@@ -35,11 +36,18 @@ def delete_topic(broker: Broker, name: str) -> None:
     eventually(lambda: name not in admin.list_topics(timeout=5).topics, waiting_for=f"{name} to go")
 
 
-def _wait_for_leaders(admin: AdminClient, name: str, partitions: int) -> None:
-    def led() -> bool:
+def _wait_until_served(admin: AdminClient, name: str, partitions: int) -> None:
+    """Wait until metadata shows all partitions and each of them tells its end.
+
+    Kafka's broker learns of a new partition a moment after its metadata shows it.
+    """
+
+    def served() -> bool:
         # All topics are listed: asking for one by name could create it (Metadata with auto-creation).
         found = admin.list_topics(timeout=5).topics.get(name)
-        known = found.partitions.values() if found else ()
-        return len(known) == partitions and all(one.leader >= 0 for one in known)
+        if found is None or len(found.partitions) != partitions:
+            return False
+        asked = {TopicPartition(name, one): OffsetSpec.latest() for one in found.partitions}
+        return all(future.exception(timeout=10) is None for future in admin.list_offsets(asked).values())
 
-    eventually(led, waiting_for=f"leaders of all {partitions} partitions of {name}")
+    eventually(served, waiting_for=f"all {partitions} partitions of {name}")
