@@ -1,0 +1,97 @@
+"""What the tests of the log share: batches to append, and a way to run the log's jobs at once."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+from crc32c import crc32c
+
+from wal.commit import Advanced
+from wal.disk import Disk
+from wal.jobs import SyncJob
+from wal.log import VnodeLog
+from wal.options import LogOptions
+from wal.reader import ReadResult
+from wal.segment import FileRange
+
+PREFIX = struct.Struct(">qiibIhiqqqhii")
+DIRECTORY = "vnode-0"
+
+
+def batch(
+    records: int = 1,
+    *,
+    body: bytes = b"body",
+    timestamp: int = 1_000,
+    producer: tuple[int, int, int] = (-1, -1, -1),
+    attributes: int = 0,
+) -> bytearray:
+    """A v2 batch as it arrives: opaque body, right CRC."""
+    data = bytearray(
+        PREFIX.pack(
+            0, 49 + len(body), 0, 2, 0, attributes, records - 1, timestamp, timestamp, *producer, records
+        )
+        + body
+    )
+    struct.pack_into(">I", data, 17, crc32c(memoryview(data)[21:]))
+    return data
+
+
+def open_log(disk: Disk, options: LogOptions | None = None, *, now_ms: int = 0) -> VnodeLog:
+    """The log in DIRECTORY, which is made when it is missing."""
+    if not disk.exists(DIRECTORY):
+        disk.make_directory(DIRECTORY)
+        disk.sync_directory("")
+    return VnodeLog.open(disk, DIRECTORY, options=options or small_options(), now_ms=now_ms)
+
+
+def small_options(**changes: object) -> LogOptions:
+    """Options for small disks: segments of 16 KiB, no reserve."""
+    values: dict[str, object] = {"segment_bytes": 16 << 10, "min_free_bytes": 0, "frame_bytes_max": 8 << 10}
+    return LogOptions(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def commit(
+    log: VnodeLog, now_ms: int = 0, *, before_synced: Callable[[SyncJob], None] | None = None
+) -> list[Advanced]:
+    """Run SyncJobs until nothing is pending; errors of the disk are reported to the log."""
+    advanced: list[Advanced] = []
+    while (job := log.begin_sync(now_ms)) is not None:
+        try:
+            job.run()
+        except OSError as error:
+            log.failed(job, error, now_ms)
+            break
+        if before_synced is not None:
+            before_synced(job)
+        advanced += log.synced(job, now_ms)
+    return advanced
+
+
+def maintain(log: VnodeLog, now_ms: int = 0) -> list[str]:
+    """Run all maintenance that is due; returns the names of the jobs."""
+    names = []
+    while (job := log.begin_maintenance(now_ms)) is not None:
+        job.run()
+        log.maintained(job, now_ms)
+        names.append(type(job).__name__)
+    return names
+
+
+def content(result: ReadResult) -> bytes:
+    """The bytes of a read."""
+    return b"".join(part.read() if isinstance(part, FileRange) else bytes(part) for part in result.parts)
+
+
+def read_all(log: VnodeLog, stream_id: int, max_bytes: int = 1 << 20) -> bytes:
+    """Everything visible of a stream, read in steps."""
+    offset, parts = log.log_start(stream_id), []
+    while offset < log.high_watermark(stream_id):
+        result = log.read(stream_id, offset, max_bytes)
+        assert result.next_offset > offset
+        data = content(result)
+        assert len(data) == result.size_bytes
+        parts.append(data)
+        offset = result.next_offset
+    return b"".join(parts)

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.wal.logs import batch, commit, read_all
+from wal.errors import (
+    ForeignDirectory,
+    MetadataLost,
+    NotUsable,
+    StoreError,
+    StoreInUse,
+    UnknownFormat,
+    VnodeMissing,
+)
+from wal.memory_disk import MemoryDisk
+from wal.options import LogOptions
+from wal.store import Store, StoreIdentity
+
+IDENTITY = StoreIdentity(cluster_id="cluster", node_id=1, secret="5e")
+OPTIONS = LogOptions(min_free_bytes=0, segment_bytes=1 << 16)
+
+
+def open_store(disk: MemoryDisk, path: str = "data", identity: StoreIdentity = IDENTITY) -> Store:
+    return Store.open(disk, path, new_identity=identity, now_ms=0, options=OPTIONS)
+
+
+def put(disk: MemoryDisk, path: str, data: bytes) -> None:
+    file = disk.open(path, create=True)
+    file.truncate(0)
+    file.write_at(0, [data])
+    file.close()
+
+
+def test_an_empty_directory_becomes_a_store_and_keeps_its_identity() -> None:
+    disk = MemoryDisk()
+    open_store(disk).close(0)
+
+    other = StoreIdentity(cluster_id="other", node_id=9, secret="00")
+    store = open_store(disk, identity=other)
+
+    assert store.identity == IDENTITY
+
+
+def test_missing_parent_directories_are_made() -> None:
+    disk = MemoryDisk()
+
+    open_store(disk, "a/b/c")
+
+    assert disk.exists("a/b/c/kawal.json")
+
+
+def test_catalogue_records_come_back_in_order() -> None:
+    disk = MemoryDisk()
+    store = open_store(disk)
+    for record in (b"one", b"two", b""):
+        store.catalogue.append(record)
+    commit(store.catalogue.log)
+    store.close(0)
+
+    assert open_store(disk).catalogue.records == [b"one", b"two", b""]
+
+
+def test_a_snapshot_replaces_the_records_before_it() -> None:
+    disk = MemoryDisk()
+    store = open_store(disk)
+    for number in range(10):
+        store.catalogue.append(b"old %d" % number)
+    commit(store.catalogue.log)
+    job = store.catalogue.begin_snapshot([b"all"])
+    store.catalogue.append(b"new")
+    commit(store.catalogue.log)
+    job.run()
+    store.catalogue.snapshot_done(job)
+    store.close(0)
+
+    assert open_store(disk).catalogue.records == [b"all", b"new"]
+
+
+def test_vnodes_are_found_and_reopened() -> None:
+    disk = MemoryDisk()
+    store = open_store(disk)
+    store.create_vnode("db-1", 0)
+    store.create_vnode("db-1", 1)
+    log = store.open_vnode("db-1", 1, now_ms=0)
+    data = batch(body=b"hello")
+    log.append(1, data)
+    commit(log)
+    log.close(0)
+    store.close(0)
+
+    again = open_store(disk)
+
+    assert again.vnodes() == [("db-1", 0), ("db-1", 1)]
+    assert read_all(again.open_vnode("db-1", 1, now_ms=0), 1) == bytes(data)
+
+
+def test_a_removed_vnode_is_gone() -> None:
+    disk = MemoryDisk()
+    store = open_store(disk)
+    store.create_vnode("db", 0)
+    log = store.open_vnode("db", 0, now_ms=0)
+    log.append(1, batch())
+    commit(log)
+    log.close(0)
+
+    store.remove_vnode("db", 0)
+
+    assert store.vnodes() == []
+
+
+def test_a_missing_vnode_directory_is_reported() -> None:
+    with pytest.raises(VnodeMissing, match="directory is missing"):
+        open_store(MemoryDisk()).open_vnode("db", 3, now_ms=0)
+
+
+def test_a_second_process_is_told_who_holds_the_store() -> None:
+    disk = MemoryDisk()
+    open_store(disk)
+
+    with pytest.raises(StoreInUse, match="in use by"):
+        open_store(disk)
+
+
+def test_a_directory_with_other_files_is_not_touched() -> None:
+    disk = MemoryDisk()
+    disk.make_directory("data")
+    put(disk, "data/holiday.jpg", b"sun")
+
+    with pytest.raises(ForeignDirectory, match=r"'holiday\.jpg' lies there"):
+        open_store(disk)
+
+    assert disk.list("data") == ["holiday.jpg"]
+
+
+def test_a_lost_marker_beside_a_catalogue_is_reported() -> None:
+    disk = MemoryDisk()
+    store = open_store(disk)
+    store.catalogue.append(b"record")
+    commit(store.catalogue.log)
+    store.close(0)
+    disk.remove("data/kawal.json")
+
+    with pytest.raises(MetadataLost, match="marker"):
+        open_store(disk)
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "words"),
+    [
+        (json.dumps({"format": 2}).encode(), UnknownFormat, "has format 2"),
+        (b"{", MetadataLost, "not a valid marker"),
+        (b"{}", MetadataLost, "not a valid marker"),
+        (b"[]", MetadataLost, "not a valid marker"),
+        (b'{"format": 1}', MetadataLost, "not a valid marker"),
+    ],
+)
+def test_a_marker_of_another_kind_is_refused(content: bytes, error: type[StoreError], words: str) -> None:
+    disk = MemoryDisk()
+    open_store(disk).close(0)
+    put(disk, "data/kawal.json", content)
+
+    with pytest.raises(error, match=words):
+        open_store(disk)
+
+
+def test_a_lost_catalogue_directory_is_reported() -> None:
+    disk = MemoryDisk()
+    open_store(disk).close(0)
+    for name in disk.list("data/meta"):
+        disk.remove(f"data/meta/{name}")
+    disk.remove_directory("data/meta")
+
+    with pytest.raises(MetadataLost, match="catalogue is missing"):
+        open_store(disk)
+
+
+def test_a_file_in_place_of_the_directory_is_reported() -> None:
+    disk = MemoryDisk()
+    put(disk, "data", b"")
+
+    with pytest.raises(NotUsable):
+        open_store(disk)
+
+
+def test_a_refused_start_releases_the_lock() -> None:
+    disk = MemoryDisk()
+    open_store(disk).close(0)
+    good = disk.open("data/kawal.json").read_at(0, 10_000)
+    put(disk, "data/kawal.json", b"{")
+    with pytest.raises(MetadataLost):
+        open_store(disk)
+    put(disk, "data/kawal.json", good)
+
+    assert open_store(disk).identity == IDENTITY

@@ -1,0 +1,184 @@
+"""Append batches and meta entries to the open frame: the writing half of a vnode's log, before any disk."""
+
+from __future__ import annotations
+
+from wal.errors import OffsetOutOfRange, StreamDropped, WalError
+from wal.format import (
+    BASE_OFFSET,
+    BATCH_PREFIX,
+    ENTRY,
+    LEADER_EPOCH,
+    LEADER_EPOCH_POSITION,
+    EntryKind,
+)
+from wal.frame import OpenFrame, Run
+from wal.lookup import bytes_below
+from wal.meta import drop_meta, leader_epoch_meta, log_start_meta, opaque_meta, retired_meta
+from wal.producers import ProducerStamp
+from wal.reading import LogReading
+from wal.segment import Segment
+from wal.state import LogState
+from wal.transactions import read_marker
+
+_unpack_prefix = BATCH_PREFIX.unpack_from
+_pack_entry = ENTRY.pack
+_pack_offset = BASE_OFFSET.pack_into
+_pack_epoch = LEADER_EPOCH.pack_into
+
+
+class Appended:
+    """Where an append will be once it is synced."""
+
+    __slots__ = ("base_offset", "next_offset", "version")
+
+    def __init__(self, base_offset: int, next_offset: int, version: int) -> None:
+        self.base_offset = base_offset
+        self.next_offset = next_offset
+        self.version = version
+
+    def __repr__(self) -> str:
+        return f"Appended({self.base_offset}, {self.next_offset}, version={self.version})"
+
+
+class LogAppending(LogReading):
+    """The appending half of `VnodeLog`."""
+
+    def __init__(self, state: LogState) -> None:
+        super().__init__(state)
+        self._open: OpenFrame | None = None
+        """The frame that takes the next append; also the last one of `state.pending`."""
+        self._refused: WalError | None = state.refusal()
+        """Why every append is refused now, if it is."""
+
+    def append(
+        self,
+        stream_id: int,
+        batch: bytearray | memoryview,
+        *,
+        kind: int = EntryKind.DATA,
+        producer: ProducerStamp | None = None,
+        reserved: bool = False,
+    ) -> Appended:
+        """Add one v2 batch, already validated, to the open frame.
+
+        Base offset and leader epoch are patched in place; the bytes are kept by reference, so they must
+        neither change nor be reused. `producer` is the batch's stamp when `producers(stream_id).check` found
+        it new; of a CONTROL batch the marker is read from the batch. `reserved` may use the room kept for
+        commits and deletions when the disk is full. Raises: LogFailed, LogDamaged, LogClosed, DiskFull,
+        StreamDropped; nothing was appended then.
+        """
+        state = self._state
+        if self._refused is not None:
+            raise self._refused
+        if state.full and not reserved:
+            raise state.disk_full()
+        size = len(batch)
+        prefix = _unpack_prefix(batch)
+        assert prefix[1] == size - 12
+        assert prefix[3] == 2
+        stream = state.streams.get(stream_id)
+        if stream is None:
+            stream = state.stream(stream_id)
+        elif stream.dropped:
+            raise StreamDropped(stream_id)
+        frame = self._open
+        if frame is None or frame.payload_bytes + size > state.options.frame_bytes_max:
+            frame = self._next_frame()
+        base = stream.next_offset
+        count = prefix[6] + 1
+        next_offset = base + count
+        version = frame.next_version
+        epoch = stream.leader_epoch
+        _pack_offset(batch, 0, base)
+        _pack_epoch(batch, LEADER_EPOCH_POSITION, epoch)
+        entry = _pack_entry(
+            stream_id, kind, 0, epoch, base, count, size, prefix[8], prefix[4], version - frame.base_version
+        )
+        run = frame.runs.get(stream_id)
+        if run is None:
+            run = frame.runs[stream_id] = Run(stream)
+        run.add(entry, batch, base, next_offset, size, prefix[8], version)
+        stream.next_offset = next_offset
+        frame.entry_count += 1
+        frame.payload_bytes += size
+        frame.next_version = state.next_version = version + count
+        if producer is not None or kind == EntryKind.CONTROL:
+            self._note_producer(stream_id, memoryview(batch), producer, base, prefix)
+            frame.producers_token = state.producers.token
+        return Appended(base, next_offset, version)
+
+    def _note_producer(
+        self,
+        stream_id: int,
+        batch: memoryview,
+        producer: ProducerStamp | None,
+        base_offset: int,
+        prefix: tuple[int, ...],
+    ) -> None:
+        producers, now_ms = self._state.producers, self._state.now_ms
+        if producer is not None:
+            producers.appended(
+                stream_id, producer, base_offset=base_offset, timestamp_ms=prefix[8], now_ms=now_ms
+            )
+            return
+        marker = read_marker(batch, producer_id=prefix[9], epoch=prefix[10])
+        if marker is not None:
+            producers.ended(stream_id, marker, offset=base_offset, now_ms=now_ms)
+
+    def append_meta(self, stream_id: int, payload: bytes) -> int:
+        """Add the caller's own bytes under a stream id; returns the version they take.
+
+        They are found again by `read_versions`, once synced.
+        Raises: LogFailed, LogDamaged, LogClosed.
+        """
+        return self._append_meta(stream_id, opaque_meta(payload))
+
+    def set_log_start(self, stream_id: int, offset: int) -> None:
+        """Move a stream's log start up to `offset`, at most to the high watermark; visible once synced.
+
+        Raises: OffsetOutOfRange above the high watermark; LogFailed, LogDamaged, LogClosed.
+        """
+        stream = self._state.streams.get(stream_id)
+        log_start, end = (stream.log_start, stream.high_watermark) if stream is not None else (0, 0)
+        if not 0 <= offset <= end:
+            raise OffsetOutOfRange(stream_id, offset, log_start, end)
+        if stream is not None and offset > log_start:
+            released_bytes = bytes_below(self._state, stream, offset)
+            self._append_meta(stream_id, log_start_meta(offset, released_bytes))
+
+    def drop_stream(self, stream_id: int) -> None:
+        """Drop a stream: appends are refused at once, the stream is forgotten once this is synced."""
+        if self._refused is not None:
+            raise self._refused
+        stream = self._state.streams.get(stream_id)
+        if stream is not None and not stream.dropped:
+            stream.dropped = True
+            self._append_meta(stream_id, drop_meta())
+
+    def set_leader_epoch(self, stream_id: int, epoch: int) -> None:
+        """Begin a new leader epoch at the stream's log end; it must be above the one before."""
+        stream = self._state.stream(stream_id)
+        assert epoch > stream.leader_epoch
+        self._append_meta(stream_id, leader_epoch_meta(epoch, stream.next_offset))
+        stream.leader_epoch = epoch
+
+    def _append_meta(self, stream_id: int, payload: bytes) -> int:
+        if self._refused is not None:
+            raise self._refused
+        frame = self._open
+        if frame is None:
+            frame = self._next_frame()
+        version = frame.add_meta(stream_id, payload)
+        self._state.next_version = frame.next_version
+        return version
+
+    def _announce_retired(self, segments: list[Segment]) -> int:
+        for segment in segments:
+            self._append_meta(0, retired_meta(segment.base_version))
+            self._state.retiring_bases.add(segment.base_version)
+        return len(segments)
+
+    def _next_frame(self) -> OpenFrame:
+        frame = self._open = OpenFrame(self._state.next_version)
+        self._state.pending.append(frame)
+        return frame

@@ -1,0 +1,220 @@
+"""Checkpoints and the witness: where recovery may begin, and what it must find.
+
+    checkpoint.0, checkpoint.1   two generations, the newer one counts; tmp, fdatasync, rename, directory sync
+    witness                      two slots of 4 KiB, written in turn in place, each with its own crc
+
+A checkpoint is the durable state of all streams after the frame `sequence - 1`; a scan goes on from there.
+A witness says how far the log was synced, so that bytes missing at its end are known to be missing. Neither
+is on the path of an append.
+
+    checkpoint := header table{3} producers crc[4]      tables: segments, streams, leader epochs
+    table      := column*, u64 or i64 each              producers: the bytes of `wal.producers`, transactions
+    too
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from wal.disk import Disk, File
+from wal.format import SEAL_BLOCK_BYTES
+from wal.producer_snapshot import ProducerSnapshot
+from wal.producer_snapshot import decode as decode_producers
+from wal.producer_snapshot import encode as encode_producers
+
+CHECKPOINT_MAGIC = b"KAWALCKP"
+CHECKPOINT_FORMAT = 1
+CHECKPOINT_NAMES = ("checkpoint.0", "checkpoint.1")
+CHECKPOINT_TEMPORARY = "checkpoint.tmp"
+# magic, format, flags, vnode, generation, sequence, durable sequence, version, last crc, rows of each table,
+# bytes of the producers
+CHECKPOINT_HEADER = struct.Struct("<8sHHIQQQQI3IQ")
+CLEAN = 1
+"""Flag: written by a clean stop."""
+
+SEGMENT_COLUMNS = "QQQQQQqQ"
+# base version, base sequence, salt, next version, next sequence, end position, max timestamp, last crc
+STREAM_COLUMNS = "QqqQqq"
+# stream id, next offset, log start, size, max timestamp, offset of it
+EPOCH_COLUMNS = "Qqq"
+# stream id, epoch, first offset
+TABLES = (SEGMENT_COLUMNS, STREAM_COLUMNS, EPOCH_COLUMNS)
+
+WITNESS_MAGIC = b"KAWALWIT"
+WITNESS_NAME = "witness"
+WITNESS_SLOTS = 2
+WITNESS = struct.Struct("<8sQQQQ")
+CRC = struct.Struct("<I")
+
+Table = list["array[int]"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Checkpoint:
+    """The content of a checkpoint file; a table is a list of columns of equal length."""
+
+    vnode_id: int
+    generation: int
+    sequence: int
+    """The first frame that is not in it."""
+    durable_sequence: int
+    version: int
+    """The next version after it."""
+    last_crc: int
+    """Header CRC of the frame before `sequence`."""
+    clean: bool
+    segments: Table
+    """All sealed segments before `sequence`; the scan begins in the segment behind the last one."""
+    streams: Table
+    epochs: Table
+    producers: ProducerSnapshot
+
+
+def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
+    """The bytes of a checkpoint file."""
+    tables = (checkpoint.segments, checkpoint.streams, checkpoint.epochs)
+    producers = encode_producers(checkpoint.producers)
+    header = CHECKPOINT_HEADER.pack(
+        CHECKPOINT_MAGIC, CHECKPOINT_FORMAT, CLEAN if checkpoint.clean else 0, checkpoint.vnode_id,
+        checkpoint.generation, checkpoint.sequence, checkpoint.durable_sequence, checkpoint.version,
+        checkpoint.last_crc, *(len(table[0]) for table in tables), len(producers),
+    )  # fmt: skip
+    columns = (column.tobytes() for table in tables for column in table)
+    data = b"".join([header, *columns, producers])
+    return data + CRC.pack(crc32c(data))
+
+
+def decode_checkpoint(data: bytes) -> Checkpoint | None:
+    """The checkpoint in a file's bytes, or None when they are not a whole one of this format."""
+    end = len(data) - CRC.size
+    if end < CHECKPOINT_HEADER.size:
+        return None
+    magic, version, flags, vnode_id, generation, sequence, durable, next_version, last_crc, *rows, tail = (
+        CHECKPOINT_HEADER.unpack_from(data)
+    )
+    size = (
+        CHECKPOINT_HEADER.size + tail + sum(8 * len(codes) * n for codes, n in zip(TABLES, rows, strict=True))
+    )
+    if magic != CHECKPOINT_MAGIC or version != CHECKPOINT_FORMAT or size != end:
+        return None
+    if crc32c(memoryview(data)[:end]) != CRC.unpack_from(data, end)[0]:
+        return None
+    position = CHECKPOINT_HEADER.size
+    tables: list[Table] = []
+    for codes, count in zip(TABLES, rows, strict=True):
+        table: Table = []
+        for code in codes:
+            table.append(array(code, data[position : position + 8 * count]))
+            position += 8 * count
+        tables.append(table)
+    try:
+        producers = decode_producers(memoryview(data)[position:end])
+    except ValueError:
+        return None
+    return Checkpoint(
+        vnode_id=vnode_id, generation=generation, sequence=sequence, durable_sequence=durable,
+        version=next_version, last_crc=last_crc, clean=bool(flags & CLEAN), segments=tables[0],
+        streams=tables[1], epochs=tables[2], producers=producers,
+    )  # fmt: skip
+
+
+def empty_table(codes: str) -> Table:
+    """A table without rows."""
+    return [array(code) for code in codes]
+
+
+def table_of(codes: str, rows: list[tuple[int, ...]]) -> Table:
+    """A table from its rows."""
+    if not rows:
+        return empty_table(codes)
+    return [array(code, column) for code, column in zip(codes, zip(*rows, strict=True), strict=True)]
+
+
+def write_checkpoint(disk: Disk, directory: str, checkpoint: Checkpoint) -> None:
+    """Write a generation so that a crash leaves the old state or the new one."""
+    temporary = f"{directory}/{CHECKPOINT_TEMPORARY}"
+    if disk.exists(temporary):
+        disk.remove(temporary)
+    file = disk.open(temporary, create=True, exclusive=True)
+    try:
+        file.write_at(0, [encode_checkpoint(checkpoint)])
+        file.sync()
+    finally:
+        file.close()
+    disk.rename(temporary, f"{directory}/{CHECKPOINT_NAMES[checkpoint.generation % len(CHECKPOINT_NAMES)]}")
+    disk.sync_directory(directory)
+
+
+def load_checkpoints(disk: Disk, directory: str) -> tuple[list[Checkpoint], list[str]]:
+    """The valid generations, newest first, and the names of the files that are not valid."""
+    found, odd = [], []
+    for name in CHECKPOINT_NAMES:
+        path = f"{directory}/{name}"
+        if not disk.exists(path):
+            continue
+        checkpoint = decode_checkpoint(_content(disk, path))
+        if checkpoint is None:
+            odd.append(name)
+        else:
+            found.append(checkpoint)
+    return sorted(found, key=lambda one: -one.generation), odd
+
+
+class Witness(NamedTuple):
+    """How far the log was synced when it was written."""
+
+    generation: int
+    durable_sequence: int
+    version: int
+    base_version: int
+    """Base version of the newest segment."""
+
+
+def write_witness(disk: Disk, directory: str, witness: Witness) -> None:
+    """Write the slot that is not the newest one, and sync."""
+    path = f"{directory}/{WITNESS_NAME}"
+    is_new = not disk.exists(path)
+    file = disk.open(path, create=True)
+    try:
+        if is_new:
+            file.allocate(WITNESS_SLOTS * SEAL_BLOCK_BYTES)
+        body = WITNESS.pack(WITNESS_MAGIC, *witness)
+        position = witness.generation % WITNESS_SLOTS * SEAL_BLOCK_BYTES
+        file.write_at(position, [body + CRC.pack(crc32c(body))])
+        file.sync()
+    finally:
+        file.close()
+    if is_new:
+        disk.sync_directory(directory)
+
+
+def load_witness(disk: Disk, directory: str) -> Witness | None:
+    """The newest valid slot, if there is one."""
+    path = f"{directory}/{WITNESS_NAME}"
+    if not disk.exists(path):
+        return None
+    data = _content(disk, path)
+    slots = [_slot(data[i * SEAL_BLOCK_BYTES :]) for i in range(WITNESS_SLOTS)]
+    return max((slot for slot in slots if slot is not None), default=None)
+
+
+def _slot(data: bytes) -> Witness | None:
+    if len(data) < WITNESS.size + CRC.size:
+        return None
+    magic, *fields = WITNESS.unpack_from(data)
+    if magic != WITNESS_MAGIC or crc32c(data[: WITNESS.size]) != CRC.unpack_from(data, WITNESS.size)[0]:
+        return None
+    return Witness(*fields)
+
+
+def _content(disk: Disk, path: str) -> bytes:
+    file: File = disk.open(path, read_only=True)
+    try:
+        return file.read_at(0, file.size())
+    finally:
+        file.close()

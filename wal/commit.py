@@ -1,0 +1,287 @@
+"""Group commit: turn the open frame into a job, and what came of the job into state.
+
+`begin_commit` and `begin_seal` only prepare; nothing they decide is true before `commit_done` says so. After
+a failure `roll_back` takes everything back that no finished job covers, as if it had never been appended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from wal.disk import Buffer, File
+from wal.format import (
+    ENTRY_BYTES,
+    FOOTER,
+    FOOTER_FRAME_BYTES,
+    HEADER_BYTES,
+    SEAL_BLOCK_BYTES,
+    FrameHeader,
+    FrameKind,
+    encode_frame,
+    encode_segment_header,
+    plain_header,
+)
+from wal.frame import BuiltFrame, OpenFrame
+from wal.index import ActiveIndex
+from wal.jobs import CommitJob, CreatePlan, SealPlan
+from wal.meta import apply_meta, undo_meta
+from wal.scan import NO_TIMESTAMP
+from wal.segment import TEMPORARY, Segment, Totals, header_of
+from wal.state import LogState
+
+CLOSE_EARLY_FRACTION = 16
+"""A segment with less than this fraction of its room left gets its footer with the frame: one sync less."""
+
+
+class Advanced(NamedTuple):
+    """A stream that readers may read further: its new high watermark and how many bytes came with it."""
+
+    stream_id: int
+    high_watermark: int
+    added_bytes: int
+
+
+@dataclass(slots=True)
+class Tail:
+    """Where the next frame goes while a job is put together."""
+
+    position: int
+    sequence: int
+    last_crc: int
+    totals: Totals
+
+
+def begin_commit(state: LogState, frame: OpenFrame, now_ms: int) -> CommitJob:
+    """A job that writes `frame`, in a new segment when the active one has no room for it."""
+    segment, seal, create, tail = _target(state, frame, now_ms)
+    built = frame.build(
+        sequence=tail.sequence, durable_sequence=_durable(state, seal), now_ms=now_ms, seed=segment.seed
+    )
+    position = tail.position
+    max_timestamp = max(
+        (e.max_timestamp for r in frame.runs.values() for e in r.extents), default=NO_TIMESTAMP
+    )
+    tail.totals = tail.totals.with_frame(built.head, built.header, max_timestamp)
+    tail.position += built.header.size_bytes
+    tail.sequence += 1
+    tail.last_crc = built.crc
+    buffers = built.buffers
+    room_left = segment.capacity - tail.position - FOOTER_FRAME_BYTES
+    closes = room_left < segment.capacity // CLOSE_EARLY_FRACTION
+    if closes:
+        buffers.append(_footer(segment, tail, _durable(state, seal), frame.next_version, now_ms))
+    return _job(state, segment, tail, position=position, buffers=buffers, built=built, closes=closes,
+                seal=seal, create=create)  # fmt: skip
+
+
+def begin_seal(state: LogState, now_ms: int) -> CommitJob:
+    """A job that writes a seal: it proves that all frames before it were synced."""
+    segment = state.active
+    assert segment is not None
+    tail = Tail(segment.end_position, state.next_sequence, segment.last_crc, segment.totals)
+    position = tail.position
+    buffers: list[Buffer] = []
+    gap = -position % SEAL_BLOCK_BYTES
+    if gap:
+        gap += SEAL_BLOCK_BYTES if gap < HEADER_BYTES else 0
+        buffers.append(_plain(segment, tail, FrameKind.PAD, gap, tail.sequence, now_ms))
+    # The pad is not synced yet, so the seal vouches for the frames before the pad only.
+    buffers.append(_plain(segment, tail, FrameKind.SEAL, SEAL_BLOCK_BYTES, state.next_sequence, now_ms))
+    return _job(state, segment, tail, position=position, buffers=buffers, built=None, closes=False,
+                seal=None, create=None)  # fmt: skip
+
+
+def _target(
+    state: LogState, frame: OpenFrame, now_ms: int
+) -> tuple[Segment, SealPlan | None, CreatePlan | None, Tail]:
+    active = state.active
+    if active is not None and not active.sealed and _has_room(active, frame.size_bytes):
+        tail = Tail(active.end_position, state.next_sequence, active.last_crc, active.totals)
+        return active, None, None, tail
+    seal = None
+    tail = Tail(HEADER_BYTES, state.next_sequence, state.expected_crc, Totals())
+    if active is not None and not active.sealed:
+        seal = _seal_plan(state, active, now_ms)
+        tail.sequence += 1
+        tail.last_crc = seal.footer_crc
+    segment = state.new_segment(frame.base_version, tail.sequence)
+    segment.capacity = max(state.options.segment_bytes, HEADER_BYTES + frame.size_bytes + FOOTER_FRAME_BYTES)
+    segment.index = ActiveIndex()
+    header = header_of(
+        segment, vnode_id=state.options.vnode_id, previous_crc=tail.last_crc, created_ms=now_ms
+    )
+    create = CreatePlan(
+        disk=state.disk, directory=state.directory, temporary_path=state.path(TEMPORARY), path=segment.path,
+        capacity=segment.capacity, header=encode_segment_header(header), spare=_take_spare(state,
+        segment.capacity),
+    )  # fmt: skip
+    return segment, seal, create, tail
+
+
+def _has_room(active: Segment, size_bytes: int) -> bool:
+    # A segment that holds no version yet takes any frame: its successor would bear the same name.
+    fits = active.end_position + size_bytes + FOOTER_FRAME_BYTES <= active.capacity
+    return fits or active.next_version == active.base_version
+
+
+def _take_spare(state: LogState, capacity: int) -> File | None:
+    spare = state.spare
+    if spare is None or capacity != state.options.segment_bytes:
+        return None
+    state.spare = None
+    return spare
+
+
+def _seal_plan(state: LogState, active: Segment, now_ms: int) -> SealPlan:
+    assert active.shared is not None
+    tail = Tail(active.end_position, state.next_sequence, active.last_crc, active.totals)
+    footer = _footer(active, tail, state.durable_sequence, active.next_version, now_ms)
+    return SealPlan(
+        segment=active,
+        file=active.shared,
+        position=active.end_position,
+        footer=footer,
+        footer_crc=tail.last_crc,
+    )
+
+
+def _footer(segment: Segment, tail: Tail, durable_sequence: int, next_version: int, now_ms: int) -> bytes:
+    totals = tail.totals
+    table = FOOTER.pack(*totals[:5], next_version, totals.chain_crc)
+    header = plain_header(
+        FrameKind.FOOTER, sequence=tail.sequence, durable_sequence=durable_sequence, version=next_version,
+        now_ms=now_ms,
+    )  # fmt: skip
+    data, tail.last_crc = encode_frame(header, table, segment.seed)
+    tail.sequence += 1
+    tail.position += len(data)
+    return data
+
+
+def _plain(
+    segment: Segment, tail: Tail, kind: FrameKind, size_bytes: int, durable_sequence: int, now_ms: int
+) -> bytes:
+    header = plain_header(
+        kind,
+        sequence=tail.sequence,
+        durable_sequence=durable_sequence,
+        version=segment.next_version,
+        now_ms=now_ms,
+    )
+    data, tail.last_crc = encode_frame(header, b"", segment.seed, padding_bytes=size_bytes - HEADER_BYTES)
+    full = header._replace(payload_bytes=size_bytes - HEADER_BYTES)
+    tail.totals = tail.totals.with_frame(data[:HEADER_BYTES], full)
+    tail.position += size_bytes
+    tail.sequence += 1
+    return data
+
+
+def _durable(state: LogState, seal: SealPlan | None) -> int:
+    """What is synced when the frame is written: a roll syncs the whole old segment and its footer first."""
+    return state.durable_sequence if seal is None else state.next_sequence + 1
+
+
+def _job(
+    state: LogState, segment: Segment, tail: Tail, *, position: int, buffers: list[Buffer],
+    built: BuiltFrame | None, closes: bool, seal: SealPlan | None, create: CreatePlan | None,
+) -> CommitJob:  # fmt: skip
+    return CommitJob(
+        disk=state.disk,
+        segment=segment,
+        file=segment.shared,
+        position=position,
+        buffers=buffers,
+        size_bytes=tail.position - position,
+        built=built,
+        next_sequence=tail.sequence,
+        last_crc=tail.last_crc,
+        totals=tail.totals,
+        closes=closes,
+        needs_sync=state.options.durability == "disk" or built is None or closes,
+        seal=seal,
+        create=create,
+    )
+
+
+def commit_done(state: LogState, job: CommitJob) -> list[Advanced]:
+    """Make true what a finished job wrote; returns the streams that readers may read further."""
+    roll_done(state, job)
+    segment = job.segment
+    segment.end_position = job.position + job.size_bytes
+    segment.next_sequence = state.next_sequence = job.next_sequence
+    segment.last_crc = state.expected_crc = job.last_crc
+    segment.totals = job.totals
+    segment.sealed = job.closes
+    if job.needs_sync:
+        state.durable_sequence = job.next_sequence
+    if job.built is None:
+        return []
+    return _frame_done(state, segment, job.position, job.built)
+
+
+def roll_done(state: LogState, job: CommitJob) -> None:
+    """Make true what a job did to roll, which may have worked although the rest of the job failed."""
+    seal = job.seal
+    if seal is not None and seal.done and not seal.segment.sealed:
+        old = seal.segment
+        old.sealed = True
+        old.end_position = seal.position + len(seal.footer)
+        old.last_crc = state.expected_crc = seal.footer_crc
+        old.next_sequence += 1
+        state.next_sequence = state.durable_sequence = old.next_sequence
+    if job.create is not None and job.create.done and job.segment.shared is None:
+        job.segment.shared = job.file
+        state.segments.add(job.segment)
+
+
+def _frame_done(state: LogState, segment: Segment, position: int, built: BuiltFrame) -> list[Advanced]:
+    frame = built.frame
+    index = segment.active_index
+    index.add_frame(position, frame.base_version)
+    segment.next_version = state.written_version = frame.next_version
+    position += HEADER_BYTES + frame.entry_count * ENTRY_BYTES
+    advanced = []
+    kept: dict[int, list[Buffer]] = {}
+    for stream_id, run in frame.runs.items():
+        stream = run.stream
+        for extent in run.extents:
+            start = position + extent.start
+            index.add(
+                stream_id, base=extent.base, count=extent.next_offset - extent.base, position=start,
+                size=extent.size, max_timestamp=extent.max_timestamp, version=extent.version,
+            )  # fmt: skip
+            kept[start] = extent.buffers
+            if extent.max_timestamp > stream.max_timestamp:
+                stream.max_timestamp, stream.max_timestamp_offset = extent.max_timestamp, extent.base
+        position += run.size_bytes
+        stream.high_watermark = run.next_offset
+        stream.size_bytes += run.size_bytes
+        advanced.append(Advanced(stream_id, stream.high_watermark, run.size_bytes))
+    state.tail.add(segment, kept, frame.payload_bytes)
+    state.producers.durable(frame.producers_token)
+    for meta in frame.metas:
+        apply_meta(state, meta.stream_id, meta.payload)
+    return advanced
+
+
+def roll_back(state: LogState, frames: list[OpenFrame]) -> None:
+    """Take back what was appended in `frames` and in all frames still pending."""
+    for frame in [*frames, *state.pending]:
+        for run in frame.runs.values():
+            stream = run.stream
+            stream.next_offset = stream.high_watermark
+        for meta in frame.metas:
+            undo_meta(state, meta.stream_id, meta.payload)
+    state.producers.revert()
+    state.pending.clear()
+    active = state.active
+    state.next_version = state.written_version
+    if active is not None and active.sealed and active.base_version == state.next_version:
+        # The next segment is named after its first version; without this it would bear the same name.
+        state.next_version = state.written_version = active.base_version + 1
+
+
+def frame_header_of(job: CommitJob) -> FrameHeader | None:
+    """The header of the job's data frame, for tests and metrics."""
+    return None if job.built is None else job.built.header

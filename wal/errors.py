@@ -1,0 +1,115 @@
+"""What the engine tells its callers: one tree of errors, and the disk's own `DiskFull` beside it.
+
+WalError
+  OffsetOutOfRange     a read below the log start or above the high watermark
+  StreamDropped        an append to a stream that was dropped
+  LogClosed            a call after close
+  LogFailed            the vnode stopped after a failed write or sync; reopen it
+  LogDamaged           acknowledged bytes are damaged; reads below the damage go on
+  StoreError           the data directory cannot be used (subclasses say why)
+"""
+
+from __future__ import annotations
+
+from wal.disk_errors import DiskFull
+
+__all__ = [
+    "DiskFull",
+    "ForeignDirectory",
+    "LogClosed",
+    "LogDamaged",
+    "LogFailed",
+    "MetadataLost",
+    "NotUsable",
+    "OffsetOutOfRange",
+    "StoreError",
+    "StoreInUse",
+    "StreamDropped",
+    "UnknownFormat",
+    "VnodeMissing",
+    "WalError",
+]
+
+
+class WalError(Exception):
+    """Base of everything the engine raises on purpose, but for the disk's own errors."""
+
+
+class OffsetOutOfRange(WalError):
+    """The offset is below the log start or above the high watermark; both are given."""
+
+    def __init__(self, stream_id: int, offset: int, log_start: int, high_watermark: int) -> None:
+        super().__init__(
+            f"stream {stream_id}: offset {offset} is outside [{log_start}, {high_watermark}]; "
+            "read from the log start or the high watermark"
+        )
+        self.stream_id = stream_id
+        self.offset = offset
+        self.log_start = log_start
+        self.high_watermark = high_watermark
+
+
+class StreamDropped(WalError):
+    """The stream was dropped; its id is never used again."""
+
+    def __init__(self, stream_id: int) -> None:
+        super().__init__(f"stream {stream_id} was dropped; create a new stream instead of appending to it")
+        self.stream_id = stream_id
+
+
+class LogClosed(WalError):
+    """The log was closed; nothing more can be appended to it."""
+
+
+class LogFailed(WalError):
+    """A write or a sync failed, so nothing is acknowledged until the log was verified against the disk."""
+
+
+class LogDamaged(WalError):
+    """Acknowledged bytes are damaged: `file` and the byte range [`start`, `end`) are named.
+
+    Reads below the damage go on; appends are refused until `kawal wal repair --accept-loss`.
+    """
+
+    def __init__(self, file: str, start: int, end: int, problem: str) -> None:
+        super().__init__(
+            f"{file}: bytes {start} to {end} are damaged: {problem}; records acknowledged to clients were "
+            "stored there, so this is no torn tail. restore the file, or run "
+            "'kawal wal repair --accept-loss' to go on without them"
+        )
+        self.file = file
+        self.start = start
+        self.end = end
+        self.problem = problem
+
+
+class StoreError(WalError):
+    """The data directory cannot be used as it is."""
+
+
+class NotUsable(StoreError):
+    """The path is no directory, or may not be read and written."""
+
+
+class UnknownFormat(StoreError):
+    """The data directory was written in a format that this version does not know."""
+
+
+class StoreInUse(StoreError):
+    """Another process holds the data directory; `holder_pid` is its process id, 0 when unknown."""
+
+    def __init__(self, message: str, holder_pid: int) -> None:
+        super().__init__(message)
+        self.holder_pid = holder_pid
+
+
+class ForeignDirectory(StoreError):
+    """The directory is not empty and holds no Kawal metadata."""
+
+
+class MetadataLost(StoreError):
+    """The metadata of the data directory is damaged or missing while data is there."""
+
+
+class VnodeMissing(StoreError):
+    """The catalogue knows a vnode whose directory is not there."""

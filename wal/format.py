@@ -1,0 +1,344 @@
+"""The bytes of the log: every structure once, as grammar, as struct codec and as construct declaration.
+
+    segment := header frame* ; file <first version, 20 digits>.wal, preallocated, so zeros end a scan
+    frame   := header[64] table[table_bytes] payload[payload_bytes]             one frame = one group commit
+    kinds   :  data    table = entries, in payload order; payload = client batches, grouped by stream
+               pad     payload = zeros up to a 4 KiB boundary
+               seal    payload = zeros: the frame fills its 4 KiB block and only carries durable_sequence
+               footer  table = totals of the segment; nothing follows
+               lost    table = how many frames a repair gave up; payload = the bytes that were there, zeroed
+
+Our own fields are little endian; client batches stay big endian as on the wire. What protects what:
+
+    header crc   crc32c of the header before it, seeded with the segment's salt: bytes of another file, or
+                 of an older file of this name, never pass for a frame of this one
+    table crc    crc32c of the table, seeded with salt and sequence; it lies in the header
+    batch crc    the client's own, checked on arrival: covers a batch from its attributes on. The bytes before
+                 (offset, length, epoch, magic, crc) are repeated in the table entry. So every byte is covered
+                 once, and arriving bytes are read once.
+    meta crc     crc32c of the whole payload of a meta entry, in the place of the batch crc
+
+`version_delta` restores arrival order: payload is grouped by stream, versions count in order of arrival.
+Versions are vnode-wide, one per record and one per meta entry.  Source: docs/wal-format.md.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from crc32c import crc32c
+
+if TYPE_CHECKING:
+    from construct import Construct
+
+if sys.byteorder != "little":  # .idx and checkpoint columns are arrays in memory order
+    raise ImportError("the log format is little endian; this machine is not")
+
+FORMAT = 1
+SEGMENT_MAGIC = b"KAWALSEG"
+FRAME_MAGIC = b"\xf7KWF"
+HEADER_BYTES = 64
+"""Size of a segment header and of a frame header."""
+
+SEAL_BLOCK_BYTES = 4096
+"""A seal lies alone in such a block: what destroys one sector cannot hit a frame and its seal together."""
+
+BATCH_CRC_START = 21
+"""A v2 batch's CRC covers its bytes from here on.  Source: KIP-98, record batch v2."""
+
+
+class FrameKind(IntEnum):
+    """What a frame is; see the module's grammar."""
+
+    DATA = 1
+    SEAL = 2
+    PAD = 3
+    FOOTER = 4
+    LOST = 5
+
+
+class EntryKind(IntEnum):
+    """What an entry of a data frame is."""
+
+    DATA = 0
+    """A client's record batch."""
+    CONTROL = 1
+    """A record batch of transaction markers."""
+    META = 2
+    """No records: `MetaKind` and its body; it has a version and no offset."""
+
+
+class MetaKind(IntEnum):
+    """The first byte of a meta entry's payload."""
+
+    OPAQUE = 0
+    """The caller's bytes; the engine does not look into them."""
+    LOG_START = 1
+    """i64 the stream's new log start, u64 bytes that lie before it now."""
+    DROP = 2
+    """Nothing: the stream is gone."""
+    LEADER_EPOCH = 3
+    """i32 epoch, i64 offset from which it counts."""
+    RETIRED = 4
+    """u64: base version of a segment that no stream needs any more."""
+
+
+class SegmentHeader(NamedTuple):
+    """The first 64 bytes of a segment."""
+
+    vnode_id: int
+    base_version: int
+    base_sequence: int
+    salt: int
+    previous_crc: int
+    """Header CRC of the last frame of the segment before, 0 for the first: it proves that none is missing."""
+    created_ms: int
+
+
+class FrameHeader(NamedTuple):
+    """The first 64 bytes of a frame, without magic and crc."""
+
+    kind: int
+    sequence: int
+    durable_sequence: int
+    """All frames below it were synced when this one was written."""
+    base_version: int
+    entry_count: int
+    record_count: int
+    """Versions that this frame takes."""
+    table_bytes: int
+    payload_bytes: int
+    ingest_ms: int
+    table_crc: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes from this header to the next frame's."""
+        return HEADER_BYTES + self.table_bytes + self.payload_bytes
+
+
+class Entry(NamedTuple):
+    """One batch, or one meta entry, of a data frame."""
+
+    stream_id: int
+    kind: int
+    flags: int
+    leader_epoch: int
+    base_offset: int
+    record_count: int
+    """Offsets that the batch takes: its last offset delta + 1; a meta entry takes one version, no offset."""
+    size_bytes: int
+    max_timestamp: int
+    crc: int
+    version_delta: int
+
+
+class Footer(NamedTuple):
+    """Totals of a sealed segment."""
+
+    frame_count: int
+    """Frames before the footer."""
+    entry_count: int
+    record_count: int
+    payload_bytes: int
+    max_timestamp: int
+    next_version: int
+    chain_crc: int
+    """crc32c over the headers of all frames before: each covers its table, a table covers its batches."""
+
+
+class Lost(NamedTuple):
+    """What a repair gave up: the frames [sequence, sequence + frame_count)."""
+
+    frame_count: int
+    record_count: int
+
+
+class BatchPrefix(NamedTuple):
+    """The fixed head of a v2 record batch.  Source: KIP-98."""
+
+    base_offset: int
+    batch_length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+
+# magic, format, vnode, base version, base sequence, salt, previous crc, created, zeros | crc
+SEGMENT_BODY = struct.Struct("<8sHxxIQQQIQ8x")
+# magic, kind, sequence, durable, base version, entries, records, table, payload, ingest, table crc | crc
+FRAME_BODY = struct.Struct("<4sBxxxQQQIIIIQI")
+CRC = struct.Struct("<I")
+ENTRY = struct.Struct("<QBBxxiqIIqII")
+FOOTER = struct.Struct("<QQQQqQI12x")
+LOST = struct.Struct("<QQ")
+BATCH_PREFIX = struct.Struct(">qiibIhiqqqhii")
+BATCH_HEAD = struct.Struct(">qiibI")
+BASE_OFFSET = struct.Struct(">q")
+LEADER_EPOCH = struct.Struct(">i")
+LEADER_EPOCH_POSITION = 12
+PRODUCER_ID = struct.Struct(">q")
+PRODUCER_ID_POSITION = 43
+LOG_START_META = struct.Struct("<BqQ")
+LEADER_EPOCH_META = struct.Struct("<Biq")
+RETIRED_META = struct.Struct("<BQ")
+SALT = struct.Struct("<Q")
+
+assert SEGMENT_BODY.size + CRC.size == HEADER_BYTES
+assert FRAME_BODY.size + CRC.size == HEADER_BYTES
+ENTRY_BYTES = ENTRY.size
+FOOTER_FRAME_BYTES = HEADER_BYTES + FOOTER.size
+
+
+def seed_of(salt: int) -> int:
+    """The start value of a segment's CRCs."""
+    return int(crc32c(SALT.pack(salt)))
+
+
+def table_seed(seed: int, sequence: int) -> int:
+    """The start value of one frame's table CRC."""
+    return (seed ^ sequence) & 0xFFFFFFFF
+
+
+def encode_segment_header(header: SegmentHeader) -> bytes:
+    """The 64 bytes of a segment header."""
+    body = SEGMENT_BODY.pack(SEGMENT_MAGIC, FORMAT, *header)
+    return body + CRC.pack(crc32c(body))
+
+
+def decode_segment_header(data: bytes | memoryview) -> SegmentHeader | None:
+    """The header in the first 64 bytes, or None when they are not a valid one of this format."""
+    if len(data) < HEADER_BYTES:
+        return None
+    (crc,) = CRC.unpack_from(data, SEGMENT_BODY.size)
+    magic, version, *fields = SEGMENT_BODY.unpack_from(data)
+    if magic != SEGMENT_MAGIC or version != FORMAT or crc32c(data[: SEGMENT_BODY.size]) != crc:
+        return None
+    return SegmentHeader(*fields)
+
+
+def encode_frame_header(header: FrameHeader, seed: int) -> tuple[bytes, int]:
+    """The 64 bytes of a frame header, and their CRC."""
+    body = FRAME_BODY.pack(FRAME_MAGIC, *header)
+    crc = crc32c(body, seed)
+    return body + CRC.pack(crc), crc
+
+
+def decode_frame_header(data: bytes | memoryview, position: int, seed: int) -> tuple[FrameHeader, int] | None:
+    """The frame header at `position` and its CRC, or None when no valid one of this segment is there."""
+    if len(data) - position < HEADER_BYTES or data[position : position + 4] != FRAME_MAGIC:
+        return None
+    end = position + FRAME_BODY.size
+    (crc,) = CRC.unpack_from(data, end)
+    if crc32c(data[position:end], seed) != crc:
+        return None
+    return FrameHeader._make(FRAME_BODY.unpack_from(data, position)[1:]), crc
+
+
+def encode_frame(
+    header: FrameHeader, table: bytes, seed: int, *, padding_bytes: int = 0
+) -> tuple[bytes, int]:
+    """A frame without batches: header, `table` and zeros; the sizes and the table CRC are filled in here."""
+    full = header._replace(
+        table_bytes=len(table),
+        payload_bytes=padding_bytes,
+        table_crc=crc32c(table, table_seed(seed, header.sequence)),
+    )
+    head, crc = encode_frame_header(full, seed)
+    return head + table + bytes(padding_bytes), crc
+
+
+def plain_header(
+    kind: FrameKind, *, sequence: int, durable_sequence: int, version: int, now_ms: int
+) -> FrameHeader:
+    """The header of a frame that takes no versions; sizes and CRC still open."""
+    return FrameHeader(kind, sequence, durable_sequence, version, 0, 0, 0, 0, now_ms, 0)
+
+
+def reference_codecs() -> dict[str, Construct[Any, Any]]:
+    """The same structures as construct declarations: the readable reference, held equal by a test.
+
+    The import is in here because the server never needs it and it would cost start-up time.
+    """
+    import construct as c
+
+    return {
+        "segment_header": c.Struct(
+            "magic" / c.Const(SEGMENT_MAGIC),
+            "format" / c.Const(FORMAT, c.Int16ul),
+            c.Padding(2),
+            "vnode_id" / c.Int32ul,
+            "base_version" / c.Int64ul,
+            "base_sequence" / c.Int64ul,
+            "salt" / c.Int64ul,
+            "previous_crc" / c.Int32ul,
+            "created_ms" / c.Int64ul,
+            c.Padding(8),
+            "crc" / c.Int32ul,
+        ),
+        "frame_header": c.Struct(
+            "magic" / c.Const(FRAME_MAGIC),
+            "kind" / c.Int8ul,
+            c.Padding(3),
+            "sequence" / c.Int64ul,
+            "durable_sequence" / c.Int64ul,
+            "base_version" / c.Int64ul,
+            "entry_count" / c.Int32ul,
+            "record_count" / c.Int32ul,
+            "table_bytes" / c.Int32ul,
+            "payload_bytes" / c.Int32ul,
+            "ingest_ms" / c.Int64ul,
+            "table_crc" / c.Int32ul,
+            "crc" / c.Int32ul,
+        ),
+        "entry": c.Struct(
+            "stream_id" / c.Int64ul,
+            "kind" / c.Int8ul,
+            "flags" / c.Int8ul,
+            c.Padding(2),
+            "leader_epoch" / c.Int32sl,
+            "base_offset" / c.Int64sl,
+            "record_count" / c.Int32ul,
+            "size_bytes" / c.Int32ul,
+            "max_timestamp" / c.Int64sl,
+            "crc" / c.Int32ul,
+            "version_delta" / c.Int32ul,
+        ),
+        "footer": c.Struct(
+            "frame_count" / c.Int64ul,
+            "entry_count" / c.Int64ul,
+            "record_count" / c.Int64ul,
+            "payload_bytes" / c.Int64ul,
+            "max_timestamp" / c.Int64sl,
+            "next_version" / c.Int64ul,
+            "chain_crc" / c.Int32ul,
+            c.Padding(12),
+        ),
+        "lost": c.Struct("frame_count" / c.Int64ul, "record_count" / c.Int64ul),
+        "batch_prefix": c.Struct(
+            "base_offset" / c.Int64sb,
+            "batch_length" / c.Int32sb,
+            "leader_epoch" / c.Int32sb,
+            "magic" / c.Int8sb,
+            "crc" / c.Int32ub,
+            "attributes" / c.Int16sb,
+            "last_offset_delta" / c.Int32sb,
+            "base_timestamp" / c.Int64sb,
+            "max_timestamp" / c.Int64sb,
+            "producer_id" / c.Int64sb,
+            "producer_epoch" / c.Int16sb,
+            "base_sequence" / c.Int32sb,
+            "record_count" / c.Int32sb,
+        ),
+    }

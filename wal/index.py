@@ -1,0 +1,293 @@
+"""Where a stream's offsets lie in one segment: extents, as columns, in memory or from the segment's `.idx`.
+
+An extent is a run of one stream's batches inside one frame, cut so that it has at most `EXTENT_BYTES` or is
+one single batch: a reader that goes on where it stopped always stands at the begin of an extent.
+
+    .idx := header[64] columns crc[4]
+    columns, one after the other, little endian, sizes from the header's counts (S streams, E extents, F
+    frames):
+        stream_ids u64[S], sorted        base i64[E]  version u64[E]  max_timestamp i64[E]      frame_version
+        u64[F] starts u32[S + 1]: extents of stream i are starts[i] .. starts[i + 1]
+        count u32[E]  position u32[E]  size u32[E]                                              frame_position
+        u32[F]
+    extents are sorted by stream, then offset; header and crc are seeded with the segment's salt
+
+An index is derived: one that is missing or odd is rebuilt from the segment, and never decides anything.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Literal
+
+from crc32c import crc32c
+
+from wal.format import ENTRY, HEADER_BYTES, EntryKind, FrameKind
+from wal.scan import NO_TIMESTAMP, FoundFrame
+
+EXTENT_BYTES = 128 << 10
+"""Largest extent of more than one batch: what a reader may have to walk when it begins inside one."""
+
+INDEX_MAGIC = b"KAWALIDX"
+INDEX_FORMAT = 1
+INDEX_HEADER = struct.Struct("<8sHxxIQQIIIQq4x")
+# magic, format, vnode, base version, end position, streams, extents, frames, next version, max timestamp
+INDEX_CRC = struct.Struct("<I")
+assert INDEX_HEADER.size == HEADER_BYTES
+
+Column = Sequence[int]
+
+
+class SegmentIndex:
+    """The extents of a segment as parallel columns; `slots` says which rows are a stream's."""
+
+    __slots__ = (
+        "base",
+        "count",
+        "frame_position",
+        "frame_version",
+        "max_timestamp",
+        "position",
+        "size",
+        "version",
+    )
+
+    base: Column
+    count: Column
+    position: Column
+    size: Column
+    max_timestamp: Column
+    version: Column
+    frame_version: Column
+    frame_position: Column
+
+    def slots(self, stream_id: int) -> Sequence[int] | None:
+        """The rows of a stream's extents, oldest first; None when it has none here."""
+        raise NotImplementedError
+
+    def stream_ids(self) -> Sequence[int]:
+        """The streams that have data here."""
+        raise NotImplementedError
+
+    def range_of(self, stream_id: int) -> tuple[int, int] | None:
+        """The stream's offsets here: first and next; None when it has none."""
+        slots = self.slots(stream_id)
+        if not slots:
+            return None
+        last = slots[-1]
+        return self.base[slots[0]], self.base[last] + self.count[last]
+
+    def place(self, slots: Sequence[int], offset: int) -> int:
+        """Where in `slots` the last extent at or before `offset` is; -1 when all are behind."""
+        return bisect_right(slots, offset, key=self.base.__getitem__) - 1
+
+    def frame_of(self, version: int) -> int:
+        """The row of the last frame that begins at or before `version`; -1 when all are behind."""
+        return bisect_right(self.frame_version, version) - 1
+
+
+class ActiveIndex(SegmentIndex):
+    """The index of a segment that still grows."""
+
+    __slots__ = ("by_stream",)
+
+    base: array[int]
+    count: array[int]
+    position: array[int]
+    size: array[int]
+    max_timestamp: array[int]
+    version: array[int]
+    frame_version: array[int]
+    frame_position: array[int]
+
+    def __init__(self) -> None:
+        self.base = array("q")
+        self.count = array("I")
+        self.position = array("I")
+        self.size = array("I")
+        self.max_timestamp = array("q")
+        self.version = array("Q")
+        self.frame_version = array("Q")
+        self.frame_position = array("I")
+        self.by_stream: dict[int, array[int]] = {}
+
+    def slots(self, stream_id: int) -> Sequence[int] | None:
+        """The rows of a stream's extents; the array grows with the segment."""
+        return self.by_stream.get(stream_id)
+
+    def stream_ids(self) -> Sequence[int]:
+        """The streams that have data here, in no order."""
+        return list(self.by_stream)
+
+    def add_frame(self, position: int, version: int) -> None:
+        """Note where a data frame begins and its first version."""
+        self.frame_position.append(position)
+        self.frame_version.append(version)
+
+    def add(
+        self,
+        stream_id: int,
+        *,
+        base: int,
+        count: int,
+        position: int,
+        size: int,
+        max_timestamp: int,
+        version: int,
+    ) -> None:
+        """Add a stream's next extent."""
+        slots = self.by_stream.get(stream_id)
+        if slots is None:
+            slots = self.by_stream[stream_id] = array("I")
+        slots.append(len(self.base))
+        self.base.append(base)
+        self.count.append(count)
+        self.position.append(position)
+        self.size.append(size)
+        self.max_timestamp.append(max_timestamp)
+        self.version.append(version)
+
+    def drop(self, stream_id: int) -> None:
+        """Forget a dropped stream; its rows stay, unreachable."""
+        self.by_stream.pop(stream_id, None)
+
+    def highest_timestamp(self) -> int:
+        """The highest timestamp of all extents."""
+        return max(self.max_timestamp, default=NO_TIMESTAMP)
+
+
+def index_frame(index: ActiveIndex, frame: FoundFrame) -> None:
+    """Add what a scan found: the same extents as when the frame was written."""
+    header = frame.header
+    if header.kind != FrameKind.DATA:
+        return
+    index.add_frame(frame.position, header.base_version)
+    position = frame.payload_position
+    open_stream = -1
+    base = count = start = size = max_timestamp = version = 0
+    for stream_id, kind, _, _, offset, records, size_bytes, timestamp, _, delta in ENTRY.iter_unpack(
+        frame.table
+    ):
+        if stream_id != open_stream or kind == EntryKind.META or size + size_bytes > EXTENT_BYTES:
+            if open_stream >= 0:
+                index.add(
+                    open_stream, base=base, count=count, position=start, size=size,
+                    max_timestamp=max_timestamp, version=version,
+                )  # fmt: skip
+            open_stream = -1 if kind == EntryKind.META else stream_id
+            base, count, start, size = offset, records, position, size_bytes
+            max_timestamp, version = timestamp, header.base_version + delta
+        else:
+            count = offset + records - base
+            size += size_bytes
+            max_timestamp = max(max_timestamp, timestamp)
+        position += size_bytes
+    if open_stream >= 0:
+        index.add(
+            open_stream, base=base, count=count, position=start, size=size,
+            max_timestamp=max_timestamp, version=version,
+        )  # fmt: skip
+
+
+class FileIndex(SegmentIndex):
+    """The index of a sealed segment, straight from the bytes of its `.idx`."""
+
+    __slots__ = ("_starts", "_stream_ids", "end_position", "size_bytes")
+
+    def __init__(self, data: bytes) -> None:
+        _, _, _, _, self.end_position, streams, extents, frames, _, _ = INDEX_HEADER.unpack_from(data)
+        self.size_bytes = len(data)
+        columns = _Cutter(data)
+        self._stream_ids = columns.take("Q", streams)
+        self.base = columns.take("q", extents)
+        self.version = columns.take("Q", extents)
+        self.max_timestamp = columns.take("q", extents)
+        self.frame_version = columns.take("Q", frames)
+        self._starts = columns.take("I", streams + 1)
+        self.count = columns.take("I", extents)
+        self.position = columns.take("I", extents)
+        self.size = columns.take("I", extents)
+        self.frame_position = columns.take("I", frames)
+
+    def slots(self, stream_id: int) -> Sequence[int] | None:
+        """The rows of a stream's extents: a range, since they lie together."""
+        row = bisect_left(self._stream_ids, stream_id)
+        if row == len(self._stream_ids) or self._stream_ids[row] != stream_id:
+            return None
+        return range(self._starts[row], self._starts[row + 1])
+
+    def stream_ids(self) -> Sequence[int]:
+        """The streams that have data here, sorted."""
+        return self._stream_ids
+
+
+class _Cutter:
+    """Cut typed columns from the bytes of an index, one after the other."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = memoryview(data)
+        self._position = HEADER_BYTES
+
+    def take(self, code: Literal["Q", "q", "I"], count: int) -> memoryview[int]:
+        """The next `count` items of the type `code`."""
+        end = self._position + count * (8 if code in "Qq" else 4)
+        column = self._data[self._position : end].cast(code)
+        self._position = end
+        return column
+
+
+def encode_index(
+    index: ActiveIndex, *, vnode_id: int, base_version: int, end_position: int, next_version: int, seed: int
+) -> bytes:
+    """The bytes of the `.idx` for a segment that will not grow any more."""
+    stream_ids = array("Q", sorted(index.by_stream))
+    order: list[int] = []
+    starts = array("I", [0])
+    for stream_id in stream_ids:
+        order.extend(index.by_stream[stream_id])
+        starts.append(len(order))
+    header = INDEX_HEADER.pack(
+        INDEX_MAGIC, INDEX_FORMAT, vnode_id, base_version, end_position, len(stream_ids), len(order),
+        len(index.frame_version), next_version, index.highest_timestamp(),
+    )  # fmt: skip
+    parts = [
+        header,
+        stream_ids,
+        _reordered(index.base, order),
+        _reordered(index.version, order),
+        _reordered(index.max_timestamp, order),
+        index.frame_version,
+        starts,
+        _reordered(index.count, order),
+        _reordered(index.position, order),
+        _reordered(index.size, order),
+        index.frame_position,
+    ]
+    data = b"".join(bytes(part) for part in parts)
+    return data + INDEX_CRC.pack(crc32c(data, seed))
+
+
+def _reordered(column: array[int], order: list[int]) -> array[int]:
+    if len(order) < 2:
+        return array(column.typecode, [column[row] for row in order])
+    return array(column.typecode, itemgetter(*order)(column))
+
+
+def decode_index(data: bytes, *, base_version: int, seed: int) -> FileIndex | None:
+    """The index in `data`, or None when it is not a whole one of this segment."""
+    if len(data) < HEADER_BYTES + INDEX_CRC.size:
+        return None
+    magic, version, _, base, _, streams, extents, frames, _, _ = INDEX_HEADER.unpack_from(data)
+    size = (
+        HEADER_BYTES + 8 * streams + 24 * extents + 8 * frames + 4 * (streams + 1) + 12 * extents + 4 * frames
+    )
+    end = len(data) - INDEX_CRC.size
+    if magic != INDEX_MAGIC or version != INDEX_FORMAT or base != base_version or size != end:
+        return None
+    if crc32c(memoryview(data)[:end], seed) != INDEX_CRC.unpack_from(data, end)[0]:
+        return None
+    return FileIndex(data)

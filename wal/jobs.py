@@ -1,0 +1,220 @@
+"""Work that touches the disk and runs in a thread: everything it needs is prepared, nothing is shared.
+
+A job is made on the event loop, `run` in a worker thread, and handed back to the log with what came of it.
+At most one `SyncJob` of a log is under way; what it does, in this order, is what crash safety rests on:
+
+    roll     footer into the old segment, cut, fdatasync
+             `next.tmp` made new, allocated, header, fdatasync; renamed; directory synced
+    write    one gathered write of the frame
+    sync     fdatasync                                                  only now the frame's batches are safe
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from wal.disk import Buffer, Disk, File
+from wal.frame import BuiltFrame
+from wal.scan import Scan
+from wal.segment import Segment, SharedFile, Totals, base_version_of
+
+
+class Phase(Enum):
+    """How far a job came; a failure is judged by it."""
+
+    PREPARE = "prepare"
+    """Nothing that an acknowledged record depends on was touched."""
+    WRITE = "write"
+    SYNC = "sync"
+    DONE = "done"
+
+
+@dataclass(slots=True, kw_only=True)
+class SealPlan:
+    """Close a segment: write its footer, give back the room behind it, sync."""
+
+    segment: Segment
+    file: SharedFile
+    position: int
+    footer: bytes
+    footer_crc: int
+    done: bool = False
+
+    def run(self) -> None:
+        """Write, cut, sync."""
+        self.file.file.write_at(self.position, [self.footer])
+        self.file.file.truncate(self.position + len(self.footer))
+        self.file.file.sync()
+        self.done = True
+
+
+@dataclass(slots=True, kw_only=True)
+class CreatePlan:
+    """Make a segment under a temporary name, complete and synced, and only then give it its name."""
+
+    disk: Disk
+    directory: str
+    temporary_path: str
+    path: str
+    capacity: int
+    header: bytes
+    spare: File | None = None
+    """An allocated file of the temporary name, when there is one already."""
+    done: bool = False
+
+    def allocate(self) -> File:
+        """The file with its room reserved.  Raises: DiskFull, and then nothing is left of it."""
+        if self.spare is not None:
+            return self.spare
+        return make_spare(self.disk, self.temporary_path, self.capacity)
+
+    def name(self, file: File) -> None:
+        """Write the header and publish the file."""
+        file.write_at(0, [self.header])
+        file.sync()
+        self.disk.rename(self.temporary_path, self.path)
+        self.disk.sync_directory(self.directory)
+        self.done = True
+
+
+def make_spare(disk: Disk, path: str, capacity: int) -> File:
+    """A new file with room for `capacity` bytes; on an error its name is removed again."""
+    if disk.exists(path):
+        disk.remove(path)
+    file = disk.open(path, create=True, exclusive=True)
+    try:
+        file.allocate(capacity)
+    except OSError:
+        file.close()
+        disk.remove(path)
+        raise
+    return file
+
+
+class SyncJob:
+    """What `VnodeLog.begin_sync` gives out: run it in a thread, then hand it to `synced` or `failed`."""
+
+    phase: Phase = Phase.PREPARE
+    on_written: Callable[[], None] | None = None
+    """Called in the worker thread when the bytes are written and not yet synced."""
+
+    def run(self) -> None:
+        """Do the work.  Raises: DiskError."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class CommitJob(SyncJob):
+    """Write a frame and make it durable, rolling to a new segment before when that is due."""
+
+    disk: Disk
+    segment: Segment
+    """The segment the frame goes to."""
+    file: SharedFile | None
+    """Its file; made by the job when `create` is given."""
+    position: int
+    buffers: list[Buffer]
+    size_bytes: int
+    built: BuiltFrame | None
+    next_sequence: int
+    """The sequence after the job's last frame."""
+    last_crc: int
+    totals: Totals
+    closes: bool
+    """The last frame is a footer."""
+    needs_sync: bool
+    seal: SealPlan | None = None
+    create: CreatePlan | None = None
+    free_bytes: int | None = None
+    """Free space, measured when a segment was made."""
+    phase: Phase = Phase.PREPARE
+    on_written: Callable[[], None] | None = None
+
+    def run(self) -> None:
+        """Roll, write, sync."""
+        if self.seal is not None:
+            self.phase = Phase.SYNC
+            self.seal.run()
+        if self.create is not None:
+            self.phase = Phase.PREPARE
+            file = self.create.allocate()
+            self.file = SharedFile(file)
+            self.phase = Phase.SYNC
+            self.create.name(file)
+            self.free_bytes = self.disk.free_bytes(self.create.directory)
+        assert self.file is not None
+        file = self.file.file
+        self.phase = Phase.WRITE
+        file.write_at(self.position, self.buffers)
+        if self.closes:
+            file.truncate(self.position + self.size_bytes)
+        if self.on_written is not None:
+            self.on_written()
+        if self.needs_sync:
+            self.phase = Phase.SYNC
+            file.sync()
+        self.phase = Phase.DONE
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class ReopenJob(SyncJob):
+    """Find out what the disk really holds after a failure, and put the good part into a fresh file.
+
+    The kernel forgets a failed sync and goes on showing the lost bytes, so the cache is dropped first. The
+    segment's frames up to the last acknowledged one are checked, copied to a new file of the same content,
+    synced and put in the old one's place; bytes behind them, written or not, are gone with the old file.
+    """
+
+    disk: Disk
+    directory: str
+    segment: Segment | None
+    file: SharedFile | None
+    temporary_path: str
+    keep: set[int]
+    """Base versions of the segments that the log knows; any other is what the failed job left."""
+    trust_cache: bool
+    """Durability `os`: what is only in the cache was acknowledged too, so copy it while it is there."""
+    problem: str = ""
+    damage_position: int = 0
+    fresh: SharedFile | None = None
+    free_bytes: int | None = None
+    phase: Phase = Phase.PREPARE
+    on_written: Callable[[], None] | None = field(default=None)
+
+    def run(self) -> None:
+        """Verify, copy, sync, replace."""
+        for name in self.disk.list(self.directory):
+            base_version = base_version_of(name)
+            if base_version is not None and base_version not in self.keep:
+                self.disk.remove(f"{self.directory}/{name}")
+        self.free_bytes = self.disk.free_bytes(self.directory)
+        if self.segment is not None and self.file is not None:
+            self._verify(self.segment, self.file.file)
+            if not self.problem:
+                self._copy(self.segment, self.file.file)
+        self.disk.sync_directory(self.directory)
+        self.phase = Phase.DONE
+
+    def _verify(self, segment: Segment, file: File) -> None:
+        if not self.trust_cache:
+            file.drop_cache()
+        scan = Scan(file, seed=segment.seed, position=64, sequence=segment.base_sequence)
+        for frame in scan:
+            if frame.next_sequence >= segment.next_sequence:
+                break
+        if scan.sequence < segment.next_sequence:
+            self.problem = scan.problem or "the file ends too early"
+            self.damage_position = scan.position
+
+    def _copy(self, segment: Segment, file: File) -> None:
+        fresh = make_spare(self.disk, self.temporary_path, max(segment.capacity, segment.end_position))
+        self.fresh = SharedFile(fresh)
+        position = 0
+        while position < segment.end_position:
+            part = file.read_at(position, min(1 << 20, segment.end_position - position))
+            fresh.write_at(position, [part])
+            position += len(part)
+        fresh.sync()
+        self.disk.rename(self.temporary_path, segment.path)

@@ -1,0 +1,270 @@
+"""A vnode's log: append batches of many streams, commit them together, read them back by stream and offset.
+
+One writer, the event loop: no method but `SyncJob.run` blocks for long, and none waits.
+
+    append ... append      join the open frame; nothing is promised yet
+    job = begin_sync()     closes the open frame; what is appended from now on joins the next one
+    job.run()              in a thread: one write, one fdatasync (and the roll to a new segment when due)
+    synced(job)            readers may see the frame; its batches may be acknowledged
+    failed(job, error)     everything not acknowledged is taken back; the log refuses appends until it was
+                           reopened, which the next `begin_sync` attempts
+
+`begin_maintenance` gives out the work that nobody waits for: indexes of sealed segments, checkpoints, the
+witness, room for the next segment, deletions. It may run beside a SyncJob, in another thread.
+"""
+
+from __future__ import annotations
+
+from wal.appending import LogAppending
+from wal.checkpoint import write_witness
+from wal.commit import Advanced, begin_commit, begin_seal, commit_done, roll_back, roll_done
+from wal.disk import Disk
+from wal.disk_errors import DiskFull
+from wal.errors import LogDamaged, LogFailed
+from wal.jobs import CommitJob, Phase, ReopenJob, SyncJob
+from wal.maintenance import Job, Maintenance, Marks
+from wal.options import LogOptions
+from wal.recovery import Recovery, RecoveryReport
+from wal.segment import DELETED_SUFFIX, TEMPORARY
+from wal.state import LogState
+
+EXPIRY_MS = 10_000
+"""How often a slice of the idle producers is looked at."""
+
+
+class VnodeLog(LogAppending):
+    """The log of one vnode; make it with `open`."""
+
+    def __init__(self, state: LogState, recovery: RecoveryReport, marks: Marks) -> None:
+        super().__init__(state)
+        self.recovery = recovery
+        self._job: SyncJob | None = None
+        self._last_commit_ms = state.now_ms
+        self._last_seal_ms = state.now_ms
+        self._unsealed = False
+        self._maintenance = Maintenance(state, marks)
+        self._next_expiry_ms = state.now_ms
+        self._stop_error: BaseException | None = None
+
+    @classmethod
+    def open(cls, disk: Disk, directory: str, *, options: LogOptions, now_ms: int) -> VnodeLog:
+        """Recover the log in `directory`, which must exist; `recovery` of the result tells what was found.
+
+        A damaged log opens too: it serves what lies below the damage and refuses appends.
+        Raises: DiskError when the directory cannot be read or written.
+        """
+        recovery = Recovery(disk, directory, options, now_ms)
+        state = recovery.run()
+        log = cls(state, recovery.report, recovery.marks())
+        deleted = [name for name in disk.list(directory) if name.endswith(DELETED_SUFFIX)]
+        if deleted:
+            log._maintenance.delete_later([state.path(name) for name in deleted], now_ms)
+        return log
+
+    @property
+    def state(self) -> str:
+        """`OPEN`, `FAILED`, `DAMAGED` or `CLOSED`."""
+        if self._state.damage is not None:
+            return "DAMAGED"
+        if self._state.failure is not None:
+            return "FAILED"
+        return "CLOSED" if self._state.closed else "OPEN"
+
+    @property
+    def damage(self) -> LogDamaged | None:
+        """What is damaged, when something is."""
+        return self._state.damage
+
+    @property
+    def open_frame_bytes(self) -> int:
+        """Bytes appended and not yet given to a job."""
+        return sum(frame.size_bytes for frame in self._state.pending)
+
+    def begin_sync(self, now_ms: int) -> SyncJob | None:
+        """Close the open frame into a job, when there is something to write and no job is under way."""
+        state = self._state
+        state.now_ms = now_ms
+        if self._job is not None or state.closed or state.damage is not None:
+            return None
+        if state.failure is not None:
+            self._job = self._begin_reopen()
+        elif state.pending:
+            frame = state.pending.popleft()
+            if frame is self._open:
+                self._open = None
+            self._job = begin_commit(state, frame, now_ms)
+        elif self._seal_due(now_ms):
+            self._job = begin_seal(state, now_ms)
+        return self._job
+
+    def _seal_due(self, now_ms: int) -> bool:
+        options = self._state.options
+        active = self._state.active
+        return (
+            self._unsealed
+            and active is not None
+            and not active.sealed
+            and now_ms >= self._last_commit_ms + options.seal_idle_ms
+            and now_ms >= self._last_seal_ms + options.seal_interval_ms
+        )
+
+    def synced(self, job: SyncJob, now_ms: int) -> list[Advanced]:
+        """Take back a job whose `run` returned; gives the streams that advanced."""
+        assert job is self._job
+        self._job = None
+        state = self._state
+        state.now_ms = now_ms
+        if isinstance(job, ReopenJob):
+            self._reopened(job)
+            return []
+        assert isinstance(job, CommitJob)
+        advanced = commit_done(state, job)
+        if job.built is None:
+            self._last_seal_ms = now_ms
+            self._unsealed = False
+        else:
+            self._last_commit_ms = now_ms
+            self._unsealed = not job.closes
+            self._maintenance.wrote(job.size_bytes, job.built.header.entry_count)
+        if job.free_bytes is not None:
+            state.full = job.free_bytes < state.options.min_free_bytes
+        self._maybe_stop()
+        return advanced
+
+    def failed(self, job: SyncJob, error: BaseException, now_ms: int) -> None:
+        """Take back a job whose `run` raised: everything not acknowledged is taken back, to be answered 56.
+
+        When only the room for a new segment was missing the log goes on and refuses ordinary appends with
+        DiskFull; after any other failure it refuses all appends until it was verified against the disk.
+        """
+        assert job is self._job
+        self._job = None
+        state = self._state
+        state.now_ms = now_ms
+        no_room = isinstance(error, DiskFull)
+        state.full = state.full or no_room
+        frames = []
+        if isinstance(job, CommitJob):
+            roll_done(state, job)
+            frames = [job.built.frame] if job.built is not None else []
+        roll_back(state, frames)
+        self._open = None
+        if not (no_room and job.phase is Phase.PREPARE and isinstance(job, CommitJob)):
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        state = self._state
+        roll_back(state, [])
+        self._open = None
+        state.failure = LogFailed(
+            f"{state.directory}: {error}; nothing is acknowledged until the log was verified against the disk"
+        )
+        self._refused = state.refusal()
+
+    def _begin_reopen(self) -> ReopenJob:
+        state = self._state
+        active = state.active
+        segment = active if active is not None and not active.sealed else None
+        return ReopenJob(
+            disk=state.disk,
+            directory=state.directory,
+            segment=segment,
+            file=segment.shared if segment is not None else None,
+            temporary_path=state.path(TEMPORARY),
+            trust_cache=state.options.durability == "os",
+            keep={one.base_version for one in state.segments.all},
+        )
+
+    def _reopened(self, job: ReopenJob) -> None:
+        state = self._state
+        state.failure = None
+        if job.free_bytes is not None:
+            state.full = job.free_bytes < state.options.min_free_bytes
+        if job.problem:
+            assert job.segment is not None
+            state.damage = LogDamaged(
+                job.segment.path, job.damage_position, job.segment.end_position, job.problem
+            )
+        elif job.segment is not None:
+            job.segment.shared = job.fresh
+            state.next_sequence = state.durable_sequence = job.segment.next_sequence
+        self._refused = state.refusal()
+
+    def begin_maintenance(self, now_ms: int) -> Job | None:
+        """The most urgent work that nobody waits for, when some is due and none is under way."""
+        return self._maintenance.begin(now_ms)
+
+    def maintained(self, job: Job, now_ms: int) -> None:
+        """Take back a maintenance job whose `run` returned."""
+        self._maintenance.done(job, now_ms)
+
+    def maintenance_failed(self, job: Job, error: BaseException, now_ms: int) -> None:
+        """Take back a maintenance job whose `run` raised; it is tried again later."""
+        if self._maintenance.failed(job, now_ms):
+            self._stop_error = error
+            self._maybe_stop()
+
+    def _maybe_stop(self) -> None:
+        """Stop after a failed sync outside a SyncJob, once no SyncJob is under way."""
+        if self._stop_error is None or self._job is not None:
+            return
+        error, self._stop_error = self._stop_error, None
+        self._fail(error)
+
+    def retire_segments(self) -> int:
+        """Announce the segments that no stream needs; maintenance deletes them once that is synced.
+
+        Returns how many. Call it after log starts were moved; a frame and a job must follow.
+        """
+        return self._announce_retired(self._maintenance.retirable_segments())
+
+    def retire_below(self, version: int) -> int:
+        """Announce the segments that end below `version`, whatever they hold; returns how many."""
+        return self._announce_retired(self._maintenance.segments_below(version))
+
+    def next_deadline(self) -> int | None:
+        """When `begin_sync` and `begin_maintenance` should be asked again although nothing is appended."""
+        deadline = self._maintenance.next_deadline()
+        active = self._state.active
+        if self._unsealed and active is not None and not active.sealed:
+            options = self._state.options
+            seal = max(
+                self._last_commit_ms + options.seal_idle_ms, self._last_seal_ms + options.seal_interval_ms
+            )
+            deadline = seal if deadline is None else min(deadline, seal)
+        return deadline
+
+    def tick(self, now_ms: int) -> None:
+        """Do what time brings and needs no disk: idle producers expire."""
+        self._state.now_ms = now_ms
+        if now_ms >= self._next_expiry_ms:
+            self._next_expiry_ms = now_ms + EXPIRY_MS
+            self._state.producers.expire(now_ms)
+
+    def close(self, now_ms: int) -> list[Advanced]:
+        """Stop cleanly: commit what is open, seal, write checkpoint and witness; blocks until that is done.
+
+        No job may be under way. Returns what advanced. A log that failed or is damaged is left as it is.
+        """
+        assert self._job is None
+        assert self._maintenance.job is None
+        advanced: list[Advanced] = []
+        state = self._state
+        while state.refusal() is None and (state.pending or self._unsealed):
+            job = self.begin_sync(now_ms) or self._force_seal(now_ms)
+            try:
+                job.run()
+            except OSError as error:
+                self.failed(job, error, now_ms)
+            else:
+                advanced += self.synced(job, now_ms)
+        if state.refusal() is None:
+            self._maintenance.make_checkpoint(clean=True).run()
+            write_witness(state.disk, state.directory, self._maintenance.make_witness())
+        state.closed = True
+        self._refused = state.refusal()
+        return advanced
+
+    def _force_seal(self, now_ms: int) -> SyncJob:
+        self._job = begin_seal(self._state, now_ms)
+        return self._job

@@ -1,0 +1,82 @@
+"""Find records by their time: the batch to look into, not the record in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from wal.reader import batches, extent_bytes, extents_from
+from wal.state import LogState
+from wal.stream import Stream
+
+
+class TimeHit(NamedTuple):
+    """A batch whose largest timestamp is at least the one looked for."""
+
+    base_offset: int
+    next_offset: int
+    max_timestamp: int
+    batch: memoryview
+
+
+def find_timestamp(state: LogState, stream: Stream, timestamp_ms: int, from_offset: int) -> TimeHit | None:
+    """The first visible batch at or after `from_offset` with a record at or after `timestamp_ms`.
+
+    The extents' largest timestamps are compared first, so only one extent is opened as a rule.
+    """
+    start = max(from_offset, stream.log_start)
+    for segment, index, row in extents_from(state, stream, start):
+        if index.max_timestamp[row] < timestamp_ms:
+            continue
+        data = memoryview(extent_bytes(state, segment, index.position[row], index.size[row]))
+        base = index.base[row]
+        for position, size, next_offset, max_timestamp in batches(data):
+            if next_offset > start and max_timestamp >= timestamp_ms:
+                return TimeHit(base, next_offset, max_timestamp, data[position : position + size])
+            base = next_offset
+    return None
+
+
+def max_timestamp(state: LogState, stream: Stream) -> tuple[int, int] | None:
+    """The largest timestamp of the stream's visible batches and an offset in the extent that has it.
+
+    None when the stream is empty. Of equal timestamps the first one counts, as in Kafka.
+    """
+    if stream.high_watermark <= stream.log_start:
+        return None
+    if stream.max_timestamp_offset >= stream.log_start:
+        return stream.max_timestamp, stream.max_timestamp_offset
+    best: tuple[int, int] | None = None
+    for _, index, row in extents_from(state, stream, stream.log_start):
+        timestamp = index.max_timestamp[row]
+        if best is None or timestamp > best[0]:
+            best = timestamp, max(index.base[row], stream.log_start)
+    if best is not None:
+        stream.max_timestamp, stream.max_timestamp_offset = best
+    return best
+
+
+class StreamExtent(NamedTuple):
+    """A run of a stream's batches."""
+
+    base_offset: int
+    next_offset: int
+    size_bytes: int
+    max_timestamp: int
+
+
+def stream_extents(state: LogState, stream: Stream) -> Iterator[StreamExtent]:
+    """The visible extents, oldest first; the first may begin below the log start."""
+    for _, index, row in extents_from(state, stream, stream.log_start):
+        base = index.base[row]
+        yield StreamExtent(base, base + index.count[row], index.size[row], index.max_timestamp[row])
+
+
+def bytes_below(state: LogState, stream: Stream, offset: int) -> int:
+    """Bytes of the extents between the log start and `offset` that end at or below `offset`."""
+    total = 0
+    for extent in stream_extents(state, stream):
+        if extent.next_offset > offset:
+            break
+        total += extent.size_bytes
+    return total

@@ -1,0 +1,372 @@
+"""The work that nobody waits for, one job at a time, beside the commits and on other files than they.
+
+    due                                        job
+    a segment was closed                       IndexJob        write its `.idx`
+    enough was written since the last one      CheckpointJob   then the scan at the next start begins there
+    frames were synced since the last one      WitnessJob      at most every `witness_ms`; measures free space
+    too the active segment is three quarters full  SpareJob        reserve room for the next one
+    a segment was retired durably              RenameJob       to `*.deleted`, directory synced
+    `delete_delay_ms` after that               UnlinkJob
+    durability `os`, `flush_ms` passed         FlushJob        fdatasync of the active segment
+
+A failed job costs nothing but its work, except a failed sync of the log itself, which stops the log.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from wal.checkpoint import Checkpoint, Witness, write_checkpoint, write_witness
+from wal.disk import Disk, File
+from wal.index import ActiveIndex, encode_index
+from wal.jobs import make_spare
+from wal.locate import index_of
+from wal.options import ENTRY_COST_BYTES
+from wal.segment import DELETED_SUFFIX, SPARE, Segment, SharedFile
+from wal.snapshot import take_checkpoint
+from wal.state import LogState
+
+RETRY_MS = 1_000
+"""Pause after a failed job: what failed once usually fails again at once."""
+
+
+class Job:
+    """Work for a thread; `run` may raise DiskError."""
+
+    def run(self) -> None:
+        """Do the work."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True, eq=False)
+class IndexJob(Job):
+    """Write the index of a closed segment; no sync, because a torn one is known by its CRC and rebuilt."""
+
+    disk: Disk
+    segment: Segment
+    index: ActiveIndex
+    vnode_id: int
+
+    def run(self) -> None:
+        """Encode and write."""
+        segment = self.segment
+        data = encode_index(
+            self.index, vnode_id=self.vnode_id, base_version=segment.base_version,
+            end_position=segment.end_position, next_version=segment.next_version, seed=segment.seed,
+        )  # fmt: skip
+        file = self.disk.open(segment.index_path, create=True)
+        try:
+            file.truncate(0)
+            file.write_at(0, [data])
+        finally:
+            file.close()
+
+
+@dataclass(slots=True, eq=False)
+class CheckpointJob(Job):
+    """Write a checkpoint; for durability `os` sync the log first, because it must not promise more."""
+
+    disk: Disk
+    directory: str
+    checkpoint: Checkpoint
+    sync_first: SharedFile | None
+
+    def run(self) -> None:
+        """Sync when needed, then write."""
+        if self.sync_first is not None:
+            self.sync_first.file.sync()
+        write_checkpoint(self.disk, self.directory, self.checkpoint)
+
+
+@dataclass(slots=True, eq=False)
+class WitnessJob(Job):
+    """Write down how far the log is synced, and look how much room is left."""
+
+    disk: Disk
+    directory: str
+    witness: Witness | None
+    free_bytes: int = 0
+
+    def run(self) -> None:
+        """Write, measure."""
+        if self.witness is not None:
+            write_witness(self.disk, self.directory, self.witness)
+        self.free_bytes = self.disk.free_bytes(self.directory)
+
+
+@dataclass(slots=True, eq=False)
+class SpareJob(Job):
+    """Reserve room for the next segment under a temporary name."""
+
+    disk: Disk
+    path: str
+    capacity: int
+    file: File | None = None
+
+    def run(self) -> None:
+        """Make the file and sync it, so that the roll has less to wait for."""
+        self.file = make_spare(self.disk, self.path, self.capacity)
+        self.file.sync()
+
+
+@dataclass(slots=True, eq=False)
+class RenameJob(Job):
+    """Give retired segments their last name."""
+
+    disk: Disk
+    directory: str
+    segments: list[Segment]
+
+    def run(self) -> None:
+        """Rename what is still there, and make it durable."""
+        for segment in self.segments:
+            for path in (segment.index_path, segment.path):
+                if self.disk.exists(path):
+                    self.disk.rename(path, path + DELETED_SUFFIX)
+        self.disk.sync_directory(self.directory)
+
+
+@dataclass(slots=True, eq=False)
+class UnlinkJob(Job):
+    """Remove deleted files; readers keep what they have open."""
+
+    disk: Disk
+    paths: list[str]
+
+    def run(self) -> None:
+        """Remove what is still there."""
+        for path in self.paths:
+            if self.disk.exists(path):
+                self.disk.remove(path)
+
+
+@dataclass(slots=True, eq=False)
+class FlushJob(Job):
+    """Make durable what durability `os` has written."""
+
+    file: SharedFile
+    sequence: int
+
+    def run(self) -> None:
+        """Sync."""
+        self.file.file.sync()
+
+
+class Marks(NamedTuple):
+    """What recovery found out and maintenance goes on from."""
+
+    generation: int
+    """The next checkpoint's."""
+    witness_generation: int
+    """The last witness's."""
+    sequences: tuple[int, int]
+    """The first frames behind the two checkpoint generations, older first."""
+    cost_bytes: int
+    """What was scanned behind the newest checkpoint."""
+
+
+class Maintenance:
+    """Decides what is due; `begin` gives out a job, `done` and `failed` take it back."""
+
+    def __init__(self, state: LogState, marks: Marks) -> None:
+        self.state = state
+        self.generation = marks.generation
+        self.witness_generation = marks.witness_generation
+        self.checkpoint_wanted = False
+        self.cost_bytes = marks.cost_bytes
+        """Written since the last checkpoint, entries counted in."""
+        self.job: Job | None = None
+        self._sequences = marks.sequences
+        """The first frames behind the two checkpoint generations: below the older one segments may go."""
+        self._witnessed_sequence = state.durable_sequence
+        self._next_witness_ms = state.now_ms
+        self._next_flush_ms = state.now_ms
+        self._not_before_ms = state.now_ms
+        self._deleted: deque[tuple[int, list[str]]] = deque()
+        """(when to remove them, paths)."""
+
+    def wrote(self, size_bytes: int, entries: int) -> None:
+        """Count a committed frame."""
+        self.cost_bytes += size_bytes + entries * ENTRY_COST_BYTES
+
+    def delete_later(self, paths: list[str], now_ms: int) -> None:
+        """Remove these files after the delay."""
+        self._deleted.append((now_ms + self.state.options.delete_delay_ms, paths))
+
+    def begin(self, now_ms: int) -> Job | None:
+        """The most urgent job that is due, when none is under way."""
+        if self.job is not None or now_ms < self._not_before_ms or self.state.refusal() is not None:
+            return None
+        self.job = (
+            self._flush(now_ms)
+            or self._spare()
+            or self._witness(now_ms)
+            or self._index()
+            or self._checkpoint()
+            or self._rename()
+            or self._unlink(now_ms)
+        )
+        return self.job
+
+    def next_deadline(self) -> int | None:
+        """When `begin` should be asked again although nothing was appended."""
+        deadlines = []
+        if self.state.durable_sequence > self._witnessed_sequence or self.state.full:
+            deadlines.append(self._next_witness_ms)
+        if self.state.next_sequence > self.state.durable_sequence:
+            deadlines.append(self._next_flush_ms)
+        if self._deleted:
+            deadlines.append(self._deleted[0][0])
+        return max(min(deadlines), self._not_before_ms) if deadlines else None
+
+    def _flush(self, now_ms: int) -> Job | None:
+        state = self.state
+        active = state.active
+        if state.durable_sequence >= state.next_sequence or now_ms < self._next_flush_ms:
+            return None
+        assert active is not None
+        return FlushJob(active.open_shared(state.disk), state.next_sequence)
+
+    def _spare(self) -> Job | None:
+        state = self.state
+        active = state.active
+        wanted = active is not None and 4 * active.end_position > 3 * active.capacity and not state.full
+        if state.spare is not None or not wanted:
+            return None
+        return SpareJob(state.disk, state.path(SPARE), state.options.segment_bytes)
+
+    def _witness(self, now_ms: int) -> Job | None:
+        state = self.state
+        if now_ms < self._next_witness_ms:
+            return None
+        witness = None
+        if state.durable_sequence > self._witnessed_sequence:
+            witness = self.make_witness()
+        elif not state.full:
+            return None
+        return WitnessJob(state.disk, state.directory, witness)
+
+    def make_witness(self) -> Witness:
+        """What is synced now."""
+        state = self.state
+        base = state.active.base_version if state.active is not None else 0
+        self.witness_generation += 1
+        return Witness(self.witness_generation, state.durable_sequence, state.written_version, base)
+
+    def _index(self) -> Job | None:
+        for segment in self.state.segments.all:
+            if segment.sealed and not segment.index_stored and isinstance(segment.index, ActiveIndex):
+                return IndexJob(self.state.disk, segment, segment.index, self.state.options.vnode_id)
+        return None
+
+    def _checkpoint(self) -> Job | None:
+        if self.cost_bytes < self.state.options.checkpoint_bytes and not self.checkpoint_wanted:
+            return None
+        return self.make_checkpoint(clean=False)
+
+    def make_checkpoint(self, *, clean: bool) -> CheckpointJob:
+        """A job that writes the state as it is now."""
+        state = self.state
+        checkpoint = take_checkpoint(state, generation=self.generation, clean=clean)
+        self.generation += 1
+        self.cost_bytes = 0
+        self.checkpoint_wanted = False
+        active = state.active
+        behind = state.durable_sequence < state.next_sequence and active is not None
+        sync_first = active.open_shared(state.disk) if behind and active is not None else None
+        return CheckpointJob(state.disk, state.directory, checkpoint, sync_first)
+
+    def _rename(self) -> Job | None:
+        retired = [segment for segment in self.state.segments.all if segment.retired]
+        return RenameJob(self.state.disk, self.state.directory, retired) if retired else None
+
+    def _unlink(self, now_ms: int) -> Job | None:
+        if not self._deleted or self._deleted[0][0] > now_ms:
+            return None
+        return UnlinkJob(self.state.disk, self._deleted.popleft()[1])
+
+    def done(self, job: Job, now_ms: int) -> None:
+        """Make true what a finished job did."""
+        assert job is self.job
+        self.job = None
+        state = self.state
+        match job:
+            case IndexJob():
+                job.segment.index_stored = True
+                state.index_cache.loaded(job.segment)
+            case CheckpointJob():
+                self._sequences = (self._sequences[1], job.checkpoint.sequence)
+                if job.sync_first is not None:
+                    state.durable_sequence = max(state.durable_sequence, job.checkpoint.sequence)
+            case WitnessJob():
+                if job.witness is not None:
+                    self._witnessed_sequence = job.witness.durable_sequence
+                self._next_witness_ms = now_ms + state.options.witness_ms
+                state.full = job.free_bytes < state.options.min_free_bytes
+            case SpareJob():
+                state.spare = job.file
+            case RenameJob():
+                self._renamed(job, now_ms)
+            case FlushJob():
+                state.durable_sequence = max(state.durable_sequence, job.sequence)
+                self._next_flush_ms = now_ms + state.options.flush_ms
+
+    def _renamed(self, job: RenameJob, now_ms: int) -> None:
+        paths = []
+        for segment in job.segments:
+            self.state.index_cache.forget(segment)
+            self.state.segments.remove(segment)
+            self.state.retired_bases.discard(segment.base_version)
+            paths += [segment.path + DELETED_SUFFIX, segment.index_path + DELETED_SUFFIX]
+        self.delete_later(paths, now_ms)
+
+    def failed(self, job: Job, now_ms: int) -> bool:
+        """Take back a failed job; true when it means that the log itself can no longer be trusted."""
+        assert job is self.job
+        self.job = None
+        self._not_before_ms = now_ms + RETRY_MS
+        if isinstance(job, CheckpointJob):
+            self.checkpoint_wanted = True
+        if isinstance(job, UnlinkJob):
+            self._deleted.append((now_ms + RETRY_MS, job.paths))
+        return isinstance(job, FlushJob) or (isinstance(job, CheckpointJob) and job.sync_first is not None)
+
+    def retirable_segments(self) -> list[Segment]:
+        """Segments that neither a stream nor a kept checkpoint needs; wants checkpoints when those do."""
+        return self._droppable([one for one in self.state.segments.all if retirable(self.state, one)])
+
+    def segments_below(self, version: int) -> list[Segment]:
+        """Segments that end at or below `version` and that no kept checkpoint needs."""
+        return self._droppable([one for one in self.state.segments.all if one.next_version <= version])
+
+    def _droppable(self, segments: list[Segment]) -> list[Segment]:
+        found = []
+        for segment in segments:
+            if not segment.sealed or segment.retired or segment.base_version in self.state.retiring_bases:
+                continue
+            if segment.next_sequence <= self._sequences[0]:
+                found.append(segment)
+            else:
+                self.checkpoint_wanted = True
+        return found
+
+
+def retirable(state: LogState, segment: Segment) -> bool:
+    """Whether no live stream has data at or above its log start in the segment."""
+    if not segment.sealed or segment.retired:
+        return False
+    index = index_of(state, segment)
+    if segment.blocker is not None and _needs(state, segment.blocker, index.range_of(segment.blocker)):
+        return False
+    for stream_id in index.stream_ids():
+        if stream_id in state.streams and _needs(state, stream_id, index.range_of(stream_id)):
+            segment.blocker = stream_id
+            return False
+    return True
+
+
+def _needs(state: LogState, stream_id: int, offsets: tuple[int, int] | None) -> bool:
+    stream = state.streams.get(stream_id)
+    return stream is not None and offsets is not None and stream.log_start < offsets[1]

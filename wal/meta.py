@@ -1,0 +1,85 @@
+"""Meta entries: what they say, and what they do to the state once they are durable."""
+
+from __future__ import annotations
+
+from wal.format import LEADER_EPOCH_META, LOG_START_META, RETIRED_META, MetaKind
+from wal.state import LogState
+from wal.stream import Stream
+
+
+def log_start_meta(offset: int, released_bytes: int) -> bytes:
+    """The payload that moves a stream's log start, leaving `released_bytes` behind it."""
+    return LOG_START_META.pack(MetaKind.LOG_START, offset, released_bytes)
+
+
+def drop_meta() -> bytes:
+    """The payload that drops a stream."""
+    return bytes((MetaKind.DROP,))
+
+
+def leader_epoch_meta(epoch: int, offset: int) -> bytes:
+    """The payload that begins a leader epoch at an offset."""
+    return LEADER_EPOCH_META.pack(MetaKind.LEADER_EPOCH, epoch, offset)
+
+
+def retired_meta(base_version: int) -> bytes:
+    """The payload that says: this segment may go."""
+    return RETIRED_META.pack(MetaKind.RETIRED, base_version)
+
+
+def opaque_meta(payload: bytes) -> bytes:
+    """The payload that carries a caller's bytes."""
+    return bytes((MetaKind.OPAQUE,)) + payload
+
+
+def apply_meta(state: LogState, stream_id: int, payload: bytes | memoryview) -> None:
+    """Do what a durable meta entry says; doing it again changes nothing."""
+    kind = payload[0]
+    if kind == MetaKind.LOG_START:
+        _, offset, released_bytes = LOG_START_META.unpack(payload)
+        move_log_start(state.stream(stream_id), offset, released_bytes)
+        state.producers.log_start_moved(stream_id, offset)
+    elif kind == MetaKind.DROP:
+        forget_stream(state, stream_id)
+    elif kind == MetaKind.LEADER_EPOCH:
+        _, epoch, offset = LEADER_EPOCH_META.unpack(payload)
+        stream = state.stream(stream_id)
+        stream.leader_epoch = max(stream.leader_epoch, epoch)
+        if not stream.epochs or stream.epochs[-1][0] < epoch:
+            stream.epochs = (*stream.epochs, (epoch, offset))
+    elif kind == MetaKind.RETIRED:
+        base_version = RETIRED_META.unpack(payload)[1]
+        state.retired_bases.add(base_version)
+        for segment in state.segments.all:
+            if segment.base_version == base_version:
+                segment.retired = True
+
+
+def undo_meta(state: LogState, stream_id: int, payload: bytes) -> None:
+    """Take back what appending a meta entry announced, since it did not become durable."""
+    stream = state.streams.get(stream_id)
+    kind = payload[0]
+    if kind == MetaKind.DROP and stream is not None:
+        stream.dropped = False
+    elif kind == MetaKind.LEADER_EPOCH and stream is not None:
+        stream.leader_epoch = stream.epochs[-1][0] if stream.epochs else 0
+    elif kind == MetaKind.RETIRED:
+        state.retiring_bases.discard(RETIRED_META.unpack(payload)[1])
+
+
+def move_log_start(stream: Stream, offset: int, released_bytes: int) -> None:
+    """Raise the log start; it never goes back."""
+    if offset <= stream.log_start:
+        return
+    stream.log_start = offset
+    stream.size_bytes = max(0, stream.size_bytes - released_bytes)
+    stream.high_watermark = max(stream.high_watermark, offset)
+    stream.next_offset = max(stream.next_offset, offset)
+
+
+def forget_stream(state: LogState, stream_id: int) -> None:
+    """Remove a dropped stream."""
+    state.producers.drop_stream(stream_id)
+    stream = state.streams.pop(stream_id, None)
+    if stream is not None:
+        stream.dropped = True

@@ -1,0 +1,256 @@
+"""Read a stream: find the extent that holds an offset and gather whole batches from there on.
+
+Extents are cut so that a reader who goes on where it stopped always stands at the begin of one; only an
+offset inside an extent costs a walk over the heads of its batches. Large runs are handed out as file ranges,
+small ones as the bytes that arrived when they are still in memory, else read from the file, neighbours
+together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from wal.disk import Buffer
+from wal.errors import OffsetOutOfRange
+from wal.format import BATCH_PREFIX
+from wal.index import EXTENT_BYTES, SegmentIndex
+from wal.locate import index_of, locate, next_with
+from wal.segment import FileRange, Segment
+from wal.state import LogState
+from wal.stream import Stream
+
+FILE_RANGE_BYTES = 64 << 10
+"""Runs of at least this size are handed out as file ranges: below, sendfile costs more than it saves."""
+
+SPAN_GAP_BYTES = 16 << 10
+"""Extents on disk at most this far apart are read with one call."""
+
+SPAN_BYTES = 1 << 20
+"""Largest such read."""
+
+JOIN_BELOW_BYTES = 4 << 10
+"""Cached batches smaller than this on average are joined once: one buffer sends faster than many."""
+
+Part = Buffer | FileRange
+
+
+class ReadResult(NamedTuple):
+    """Whole batches of a stream; `parts` are bytes and file ranges in order."""
+
+    parts: list[Part]
+    size_bytes: int
+    next_offset: int
+    """Where to read on."""
+
+
+@dataclass(slots=True)
+class Piece:
+    """Part of one extent that is to be handed out."""
+
+    segment: Segment
+    position: int
+    size: int
+    extent_position: int
+
+
+def read(
+    state: LogState, stream_id: int, offset: int, max_bytes: int, *, minimum_one: bool = True
+) -> ReadResult:
+    """Return whole batches from the one that holds `offset`; see VnodeLog.read."""
+    stream = state.streams.get(stream_id)
+    log_start, end = (stream.log_start, stream.high_watermark) if stream is not None else (0, 0)
+    if not log_start <= offset <= end:
+        raise OffsetOutOfRange(stream_id, offset, log_start, end)
+    if stream is None or offset == end:
+        return ReadResult([], 0, offset)
+    pieces, next_offset = _gather(state, stream, offset, max_bytes, minimum_one=minimum_one)
+    if not pieces and state.damage is not None and minimum_one:
+        raise state.damage
+    size_bytes = sum(piece.size for piece in pieces)
+    return ReadResult(_parts(state, pieces), size_bytes, next_offset)
+
+
+def _gather(
+    state: LogState, stream: Stream, offset: int, max_bytes: int, *, minimum_one: bool
+) -> tuple[list[Piece], int]:
+    """The pieces to hand out, and the offset behind them."""
+    pieces: list[Piece] = []
+    total = 0
+    for segment, index, row in extents_from(state, stream, offset):
+        base, size, position = index.base[row], index.size[row], index.position[row]
+        if base > offset and state.damage is not None:
+            break
+        next_offset = base + index.count[row]
+        room = max_bytes - total
+        if base >= offset and size <= room:
+            pieces.append(Piece(segment, position, size, position))
+            total += size
+            offset = next_offset
+            continue
+        if base >= offset and (room <= max_bytes // 2 and total):
+            break
+        start, stop, reached = _cut(
+            state, segment, position, size, offset=offset, end=next_offset, room=room,
+            must=minimum_one and not total,
+        )  # fmt: skip
+        if stop > start:
+            pieces.append(Piece(segment, position + start, stop - start, position))
+            total += stop - start
+            offset = reached
+        if stop < size or total >= max_bytes:
+            break
+    return pieces, offset
+
+
+def _cut(
+    state: LogState,
+    segment: Segment,
+    position: int,
+    size: int,
+    *,
+    offset: int,
+    end: int,
+    room: int,
+    must: bool,
+) -> tuple[int, int, int]:
+    """The whole batches of an extent from `offset` on that fit into `room`, at least one when `must`.
+
+    Returns begin and end in the extent, and the offset behind them.
+    """
+    if size > EXTENT_BYTES:  # one single batch, by construction
+        return (0, size, end) if must or size <= room else (0, 0, offset)
+    start = stop = 0
+    reached = offset
+    for batch_start, batch_size, next_offset in _walk(extent_bytes(state, segment, position, size)):
+        if next_offset <= offset:
+            start = stop = batch_start + batch_size
+            continue
+        if batch_start + batch_size - start > room and not (must and stop == start):
+            break
+        stop = batch_start + batch_size
+        reached = next_offset
+        if stop - start >= room:
+            break
+    return start, stop, reached
+
+
+def _walk(data: Buffer) -> Iterator[tuple[int, int, int]]:
+    """Begin, size and next offset of every batch of an extent."""
+    position = 0
+    while position < len(data):
+        prefix = BATCH_PREFIX.unpack_from(data, position)
+        size = prefix[1] + 12
+        yield position, size, prefix[0] + prefix[6] + 1
+        position += size
+
+
+def batches(data: Buffer) -> Iterator[tuple[int, int, int, int]]:
+    """Begin, size, next offset and max timestamp of every batch of an extent."""
+    position = 0
+    while position < len(data):
+        prefix = BATCH_PREFIX.unpack_from(data, position)
+        yield position, prefix[1] + 12, prefix[0] + prefix[6] + 1, prefix[8]
+        position += prefix[1] + 12
+
+
+def extents_from(state: LogState, stream: Stream, offset: int) -> Iterator[tuple[Segment, SegmentIndex, int]]:
+    """The extents from the one that holds `offset` on, as segment, its index and the row in it."""
+    segment = locate(state, stream, offset)
+    while segment is not None:
+        index = index_of(state, segment)
+        slots: Sequence[int] | None = index.slots(stream.stream_id)
+        if slots:
+            place = max(0, index.place(slots, offset))
+            row = slots[place]
+            if index.base[row] + index.count[row] <= offset:
+                place += 1
+            for row in slots[place:]:
+                yield segment, index, row
+        segment = next_with(state, stream.stream_id, segment)
+
+
+def extent_bytes(state: LogState, segment: Segment, position: int, size: int) -> Buffer:
+    """An extent's bytes, from memory when they are there."""
+    cached = segment.tail.get(position)
+    if cached is not None:
+        if len(cached) > 1:
+            cached = segment.tail[position] = [b"".join(cached)]
+        return cached[0]
+    return segment.open_shared(state.disk).file.read_at(position, size)
+
+
+def _parts(state: LogState, pieces: list[Piece]) -> list[Part]:
+    """Bytes or file ranges for the pieces, contiguous ones together."""
+    parts: list[Part] = []
+    start = 0
+    while start < len(pieces):
+        stop, size = start + 1, pieces[start].size
+        while stop < len(pieces) and _contiguous(pieces[stop - 1], pieces[stop]):
+            size += pieces[stop].size
+            stop += 1
+        if size >= FILE_RANGE_BYTES:
+            parts.append(_range(state, pieces[start], size))
+        elif all(piece.extent_position in piece.segment.tail for piece in pieces[start:stop]):
+            for piece in pieces[start:stop]:
+                parts += _cached(piece)
+        else:
+            stop = _span(pieces, start, stop)
+            parts += _from_disk(state, pieces[start:stop])
+        start = stop
+    return parts
+
+
+def _contiguous(one: Piece, other: Piece) -> bool:
+    return one.segment is other.segment and one.position + one.size == other.position
+
+
+def _range(state: LogState, piece: Piece, size: int) -> FileRange:
+    shared = piece.segment.open_shared(state.disk)
+    return FileRange(shared, piece.position, size, maybe_cold=piece.extent_position not in piece.segment.tail)
+
+
+def _cached(piece: Piece) -> list[Buffer]:
+    """The arrived bytes of a piece."""
+    tail = piece.segment.tail
+    buffers = tail[piece.extent_position]
+    whole = piece.position == piece.extent_position and piece.size == sum(map(len, buffers))
+    if len(buffers) > 1 and (not whole or piece.size < JOIN_BELOW_BYTES * len(buffers)):
+        buffers = tail[piece.extent_position] = [b"".join(buffers)]
+    if whole:
+        return buffers
+    start = piece.position - piece.extent_position
+    return [memoryview(buffers[0])[start : start + piece.size]]
+
+
+def _span(pieces: list[Piece], start: int, stop: int) -> int:
+    """How far the pieces from `start` on lie so close together that one read brings them all."""
+    first = pieces[start]
+    while stop < len(pieces):
+        last, piece = pieces[stop - 1], pieces[stop]
+        gap = piece.position - (last.position + last.size)
+        if (
+            piece.segment is not first.segment
+            or not 0 <= gap <= SPAN_GAP_BYTES
+            or piece.size >= FILE_RANGE_BYTES
+            or piece.position + piece.size - first.position > SPAN_BYTES
+            or piece.extent_position in piece.segment.tail
+        ):
+            break
+        stop += 1
+    return stop
+
+
+def _from_disk(state: LogState, pieces: list[Piece]) -> list[Part]:
+    """Read the pieces with one call when they are in the page cache; else hand out file ranges."""
+    first, last = pieces[0], pieces[-1]
+    shared = first.segment.open_shared(state.disk)
+    data = shared.file.read_at_if_cached(first.position, last.position + last.size - first.position)
+    if data is None:
+        return [FileRange(shared, piece.position, piece.size, maybe_cold=True) for piece in pieces]
+    if len(pieces) == 1:
+        return [data]
+    view = memoryview(data)
+    starts = [piece.position - first.position for piece in pieces]
+    return [view[start : start + piece.size] for start, piece in zip(starts, pieces, strict=True)]

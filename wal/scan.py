@@ -1,0 +1,207 @@
+"""Walk the frames of a segment file and check them: the one reader that recovery, inspect and repair share.
+
+A scan yields valid frames with contiguous sequences and stops at the first bytes that are none; then
+`position`, `sequence` and `problem` say where it stopped, which frame was due there, and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from wal.disk import File
+from wal.format import (
+    BATCH_CRC_START,
+    BATCH_HEAD,
+    BATCH_PREFIX,
+    ENTRY,
+    FRAME_MAGIC,
+    HEADER_BYTES,
+    LOST,
+    EntryKind,
+    FrameHeader,
+    FrameKind,
+    Lost,
+    decode_frame_header,
+    table_seed,
+)
+
+NO_TIMESTAMP = -(1 << 63)
+"""Below every timestamp a batch can carry."""
+
+WINDOW_BYTES = 1 << 20
+"""Bytes read ahead at once: large enough that small frames cost no call each."""
+
+SKIMMING_WINDOW_BYTES = 1 << 16
+"""The same when payloads are skipped."""
+
+END = "the file ends"
+NEVER_WRITTEN = "nothing was written there"
+
+
+class FoundFrame(NamedTuple):
+    """A valid frame."""
+
+    position: int
+    header: FrameHeader
+    header_crc: int
+    head: memoryview
+    """The header's bytes."""
+    table: memoryview
+    payload: memoryview | None
+    """None when the scan skims."""
+
+    @property
+    def payload_position(self) -> int:
+        """Where the payload begins in the file."""
+        return self.position + HEADER_BYTES + self.header.table_bytes
+
+    @property
+    def next_position(self) -> int:
+        """Where the next frame begins."""
+        return self.position + self.header.size_bytes
+
+    @property
+    def next_sequence(self) -> int:
+        """The sequence due there: one more, or as many as a repair gave up."""
+        if self.header.kind == FrameKind.LOST:
+            return self.header.sequence + Lost._make(LOST.unpack(self.table)).frame_count
+        return self.header.sequence + 1
+
+    def max_timestamp(self) -> int:
+        """The highest timestamp of the frame's batches."""
+        if self.header.kind != FrameKind.DATA:
+            return NO_TIMESTAMP
+        batches = (e for e in ENTRY.iter_unpack(self.table) if e[1] != EntryKind.META)
+        return max((entry[7] for entry in batches), default=NO_TIMESTAMP)
+
+
+class Scan:
+    """Iterate over the frames of `file` from `position`, where the frame `sequence` is due.
+
+    `skim` leaves the payloads out: headers and tables are checked, batches are not.
+    """
+
+    def __init__(self, file: File, *, seed: int, position: int, sequence: int, skim: bool = False) -> None:
+        self.position = position
+        self.sequence = sequence
+        self.problem = ""
+        self.finished = False
+        """A footer was met: nothing follows."""
+        self._file = file
+        self._seed = seed
+        self._skim = skim
+        self._size = file.size()
+        self._window = memoryview(b"")
+        self._window_position = 0
+        self._window_bytes = SKIMMING_WINDOW_BYTES if skim else WINDOW_BYTES
+
+    def __iter__(self) -> Iterator[FoundFrame]:
+        while not self.finished:
+            frame = self._frame_here()
+            if frame is None:
+                return
+            self.position = frame.next_position
+            self.sequence = frame.next_sequence
+            self.finished = frame.header.kind == FrameKind.FOOTER
+            yield frame
+
+    def _frame_here(self) -> FoundFrame | None:
+        head = self._bytes(self.position, HEADER_BYTES)
+        decoded = decode_frame_header(head, 0, self._seed)
+        if decoded is None:
+            self.problem = _why_no_header(head)
+            return None
+        header, header_crc = decoded
+        if header.sequence != self.sequence:
+            self.problem = f"frame {header.sequence} lies where frame {self.sequence} is due"
+            return None
+        if self.position + header.size_bytes > self._size:
+            self.problem = f"frame {header.sequence} has {header.size_bytes} bytes, the file ends before"
+            return None
+        wanted = HEADER_BYTES + header.table_bytes + (0 if self._skim else header.payload_bytes)
+        whole = self._bytes(self.position, wanted)
+        return self._checked(header, header_crc, whole)
+
+    def _checked(self, header: FrameHeader, header_crc: int, whole: memoryview) -> FoundFrame | None:
+        table = whole[HEADER_BYTES : HEADER_BYTES + header.table_bytes]
+        if crc32c(table, table_seed(self._seed, header.sequence)) != header.table_crc:
+            self.problem = f"the entry table of frame {header.sequence} has a wrong crc"
+            return None
+        payload = None
+        if not self._skim:
+            payload = whole[HEADER_BYTES + header.table_bytes :]
+            if header.kind == FrameKind.DATA:
+                problem = payload_problem(table, payload)
+                if problem:
+                    self.problem = f"frame {header.sequence}: {problem}"
+                    return None
+        return FoundFrame(self.position, header, header_crc, whole[:HEADER_BYTES], table, payload)
+
+    def _bytes(self, position: int, size_bytes: int) -> memoryview:
+        start = position - self._window_position
+        if start < 0 or start + size_bytes > len(self._window):
+            self._window = memoryview(self._file.read_at(position, max(size_bytes, self._window_bytes)))
+            self._window_position = position
+            start = 0
+        return self._window[start : start + size_bytes]
+
+
+def payload_problem(table: memoryview, payload: memoryview) -> str:
+    """What is wrong with a frame's batches, held against its table; empty when nothing is."""
+    start = 0
+    for index, entry in enumerate(ENTRY.iter_unpack(table)):
+        _, kind, _, leader_epoch, base_offset, _, size_bytes, _, crc, _ = entry
+        end = start + size_bytes
+        if kind == EntryKind.META:
+            good = end <= len(payload) and crc32c(payload[start:end]) == crc
+        else:
+            good = (
+                BATCH_PREFIX.size <= size_bytes <= len(payload) - start
+                and BATCH_HEAD.unpack_from(payload, start)
+                == (base_offset, size_bytes - 12, leader_epoch, 2, crc)
+                and crc32c(payload[start + BATCH_CRC_START : end]) == crc
+            )
+        if not good:
+            return f"entry {index} (stream {entry[0]}, offset {base_offset}) has a wrong crc or size"
+        start = end
+    return "" if start == len(payload) else f"the entries cover {start} of {len(payload)} bytes"
+
+
+def highest_durable_after(file: File, *, seed: int, position: int) -> tuple[int, int]:
+    """Search valid frame headers from `position` on, wherever they begin.
+
+    Returns the highest durable_sequence of them (0 when there is none) and the position of the first one
+    (the file's size when there is none): what lies before it was lost.
+    """
+    highest, first = 0, file.size()
+    while True:
+        window = file.read_at(position, WINDOW_BYTES)
+        found = window.find(FRAME_MAGIC)
+        while found >= 0:
+            decoded = decode_frame_header(_tail(file, window, position, found), 0, seed)
+            if decoded is not None:
+                highest = max(highest, decoded[0].durable_sequence)
+                first = min(first, position + found)
+            found = window.find(FRAME_MAGIC, found + 1)
+        if len(window) < WINDOW_BYTES:
+            return highest, first
+        # The magic may lie across the border of two windows.
+        position += len(window) - len(FRAME_MAGIC) + 1
+
+
+def _tail(file: File, window: bytes, position: int, found: int) -> bytes:
+    """The 64 bytes at `found`, read again where the window cuts them."""
+    if found + HEADER_BYTES <= len(window):
+        return window[found : found + HEADER_BYTES]
+    return file.read_at(position + found, HEADER_BYTES)
+
+
+def _why_no_header(head: memoryview) -> str:
+    if len(head) < HEADER_BYTES:
+        return END
+    if not any(head):
+        return NEVER_WRITTEN
+    return "the frame header has a wrong magic or crc"

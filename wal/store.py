@@ -1,0 +1,251 @@
+"""The data directory: who owns it, which format it has, and the logs in it.
+
+    <data>/LOCK                       held as long as the store is open; holds the process id
+    <data>/kawal.json                 the marker: format, cluster id, node id, secret
+    <data>/meta/                      the catalogue: a log of its own, with snapshots
+    <data>/<database>/vnode-<n>/      one log per vnode; <database> is the database's id, never client text
+
+A directory that is not empty and has no valid marker is never touched: it is somebody else's, or its metadata
+was lost. A store is only made anew in an empty directory.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+
+from wal.catalogue import Catalogue
+from wal.disk import Disk, File, Lock, LockHeld, NoSuchFile
+from wal.disk_errors import DiskError
+from wal.errors import ForeignDirectory, MetadataLost, NotUsable, StoreInUse, UnknownFormat, VnodeMissing
+from wal.log import VnodeLog
+from wal.options import MIB, LogOptions
+
+STORE_FORMAT = 1
+MARKER = "kawal.json"
+MARKER_TEMPORARY = "kawal.json.tmp"
+LOCK = "LOCK"
+META = "meta"
+META_SEGMENT_BYTES = MIB
+"""Catalogue changes are few and small."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreIdentity:
+    """Whose directory it is; given when it is made, read ever after."""
+
+    cluster_id: str
+    node_id: int
+    secret: str
+    """Hex digits from a random source: it salts the checksums, so that no client can forge a frame."""
+
+
+class Store:
+    """An open data directory; make it with `open`."""
+
+    def __init__(
+        self, disk: Disk, path: str, identity: StoreIdentity, lock: Lock, options: LogOptions
+    ) -> None:
+        self.disk = disk
+        self.path = path
+        self.identity = identity
+        self.options = options
+        self._lock = lock
+        self._catalogue: Catalogue | None = None
+
+    @classmethod
+    def open(
+        cls,
+        disk: Disk,
+        path: str,
+        *,
+        new_identity: StoreIdentity,
+        now_ms: int,
+        options: LogOptions | None = None,
+    ) -> Store:
+        """Open the data directory, or make it when it is empty or does not exist.
+
+        `new_identity` is used only when it is made. `options` are the defaults of every log in it.
+        Raises: StoreInUse, UnknownFormat, ForeignDirectory, MetadataLost, NotUsable; DiskError.
+        """
+        _make_directories(disk, path)
+        lock = _take_lock(disk, path)
+        try:
+            identity = _identity(disk, path, new_identity)
+            store = cls(disk, path, identity, lock, options or LogOptions())
+            store._open_catalogue(now_ms)
+        except BaseException:
+            lock.release()
+            raise
+        return store
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The catalogue's log."""
+        assert self._catalogue is not None
+        return self._catalogue
+
+    def _open_catalogue(self, now_ms: int) -> None:
+        directory = f"{self.path}/{META}"
+        if not self.disk.exists(directory):
+            raise MetadataLost(f"{directory}: the catalogue is missing; restore it from a backup")
+        options = replace(
+            self.options, segment_bytes=META_SEGMENT_BYTES, durability="disk", identity=self._salt, vnode_id=0
+        )
+        self._catalogue = Catalogue.open(self.disk, directory, options=options, now_ms=now_ms)
+
+    @property
+    def _salt(self) -> bytes:
+        return self.identity.secret.encode()
+
+    def vnode_path(self, database: str, vnode_id: int) -> str:
+        """The directory of a vnode."""
+        return f"{self.path}/{database}/vnode-{vnode_id}"
+
+    def create_vnode(self, database: str, vnode_id: int) -> None:
+        """Make a vnode's directory, durably; harmless when it exists."""
+        assert _is_plain_name(database), database
+        self.disk.make_directory(f"{self.path}/{database}")
+        self.disk.make_directory(self.vnode_path(database, vnode_id))
+        self.disk.sync_directory(f"{self.path}/{database}")
+        self.disk.sync_directory(self.path)
+
+    def open_vnode(
+        self, database: str, vnode_id: int, *, now_ms: int, options: LogOptions | None = None
+    ) -> VnodeLog:
+        """Open a vnode's log; identity and vnode id of `options` are filled in.
+
+        Raises: VnodeMissing when its directory is not there; DiskError.
+        """
+        directory = self.vnode_path(database, vnode_id)
+        if not self.disk.exists(directory):
+            raise VnodeMissing(
+                f"{directory}: the catalogue knows this vnode and its directory is missing; "
+                "restore it from a backup"
+            )
+        filled = replace(options or self.options, identity=self._salt, vnode_id=vnode_id)
+        return VnodeLog.open(self.disk, directory, options=filled, now_ms=now_ms)
+
+    def vnodes(self) -> list[tuple[str, int]]:
+        """Every vnode directory: database and vnode id."""
+        found = []
+        for database in self.disk.list(self.path):
+            if database in (LOCK, MARKER, MARKER_TEMPORARY, META):
+                continue
+            for name in self.disk.list(f"{self.path}/{database}"):
+                number = name.removeprefix("vnode-")
+                if name.startswith("vnode-") and number.isdigit():
+                    found.append((database, int(number)))
+        return found
+
+    def remove_vnode(self, database: str, vnode_id: int) -> None:
+        """Remove a vnode with all its data; its log must be closed and the catalogue must not know it."""
+        directory = self.vnode_path(database, vnode_id)
+        for name in self.disk.list(directory):
+            self.disk.remove(f"{directory}/{name}")
+        self.disk.remove_directory(directory)
+        self.disk.sync_directory(f"{self.path}/{database}")
+
+    def close(self, now_ms: int) -> None:
+        """Close the catalogue and give the directory free; vnode logs are closed by whoever opened them."""
+        if self._catalogue is not None:
+            self._catalogue.log.close(now_ms)
+        self._lock.release()
+
+
+def _is_plain_name(name: str) -> bool:
+    return bool(name) and name not in (META, LOCK, MARKER) and all(c.isalnum() or c in "-_" for c in name)
+
+
+def _make_directories(disk: Disk, path: str) -> None:
+    """Make the data directory and what leads to it."""
+    if disk.exists(path):
+        return
+    parent = path.rpartition("/")[0]
+    if parent:
+        _make_directories(disk, parent)
+    try:
+        disk.make_directory(path)
+        disk.sync_directory(parent or ".")
+    except DiskError as error:
+        raise NotUsable(f"{path}: the data directory cannot be made: {error}") from error
+
+
+def _take_lock(disk: Disk, path: str) -> Lock:
+    try:
+        names = disk.list(path)
+        if names and MARKER not in names and not _only_ours(names):
+            raise ForeignDirectory(
+                f"{path}: not empty ({names[0]!r} lies there) and no {MARKER} in it; "
+                "give an empty directory, or restore the marker if this is a data directory"
+            )
+        return disk.lock(f"{path}/{LOCK}")
+    except LockHeld as error:
+        holder = f"process {error.holder_pid}" if error.holder_pid else "another process"
+        raise StoreInUse(
+            f"{path}: in use by {holder}; stop it, or use another data directory", error.holder_pid
+        ) from error
+    except NoSuchFile as error:
+        raise NotUsable(f"{path}: the data directory does not exist: {error}") from error
+    except DiskError as error:
+        raise NotUsable(
+            f"{path}: not a directory that can be read and written: {error}; check path and permissions"
+        ) from error
+
+
+def _only_ours(names: list[str]) -> bool:
+    """Whether a start that was interrupted before the marker was there can have left just this."""
+    return set(names) <= {LOCK, MARKER_TEMPORARY, META}
+
+
+def _identity(disk: Disk, path: str, new_identity: StoreIdentity) -> StoreIdentity:
+    """The marker's content; written first when the directory is new."""
+    marker = f"{path}/{MARKER}"
+    if disk.exists(marker):
+        return _read_marker(disk, marker)
+    meta = f"{path}/{META}"
+    if disk.exists(meta) and disk.list(meta):
+        raise MetadataLost(
+            f"{path}: {MARKER} is missing and {META} is not empty; restore the marker from a backup"
+        )
+    # The marker comes last: with it the directory counts as made, so the catalogue must be there.
+    disk.make_directory(meta)
+    disk.sync_directory(path)
+    content = {"format": STORE_FORMAT, **asdict(new_identity)}
+    temporary = f"{path}/{MARKER_TEMPORARY}"
+    file = disk.open(temporary, create=True)
+    try:
+        file.truncate(0)
+        file.write_at(0, [json.dumps(content, indent=2).encode() + b"\n"])
+        file.sync()
+    finally:
+        file.close()
+    disk.rename(temporary, marker)
+    disk.sync_directory(path)
+    return new_identity
+
+
+def _read_marker(disk: Disk, marker: str) -> StoreIdentity:
+    try:
+        file: File = disk.open(marker, read_only=True)
+    except DiskError as error:
+        raise NotUsable(f"{marker}: cannot be read: {error}; check permissions") from error
+    try:
+        data = file.read_at(0, file.size())
+    finally:
+        file.close()
+    try:
+        content = json.loads(data)
+        version = content["format"]
+        if version == STORE_FORMAT:
+            return StoreIdentity(
+                cluster_id=str(content["cluster_id"]),
+                node_id=int(content["node_id"]),
+                secret=str(content["secret"]),
+            )
+    except (ValueError, KeyError, TypeError) as error:
+        raise MetadataLost(f"{marker}: not a valid marker ({error}); restore it from a backup") from error
+    raise UnknownFormat(
+        f"{marker}: the data directory has format {version!r}, this version reads format {STORE_FORMAT}; "
+        "use the version that wrote it"
+    )

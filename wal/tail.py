@@ -1,0 +1,72 @@
+"""What a log keeps in memory to read from, bounded: the newest extents, indexes of sealed segments."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from wal.disk import Buffer
+from wal.segment import Segment
+
+
+class TailCache:
+    """Bytes of recent extents, kept in each segment's `tail`; this object decides how long."""
+
+    __slots__ = ("_frames", "limit_bytes", "size_bytes")
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.size_bytes = 0
+        self._frames: deque[tuple[Segment, list[int], int]] = deque()
+
+    def add(self, segment: Segment, extents: dict[int, list[Buffer]], size_bytes: int) -> None:
+        """Keep the extents of a frame, by position."""
+        segment.tail.update(extents)
+        self._frames.append((segment, list(extents), size_bytes))
+        self.size_bytes += size_bytes
+        while self.size_bytes > self.limit_bytes:
+            old, positions, size = self._frames.popleft()
+            self.size_bytes -= size
+            for position in positions:
+                old.tail.pop(position, None)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for segment, _, _ in self._frames:
+            segment.tail.clear()
+        self._frames.clear()
+        self.size_bytes = 0
+
+
+class IndexCache:
+    """Indexes and descriptors of sealed segments that were read, oldest out first."""
+
+    __slots__ = ("_sizes", "limit_bytes", "size_bytes")
+
+    FILES_MAX = 256
+    """Sealed segments whose files stay open; a process has about 20,000 descriptors."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.size_bytes = 0
+        self._sizes: dict[Segment, int] = {}
+
+    def loaded(self, segment: Segment) -> None:
+        """Note that a sealed segment's index is in memory; older ones are given up for it."""
+        if segment in self._sizes:
+            return
+        index = segment.index
+        assert index is not None
+        size = 40 * len(index.base) + 12 * len(index.frame_version)
+        self._sizes[segment] = size
+        self.size_bytes += size
+        while len(self._sizes) > 1 and (
+            self.size_bytes > self.limit_bytes or len(self._sizes) > self.FILES_MAX
+        ):
+            self.forget(next(iter(self._sizes)))
+
+    def forget(self, segment: Segment) -> None:
+        """Give up a segment's index and descriptor; both are loaded again when they are needed."""
+        self.size_bytes -= self._sizes.pop(segment, 0)
+        if segment.sealed:
+            segment.index = None
+            segment.shared = None
