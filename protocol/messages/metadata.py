@@ -13,7 +13,7 @@ NOT_REQUESTED = -(2**31)
 
 @struct
 class MetadataRequestTopic:
-    """A topic asked for by name, or from v12 on by id with a null name."""
+    """A topic asked for by name, or from v12 on by id with a null name (v10 and v11 carry ids in vain)."""
 
     topic_id: UUID = wire(Uuid, "10+", default=ZERO_UUID, ignorable=True)
     name: str | None = wire(String, nullable="10+")
