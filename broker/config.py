@@ -25,7 +25,7 @@ class Config:
     """Effective configuration of one server; `config_of` builds a checked one."""
 
     set_by_operator: frozenset[str] = frozenset()
-    """Keys that have a value of their own and not the built-in default: DescribeConfigs tells the difference."""
+    """Keys somebody set; the others have their built-in default.  DescribeConfigs tells the difference."""
 
     # Addresses
     listeners: tuple[str, ...] = _of("listeners")

@@ -1,1 +1,68 @@
-"""One file per Kafka API that Kawal serves."""
+"""The APIs that Kawal serves: the one list from which the ApiVersions answer and the dispatch are derived.
+
+A handler is the function `handle(broker, call)` of the module named here; it and its messages are imported
+when
+the first request of its kind arrives, so that the list may grow without slowing the start (docs/adr).  A
+handler returns a response, or PARKED after giving the call to somebody who will answer it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from protocol.api_keys import ApiKey
+from protocol.messages import request_type
+
+Handler = Callable[..., Any]
+
+
+class Api:
+    """One served API: its version range, the range it advertises, and its handler."""
+
+    __slots__ = ("_handler", "_request_type", "advertised_minimum", "key", "maximum", "minimum", "name")
+
+    def __init__(self, key: ApiKey, versions: str, advertise_from: int | None = None) -> None:
+        first, _, last = versions.partition("-")
+        self.key = key
+        self.name = key.name.lower()
+        self.minimum = int(first)
+        self.maximum = int(last or first)
+        self.advertised_minimum = self.minimum if advertise_from is None else advertise_from
+        self._handler: Handler | None = None
+        self._request_type: type[Any] | None = None
+
+    def handler(self) -> Handler:
+        """The function `handle(broker, call)`, imported at its first use."""
+        if self._handler is None:
+            self._handler = import_module(f"broker.handlers.{self.name}").handle
+        return self._handler
+
+    def request_type(self) -> type[Any]:
+        """The dataclass that the API's requests decode to."""
+        if self._request_type is None:
+            self._request_type = request_type(self.key)
+        return self._request_type
+
+
+APIS: dict[int, Api] = {
+    api.key: api
+    for api in (
+        # Min 0 is listed for Produce so that librdkafka < 2.11 compresses (KAFKA-18659); v3 is the least
+        # served.
+        Api(ApiKey.PRODUCE, "3-13", advertise_from=0),
+        Api(ApiKey.FETCH, "4-17"),
+        Api(ApiKey.LIST_OFFSETS, "1-11"),
+        Api(ApiKey.METADATA, "0-13"),
+        Api(ApiKey.FIND_COORDINATOR, "0-6"),
+        Api(ApiKey.API_VERSIONS, "0-4"),
+        Api(ApiKey.CREATE_TOPICS, "2-7"),
+        Api(ApiKey.DELETE_TOPICS, "1-6"),
+        Api(ApiKey.INIT_PRODUCER_ID, "0-5"),
+        Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, "2-4"),
+        Api(ApiKey.DESCRIBE_CONFIGS, "1-4"),
+        Api(ApiKey.CREATE_PARTITIONS, "0-3"),
+        Api(ApiKey.DESCRIBE_CLUSTER, "0-2"),
+    )
+}

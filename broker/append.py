@@ -1,0 +1,148 @@
+"""Append one producer's batch to a partition: everything that is checked, stamped and remembered per batch.
+
+Source: the order of checks is that of Kafka 4.3's UnifiedLog.append (records, timestamps, producer state).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.call import Call
+from broker.errors import RequestError, code_of, storage_error
+from broker.partition import Partition
+from broker.topic_configs import TopicSettings
+from protocol.batch_check import BatchRefused, check_batch, check_timestamps
+from protocol.error_codes import ErrorCode
+from protocol.messages.produce import ProduceRequest
+from protocol.record_reader import iter_records
+from protocol.records import BatchHeader, patch_append_time, patch_create_time
+from wal.disk import DiskError
+from wal.errors import StreamDropped, WalError
+from wal.producer_errors import (
+    InvalidProducerEpoch,
+    InvalidSequence,
+    InvalidTransactionState,
+    OutOfOrderSequence,
+    ProducerError,
+)
+from wal.stream_producers import Duplicate, ProducerStamp
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+ZSTD_SINCE_VERSION = 7
+
+_PRODUCER_CODES: dict[type[ProducerError], ErrorCode] = {
+    InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
+    InvalidSequence: ErrorCode.INVALID_RECORD,
+    InvalidTransactionState: ErrorCode.INVALID_TXN_STATE,
+    OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+}
+
+
+class AppendResult(NamedTuple):
+    """What a producer is told of its batch; it must not be told before `version` is as safe as it asked."""
+
+    base_offset: int
+    append_time_ms: int
+    version: int
+
+
+def append_batch(
+    broker: Broker,
+    call: Call[ProduceRequest],
+    partition: Partition,
+    records: bytes | bytearray | memoryview | None,
+) -> AppendResult:
+    """Check the batch and add it to its vnode's open frame.
+
+    Raises:
+        RequestError: with Kafka's code; nothing was appended.
+    """
+    settings = broker.topics.settings(partition.topic)
+    header, batch = _checked_batch(call, settings, records)
+    wall_ms = broker.wall_ms(call.received_ms)
+    append_time_ms = _stamp_time(batch, header, settings, wall_ms)
+    if settings.compacts:
+        _refuse_missing_keys(batch, partition)
+    log = partition.vnode.log
+    stamp = None
+    try:
+        if header.producer_id >= 0:
+            stamp = ProducerStamp(
+                header.producer_id,
+                header.producer_epoch,
+                header.base_sequence,
+                header.record_count,
+                header.is_transactional,
+            )
+            known = log.producers(partition.stream_id).check(stamp)
+            if isinstance(known, Duplicate):
+                # The original may still be on its way to the disk: wait for all there is.
+                return AppendResult(known.base_offset, known.timestamp_ms, partition.vnode.last_version)
+        appended = log.append(partition.stream_id, batch, producer=stamp)
+    except ProducerError as error:
+        raise RequestError(_PRODUCER_CODES[type(error)], str(error)) from error
+    except StreamDropped as error:
+        raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) from error
+    except (WalError, DiskError) as error:
+        raise storage_error(error) from error
+    partition.vnode.last_version = appended.version
+    return AppendResult(appended.base_offset, append_time_ms, appended.version)
+
+
+def _checked_batch(
+    call: Call[ProduceRequest], settings: TopicSettings, records: bytes | bytearray | memoryview | None
+) -> tuple[BatchHeader, memoryview]:
+    """The batch's header and its bytes, which may be kept and patched."""
+    if records is None:
+        raise RequestError(ErrorCode.INVALID_RECORD, "no records for the partition")
+    try:
+        header = check_batch(
+            records,
+            size_limit_bytes=settings.max_message_bytes,
+            zstd_allowed=call.version >= ZSTD_SINCE_VERSION,
+        )
+    except BatchRefused as error:
+        raise RequestError(code_of(error.error_code), str(error)) from error
+    if header.is_transactional:
+        # Transactional ids are not given out yet, so no producer can have one in order.
+        no_id = call.request.transactional_id is None
+        raise RequestError(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if no_id else ErrorCode.INVALID_TXN_STATE,
+            "a transactional batch without a transaction",
+        )
+    batch = memoryview(records)[: header.size_bytes]
+    # Frames in the shared receive buffer are overwritten by the next receive: the batch moves to its own
+    # bytes.
+    return header, batch if call.frame_owned else memoryview(bytearray(batch))
+
+
+def _stamp_time(batch: memoryview, header: BatchHeader, settings: TopicSettings, wall_ms: int) -> int:
+    """Make the batch's timestamps what the topic says; the append time for the answer, -1 for CreateTime."""
+    if settings.append_time:
+        patch_append_time(batch, wall_ms)
+        return wall_ms
+    try:
+        check_timestamps(
+            header,
+            now_ms=wall_ms,
+            before_max_ms=settings.message_timestamp_before_max_ms,
+            after_max_ms=settings.message_timestamp_after_max_ms,
+        )
+    except BatchRefused as error:
+        raise RequestError(code_of(error.error_code), str(error)) from error
+    if header.is_append_time:
+        patch_create_time(batch, header.max_timestamp)
+    return -1
+
+
+def _refuse_missing_keys(batch: memoryview, partition: Partition) -> None:
+    """A compacted topic keeps records by key, so each needs one: the one case in which Produce looks inside."""
+    for record in iter_records(batch):
+        if record.key is None:
+            raise RequestError(
+                ErrorCode.INVALID_RECORD,
+                "Compacted topic cannot accept message without key in topic partition"
+                f" {partition.topic.name}-{partition.index}.",
+            )

@@ -1,0 +1,95 @@
+"""The records of the catalogue: what `meta` WAL entries hold, as JSON objects tagged by `type`.
+
+Replaying them in order rebuilds the catalogue.  A record is never changed once a release has written it:
+fields are only added, with a default.  Source: architecture.md section 1 (catalogue), ADR 0003.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+
+class DatabaseCreated(msgspec.Struct, tag="database_created", frozen=True, kw_only=True):
+    """A database with its vnodes exists from here on."""
+
+    name: str
+    vnode_count: int
+    durability: str
+
+
+class TopicCreated(msgspec.Struct, tag="topic_created", frozen=True, kw_only=True):
+    """A topic exists; partition i is stream `first_stream + i` on vnode `(first_vnode + i) mod V`."""
+
+    name: str
+    topic_id: str
+    database: str
+    first_stream: int
+    partition_count: int
+    first_vnode: int
+    created_ms: int
+    replication_factor: int = 1
+    configs: dict[str, str] = {}
+
+
+class PartitionsAdded(msgspec.Struct, tag="partitions_added", frozen=True, kw_only=True):
+    """The topic has grown by `count` partitions whose streams begin at `first_stream`."""
+
+    topic_id: str
+    first_stream: int
+    count: int
+
+
+class TopicDeleted(msgspec.Struct, tag="topic_deleted", frozen=True, kw_only=True):
+    """The topic and all its streams are gone for good."""
+
+    topic_id: str
+
+
+class TopicConfigs(msgspec.Struct, tag="topic_configs", frozen=True, kw_only=True):
+    """The topic's own configs are exactly these from here on."""
+
+    topic_id: str
+    configs: dict[str, str]
+
+
+class ProducerIdBlock(msgspec.Struct, tag="producer_ids", frozen=True, kw_only=True):
+    """All producer ids below `next_id` may have been given out; none of them is given out again."""
+
+    next_id: int
+
+
+class StreamIdsUsed(msgspec.Struct, tag="stream_ids", frozen=True, kw_only=True):
+    """Every stream id below `next_id` has been given out, also those whose topics are gone."""
+
+    next_id: int
+
+
+CatalogueRecord: TypeAlias = (
+    DatabaseCreated
+    | TopicCreated
+    | PartitionsAdded
+    | TopicDeleted
+    | TopicConfigs
+    | ProducerIdBlock
+    | StreamIdsUsed
+)
+
+_decoder: msgspec.json.Decoder[CatalogueRecord] = msgspec.json.Decoder(CatalogueRecord)
+_encoder = msgspec.json.Encoder()
+
+
+def encode_record(record: CatalogueRecord) -> bytes:
+    """One record as the bytes of a catalogue entry."""
+    return _encoder.encode(record)
+
+
+def decode_record(data: bytes | memoryview) -> CatalogueRecord:
+    """One catalogue entry as a record.
+
+    Raises:
+        msgspec.DecodeError: the entry is not one of ours; the CRC of its frame was right, so it was written
+            by a newer release.
+    """
+    return _decoder.decode(data)

@@ -1,0 +1,260 @@
+"""The broker as one synchronous machine.
+
+    receive(connection, size)   tick(now_ms)   written / job_done(vnode, job)     what comes in
+    take_unsent()   take_jobs(now_ms)   next_deadline()                           what the shell must do
+
+No method waits, so nothing interleaves inside a step and every check still holds at its end.  `now_ms` is
+the shell's monotonic clock; the wall clock, which may jump, is `wall_ms` and is used only for timestamps of
+records and for retention.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from broker.call import PARKED, Call
+from broker.config import Config
+from broker.connection import Connection
+from broker.errors import RequestError
+from broker.fetch_sessions import FetchSessions
+from broker.handlers import APIS, Api
+from broker.producer_ids import ProducerIds
+from broker.topic_directory import TopicDirectory
+from broker.topics import Catalogue, Topic
+from broker.vnode import DiskJob, Vnode
+from broker.waiters import Deadlines, FetchWaiters
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.errors import ProtocolError, UnsupportedVersion
+from protocol.framing import BufferPool
+from protocol.wire import decode
+from wal.disk import DiskError
+from wal.store import Store
+
+logger = logging.getLogger("kawal.broker")
+
+
+class Broker:
+    """Composes the catalogue, the vnodes, the waiters and the connections."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        catalogue: Catalogue,
+        vnodes: dict[str, list[Vnode]],
+        config: Config,
+        random: Random,
+        now_ms: int,
+        wall_ms: int,
+    ) -> None:
+        self.config = config
+        self.random = random
+        self.store = store
+        self.catalogue = catalogue
+        self.deadlines = Deadlines()
+        self.fetch_waiters = FetchWaiters(self.deadlines)
+        self.fetch_sessions = FetchSessions(
+            slots=config.max_incremental_fetch_session_cache_slots, random=random
+        )
+        self.connections: dict[int, Connection] = {}
+        self.stopping = False
+        self._pool = BufferPool()
+        self._unsent: list[Connection] = []
+        self._next_connection = 1
+        self._wall_offset_ms = wall_ms - now_ms
+        self.meta = Vnode(store.catalogue.log, database="meta", index=0)
+        self.vnodes = vnodes
+        self._all_vnodes = [self.meta, *(vnode for group in vnodes.values() for vnode in group)]
+        self.topics = TopicDirectory(
+            catalogue=self.catalogue,
+            config=config,
+            meta=self.meta,
+            random=random,
+            store=store,
+            vnodes=vnodes,
+        )
+        self.topics.drop_orphans()
+        self.producer_ids = ProducerIds(self.catalogue, self.topics)
+
+    @property
+    def cluster_id(self) -> str:
+        """The id that all clients of this cluster see."""
+        return self.store.identity.cluster_id
+
+    # --- clocks ----------------------------------------------------------------------------------------
+
+    def set_clocks(self, *, now_ms: int, wall_ms: int) -> None:
+        """Tell the difference between the monotonic and the wall clock; the shell does so every turn."""
+        self._wall_offset_ms = wall_ms - now_ms
+
+    def wall_ms(self, now_ms: int) -> int:
+        """The time of day (ms since 1970) at the monotonic moment `now_ms`."""
+        return now_ms + self._wall_offset_ms
+
+    def tick(self, now_ms: int) -> None:
+        """Do everything whose time has come."""
+        self.deadlines.run_due(now_ms)
+        for vnode in self._all_vnodes:
+            vnode.log.tick(now_ms)
+
+    def next_deadline(self) -> int | None:
+        """The monotonic moment of the next `tick`, None when nothing is due ever."""
+        moments = [vnode.next_deadline() for vnode in self._all_vnodes]
+        moments.append(self.deadlines.next_deadline())
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    # --- connections -----------------------------------------------------------------------------------
+
+    def connect(self, *, peer: str, told: tuple[str, int], descriptor: int = -1) -> Connection:
+        """A client has come; `told` is the address it shall be told for this node."""
+        connection = Connection(
+            identity=self._next_connection,
+            peer=peer,
+            frame_bytes_max=self.config.socket_request_max_bytes,
+            pool=self._pool,
+            unsent=self._unsent,
+            told=told,
+            descriptor=descriptor,
+        )
+        self._next_connection += 1
+        self.connections[connection.identity] = connection
+        return connection
+
+    def disconnect(self, connection: Connection) -> None:
+        """The client is gone; whatever it waited for is withdrawn."""
+        connection.lost()
+        del self.connections[connection.identity]
+
+    def receive(self, connection: Connection, size_bytes: int, now_ms: int) -> bool:
+        """Serve the frames completed by the bytes just read into the connection's buffer.
+
+        True: read no more from this client for now.
+        """
+        connection.reader.received(size_bytes)
+        return self.resume(connection, now_ms)
+
+    def resume(self, connection: Connection, now_ms: int) -> bool:
+        """Serve the frames the connection holds, as far as its limits allow; True as for `receive`."""
+        reader = connection.reader
+        connection.stalled = False
+        try:
+            while connection.close_reason is None:
+                if connection.saturated:
+                    connection.stalled = True
+                    return True
+                frame = reader.next_frame()
+                if frame is None:
+                    return False
+                self._serve(connection, frame, frame_owned=reader.owned, now_ms=now_ms)
+        except ProtocolError as error:
+            logger.info("connection %d from %s closed: %s", connection.identity, connection.peer, error)
+            connection.close(str(error))
+        return True
+
+    def _serve(self, connection: Connection, frame: memoryview, *, frame_owned: bool, now_ms: int) -> None:
+        call, position = connection.open_call(frame, frame_owned=frame_owned, now_ms=now_ms)
+        api = APIS.get(call.api_key)
+        if api is None or not api.minimum <= call.version <= api.maximum:
+            if call.api_key != ApiKey.API_VERSIONS:
+                raise UnsupportedVersion(call.api_key, call.version)
+            self._answer_unsupported(call)
+            return
+        call.request, _ = decode(api.request_type(), call.version, frame, position)
+        self._handle(api, call)
+
+    def _answer_unsupported(self, call: Call[Any]) -> None:
+        """Answer an ApiVersions we do not serve in the v0 layout, with the list to choose from (KIP-511)."""
+        from broker.handlers.api_versions import unsupported
+
+        call.version = 0
+        call.reply(unsupported())
+
+    def _handle(self, api: Api, call: Call[Any]) -> None:
+        try:
+            response = api.handler()(self, call)
+        except Exception:
+            # Our own bug: the client is told by the end of its connection, the others live on.
+            logger.exception(
+                "connection %d closed: api=%s v%d correlation=%d failed",
+                call.connection.identity,
+                api.name,
+                call.version,
+                call.correlation_id,
+            )
+            call.connection.close("internal error")
+            return
+        if response is not PARKED:
+            call.reply(response)
+
+    @property
+    def has_unsent(self) -> bool:
+        """True while some connection has something to send."""
+        return bool(self._unsent)
+
+    def take_unsent(self) -> list[Connection]:
+        """The connections that got something to send, or a reason to close, since the last call."""
+        taken = self._unsent[:]
+        self._unsent.clear()
+        return taken
+
+    # --- topics ----------------------------------------------------------------------------------------
+
+    def find_topic(self, name: str) -> Topic:
+        """The topic of that name.  Raises: RequestError(UNKNOWN_TOPIC_OR_PARTITION)."""
+        topic = self.catalogue.by_name.get(name)
+        if topic is None:
+            raise RequestError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+            )
+        return topic
+
+    def delete_topic(self, topic: Topic, now_ms: int) -> None:
+        """Remove the topic and answer the fetches that wait for its records.  Raises: RequestError."""
+        self.fetch_waiters.wake(self.topics.delete(topic), now_ms)
+
+    # --- disk ------------------------------------------------------------------------------------------
+
+    @property
+    def disk_threads(self) -> int:
+        """Threads that keep every vnode busy, within reason."""
+        return min(2 * len(self._all_vnodes), 16)
+
+    @property
+    def has_disk_work(self) -> bool:
+        """True while a job is in flight."""
+        return any(vnode.busy for vnode in self._all_vnodes)
+
+    def take_jobs(self, now_ms: int) -> Iterator[tuple[Vnode, DiskJob]]:
+        """The disk work that can begin now."""
+        for vnode in self._all_vnodes:
+            for job in vnode.begin_jobs(now_ms):
+                yield vnode, job
+
+    def written(self, vnode: Vnode, job: DiskJob, now_ms: int) -> None:
+        """The job's bytes are in the page cache: acks=1 answers leave."""
+        vnode.written(job, now_ms)
+
+    def job_done(self, vnode: Vnode, job: DiskJob, error: DiskError | None, now_ms: int) -> None:
+        """A job has ended: durable answers leave and parked fetches are woken."""
+        if error is not None:
+            logger.error("vnode %s: %s", vnode.name, error)
+        for advanced in vnode.job_done(job, error, now_ms):
+            self.fetch_waiters.advanced(advanced.stream_id, advanced.added_bytes, now_ms)
+
+    # --- the end ---------------------------------------------------------------------------------------
+
+    def begin_stop(self, now_ms: int) -> None:
+        """Answer everything that is parked; new requests are still served while the shell drains."""
+        self.stopping = True
+        self.fetch_waiters.wake_all(now_ms)
+
+    def close(self, now_ms: int) -> None:
+        """Seal and checkpoint every vnode; nothing may be in flight."""
+        for vnodes in self.vnodes.values():
+            for vnode in vnodes:
+                vnode.log.close(now_ms)
+        self.store.close(now_ms)

@@ -1,0 +1,48 @@
+"""ApiVersions: v0-4.
+
+Behaviour: lists the APIs of broker/handlers/__init__.py and nothing else; a version that is not served is
+answered in the v0 layout with UNSUPPORTED_VERSION and the same list, so that the client can choose (KIP-511).
+Differences from Apache Kafka: only features that exist are told.
+Version notes: v1 throttle time; v3 flexible, client software name and version, features; v4 features whose
+least level is 0 (left out below, because older Java clients cannot read them).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from broker.call import Call
+from protocol.error_codes import ErrorCode
+from protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?\Z")
+
+
+def handle(_broker: Broker, call: Call[ApiVersionsRequest]) -> ApiVersionsResponse:
+    """List what is served."""
+    request = call.request
+    if call.version >= 3:
+        name, version = request.client_software_name, request.client_software_version
+        if not (_SOFTWARE.match(name) and _SOFTWARE.match(version)):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
+        call.connection.client_software = (name, version)
+    return ApiVersionsResponse(api_keys=advertised())
+
+
+def unsupported() -> ApiVersionsResponse:
+    """The answer, in the v0 layout, to a version of ApiVersions that is not served."""
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=advertised())
+
+
+def advertised() -> list[ApiVersion]:
+    """The rows of the answer, by key."""
+    from broker.handlers import APIS
+
+    return [
+        ApiVersion(api_key=api.key, min_version=api.advertised_minimum, max_version=api.maximum)
+        for api in sorted(APIS.values(), key=lambda api: api.key)
+    ]

@@ -1,0 +1,72 @@
+"""CreatePartitions: v0-3.
+
+Behaviour: a topic grows to `count` partitions; it never shrinks.  A topic named twice is refused each time.
+Differences from Apache Kafka: none known.
+Version notes: v2 flexible; v3 quota errors (there are no quotas).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from broker.call import PARKED, Call, Parked
+from broker.errors import RequestError
+from broker.topic_admin import growth_record
+from protocol.error_codes import ErrorCode
+from protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[CreatePartitionsRequest]) -> CreatePartitionsResponse | Parked:
+    """Grow the topics, or with `validate_only` say what would happen."""
+    request = call.request
+    asked = Counter(topic.name for topic in request.topics)
+    results = [
+        _grow(broker, call, next(topic for topic in request.topics if topic.name == name), times=times)
+        for name, times in asked.items()
+    ]
+    response = CreatePartitionsResponse(results=results)
+    grown = [result for result in results if not result.error_code]
+    if request.validate_only or not grown:
+        return response
+
+    def recorded(error: ErrorCode | None) -> None:
+        if error is not None:
+            for result in grown:
+                result.error_code = error
+        call.reply(response)
+
+    broker.topics.when_durable(recorded, call.received_ms)
+    return PARKED
+
+
+def _grow(
+    broker: Broker, call: Call[CreatePartitionsRequest], asked: CreatePartitionsTopic, *, times: int
+) -> CreatePartitionsTopicResult:
+    try:
+        if times > 1:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+        topic = broker.catalogue.by_name.get(asked.name)
+        if topic is None:
+            raise RequestError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+            )
+        assignments = None if asked.assignments is None else [item.broker_ids for item in asked.assignments]
+        record = growth_record(
+            topic, asked.count, assignments, catalogue=broker.catalogue, config=broker.config
+        )
+        if not call.request.validate_only:
+            broker.topics.append([record])
+    except RequestError as error:
+        return CreatePartitionsTopicResult(
+            name=asked.name, error_code=error.code, error_message=error.message
+        )
+    return CreatePartitionsTopicResult(name=asked.name)

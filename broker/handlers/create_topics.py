@@ -1,0 +1,108 @@
+"""CreateTopics: v2-7.
+
+Behaviour: every topic is checked on its own, in Kafka's order (broker/topic_admin.py); the answer leaves
+when the
+new topics are durable.  A name given twice refuses both with INVALID_REQUEST.
+Differences from Apache Kafka: `timeout_ms` is not needed, a topic is there when the answer is.
+Version notes: v4 defaults by -1; v5 flexible, the effective configs in the answer (KIP-525); v7 topic ids.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from broker.call import PARKED, Call, Parked
+from broker.config_keys import ConfigSource
+from broker.errors import RequestError
+from broker.topic_admin import NewTopic
+from broker.topic_configs import described
+from protocol.error_codes import ErrorCode
+from protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from protocol.wire import ZERO_UUID
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[CreateTopicsRequest]) -> CreateTopicsResponse | Parked:
+    """Create the topics, or with `validate_only` say what would happen."""
+    request = call.request
+    asked = Counter(topic.name for topic in request.topics)
+    results = [
+        _create(broker, call, topic)
+        if asked[topic.name] == 1
+        else _refused(topic.name, RequestError(ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
+        for topic in _first_of_each(request.topics)
+    ]
+    response = CreateTopicsResponse(topics=results)
+    created = [result for result in results if not result.error_code]
+    if request.validate_only or not created:
+        return response
+
+    def recorded(error: ErrorCode | None) -> None:
+        if error is not None:
+            for result in created:
+                result.error_code = error
+        call.reply(response)
+
+    broker.topics.when_durable(recorded, call.received_ms)
+    return PARKED
+
+
+def _first_of_each(topics: list[CreatableTopic]) -> list[CreatableTopic]:
+    seen = {topic.name: topic for topic in reversed(topics)}
+    return [topic for topic in topics if seen[topic.name] is topic]
+
+
+def _create(broker: Broker, call: Call[CreateTopicsRequest], asked: CreatableTopic) -> CreatableTopicResult:
+    new = NewTopic(
+        name=asked.name,
+        partition_count=asked.num_partitions,
+        replication_factor=asked.replication_factor,
+        # A key given twice is accepted, the last value counts (seen with Kafka 4.3.1).
+        configs={config.name: config.value for config in asked.configs},
+        assignments={item.partition_index: item.broker_ids for item in asked.assignments},
+    )
+    try:
+        if len(new.assignments) != len(asked.assignments):
+            raise RequestError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                "Found multiple manual partition assignments for one partition",
+            )
+        record = broker.topics.check_new(new, broker.wall_ms(call.received_ms))
+        topic_id = ZERO_UUID
+        if not call.request.validate_only:
+            topic_id = broker.topics.create(record).topic_id
+    except RequestError as error:
+        return _refused(asked.name, error)
+    return CreatableTopicResult(
+        name=asked.name,
+        topic_id=topic_id,
+        num_partitions=record.partition_count,
+        replication_factor=record.replication_factor,
+        configs=_configs(broker, record.configs) if call.version >= 5 else [],
+    )
+
+
+def _refused(name: str, error: RequestError) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message, configs=[])
+
+
+def _configs(broker: Broker, overrides: dict[str, str]) -> list[CreatableTopicConfigs]:
+    return [
+        CreatableTopicConfigs(
+            name=entry.key.name,
+            value=None if entry.key.sensitive else entry.value,
+            read_only=False,
+            config_source=ConfigSource(entry.source),
+            is_sensitive=entry.key.sensitive,
+        )
+        for entry in described(overrides, broker.config)
+    ]

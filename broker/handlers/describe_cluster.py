@@ -1,0 +1,49 @@
+"""DescribeCluster: v0-2.
+
+Behaviour: one node, which is the controller as well.
+Differences from Apache Kafka: the endpoint type "controllers" answers UNSUPPORTED_ENDPOINT_TYPE, as a Kafka
+broker does; authorised operations are not told before authorisation exists.
+Version notes: v1 endpoint type (KIP-919); v2 fenced brokers (there are none).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.call import Call
+from protocol.error_codes import ErrorCode
+from protocol.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+BROKERS, CONTROLLERS = 1, 2
+
+
+def handle(broker: Broker, call: Call[DescribeClusterRequest]) -> DescribeClusterResponse:
+    """Describe the one node there is."""
+    asked = call.request.endpoint_type
+    if asked != BROKERS:
+        known = asked == CONTROLLERS
+        return DescribeClusterResponse(
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            error_message=(
+                "The request was sent to an endpoint of the wrong type."
+                if known
+                else f"Unsupported endpoint type {asked}"
+            ),
+            endpoint_type=asked,
+            cluster_id="",
+            brokers=[],
+        )
+    host, port = call.connection.told
+    node = DescribeClusterBroker(
+        broker_id=broker.config.node_id, host=host, port=port, rack=broker.config.broker_rack
+    )
+    return DescribeClusterResponse(
+        cluster_id=broker.cluster_id, controller_id=broker.config.node_id, brokers=[node]
+    )

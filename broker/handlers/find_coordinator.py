@@ -1,0 +1,48 @@
+"""FindCoordinator: v0-6.
+
+Behaviour: this node coordinates every group and transactional id.
+Differences from Apache Kafka: answers at once, where Kafka first makes its internal topic.
+Version notes: v1 key types; v3 flexible; v4 many keys (KIP-699); v6 share groups' key type (refused: 42).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.call import Call
+from protocol.error_codes import ErrorCode
+from protocol.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+GROUP, TRANSACTION = 0, 1
+MANY_KEYS_VERSION = 4
+
+
+def handle(broker: Broker, call: Call[FindCoordinatorRequest]) -> FindCoordinatorResponse:
+    """Name this node for every key."""
+    request = call.request
+    keys = request.coordinator_keys if call.version >= MANY_KEYS_VERSION else [request.key]
+    found = [_coordinator(broker, call, request.key_type, key) for key in keys]
+    if call.version >= MANY_KEYS_VERSION:
+        return FindCoordinatorResponse(coordinators=found)
+    only = found[0]
+    return FindCoordinatorResponse(
+        error_code=only.error_code,
+        error_message=only.error_message,
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
+    )
+
+
+def _coordinator(broker: Broker, call: Call[FindCoordinatorRequest], key_type: int, key: str) -> Coordinator:
+    if key_type not in (GROUP, TRANSACTION):
+        return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=ErrorCode.INVALID_REQUEST)
+    host, port = call.connection.told
+    return Coordinator(key=key, node_id=broker.config.node_id, host=host, port=port)

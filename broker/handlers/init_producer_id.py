@@ -1,0 +1,38 @@
+"""InitProducerId: v0-5.
+
+Behaviour: gives an idempotent producer an id that was never given out before, with epoch 0.  A producer that
+names
+its id and epoch (v3+, without transactional id) gets a new id, as from Kafka.
+Differences from Apache Kafka: transactional ids are not served yet and answer UNSUPPORTED_VERSION, which
+every
+client takes for final; the empty transactional id answers INVALID_REQUEST, as Kafka's does.
+Version notes: v2 flexible; v3 id and epoch of the caller (KIP-360); v4 and v5 error codes of transactions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.call import PARKED, Call, Parked
+from protocol.error_codes import ErrorCode
+from protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[InitProducerIdRequest]) -> InitProducerIdResponse | Parked:
+    """Answer with a fresh producer id, at once or when its block is recorded."""
+    transactional_id = call.request.transactional_id
+    if transactional_id is not None:
+        code = ErrorCode.UNSUPPORTED_VERSION if transactional_id else ErrorCode.INVALID_REQUEST
+        return InitProducerIdResponse(error_code=code, producer_epoch=-1)
+
+    def taken(identity: int | ErrorCode) -> None:
+        if isinstance(identity, ErrorCode):
+            call.reply(InitProducerIdResponse(error_code=identity, producer_epoch=-1))
+        else:
+            call.reply(InitProducerIdResponse(producer_id=identity, producer_epoch=0))
+
+    broker.producer_ids.take(taken, call.received_ms)
+    return PARKED

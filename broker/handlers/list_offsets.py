@@ -1,0 +1,94 @@
+"""ListOffsets: v1-11.
+
+Behaviour: latest (-1; the last stable offset for read_committed), earliest (-2), the record of the largest
+timestamp (-3, v7), earliest local (-4, v8; the log start), last tiered (-5, v9) and earliest pending upload
+(-6, v11; both -1, there is no tier), or the first record with a timestamp at or after the one given.
+All but the last and -3 are reads of memory; those look into one batch.
+Differences from Apache Kafka: latest is the end of what is durable.
+Version notes: v2 isolation level; v4 leader epochs (KIP-320); v6 flexible; v10 timeout (not needed here).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from broker.call import Call
+from broker.errors import RequestError
+from broker.handlers.fetch import READ_COMMITTED, check_leader_epoch
+from broker.partition import LEADER_EPOCH, Partition
+from broker.timestamps import first_at_or_after, largest_timestamp
+from protocol.error_codes import ErrorCode
+from protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
+
+LEADER_EPOCH_SINCE: Final = 4
+
+_SINCE: Final = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}
+
+
+def handle(broker: Broker, call: Call[ListOffsetsRequest]) -> ListOffsetsResponse:
+    """Answer every partition on its own."""
+    request = call.request
+    asked = Counter(
+        (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
+    )
+    response = ListOffsetsResponse(topics=[])
+    for topic in request.topics:
+        answers = ListOffsetsTopicResponse(name=topic.name, partitions=[])
+        for item in topic.partitions:
+            try:
+                if asked[topic.name, item.partition_index] > 1:
+                    raise RequestError(ErrorCode.INVALID_REQUEST)
+                answers.partitions.append(_answer(broker, call, topic.name, item))
+            except RequestError as error:
+                answers.partitions.append(
+                    ListOffsetsPartitionResponse(partition_index=item.partition_index, error_code=error.code)
+                )
+        response.topics.append(answers)
+    return response
+
+
+def _answer(
+    broker: Broker, call: Call[ListOffsetsRequest], name: str, item: ListOffsetsPartition
+) -> ListOffsetsPartitionResponse:
+    if call.version < _SINCE.get(item.timestamp, 0):
+        raise RequestError(ErrorCode.UNSUPPORTED_VERSION)
+    topic = broker.catalogue.by_name.get(name)
+    if topic is None:
+        raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    partition = broker.topics.partition(topic, item.partition_index)
+    check_leader_epoch(item.current_leader_epoch)
+    read_committed = call.request.isolation_level == READ_COMMITTED
+    timestamp, offset = _find(partition, item.timestamp, read_committed=read_committed)
+    return ListOffsetsPartitionResponse(
+        partition_index=item.partition_index,
+        timestamp=timestamp,
+        offset=offset,
+        leader_epoch=LEADER_EPOCH if offset >= 0 and call.version >= LEADER_EPOCH_SINCE else -1,
+    )
+
+
+def _find(partition: Partition, timestamp: int, *, read_committed: bool) -> tuple[int, int]:
+    """(timestamp of the record found, its offset), -1 for what does not exist."""
+    match timestamp:
+        case -1:
+            return -1, partition.last_stable_offset if read_committed else partition.high_watermark
+        case -2 | -4:
+            return -1, partition.log_start
+        case -3:
+            return largest_timestamp(partition)
+        case -5 | -6:
+            return -1, -1
+        case _:
+            return first_at_or_after(partition, timestamp)

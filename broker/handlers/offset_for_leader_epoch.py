@@ -1,0 +1,52 @@
+"""OffsetForLeaderEpoch: v2-4.
+
+Behaviour: the end of epoch 0, the only one, is the end of the log; a later epoch is unknown (-1, -1).
+Differences from Apache Kafka: none known; the epoch of a partition never changes on one node.
+Version notes: v2 current leader epoch (librdkafka asks exactly v2), v3 replica id, v4 flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.call import Call
+from broker.errors import RequestError
+from broker.handlers.fetch import check_leader_epoch
+from broker.partition import LEADER_EPOCH
+from protocol.error_codes import ErrorCode
+from protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[OffsetForLeaderEpochRequest]) -> OffsetForLeaderEpochResponse:
+    """Answer every partition on its own."""
+    response = OffsetForLeaderEpochResponse(topics=[])
+    for topic in call.request.topics:
+        answers = [_answer(broker, topic.topic, item) for item in topic.partitions]
+        response.topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=answers))
+    return response
+
+
+def _answer(broker: Broker, name: str, item: OffsetForLeaderPartition) -> EpochEndOffset:
+    answer = EpochEndOffset(partition=item.partition, leader_epoch=-1, end_offset=-1)
+    try:
+        topic = broker.catalogue.by_name.get(name)
+        if topic is None:
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        partition = broker.topics.partition(topic, item.partition)
+        check_leader_epoch(item.current_leader_epoch)
+    except RequestError as error:
+        answer.error_code = error.code
+        return answer
+    if item.leader_epoch == LEADER_EPOCH:
+        answer.leader_epoch = LEADER_EPOCH
+        answer.end_offset = partition.high_watermark
+    return answer

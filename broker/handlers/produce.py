@@ -1,0 +1,142 @@
+"""Produce: v0-13 advertised, v3-13 served.
+
+Behaviour: one record batch per partition, checked by its header and CRC, patched and appended as it came; no
+record is looked at.  acks=all (-1) answers when the vnode's frame is synced, acks=1 when it is written (it
+survives the process), acks=0 never; an error with acks=0 closes the connection, as that is the only way to
+tell.  Idempotent producers are checked against the last five batches of each partition.
+Differences from Apache Kafka: null records answer INVALID_RECORD (Kafka never answers); KAFKA_STORAGE_ERROR
+(56) instead of UNKNOWN_SERVER_ERROR for every storage fault, as idempotent Java producers retry only the
+first.
+Version notes: below v3 is refused by closing the connection (KAFKA-18659: min 0 is listed only so that
+librdkafka < 2.11 compresses); v7 zstd (KIP-110); v8 error messages (KIP-467); v9 flexible; v10 current leader
+(KIP-951); v13 topic ids (KIP-516).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.append import append_batch
+from broker.call import PARKED, Call, Parked
+from broker.errors import RequestError
+from broker.vnode import Vnode
+from protocol.error_codes import ErrorCode
+from protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+    from broker.partition import Partition
+    from broker.topics import Topic
+
+ACKS_ALL, ACKS_NONE = -1, 0
+
+
+class PendingProduce:
+    """An answer that is complete but for the disk."""
+
+    __slots__ = ("appends", "call", "outstanding", "response")
+
+    def __init__(self, call: Call[ProduceRequest], response: ProduceResponse) -> None:
+        self.call = call
+        self.response = response
+        # What was appended: (vnode, version behind its last record, the partition's answer).
+        self.appends: list[tuple[Vnode, int, PartitionProduceResponse]] = []
+        self.outstanding = 0
+
+    def appended(self, vnode: Vnode, error: ErrorCode | None, now_ms: int) -> None:
+        """Count one vnode down; answer after the last one."""
+        if error is not None:
+            for other, _, answer in self.appends:
+                if other is vnode:
+                    answer.error_code = error
+                    answer.base_offset = -1
+                    answer.error_message = "the records could not be made durable; see the server's log"
+        self.outstanding -= 1
+        if not self.outstanding:
+            self.call.reply(self.response)
+
+
+def handle(broker: Broker, call: Call[ProduceRequest]) -> ProduceResponse | Parked:
+    """Append every partition's batch, then answer as `acks` asks."""
+    request = call.request
+    response = ProduceResponse(responses=[])
+    pending = PendingProduce(call, response)
+    failed = False
+    for topic_data in request.topic_data:
+        topic = _find_topic(broker, call.version, topic_data)
+        answers = [_produce(broker, call, topic, data, pending) for data in topic_data.partition_data]
+        failed = failed or any(answer.error_code for answer in answers)
+        response.responses.append(
+            TopicProduceResponse(
+                name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=answers
+            )
+        )
+    if request.acks == ACKS_NONE:
+        return _answer_nothing(call, failed=failed)
+    return _wait(call, pending)
+
+
+def _find_topic(broker: Broker, version: int, data: TopicProduceData) -> Topic | ErrorCode:
+    if version >= 13:
+        return broker.catalogue.by_id.get(data.topic_id) or ErrorCode.UNKNOWN_TOPIC_ID
+    return broker.catalogue.by_name.get(data.name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _produce(
+    broker: Broker,
+    call: Call[ProduceRequest],
+    topic: Topic | ErrorCode,
+    data: PartitionProduceData,
+    pending: PendingProduce,
+) -> PartitionProduceResponse:
+    answer = PartitionProduceResponse(index=data.index, base_offset=-1)
+    try:
+        partition = _find_partition(broker, call.request, topic, data.index)
+        result = append_batch(broker, call, partition, data.records)
+    except RequestError as error:
+        answer.error_code = error.code
+        answer.error_message = error.message
+        return answer
+    answer.base_offset = result.base_offset
+    answer.log_append_time_ms = result.append_time_ms
+    answer.log_start_offset = partition.log_start
+    pending.appends.append((partition.vnode, result.version, answer))
+    return answer
+
+
+def _find_partition(
+    broker: Broker, request: ProduceRequest, topic: Topic | ErrorCode, index: int
+) -> Partition:
+    if isinstance(topic, ErrorCode):
+        raise RequestError(topic)
+    if request.acks not in (-1, 0, 1):
+        raise RequestError(ErrorCode.INVALID_REQUIRED_ACKS)
+    return broker.topics.partition(topic, index)
+
+
+def _answer_nothing(call: Call[ProduceRequest], *, failed: bool) -> Parked:
+    call.drop()
+    if failed:
+        call.connection.close("a produce with acks=0 failed")
+    return PARKED
+
+
+def _wait(call: Call[ProduceRequest], pending: PendingProduce) -> ProduceResponse | Parked:
+    if not pending.appends:
+        return pending.response
+    # Appends of one vnode are made safe in order: waiting for its last one waits for all of them.
+    last = {vnode: version for vnode, version, _ in pending.appends}
+    pending.outstanding = len(last)
+    for vnode, version in last.items():
+        if call.request.acks == ACKS_ALL:
+            vnode.wait_durable(version, pending, call.received_ms)
+        else:
+            vnode.wait_written(version, pending, call.received_ms)
+    return PARKED

@@ -1,0 +1,12 @@
+"""The shell around the broker machine: sockets, clocks, threads and signals.
+
+reactor.py     one epoll inside trio: reads, turns of the machine, gathered writes
+transport.py   one client's socket: receive, send, sendfile
+workers.py     threads that run the disk jobs
+listeners.py   where the server listens and what clients are told
+run.py         start, serve until a signal, stop in order
+"""
+
+from broker.server.run import main
+
+__all__ = ["main"]

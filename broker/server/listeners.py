@@ -1,0 +1,87 @@
+"""Where the server listens and what address it tells its clients."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from dataclasses import dataclass
+
+from broker.config import Config
+from broker.endpoints import Endpoint, parse_endpoint
+
+BACKLOG = 1024
+
+
+class StartError(Exception):
+    """The server cannot start; the text is one sentence for its user."""
+
+
+@dataclass(slots=True)
+class Listener:
+    """A bound socket and the address clients are told when they come in through it."""
+
+    socket: socket.socket
+    bound: Endpoint
+    advertised: Endpoint | None
+
+
+def open_listeners(config: Config) -> list[Listener]:
+    """Bind every address of `listeners`.
+
+    Raises:
+        StartError: an address is in use, not ours, or not loopback without `kawal.insecure`.
+    """
+    advertised = [parse_endpoint(text) for text in config.advertised_listeners]
+    if advertised and len(advertised) != len(config.listeners):
+        raise StartError(
+            f"advertised.listeners names {len(advertised)} addresses and listeners {len(config.listeners)};"
+            " give one for each, in the same order"
+        )
+    listeners: list[Listener] = []
+    try:
+        for number, text in enumerate(config.listeners):
+            told = advertised[number] if advertised else None
+            listeners.append(_open(parse_endpoint(text), told, insecure=config.kawal_insecure))
+    except StartError:
+        for listener in listeners:
+            listener.socket.close()
+        raise
+    return listeners
+
+
+def _open(endpoint: Endpoint, advertised: Endpoint | None, *, insecure: bool) -> Listener:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            endpoint.host, endpoint.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except socket.gaierror as error:
+        raise StartError(f"cannot listen on {endpoint.text}: the host is unknown ({error})") from error
+    if not insecure and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
+        raise StartError(
+            f"listening on {endpoint.text} would let other machines in without a password;"
+            " say --insecure (kawal.insecure=true) if that is meant, or listen on 127.0.0.1"
+        )
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setblocking(False)
+        sock.bind(address)
+        sock.listen(BACKLOG)
+    except OSError as error:
+        sock.close()
+        hint = "another program has the port; stop it or choose another with --listen"
+        raise StartError(
+            f"cannot listen on {endpoint.text}: {(error.strerror or str(error)).lower()}"
+            + (f" ({hint})" if error.errno == 98 else "")
+        ) from error
+    host, port = sock.getsockname()[:2]
+    return Listener(sock, Endpoint(host, port), advertised)
+
+
+def told_address(listener: Listener, sock: socket.socket) -> tuple[str, int]:
+    """The address the client of this socket should use: the configured one, else the one it came to."""
+    if listener.advertised is not None:
+        return listener.advertised.host, listener.advertised.port
+    host, port = sock.getsockname()[:2]
+    host = host.removeprefix("::ffff:")
+    return host, port

@@ -1,0 +1,124 @@
+"""Start the server, serve until a signal, stop in order."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable
+from random import SystemRandom
+from typing import Final
+
+import trio
+
+from broker.config import Config
+from broker.core import Broker
+from broker.server.listeners import Listener, StartError, open_listeners
+from broker.server.reactor import Reactor
+from broker.server.workers import DiskWorkers
+from broker.start import open_broker
+from wal.disk import OsDisk
+
+logger = logging.getLogger("kawal.server")
+
+DRAIN_SECONDS_MAX: Final = 2.5
+"""How long a stop waits for answers in flight; with the checkpoint the process ends within five seconds."""
+
+THREAD_SWITCH_SECONDS: Final = 0.0005
+"""A disk thread that has its result should not wait the usual 5 ms for the interpreter."""
+
+
+_STARTED_NS: Final = time.time_ns() - time.monotonic_ns()
+
+
+def now_ms() -> int:
+    """The machine's clock for everything but timestamps: milliseconds since 1970 as of the start, then
+    steady.
+
+    It never jumps with the wall clock, and yet goes on after a restart where it was, as idle times that are
+    stored (of producers) need it.
+    """
+    return (_STARTED_NS + time.monotonic_ns()) // 1_000_000
+
+
+def wall_ms() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def main(config: Config, *, ready: Callable[[str], None]) -> int:
+    """Serve until SIGTERM or SIGINT; the exit status.
+
+    `ready` is called once with HOST:PORT of the first listener when clients are answered.
+
+    Raises:
+        StartError, wal.store.StoreError: the server cannot start; the text says why and what to do.
+    """
+    _log_to_standard_error()
+    _raise_open_files_limit()
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
+    # A record batch over the process's file size limit must be an error of one write, not the end of it all.
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    listeners = open_listeners(config)
+    try:
+        broker = open_broker(OsDisk(), config, random=SystemRandom(), now_ms=now_ms(), wall_ms=wall_ms())
+    except BaseException:
+        for listener in listeners:
+            listener.socket.close()
+        raise
+    return trio.run(_serve, broker, listeners, ready)
+
+
+def _log_to_standard_error() -> None:
+    """One line per event: time, level, part of the server, what happened."""
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
+
+
+def _raise_open_files_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _calm_collector() -> None:
+    """Leave what exists now out of every collection and collect more rarely: pauses stay below 5 ms."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
+async def _serve(broker: Broker, listeners: list[Listener], ready: Callable[[str], None]) -> int:
+    workers = DiskWorkers(broker.disk_threads)
+    reactor = Reactor(broker, listeners=listeners, workers=workers, now_ms=now_ms, wall_ms=wall_ms)
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(reactor.run)
+            _calm_collector()
+            ready(listeners[0].bound.text)
+            async for number in signals:
+                logger.info("%s: stopping", signal.Signals(number).name)
+                break
+            await _stop(broker, reactor)
+            nursery.cancel_scope.cancel()
+    reactor.close()
+    workers.stop()
+    broker.close(now_ms())
+    return 0
+
+
+async def _stop(broker: Broker, reactor: Reactor) -> None:
+    """Stop accepting, answer what is parked, and let everything in flight leave."""
+    reactor.stop_accepting()
+    broker.begin_stop(now_ms())
+    with trio.move_on_after(DRAIN_SECONDS_MAX):
+        while reactor.busy or broker.has_disk_work:
+            reactor.turn()
+            await trio.sleep(0.005)
+
+
+__all__ = ["StartError", "main", "now_ms", "wall_ms"]

@@ -1,0 +1,108 @@
+"""Threads that run disk jobs and hand the results back to the event loop.
+
+A job touches only its own data and its files, so the threads share nothing with the loop but two queues.
+Results are announced through an eventfd that the reactor's epoll watches: one wake-up takes all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+from broker.vnode import DiskJob, Vnode
+from wal.disk import DiskError
+from wal.jobs import CommitJob
+
+
+class Written(NamedTuple):
+    """A job's bytes are in the page cache; its sync is still running."""
+
+    vnode: Vnode
+    job: DiskJob
+
+
+class Finished(NamedTuple):
+    """A job has ended; `error` says how when it failed."""
+
+    vnode: Vnode
+    job: DiskJob
+    error: DiskError | None
+
+
+class TaskDone(NamedTuple):
+    """A piece of blocking work other than a job has ended."""
+
+    done: Callable[[BaseException | None], None]
+    error: BaseException | None
+
+
+class DiskWorkers:
+    """A fixed number of threads; at most one job of a vnode is with them at a time."""
+
+    def __init__(self, count: int) -> None:
+        self.event_descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._queue: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
+        self._results: deque[Written | Finished | TaskDone] = deque()
+        self._threads = [
+            threading.Thread(target=self._work, name=f"kawal-disk-{number}", daemon=True)
+            for number in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, vnode: Vnode, job: DiskJob) -> None:
+        """Run the job in a thread; its end arrives as a `Finished`, its write maybe earlier as `Written`."""
+        if isinstance(job, CommitJob) and vnode.wants_written:
+            job.on_written = lambda: self._tell(Written(vnode, job))
+        self._queue.put(lambda: self._run_job(vnode, job))
+
+    def submit_task(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
+        """Run `work` in a thread, then `done(error)` on the loop."""
+        self._queue.put(lambda: self._run_task(work, done))
+
+    def take_results(self) -> list[Written | Finished | TaskDone]:
+        """All that has ended since the last call."""
+        try:
+            os.eventfd_read(self.event_descriptor)
+        except BlockingIOError:
+            return []
+        results = []
+        while self._results:
+            results.append(self._results.popleft())
+        return results
+
+    def stop(self) -> None:
+        """End the threads after the work they have been given."""
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join()
+        os.close(self.event_descriptor)
+
+    def _work(self) -> None:
+        while (task := self._queue.get()) is not None:
+            task()
+
+    def _run_job(self, vnode: Vnode, job: DiskJob) -> None:
+        error: DiskError | None = None
+        try:
+            job.run()
+        except DiskError as failure:
+            error = failure
+        self._tell(Finished(vnode, job, error))
+
+    def _run_task(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
+        error: BaseException | None = None
+        try:
+            work()
+        except OSError as failure:
+            error = failure
+        self._tell(TaskDone(done, error))
+
+    def _tell(self, result: Written | Finished | TaskDone) -> None:
+        self._results.append(result)
+        os.eventfd_write(self.event_descriptor, 1)

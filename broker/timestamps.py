@@ -1,0 +1,48 @@
+"""Offsets by time: the log finds the batch, the batch is opened for the record.  Source: KIP-79, KIP-734."""
+
+from __future__ import annotations
+
+from broker.errors import storage_error
+from broker.partition import Partition
+from protocol.timestamp_lookup import find_max_timestamp, find_timestamp
+from wal.disk import DiskError
+from wal.errors import WalError
+
+NOTHING_FOUND = (-1, -1)
+
+
+def first_at_or_after(partition: Partition, timestamp_ms: int) -> tuple[int, int]:
+    """(timestamp, offset) of the first readable record at or after the time, (-1, -1) when there is none.
+
+    Raises:
+        RequestError: KAFKA_STORAGE_ERROR, the batch cannot be read.
+    """
+    log, stream_id = partition.vnode.log, partition.stream_id
+    from_offset = partition.log_start
+    try:
+        while (hit := log.find_timestamp(stream_id, timestamp_ms, from_offset=from_offset)) is not None:
+            found = find_timestamp(hit.batch, timestamp_ms, from_offset=from_offset)
+            if found is not None:
+                return found.timestamp_ms, found.offset
+            # The header promised what no record of it keeps, or only records below the log start do.
+            from_offset = hit.next_offset
+    except (WalError, DiskError) as error:
+        raise storage_error(error) from error
+    return NOTHING_FOUND
+
+
+def largest_timestamp(partition: Partition) -> tuple[int, int]:
+    """(timestamp, offset) of the first record that has the partition's largest timestamp.
+
+    Raises:
+        RequestError: KAFKA_STORAGE_ERROR, the batch cannot be read.
+    """
+    log_start = partition.log_start
+    try:
+        hit = partition.vnode.log.max_timestamp(partition.stream_id)
+    except (WalError, DiskError) as error:
+        raise storage_error(error) from error
+    if hit is None:
+        return NOTHING_FOUND
+    found = find_max_timestamp(hit.batch, from_offset=log_start)
+    return NOTHING_FOUND if found is None else (found.timestamp_ms, found.offset)

@@ -1,0 +1,145 @@
+"""A vnode at work: its log, the jobs in flight and the answers that wait for them.
+
+    append --> open frame --begin_job--> commit job in a thread --written--> acks=1 answers leave
+                                                                --done-----> acks=all answers leave, readers
+                                                                wake
+
+One commit is in flight at a time; what arrives meanwhile collects in the next frame (group commit).  Beside
+it at most one maintenance job (indexes, checkpoints, deletions) runs, for which nobody waits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Protocol
+
+from protocol.error_codes import ErrorCode
+from wal.commit import Advanced
+from wal.disk import DiskError
+from wal.jobs import CommitJob, SyncJob
+from wal.log import VnodeLog
+from wal.maintenance import Job
+
+DiskJob = SyncJob | Job
+"""Something with `run`, for a thread: a commit or maintenance."""
+
+
+class AppendWaiter(Protocol):
+    """Something that is answered when its appends are as safe as it asked."""
+
+    def appended(self, vnode: Vnode, error: ErrorCode | None, now_ms: int) -> None:
+        """The vnode is done with the waiter's appends: safe (None) or lost (the error)."""
+
+
+class Vnode:
+    """One vnode of a database.
+
+    `last_version` is the version of the last append; every append up to it is safe once the log's
+    `next_version` is above it.
+    """
+
+    __slots__ = (
+        "_commit",
+        "_durable_waiters",
+        "_maintenance",
+        "_written_waiters",
+        "database",
+        "index",
+        "last_version",
+        "log",
+    )
+
+    def __init__(self, log: VnodeLog, *, database: str, index: int) -> None:
+        self.log = log
+        self.database = database
+        self.index = index
+        self.last_version = log.next_version - 1
+        self._commit: SyncJob | None = None
+        self._maintenance: Job | None = None
+        self._durable_waiters: deque[tuple[int, AppendWaiter]] = deque()
+        self._written_waiters: deque[tuple[int, AppendWaiter]] = deque()
+
+    @property
+    def name(self) -> str:
+        """`database/vnode-index`, as its directory is called."""
+        return f"{self.database}/vnode-{self.index}"
+
+    def wait_durable(self, version: int, waiter: AppendWaiter, now_ms: int) -> None:
+        """Tell the waiter when every version up to and including `version` is on the disk, maybe at once."""
+        if version < self.log.next_version:
+            waiter.appended(self, None, now_ms)
+        else:
+            self._durable_waiters.append((version, waiter))
+
+    def wait_written(self, version: int, waiter: AppendWaiter, now_ms: int) -> None:
+        """Tell the waiter when every version up to `version` would survive the process (not the power)."""
+        if version < self.log.next_version:
+            waiter.appended(self, None, now_ms)
+        else:
+            self._written_waiters.append((version, waiter))
+
+    @property
+    def wants_written(self) -> bool:
+        """True when somebody waits for the write alone, so that the commit should tell of it."""
+        return bool(self._written_waiters)
+
+    @property
+    def busy(self) -> bool:
+        """True while a job is in flight."""
+        return self._commit is not None or self._maintenance is not None
+
+    def next_deadline(self) -> int | None:
+        """When the log should be asked for work although nothing is appended; None while it is at work."""
+        return None if self.busy else self.log.next_deadline()
+
+    def begin_jobs(self, now_ms: int) -> Iterator[DiskJob]:
+        """The disk work that can begin now."""
+        if self._commit is None and (commit := self.log.begin_sync(now_ms)) is not None:
+            self._commit = commit
+            yield commit
+        if self._maintenance is None and (job := self.log.begin_maintenance(now_ms)) is not None:
+            self._maintenance = job
+            yield job
+
+    def written(self, job: DiskJob, now_ms: int) -> None:
+        """The commit's bytes are in the page cache."""
+        if isinstance(job, CommitJob) and job.built is not None:
+            _release(self._written_waiters, job.built.frame.next_version, self, now_ms)
+
+    def job_done(self, job: DiskJob, error: DiskError | None, now_ms: int) -> list[Advanced]:
+        """A job has ended; answers the waiters and returns the streams that have more to read."""
+        if job is self._maintenance:
+            self._maintenance = None
+            self._end_maintenance(job, error, now_ms)
+            return []
+        assert job is self._commit
+        self._commit = None
+        if error is not None:
+            self.log.failed(job, error, now_ms)
+            self._fail(now_ms)
+            return []
+        advanced = self.log.synced(job, now_ms)
+        _release(self._written_waiters, self.log.next_version, self, now_ms)
+        _release(self._durable_waiters, self.log.next_version, self, now_ms)
+        return advanced
+
+    def _end_maintenance(self, job: Job, error: DiskError | None, now_ms: int) -> None:
+        if error is None:
+            self.log.maintained(job, now_ms)
+        else:
+            self.log.maintenance_failed(job, error, now_ms)
+            if self.log.state == "FAILED":
+                self._fail(now_ms)
+
+    def _fail(self, now_ms: int) -> None:
+        """Everything not acknowledged was taken back: say so to everybody who waits."""
+        self.last_version = self.log.next_version - 1
+        for waiters in (self._written_waiters, self._durable_waiters):
+            while waiters:
+                waiters.popleft()[1].appended(self, ErrorCode.KAFKA_STORAGE_ERROR, now_ms)
+
+
+def _release(waiters: deque[tuple[int, AppendWaiter]], next_version: int, vnode: Vnode, now_ms: int) -> None:
+    while waiters and waiters[0][0] < next_version:
+        waiters.popleft()[1].appended(vnode, None, now_ms)

@@ -1,0 +1,116 @@
+"""Calls that wait: fetches for data, and any call for a moment in time.
+
+A parked fetch counts the bytes that arrive on its streams and is woken when `min_bytes` are there or its
+deadline has come; it reads only then.  An append therefore costs nothing on streams nobody waits for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+
+from broker.call import Call
+
+
+class Deadlines:
+    """Moments at which something must happen, the nearest first.  Cancelling is the owner's flag."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Callable[[int], None]]] = []
+        self._order = count()
+
+    def add(self, deadline_ms: int, action: Callable[[int], None]) -> None:
+        """Run `action(now_ms)` in the first tick at or after `deadline_ms`."""
+        heappush(self._heap, (deadline_ms, next(self._order), action))
+
+    def next_deadline(self) -> int | None:
+        """The nearest deadline, None when nothing waits."""
+        return self._heap[0][0] if self._heap else None
+
+    def run_due(self, now_ms: int) -> None:
+        """Run every action whose time has come."""
+        while self._heap and self._heap[0][0] <= now_ms:
+            heappop(self._heap)[2](now_ms)
+
+
+class ParkedFetch:
+    """A fetch that had too little to return.  `resume(now_ms)` reads again and answers."""
+
+    __slots__ = ("call", "done", "min_bytes", "resume", "size_bytes", "stream_ids")
+
+    def __init__(
+        self,
+        call: Call[Any],
+        *,
+        stream_ids: list[int],
+        size_bytes: int,
+        min_bytes: int,
+        resume: Callable[[int], None],
+    ) -> None:
+        self.call = call
+        self.stream_ids = stream_ids
+        self.size_bytes = size_bytes
+        self.min_bytes = min_bytes
+        self.resume = resume
+        self.done = False
+
+
+class FetchWaiters:
+    """All parked fetches, by the streams they wait for."""
+
+    def __init__(self, deadlines: Deadlines) -> None:
+        self._deadlines = deadlines
+        self._by_stream: dict[int, dict[int, ParkedFetch]] = {}
+        self._by_call: dict[int, ParkedFetch] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_call)
+
+    def park(self, fetch: ParkedFetch, *, deadline_ms: int) -> None:
+        """Keep the fetch until enough bytes arrive on its streams or the deadline passes."""
+        for stream_id in fetch.stream_ids:
+            self._by_stream.setdefault(stream_id, {})[id(fetch)] = fetch
+        self._by_call[id(fetch.call)] = fetch
+        fetch.call.holder = self
+        self._deadlines.add(deadline_ms, lambda now_ms: self._finish(fetch, now_ms))
+
+    def advanced(self, stream_id: int, added_bytes: int, now_ms: int) -> None:
+        """Count bytes that became readable and wake the fetches that now have enough."""
+        for fetch in tuple(self._by_stream.get(stream_id, {}).values()):
+            fetch.size_bytes += added_bytes
+            if fetch.size_bytes >= fetch.min_bytes:
+                self._finish(fetch, now_ms)
+
+    def wake(self, stream_ids: Iterable[int], now_ms: int) -> None:
+        """Answer the fetches on these streams at once: they were deleted or their log start moved."""
+        for stream_id in stream_ids:
+            for fetch in tuple(self._by_stream.get(stream_id, {}).values()):
+                self._finish(fetch, now_ms)
+
+    def wake_all(self, now_ms: int) -> None:
+        """Answer every parked fetch, as at shutdown."""
+        for fetch in tuple(self._by_call.values()):
+            self._finish(fetch, now_ms)
+
+    def cancel(self, call: Call[Any]) -> None:
+        """Forget the fetch of a client that is gone."""
+        fetch = self._by_call.get(id(call))
+        if fetch is not None:
+            self._forget(fetch)
+
+    def _finish(self, fetch: ParkedFetch, now_ms: int) -> None:
+        if not fetch.done:
+            self._forget(fetch)
+            fetch.resume(now_ms)
+
+    def _forget(self, fetch: ParkedFetch) -> None:
+        fetch.done = True
+        fetch.call.holder = None
+        del self._by_call[id(fetch.call)]
+        for stream_id in fetch.stream_ids:
+            waiting = self._by_stream[stream_id]
+            del waiting[id(fetch)]
+            if not waiting:
+                del self._by_stream[stream_id]

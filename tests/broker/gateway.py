@@ -1,0 +1,170 @@
+"""A whole broker on a simulated disk and clock, and clients that speak to it in frames: no sockets, no threads.
+
+    gateway = Gateway()
+    client = gateway.client()
+    answer = client.call(MetadataRequest(topics=None), 12)
+
+`call` settles the disk first, so that durable answers are there; `send` leaves that to the test.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from broker.config import Config
+from broker.core import Broker
+from broker.start import open_broker
+from protocol.headers import decode_response_header, encode_request_header
+from protocol.messages import response_type
+from protocol.schema import declaration
+from protocol.wire import decode, encode
+from wal.disk import DiskError
+from wal.memory_disk import MemoryDisk
+from wal.memory_image import DROP_ALL
+
+START_MS = 1_700_000_000_000
+"""The clock at the start, milliseconds since 1970."""
+
+
+class Gateway:
+    """A broker and the world around it."""
+
+    def __init__(self, disk: MemoryDisk | None = None, **settings: Any) -> None:
+        self.disk = disk if disk is not None else MemoryDisk()
+        self.config = replace(Config(), log_dirs="/data", **settings)
+        self.now_ms = START_MS
+        self.broker = self._open()
+
+    def _open(self) -> Broker:
+        return open_broker(
+            self.disk, self.config, random=Random(self.now_ms), now_ms=self.now_ms, wall_ms=self.now_ms
+        )
+
+    def client(self) -> Client:
+        """A new connection."""
+        return Client(self)
+
+    def run_jobs(self) -> bool:
+        """Run the disk work there is now; False when there was none."""
+        worked = False
+        for vnode, job in list(self.broker.take_jobs(self.now_ms)):
+            error: DiskError | None = None
+            try:
+                job.run()
+            except DiskError as failure:
+                error = failure
+            self.broker.job_done(vnode, job, error, self.now_ms)
+            worked = True
+        return worked
+
+    def settle(self) -> None:
+        """Run disk work until there is none."""
+        while self.run_jobs():
+            pass
+
+    def advance(self, duration_ms: int) -> None:
+        """Let time pass, deadline by deadline."""
+        end_ms = self.now_ms + duration_ms
+        while (deadline := self.broker.next_deadline()) is not None and deadline <= end_ms:
+            self.now_ms = max(self.now_ms, deadline)
+            self.broker.tick(self.now_ms)
+            self.settle()
+        self.now_ms = end_ms
+
+    def restart(self) -> None:
+        """Stop in order and start again on the same disk."""
+        self.broker.begin_stop(self.now_ms)
+        self.settle()
+        self.broker.close(self.now_ms)
+        self.broker = self._open()
+
+    def crash(self) -> None:
+        """Lose the process and everything that was not synced, and start again."""
+        self.disk = self.disk.crash(DROP_ALL)
+        self.broker = self._open()
+
+
+class Client:
+    """One connection; requests are messages, answers come back in their order."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+        self.connection = gateway.broker.connect(peer="10.0.0.9:5000", told=("gateway", 9092))
+        self._sent: list[tuple[type[Any], int, int]] = []
+        self._received = bytearray()
+        self._correlation_id = 0
+
+    def send(self, request: Any, version: int) -> None:
+        """Send a request and let the broker work on it; the disk does nothing yet."""
+        self._correlation_id += 1
+        key = declaration(type(request)).api
+        assert key is not None
+        header = encode_request_header(
+            api_key=key, api_version=version, correlation_id=self._correlation_id, client_id="test"
+        )
+        body = b"".join(encode(request, version))  # type: ignore[arg-type]  # requests hold no file ranges
+        self._sent.append((response_type(key), version, self._correlation_id))
+        self.send_bytes(struct.pack(">i", len(header) + len(body)) + header + body)
+
+    def send_bytes(self, data: bytes) -> None:
+        """Send raw bytes, as much at a time as the broker's buffer takes."""
+        rest = memoryview(data)
+        while rest and self.connection.close_reason is None:
+            buffer = self.connection.reader.wanted_buffer()
+            size = min(len(buffer), len(rest))
+            buffer[:size] = rest[:size]
+            rest = rest[size:]
+            self.gateway.broker.receive(self.connection, size, self.gateway.now_ms)
+
+    def answers(self) -> list[Any]:
+        """The answers that have come since the last call, decoded, in order."""
+        self._collect()
+        found = []
+        while len(self._received) >= 4:
+            size = struct.unpack_from(">i", self._received)[0]
+            if len(self._received) < 4 + size:
+                break
+            frame = bytes(self._received[4 : 4 + size])
+            del self._received[: 4 + size]
+            cls, version, correlation_id = self._sent.pop(0)
+            found.append(_decode_answer(cls, version, correlation_id, frame))
+        return found
+
+    def call(self, request: Any, version: int) -> Any:
+        """Send a request, settle the disk and return the one answer."""
+        self.send(request, version)
+        self.gateway.settle()
+        answers = self.answers()
+        assert len(answers) == 1, f"{len(answers)} answers to one request"
+        return answers[0]
+
+    def close(self) -> None:
+        """Go away."""
+        self.gateway.broker.disconnect(self.connection)
+
+    def _collect(self) -> None:
+        self.gateway.broker.take_unsent()
+        self.connection.dirty = False
+        outgoing = self.connection.outgoing
+        while outgoing:
+            part = outgoing.popleft()
+            data = (
+                part.file.read_at(part.position, part.size_bytes)
+                if hasattr(part, "position")
+                else bytes(part)
+            )
+            self._received += data
+            self.connection.sent(len(data))
+
+
+def _decode_answer(cls: type[Any], version: int, correlation_id: int, frame: bytes) -> Any:
+    key = declaration(cls).api
+    assert key is not None
+    seen, position = decode_response_header(key, version, memoryview(frame))
+    assert seen == correlation_id, "answers leave in the order of their requests"
+    message, end = decode(cls, version, frame, position)
+    assert end == len(frame), "an answer is decoded to its last byte"
+    return message

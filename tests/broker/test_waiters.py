@@ -1,0 +1,90 @@
+"""Parked fetches are woken by bytes, by time, by deletion, and forgotten with their client."""
+
+from typing import Any
+
+from broker.waiters import Deadlines, FetchWaiters, ParkedFetch
+
+
+class FakeCall:
+    """A call as far as waiting is concerned."""
+
+    def __init__(self) -> None:
+        self.holder: Any = None
+
+
+def parked(
+    waiters: FetchWaiters, streams: list[int], min_bytes: int, deadline_ms: int = 500
+) -> tuple[ParkedFetch, list[int]]:
+    resumed: list[int] = []
+    call: Any = FakeCall()
+    fetch = ParkedFetch(call, stream_ids=streams, size_bytes=0, min_bytes=min_bytes, resume=resumed.append)
+    waiters.park(fetch, deadline_ms=deadline_ms)
+    return fetch, resumed
+
+
+def test_a_fetch_is_woken_once_when_its_bytes_are_there() -> None:
+    waiters = FetchWaiters(Deadlines())
+    _, resumed = parked(waiters, [1, 2], min_bytes=100)
+    waiters.advanced(1, 60, now_ms=10)
+    assert resumed == []
+    waiters.advanced(2, 40, now_ms=20)
+    waiters.advanced(2, 40, now_ms=30)
+    assert resumed == [20]
+    assert len(waiters) == 0
+
+
+def test_a_fetch_is_answered_at_its_deadline_without_data() -> None:
+    deadlines = Deadlines()
+    waiters = FetchWaiters(deadlines)
+    _, resumed = parked(waiters, [1], min_bytes=1, deadline_ms=500)
+    assert deadlines.next_deadline() == 500
+    deadlines.run_due(499)
+    assert resumed == []
+    deadlines.run_due(500)
+    assert resumed == [500]
+    assert deadlines.next_deadline() is None
+
+
+def test_data_on_other_streams_does_not_wake_a_fetch() -> None:
+    waiters = FetchWaiters(Deadlines())
+    _, resumed = parked(waiters, [1], min_bytes=1)
+    waiters.advanced(2, 1000, now_ms=1)
+    assert resumed == []
+
+
+def test_a_fetch_of_a_client_that_is_gone_is_never_resumed() -> None:
+    deadlines = Deadlines()
+    waiters = FetchWaiters(deadlines)
+    fetch, resumed = parked(waiters, [1], min_bytes=1)
+    assert fetch.call.holder is waiters
+    waiters.cancel(fetch.call)
+    waiters.advanced(1, 10, now_ms=1)
+    deadlines.run_due(10_000)
+    assert resumed == []
+    assert len(waiters) == 0
+
+
+def test_deletion_wakes_the_fetches_of_its_streams_only() -> None:
+    waiters = FetchWaiters(Deadlines())
+    _, gone = parked(waiters, [1], min_bytes=1000)
+    _, kept = parked(waiters, [2], min_bytes=1000)
+    waiters.wake([1], now_ms=7)
+    assert (gone, kept) == ([7], [])
+
+
+def test_every_fetch_is_answered_at_the_end() -> None:
+    waiters = FetchWaiters(Deadlines())
+    _, first = parked(waiters, [1], min_bytes=1000)
+    _, second = parked(waiters, [], min_bytes=1000)
+    waiters.wake_all(now_ms=9)
+    assert (first, second) == ([9], [9])
+
+
+def test_deadlines_run_in_the_order_of_their_time() -> None:
+    deadlines = Deadlines()
+    ran: list[str] = []
+    deadlines.add(20, lambda _now: ran.append("late"))
+    deadlines.add(10, lambda _now: ran.append("early"))
+    deadlines.add(10, lambda _now: ran.append("early too"))
+    deadlines.run_due(30)
+    assert ran == ["early", "early too", "late"]
