@@ -1,4 +1,4 @@
-"""The producer table as the checkpoint keeps it: columns, cheap to fill on the loop and to encode elsewhere.
+"""The producer table as the checkpoint keeps it: taken in no time, made columns of in another thread.
 
     snapshot := counts columns                       little endian, like all of our own bytes
     counts   := format:u32 streams:u32 producers:u32 aborted:u32 state_bytes:u64
@@ -15,75 +15,46 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from itertools import accumulate, chain, islice, pairwise
 
 from wal.stream_producers import BATCH_BYTES, STATE_BYTES
-from wal.transactions import AbortedTransaction
 
 _FORMAT = 1
 _COUNTS = struct.Struct("<IIIIQ")
-_COLUMN_TYPES = "QIIqHqqqq"
-assert [array(code).itemsize for code in "QIH"] == [8, 4, 2], "the columns have fixed widths"
+_STREAM_TYPES, _PRODUCER_TYPES, _ABORTED_TYPES = "QII", "qH", "qqqq"
+assert [array(code).itemsize for code in "QqIH"] == [8, 8, 4, 2], "the columns have fixed widths"
+
+AbortedColumns = tuple["array[int]", ...]
 
 
-class ProducerSnapshot(NamedTuple):
-    """The columns; `states` are the packed values in the order of `producer_ids`."""
+@dataclass(slots=True)
+class ProducerSnapshot:
+    """The streams in parallel lists; nothing in it is changed by anybody any more."""
 
-    stream_ids: array[int]
-    producer_counts: array[int]
-    aborted_counts: array[int]
-    producer_ids: array[int]
-    state_sizes: array[int]
-    aborted_producer_ids: array[int]
-    aborted_first_offsets: array[int]
-    aborted_last_offsets: array[int]
-    aborted_stable_offsets: array[int]
-    states: list[bytes]
-
-    @classmethod
-    def empty(cls) -> ProducerSnapshot:
-        """A snapshot of nothing, to be filled."""
-        return cls._make([*(array(code) for code in _COLUMN_TYPES), []])
-
-    def add(
-        self, stream_id: int, states: Mapping[int, bytes], aborted: tuple[array[int], ...] | None
-    ) -> None:
-        """Add a stream: its producers in order of their last batch, its aborted transactions by columns."""
-        self.stream_ids.append(stream_id)
-        self.producer_counts.append(len(states))
-        self.aborted_counts.append(len(aborted[0]) if aborted else 0)
-        self.producer_ids.extend(states)
-        self.state_sizes.extend(map(len, states.values()))
-        self.states.extend(states.values())
-        if aborted:
-            for column, more in zip(self[5:9], aborted, strict=True):
-                assert isinstance(column, array)
-                column.extend(more)
-
-    def streams(self) -> Iterator[tuple[int, list[tuple[int, bytes]], list[AbortedTransaction]]]:
-        """Each stream: its id, its producers with their states, its aborted transactions."""
-        producers = zip(self.producer_ids, self.states, strict=True)
-        aborted = map(AbortedTransaction, *self[5:9])
-        for stream_id, producer_count, aborted_count in zip(*self[:3], strict=True):
-            yield (
-                stream_id,
-                [next(producers) for _ in range(producer_count)],
-                [next(aborted) for _ in range(aborted_count)],
-            )
+    stream_ids: list[int] = field(default_factory=list)
+    states: list[dict[int, bytes]] = field(default_factory=list)
+    """Per stream, the packed state of each producer, the one that wrote last at the end."""
+    aborted: dict[int, AbortedColumns] = field(default_factory=dict)
+    """The aborted transactions of those streams that have some, as columns."""
 
 
 def encode(snapshot: ProducerSnapshot) -> bytes:
-    """The bytes of a snapshot."""
-    states = b"".join(snapshot.states)
-    counts = _COUNTS.pack(
-        _FORMAT,
-        len(snapshot.stream_ids),
-        len(snapshot.producer_ids),
-        len(snapshot.aborted_producer_ids),
-        len(states),
-    )
-    return b"".join((counts, *snapshot[:9], states))
+    """The bytes of a snapshot; touches nothing else, so it may run beside the loop."""
+    none = tuple(array(code) for code in _ABORTED_TYPES)
+    aborted = [snapshot.aborted.get(stream_id, none) for stream_id in snapshot.stream_ids]
+    values = list(chain.from_iterable(map(dict.values, snapshot.states)))
+    columns = [
+        array("Q", snapshot.stream_ids),
+        array("I", map(len, snapshot.states)),
+        array("I", [len(columns[0]) for columns in aborted]),
+        array("q", chain.from_iterable(snapshot.states)),
+        array("H", map(len, values)),
+        *(array("q", chain.from_iterable(column)) for column in zip(*aborted, strict=True)),
+    ]
+    states = b"".join(values)
+    counts = _COUNTS.pack(_FORMAT, len(aborted), len(values), sum(columns[2]), len(states))
+    return b"".join((counts, *columns, states))
 
 
 def decode(data: bytes | memoryview) -> ProducerSnapshot:
@@ -94,26 +65,46 @@ def decode(data: bytes | memoryview) -> ProducerSnapshot:
     if len(data) < _COUNTS.size:
         raise ValueError(f"a producer snapshot has {len(data)} bytes, which is less than its counts take")
     layout, streams, producers, aborted, state_bytes = _COUNTS.unpack_from(data)
-    lengths = (streams, streams, streams, producers, producers, aborted, aborted, aborted, aborted)
-    snapshot = ProducerSnapshot.empty()
-    sizes = [length * array(code).itemsize for length, code in zip(lengths, _COLUMN_TYPES, strict=True)]
-    if layout != _FORMAT or len(data) != _COUNTS.size + sum(sizes) + state_bytes:
+    columns = [
+        (array(code), count)
+        for codes, count in (
+            (_STREAM_TYPES, streams),
+            (_PRODUCER_TYPES, producers),
+            (_ABORTED_TYPES, aborted),
+        )
+        for code in codes
+    ]
+    size = _COUNTS.size + sum(count * column.itemsize for column, count in columns) + state_bytes
+    if layout != _FORMAT or len(data) != size:
         raise ValueError(
-            f"a producer snapshot of format {layout} has {len(data)} bytes, which do not fit its counts"
+            f"a producer snapshot of format {layout} has {len(data)} bytes, not the {size} it counts"
         )
     position = _COUNTS.size
-    for column, size in zip(snapshot[:9], sizes, strict=True):
-        assert isinstance(column, array)
-        column.frombytes(data[position : position + size])
-        position += size
-    totals = (sum(snapshot.producer_counts), sum(snapshot.aborted_counts), sum(snapshot.state_sizes))
-    if totals != (producers, aborted, state_bytes):
-        raise ValueError(
-            f"a producer snapshot counts {totals}, but holds {(producers, aborted, state_bytes)}"
-        )
-    for size in snapshot.state_sizes:
+    for column, count in columns:
+        column.frombytes(data[position : position + count * column.itemsize])
+        position += count * column.itemsize
+    return _assemble([column for column, _ in columns], bytes(data[position:]))
+
+
+def _assemble(columns: list[array[int]], states: bytes) -> ProducerSnapshot:
+    stream_ids, producer_counts, aborted_counts, producer_ids, state_sizes, *aborted = columns
+    counted = (sum(producer_counts), sum(aborted_counts), sum(state_sizes))
+    held = (len(producer_ids), len(aborted[0]), len(states))
+    if counted != held:
+        raise ValueError(f"a producer snapshot counts {counted}, but holds {held}")
+    for size in set(state_sizes):
         if size < STATE_BYTES or (size - STATE_BYTES) % BATCH_BYTES:
             raise ValueError(f"a producer snapshot holds a state of {size} bytes, a size that no state has")
-        snapshot.states.append(bytes(data[position : position + size]))
-        position += size
-    return snapshot
+    ends = list(accumulate(state_sizes, initial=0))
+    values = [states[start:end] for start, end in pairwise(ends)]
+    producers = zip(producer_ids, values, strict=True)
+    rows = accumulate(aborted_counts, initial=0)
+    return ProducerSnapshot(
+        stream_ids.tolist(),
+        [dict(islice(producers, count)) for count in producer_counts],
+        {
+            stream_id: tuple(column[row : row + count] for column in aborted)
+            for stream_id, row, count in zip(stream_ids, rows, aborted_counts, strict=False)
+            if count
+        },
+    )

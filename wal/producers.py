@@ -9,7 +9,7 @@ The rules for one stream are in `wal.stream_producers`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from wal.format import BATCH_PREFIX, BatchPrefix
@@ -193,33 +193,33 @@ class Producers:
         return expired
 
     def snapshot(self) -> ProducerSnapshot:
-        """What is durable of all this, for the checkpoint: later changes do not reach it.
+        """What is durable of all this, for the checkpoint; later changes do not reach it.
 
-        Costs about a microsecond per stream; `wal.producer_snapshot.encode` may run in another thread.
+        The tables are shared, not copied, until their next change: about 0.1 us per stream.
         """
-        snapshot = ProducerSnapshot.empty()
+        snapshot = ProducerSnapshot(list(self._streams))
         undone, markers = self._undone()
         for stream_id, stream in self._streams.items():
-            states: Mapping[int, bytes] = stream.states
+            states = stream.share_states()
             if stream_id in undone:
                 older = {**states, **undone[stream_id]}
-                states = {key: state for key, state in older.items() if state is not None}
-            transactions = stream.transactions
-            aborted = transactions.aborted_columns(markers.get(stream_id)) if transactions else None
-            snapshot.add(stream_id, states, aborted)
+                states = {producer_id: state for producer_id, state in older.items() if state is not None}
+            snapshot.states.append(states)
+            if stream.transactions is not None:
+                aborted = stream.transactions.aborted_columns(markers.get(stream_id))
+                if aborted[0]:
+                    snapshot.aborted[stream_id] = aborted
         return snapshot
 
     def restore(self, snapshot: ProducerSnapshot) -> None:
         """Become what was saved; everything before is forgotten."""
-        self._streams.clear()
+        self._streams = {}
         self._durable_token = self.token
         self._changes.clear()
-        for stream_id, states, aborted in snapshot.streams():
-            stream = self._have(stream_id)
-            for producer_id, state in states:
-                stream.put(producer_id, state)
-            for row in aborted:
-                stream.have_transactions().add_aborted(row)
+        for stream_id, states in zip(snapshot.stream_ids, snapshot.states, strict=True):
+            stream = self._streams[stream_id] = StreamProducers(states)
+            if stream_id in snapshot.aborted:
+                stream.have_transactions().set_aborted(snapshot.aborted[stream_id])
 
     def _undone(self) -> tuple[dict[int, dict[int, bytes | None]], dict[int, int]]:
         """Per stream, the durable states of what changed since, and the first marker that is not durable."""

@@ -102,11 +102,17 @@ def stamp_of(prefix: BatchPrefix) -> ProducerStamp | None:
 class StreamProducers:
     """The producers of one stream, the one that wrote last at the end."""
 
-    __slots__ = ("states", "transactions")
+    __slots__ = ("_is_shared", "states", "transactions")
 
-    def __init__(self) -> None:
-        self.states: dict[int, bytes] = {}
+    def __init__(self, states: dict[int, bytes] | None = None) -> None:
+        """Begin with the states of a snapshot, which is not changed."""
+        self.states: dict[int, bytes] = {} if states is None else states
+        self._is_shared = states is not None  # a snapshot reads the same table: copy it before a change
         self.transactions: StreamTransactions | None = None  # made with the first one
+        for producer_id, state in self.states.items():
+            first_offset = _STATE.unpack_from(state)[3]
+            if first_offset != NO_OFFSET:
+                self.have_transactions().open[producer_id] = first_offset
 
     def check(self, stamp: ProducerStamp) -> New | Duplicate:
         """Say whether the batch is to be appended, or is stored already.
@@ -207,8 +213,16 @@ class StreamProducers:
         """Every producer, the one idle for longest first."""
         return [_describe(producer_id, state) for producer_id, state in self.states.items()]
 
+    def share_states(self) -> dict[int, bytes]:
+        """The states by producer, never changed from here on."""
+        self._is_shared = True
+        return self.states
+
     def put(self, producer_id: int, state: bytes | None) -> None:
         """Replace a producer's state, or forget it; open transactions follow the state."""
+        if self._is_shared:
+            self.states = dict(self.states)
+            self._is_shared = False
         self.states.pop(producer_id, None)
         first_offset = NO_OFFSET
         if state is not None:

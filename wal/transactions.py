@@ -59,6 +59,7 @@ class StreamTransactions:
     def __init__(self) -> None:
         self.open: dict[int, int] = {}  # producer id -> first offset
         self._ending: list[_Ended] = []  # a marker is appended and may not be durable yet
+        # The fields of AbortedTransaction as columns, 32 bytes an entry.
         self._aborted: tuple[array[int], ...] = tuple(array("q") for _ in AbortedTransaction._fields)
 
     def end(self, producer_id: int, *, marker_offset: int, is_commit: bool) -> bool:
@@ -69,7 +70,9 @@ class StreamTransactions:
         self._ending.append(_Ended(marker_offset, first_offset))
         if not is_commit:
             stable = min(self.open.values(), default=marker_offset + 1)
-            self.add_aborted(AbortedTransaction(producer_id, first_offset, marker_offset, stable))
+            entry = AbortedTransaction(producer_id, first_offset, marker_offset, stable)
+            for column, value in zip(self._aborted, entry, strict=True):
+                column.append(value)
         return True
 
     def undo_end(self, marker_offset: int) -> None:
@@ -90,16 +93,15 @@ class StreamTransactions:
             stable = min(stable, ended.first_offset)
         return min(stable, high_watermark)
 
-    def add_aborted(self, transaction: AbortedTransaction) -> None:
-        """Add the newest entry to the index."""
-        for column, value in zip(self._aborted, transaction, strict=True):
-            column.append(value)
-
     def aborted_columns(self, before_offset: int | None = None) -> tuple[array[int], ...]:
         """A copy of the index up to the marker at `before_offset`, by columns, oldest marker first."""
         last_offsets = self._aborted[2]
         count = len(last_offsets) if before_offset is None else bisect_left(last_offsets, before_offset)
         return tuple(column[:count] for column in self._aborted)
+
+    def set_aborted(self, columns: tuple[array[int], ...]) -> None:
+        """Take over an index that `aborted_columns` gave."""
+        self._aborted = tuple(column[:] for column in columns)
 
     def aborted_between(self, from_offset: int, up_to_offset: int) -> list[AbortedTransaction]:
         """The aborted transactions with records in [`from_offset`, `up_to_offset`), by first offset.

@@ -50,7 +50,7 @@ def marker_batch(offset: int, *, producer: int = 7, epoch: int = 0, kind: int = 
 def test_looking_at_a_stream_without_producers_keeps_nothing() -> None:
     producers = Producers()
     assert producers.of(5).check(stamp(0)) == NEW
-    assert producers.snapshot().stream_ids.tolist() == []
+    assert producers.snapshot().stream_ids == []
 
 
 def test_streams_have_sequences_of_their_own() -> None:
@@ -128,7 +128,7 @@ def test_replay_passes_over_batches_without_a_producer_and_other_control_records
     producers = Producers()
     producers.replay(1, batch_head(0, -1, 1, producer=-1), ingest_ms=0)
     producers.replay(1, marker_batch(1, kind=2), ingest_ms=0)
-    assert producers.snapshot().stream_ids.tolist() == []
+    assert producers.snapshot().stream_ids == []
 
 
 def test_idle_producers_expire_a_day_after_their_last_append() -> None:
@@ -141,7 +141,7 @@ def test_idle_producers_expire_a_day_after_their_last_append() -> None:
     assert [each.producer_id for each in producers.of(1).describe()] == [1]
     assert producers.of(1).check(stamp(99, producer=2)) == NEW
     assert expire_all(producers, DAY_MS + 2000) == 1
-    assert producers.snapshot().stream_ids.tolist() == []
+    assert producers.snapshot().stream_ids == []
 
 
 def test_old_record_timestamps_do_not_expire_a_producer() -> None:
