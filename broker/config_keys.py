@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import IntEnum
 
 _TYPE_NAMES = ("boolean", "string", "int", "short", "long", "double", "list", "class", "password")
@@ -100,7 +101,7 @@ class Key:
     """One configuration key.
 
     `unit` is a word for people (`ms`, `bytes`); `dynamic` tells whether AlterConfigs may change it on a
-    running server; `synonyms` are the server keys a topic key falls back to, nearest first; `kafka` names
+    running server; `synonyms` are the server keys it falls back to, nearest first; `kafka` names
     Kafka's nearest key to one of ours; `check` returns what is wrong with a typed value, or None.
     """
 
@@ -178,8 +179,18 @@ def text_of(value: Value) -> str | None:
             return "true" if value else "false"
         case tuple():
             return ",".join(value)
+        case float():
+            return _java_double(value)
         case _:
             return str(value)
+
+
+def _java_double(value: float) -> str:
+    """Return a number as Java's `Double.toString` writes it: 0.5, 1.0E-4, 1.0E7."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    mantissa, _, exponent = f"{Decimal(repr(value)):e}".partition("e")
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

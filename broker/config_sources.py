@@ -48,6 +48,8 @@ class LoadedConfig:
 
     config: Config
     sources: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
+    """Sentences about settings that are known but have no effect here."""
 
     def source(self, name: str) -> str:
         """Return where the value of the key `name` comes from."""
@@ -67,8 +69,12 @@ def load(
     settings = [*(file_settings(file) if file else ()), *environment_settings(environment), *flags]
     values: dict[str, object] = {}
     sources: dict[str, str] = {}
+    warnings: list[str] = []
     for setting in settings:
         try:
+            if setting.name not in KEYS and (warning := _kafka_warning(setting)):
+                warnings.append(warning)
+                continue
             values[setting.name] = key_of(setting.name).parse(setting.raw)
         except ConfigError as error:
             raise error.at(setting.source) from None
@@ -77,7 +83,31 @@ def load(
         config = config_of(values)
     except ConfigError as error:
         raise error.at(sources.get(error.name, "")) from None
-    return LoadedConfig(config, sources)
+    return LoadedConfig(config, sources, tuple(warnings))
+
+
+def _kafka_warning(setting: Setting) -> str | None:
+    """Return what to say about a key that only Kafka has; None when Kafka has none either.
+
+    Raises: ConfigError for one that protects a Kafka broker, for one that goes by another name here, and for a
+    value of the wrong type.
+    """
+    from broker.kafka_keys import INSTEAD, KAFKA_KEYS, PROTECTIVE  # only settings made for Kafka need them
+
+    key = KAFKA_KEYS.get(setting.name)
+    if key is None:
+        return None
+    if key.name in INSTEAD:
+        raise ConfigError(key.name, None, f"is called {INSTEAD[key.name]!r} here")
+    if key.name.startswith(PROTECTIVE):
+        raise ConfigError(
+            key.name,
+            None,
+            "protects a Kafka broker but nothing here; remove it, and keep other machines out by listening on "
+            "127.0.0.1",
+        )
+    key.parse(setting.raw)
+    return f"{setting.source}: {key.name!r} is a key of Kafka that has no effect in kawal"
 
 
 def file_settings(path: str) -> list[Setting]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from broker.config import Config
 from broker.config_keys import ConfigError, ConfigSource, Key, Value, nearest, text_of
+from broker.described_configs import Described, Synonym
 from broker.server_keys import KEYS
 from broker.topic_keys import INTERNAL_SEGMENT_BYTES, TOPIC_KEYS
 
@@ -51,23 +52,6 @@ class TopicSettings:
     def append_time(self) -> bool:
         """Whether records get the time they were appended."""
         return self.message_timestamp_type == "LogAppendTime"
-
-
-class Synonym(NamedTuple):
-    """One value in the chain a configuration falls back along."""
-
-    name: str
-    value: str | None
-    source: ConfigSource
-
-
-class Described(NamedTuple):
-    """One entry of DescribeConfigs; `synonyms` begins with the value that holds."""
-
-    key: Key
-    value: str | None
-    source: ConfigSource
-    synonyms: tuple[Synonym, ...]
 
 
 def topic_key(name: str) -> Key:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from console.errors import OK, CommandError
 from console.help import describe
@@ -36,6 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Serve.  Raises: CommandError when the server cannot start."""
     loaded = loaded_config(arguments)
+    for warning in loaded.warnings:
+        print(f"kawal: warning: {warning}", file=sys.stderr)
     if arguments.print_config:
         print(as_table(loaded))
         return OK

