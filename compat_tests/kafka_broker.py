@@ -75,8 +75,7 @@ class KafkaBroker(Broker):
         command = java_command(
             "kafka.tools.StorageTool",
             "format",
-            "-t",
-            cluster_id,
+            f"--cluster-id={cluster_id}",  # one in 64 begins with a dash, which "-t" would take for an option
             "-c",
             str(self.directory / "server.properties"),
         )
