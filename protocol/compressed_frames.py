@@ -3,7 +3,7 @@
 Neither library can be trusted with a hostile frame: the zstd binding ignores its output limit when the frame
 declares a size, the lz4 binding cannot say where a frame ends, and neither tells a cut frame from a whole one
 without decompressing it.  Both formats put the size of every block in front of it, so a walk over the block
-headers (0.3 µs for each 64 or 128 KiB of content) answers all of that first:
+headers (0.6 µs for each 64 or 128 KiB of content) answers all of that first:
 
     lz4   := magic:u32le FLG:u8 BD:u8 [content size:u64le] [dictionary:u32le] HC:u8
              block* 0:u32le [checksum:u32le]

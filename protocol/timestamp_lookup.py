@@ -1,6 +1,6 @@
 """Find records of a batch by timestamp: the last step of ListOffsets, behind the log's own index.
 
-A batch is read only as far as the first three fields of its records, 0.4 µs each, plus decompression.
+A batch is read only as far as the first three fields of its records, 0.8 µs each, plus decompression.
 
 Source: Kafka 4.3, FileRecords.searchForTimestamp and RecordBatch.offsetOfMaxTimestamp; KIP-79, KIP-734.
 """
@@ -37,7 +37,7 @@ def find_timestamp(
 ) -> TimestampedOffset | None:
     """Return the first record at or behind `from_offset` whose timestamp is `timestamp_ms` or later, if any.
 
-    What ListOffsets answers for a timestamp.  Costs 0.4 µs per record plus decompression, nothing when the
+    What ListOffsets answers for a timestamp.  Costs 0.8 µs per record plus decompression, nothing when the
     header's greatest timestamp is earlier.
 
     Raises: Malformed.
@@ -69,8 +69,11 @@ def find_max_timestamp(
 def corrected_max_timestamp(batch: Readable, limit_bytes: int = OUTPUT_BYTES_MAX) -> int:
     """Return the max timestamp that the header should carry: that of its records, at least -1.
 
-    Kafka does this for every batch produced.  It costs 0.4 µs per record and decompression, so it is for
+    Kafka does this for every batch produced.  It costs 0.8 µs per record and decompression, so it is for
     headers that contradict themselves (`BatchHeader.has_plausible_max_timestamp`) and for tools.
+
+    A broker that corrects must do so before it holds the greatest timestamp against its clock: Kafka accepts
+    a batch whose header alone is in the future.
 
     Raises: Malformed.
     """
