@@ -37,8 +37,9 @@ CHECKPOINT_HEADER = struct.Struct("<8sHHIQQQQI3IQ")
 CLEAN = 1
 """Flag: written by a clean stop."""
 
-SEGMENT_COLUMNS = "QQQQQQqQ"
-# base version, base sequence, salt, next version, next sequence, end position, max timestamp, last crc
+SEGMENT_COLUMNS = "QQQQQQqQQ"
+# base version, base sequence, salt, next version, next sequence, end position, max timestamp, last crc,
+# retired
 STREAM_COLUMNS = "QqqQqq"
 # stream id, next offset, log start, size, max timestamp, offset of it
 EPOCH_COLUMNS = "Qqq"

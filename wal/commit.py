@@ -27,7 +27,7 @@ from wal.index import ActiveIndex
 from wal.jobs import CommitJob, CreatePlan, SealPlan
 from wal.meta import apply_meta, undo_meta
 from wal.scan import NO_TIMESTAMP
-from wal.segment import TEMPORARY, Segment, Totals, header_of
+from wal.segment import SPARE, TEMPORARY, Segment, Totals, header_of
 from wal.state import LogState
 
 CLOSE_EARLY_FRACTION = 16
@@ -111,11 +111,16 @@ def _target(
     header = header_of(
         segment, vnode_id=state.options.vnode_id, previous_crc=tail.last_crc, created_ms=now_ms
     )
+    spare = _take_spare(state, segment.capacity)
     create = CreatePlan(
-        disk=state.disk, directory=state.directory, temporary_path=state.path(TEMPORARY), path=segment.path,
-        capacity=segment.capacity, header=encode_segment_header(header), spare=_take_spare(state,
-        segment.capacity),
-    )  # fmt: skip
+        disk=state.disk,
+        directory=state.directory,
+        temporary_path=state.path(TEMPORARY if spare is None else SPARE),
+        path=segment.path,
+        capacity=segment.capacity,
+        header=encode_segment_header(header),
+        spare=spare,
+    )
     return segment, seal, create, tail
 
 

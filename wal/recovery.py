@@ -225,23 +225,31 @@ class Recovery:
                 segment.path, scan.position, file.size(), f"{scan.problem}, where a checkpointed frame was"
             )
             return
-        durable, next_valid = highest_durable_after(file, seed=segment.seed, position=scan.position)
+        durable, next_valid = highest_durable_after(file, seed=segment.seed, position=scan.position + 1)
         durable = max(durable, self._promised)
         if durable > scan.sequence:
-            self._damage(segment.path, scan.position, next_valid, f"frame {scan.sequence}: {scan.problem}")
+            self._damage(segment.path, scan.position, next_valid, scan.problem)
         elif scan.problem not in (END, NEVER_WRITTEN) or not _zeros_from(segment):
             self._cut_torn_tail(segment, scan)
 
     def _damaged_inside(self, segment: Segment, scan: Scan) -> None:
         assert segment.shared is not None
-        _, next_valid = highest_durable_after(segment.shared.file, seed=segment.seed, position=scan.position)
-        self._damage(segment.path, scan.position, next_valid, f"frame {scan.sequence}: {scan.problem}")
+        file, seed = segment.shared.file, segment.seed
+        _, next_valid = highest_durable_after(file, seed=seed, position=scan.position + 1)
+        self._damage(segment.path, scan.position, next_valid, scan.problem)
 
     def _judge_end(self) -> None:
-        due = self.state.next_sequence
-        if self._promised > due and self.report.damage is None:
-            problem = f"frames {due} to {self._promised - 1} were synced, and the file is missing"
-            self._damage(self.state.path(segment_name(self.state.written_version)), 0, 0, problem)
+        if self.report.damage is not None:
+            return
+        # Behind the checkpointed segments one must lie that holds the frames up to the checkpoint.
+        due = self._due if self._due is not None else self.state.next_sequence - 1
+        if self._promised > due:
+            known = self.state.segments.all
+            version = known[-1].next_version if known else self.state.written_version
+            problem = (
+                f"frames {due} to {self._promised - 1} were synced, and the file that held them is missing"
+            )
+            self._damage(self.state.path(segment_name(version)), 0, 0, problem)
 
     def _judge_missing(self, missing: list[Segment]) -> None:
         for segment in missing:

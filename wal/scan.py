@@ -204,4 +204,4 @@ def _why_no_header(head: memoryview) -> str:
         return END
     if not any(head):
         return NEVER_WRITTEN
-    return "the frame header has a wrong magic or crc"
+    return "the frame header there has a wrong magic or crc"

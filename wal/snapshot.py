@@ -48,6 +48,7 @@ def _segment_row(segment: Segment) -> tuple[int, ...]:
     return (
         segment.base_version, segment.base_sequence, segment.salt, segment.next_version,
         segment.next_sequence, segment.end_position, segment.totals.max_timestamp, segment.last_crc,
+        int(segment.retired),
     )  # fmt: skip
 
 
@@ -74,7 +75,17 @@ def restore(state: LogState, checkpoint: Checkpoint) -> list[Segment]:
 
 
 def _segment_of(state: LogState, row: tuple[int, ...]) -> Segment:
-    base_version, base_sequence, salt, next_version, next_sequence, end_position, timestamp, last_crc = row
+    (
+        base_version,
+        base_sequence,
+        salt,
+        next_version,
+        next_sequence,
+        end_position,
+        timestamp,
+        last_crc,
+        retired,
+    ) = row
     segment = Segment(
         state.path(segment_name(base_version)),
         base_version=base_version,
@@ -87,5 +98,7 @@ def _segment_of(state: LogState, row: tuple[int, ...]) -> Segment:
     segment.totals = Totals(max_timestamp=timestamp)
     segment.last_crc = last_crc
     segment.sealed = True
+    if retired:
+        state.retired_bases.add(base_version)
     segment.index_stored = True
     return segment

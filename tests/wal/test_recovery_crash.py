@@ -1,0 +1,168 @@
+"""Every crash state of recorded runs: nothing acknowledged is lost, nothing undamaged is refused."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from tests.wal.crash import CrashState, RecordingDisk, check_every_crash, killed_states
+from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, read_all, small_options
+from wal.disk import Disk
+from wal.log import VnodeLog
+from wal.memory_image import DROP_ALL
+
+OPTIONS = small_options(
+    segment_bytes=4 << 10,
+    frame_bytes_max=2 << 10,
+    checkpoint_bytes=12 << 10,
+    seal_interval_ms=0,
+    witness_ms=300,
+    delete_delay_ms=1_000,
+    tail_cache_bytes=4 << 10,
+)
+
+
+@dataclass
+class Run:
+    """A log on a recording disk, and what was sent to it and promised by it."""
+
+    disk: RecordingDisk
+    log: VnodeLog
+    sent: dict[int, list[tuple[int, int, bytes]]] = field(default_factory=dict)
+    """Stream -> (base offset, next offset, batch) in order."""
+    dropped: set[int] = field(default_factory=set)
+    now_ms: int = 0
+
+    def append(self, stream_id: int, body: bytes, records: int = 1) -> None:
+        data = batch(records, body=body)
+        at = self.log.append(stream_id, data)
+        self.sent.setdefault(stream_id, []).append((at.base_offset, at.next_offset, bytes(data)))
+
+    def commit(self) -> None:
+        commit(self.log, self.now_ms)
+        self.promise()
+
+    def promise(self) -> None:
+        log = self.log
+        self.disk.trace.mark(
+            tuple((s, log.log_start(s), log.high_watermark(s)) for s in sorted(log.streams()))
+        )
+
+    def maintain(self) -> None:
+        maintain(self.log, self.now_ms)
+
+
+def check(run: Run, disk: Disk, promised: tuple[tuple[int, int, int], ...]) -> VnodeLog | None:
+    """Recover and compare with what was sent and promised."""
+    if not disk.exists(DIRECTORY):
+        assert not promised
+        return None
+    log = VnodeLog.open(disk, DIRECTORY, options=OPTIONS, now_ms=run.now_ms)
+    assert log.state == "OPEN", log.damage
+    for stream_id, log_start, high_watermark in promised:
+        if stream_id not in run.dropped or stream_id in log.streams():
+            assert log.log_start(stream_id) >= log_start
+            assert log.high_watermark(stream_id) >= high_watermark
+    for stream_id in log.streams():
+        start, end = log.log_start(stream_id), log.high_watermark(stream_id)
+        stored = [data for base, after, data in run.sent.get(stream_id, []) if start < after <= end]
+        assert read_all(log, stream_id) == b"".join(stored), f"stream {stream_id} from {start} to {end}"
+    return log
+
+
+def newest(state: CrashState) -> tuple[tuple[int, int, int], ...]:
+    return state.marks[-1] if state.marks else ()  # type: ignore[return-value]
+
+
+Promise = tuple[tuple[int, int, int], ...]
+
+
+def holds(run: Run, state: CrashState, promised: Promise) -> None:
+    check(run, state.disk, promised)
+
+
+def recovers(run: Run, state: CrashState) -> None:
+    check(run, state.disk, newest(state))
+
+
+def busy_run(seed: int, steps: int) -> Run:
+    """Appends, syncs, rolls, seals, checkpoints, log starts, drops, retired and deleted segments."""
+    disk = RecordingDisk()
+    chance = random.Random(seed)
+    run = Run(disk, open_log(disk, OPTIONS))
+    for step in range(steps):
+        run.now_ms += chance.choice((1, 5, 150, 400))
+        for number in range(chance.randrange(1, 5)):
+            stream_id = chance.choice((1, 1, 2, 3, 4 + step // 10))
+            if stream_id not in run.dropped:
+                run.append(stream_id, bytes((step % 256, number)) * chance.choice((5, 50, 300)), number + 1)
+        run.commit()
+        if chance.random() < 0.3:
+            stream_id = chance.choice(sorted(run.log.streams()))
+            end = run.log.high_watermark(stream_id)
+            run.log.set_log_start(stream_id, chance.randint(run.log.log_start(stream_id), end))
+            for other in (1, 2, 3):
+                if chance.random() < 0.3:
+                    run.log.set_log_start(other, run.log.high_watermark(other))
+            run.commit()
+        if step % 10 == 9:
+            run.log.drop_stream(3 + step // 10)
+            run.dropped.add(3 + step // 10)
+            run.commit()
+        if chance.random() < 0.5:
+            run.now_ms += 150
+            commit(run.log, run.now_ms)
+        run.maintain()
+        run.log.retire_segments()
+    return run
+
+
+def test_no_crash_state_of_a_busy_log_loses_what_was_acknowledged() -> None:
+    run = busy_run(seed=1, steps=60)
+    names = run.disk.list(DIRECTORY)
+    assert any(name.startswith("checkpoint") for name in names)
+    assert len(run.log._state.segments) < 20, "segments were deleted"
+
+    states = check_every_crash(run.disk.trace, lambda state: recovers(run, state))
+
+    assert states > 5_000
+
+
+def test_what_a_restarted_process_shows_survives_the_next_power_cut() -> None:
+    run = busy_run(seed=2, steps=25)
+
+    for state in killed_states(run.disk.trace):
+        log = check(run, state.disk, newest(state))
+        if log is not None:
+            shown = tuple((s, log.log_start(s), log.high_watermark(s)) for s in log.streams())
+            check(run, state.disk.crash(DROP_ALL), shown)
+
+
+def test_a_crash_in_recovery_loses_nothing_either() -> None:
+    run = busy_run(seed=3, steps=12)
+
+    def check_recovery(state: CrashState) -> None:
+        second = RecordingDisk(state.disk)
+        if check(run, second, newest(state)) is not None:
+            promised = newest(state)
+            check_every_crash(second.trace, lambda inner: holds(run, inner, promised), random_states=1)
+
+    assert check_every_crash(run.disk.trace, check_recovery, random_states=1) > 500
+
+
+def test_a_recovered_log_goes_on_where_it_ended() -> None:
+    run = busy_run(seed=4, steps=12)
+
+    def go_on(state: CrashState) -> None:
+        log = check(run, state.disk, newest(state))
+        if log is None:
+            return
+        data = batch(2, body=b"after the crash")
+        base = log.append(1, data).base_offset
+        commit(log, run.now_ms)
+        again = VnodeLog.open(state.disk.crash(DROP_ALL), DIRECTORY, options=OPTIONS, now_ms=run.now_ms)
+        assert again.state == "OPEN", again.damage
+        assert again.high_watermark(1) == base + 2
+        assert read_all(again, 1).endswith(bytes(data))
+
+    assert check_every_crash(run.disk.trace, go_on) > 1_000

@@ -1,0 +1,231 @@
+"""Damage to bytes that were acknowledged is reported, with file and bytes, and never silently cut."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from tests.wal.logs import DIRECTORY, batch, commit, content, maintain, open_log, read_all, small_options
+from wal.errors import LogDamaged
+from wal.log import VnodeLog
+from wal.memory_disk import MemoryDisk
+from wal.memory_image import KEEP_ALL
+from wal.options import LogOptions
+
+OPTIONS = small_options(segment_bytes=4 << 10, frame_bytes_max=2 << 10, seal_interval_ms=0)
+
+
+def finished_log(options: LogOptions = OPTIONS, *, seed: int = 1) -> tuple[MemoryDisk, dict[int, bytes]]:
+    """A log of several segments that was idle long enough to be sealed and witnessed, then killed."""
+    disk = MemoryDisk()
+    log = open_log(disk, options)
+    chance = random.Random(seed)
+    sent: dict[int, bytes] = {}
+    for number in range(30):
+        for _ in range(chance.randrange(1, 4)):
+            stream_id = chance.randrange(3)
+            data = batch(chance.randrange(1, 5), body=chance.randbytes(chance.choice((10, 100, 400))))
+            log.append(stream_id, data)
+            sent[stream_id] = sent.get(stream_id, b"") + bytes(data)
+        commit(log, number)
+    commit(log, 1_000)
+    maintain(log, 5_000)
+    disk.restart()
+    return disk, sent
+
+
+def wal_files(disk: MemoryDisk) -> list[str]:
+    return [f"{DIRECTORY}/{name}" for name in disk.list(DIRECTORY) if name.endswith(".wal")]
+
+
+def change(disk: MemoryDisk, path: str, edit: Callable[[bytearray], bytes]) -> MemoryDisk:
+    """A copy of the disk with one file changed."""
+    after = disk.crash(KEEP_ALL)
+    file = after.open(path)
+    data = edit(bytearray(file.read_at(0, file.size())))
+    file.truncate(0)
+    file.write_at(0, [data])
+    file.close()
+    return after
+
+
+def assert_reported_or_harmless(
+    disk: MemoryDisk, sent: dict[int, bytes], options: LogOptions = OPTIONS
+) -> bool:
+    """Open the log; what is readable is a prefix of what was sent, all of it unless damage is reported."""
+    log = VnodeLog.open(disk, DIRECTORY, options=options, now_ms=9_000)
+    for stream_id, data in sent.items():
+        stored = read_all(log, stream_id)
+        assert data.startswith(stored)
+        assert log.damage is not None or stored == data, f"stream {stream_id} was cut silently"
+    if log.damage is not None:
+        assert log.state == "DAMAGED"
+        with pytest.raises(LogDamaged, match="bytes"):
+            log.append(0, batch())
+    return log.damage is not None
+
+
+def test_every_flipped_bit_is_reported_or_harmless() -> None:
+    disk, sent = finished_log()
+    chance = random.Random(7)
+    reported = 0
+
+    for _ in range(1_500):
+        path = chance.choice(wal_files(disk))
+
+        def flip(data: bytearray) -> bytes:
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+            return bytes(data)
+
+        reported += assert_reported_or_harmless(change(disk, path, flip), sent)
+
+    assert reported > 1_000
+
+
+def test_every_zeroed_sector_is_reported_or_harmless() -> None:
+    disk, sent = finished_log()
+
+    for path in wal_files(disk):
+        for start in range(0, disk.open(path).size(), 512):
+
+            def zero(data: bytearray, start: int = start) -> bytes:
+                data[start : start + 512] = bytes(len(data[start : start + 512]))
+                return bytes(data)
+
+            assert_reported_or_harmless(change(disk, path, zero), sent)
+
+
+def test_every_truncation_is_reported_or_harmless() -> None:
+    disk, sent = finished_log()
+    chance = random.Random(3)
+
+    for path in wal_files(disk):
+        size = disk.open(path).size()
+        for end in (0, 1, 63, 64, 65, *(chance.randrange(size) for _ in range(60))):
+
+            def cut(data: bytearray, end: int = end) -> bytes:
+                return bytes(data[:end])
+
+            assert_reported_or_harmless(change(disk, path, cut), sent)
+
+
+def test_every_missing_segment_is_reported() -> None:
+    disk, sent = finished_log()
+
+    for path in wal_files(disk):
+        after = disk.crash(KEEP_ALL)
+        after.remove(path)
+
+        assert assert_reported_or_harmless(after, sent), path
+
+
+def test_a_missing_segment_is_reported_when_a_checkpoint_covers_it() -> None:
+    options = small_options(segment_bytes=4 << 10, checkpoint_bytes=1, seal_interval_ms=0)
+    disk, _ = finished_log(options)
+    assert disk.exists(f"{DIRECTORY}/checkpoint.0")
+
+    for path in wal_files(disk):
+        after = disk.crash(KEEP_ALL)
+        after.remove(path)
+        log = VnodeLog.open(after, DIRECTORY, options=options, now_ms=9_000)
+        assert log.damage is not None
+        assert log.damage.file == path
+
+
+def test_a_copied_segment_is_reported() -> None:
+    disk, sent = finished_log()
+    source = disk.open(wal_files(disk)[1])
+    data = source.read_at(0, source.size())
+    for name in ("00000000000000000001.wal", "00000000000000999999.wal"):
+        after = disk.crash(KEEP_ALL)
+        after.open(f"{DIRECTORY}/{name}", create=True).write_at(0, [data])
+
+        assert assert_reported_or_harmless(after, sent)
+
+
+def test_swapped_segments_are_reported() -> None:
+    disk, sent = finished_log()
+    first, second = wal_files(disk)[1:3]
+    disk.rename(first, "aside")
+    disk.rename(second, first)
+    disk.rename("aside", second)
+
+    assert assert_reported_or_harmless(disk, sent)
+
+
+def test_the_report_names_file_and_bytes_and_reads_below_go_on() -> None:
+    disk = MemoryDisk()
+    log = open_log(disk, OPTIONS)
+    for number in range(3):
+        log.append(1, batch(body=b"number %d" % number))
+        commit(log)
+    path = wal_files(disk)[0]
+    file = disk.open(path)
+    place = file.read_at(0, file.size()).index(b"number 1")
+    file.write_at(place, [b"NUMBER"])
+
+    log = open_log(disk, OPTIONS)
+
+    assert log.damage is not None
+    assert log.damage.file == path
+    assert log.damage.start <= place < log.damage.end
+    assert "wrong crc" in str(log.damage)
+    assert content(log.read(1, 0, 1_000)).endswith(b"number 0")
+    assert log.high_watermark(1) == 1
+    assert log.begin_sync(0) is None
+
+
+def test_damage_in_derived_files_costs_nothing() -> None:
+    options = small_options(segment_bytes=4 << 10, checkpoint_bytes=6 << 10, seal_interval_ms=0)
+    disk, sent = finished_log(options)
+    chance = random.Random(5)
+    derived = [
+        n
+        for n in disk.list(DIRECTORY)
+        if n.endswith(".idx") or n in ("checkpoint.0", "checkpoint.1", "witness")
+    ]
+    assert len(derived) > 4
+
+    for name in derived:
+        for _ in range(30):
+
+            def flip(data: bytearray) -> bytes:
+                data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+                return bytes(data)
+
+            after = change(disk, f"{DIRECTORY}/{name}", flip)
+            assert not assert_reported_or_harmless(after, sent, options)
+        after = disk.crash(KEEP_ALL)
+        after.remove(f"{DIRECTORY}/{name}")
+        assert not assert_reported_or_harmless(after, sent, options)
+
+
+def test_a_torn_tail_is_kept_aside_and_cut() -> None:
+    disk = MemoryDisk()
+    log = open_log(disk, OPTIONS)
+    log.append(1, batch(body=b"first"))
+    commit(log)
+    log.append(1, batch(body=b"torn" * 50))
+    job = log.begin_sync(0)
+    assert job is not None
+    job.run()
+    path = wal_files(disk)[0]
+    file = disk.open(path)
+    place = file.read_at(0, file.size()).index(b"torn")
+    file.write_at(place, [b"TORN"])
+    disk.restart()
+
+    log = open_log(disk, OPTIONS)
+
+    assert log.state == "OPEN"
+    assert log.high_watermark(1) == 1
+    assert log.recovery.truncated_bytes > 200
+    torn = disk.open(log.recovery.torn_file)
+    assert b"TORNtorn" in torn.read_at(0, torn.size())
+    file = disk.open(path)
+    assert b"TORN" not in file.read_at(0, file.size())
+    log.append(1, batch(body=b"second"))
+    commit(log)
+    assert read_all(open_log(disk, OPTIONS), 1).endswith(b"second")
