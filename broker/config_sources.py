@@ -89,8 +89,8 @@ def load(
 def _kafka_warning(setting: Setting) -> str | None:
     """Return what to say about a key that only Kafka has; None when Kafka has none either.
 
-    Raises: ConfigError for one that protects a Kafka broker, for one that goes by another name here, and for a
-    value of the wrong type.
+    Raises: ConfigError for one that protects a Kafka broker, for one that goes by another name here, and for
+    a value of the wrong type.
     """
     from broker.kafka_keys import INSTEAD, KAFKA_KEYS, PROTECTIVE  # only settings made for Kafka need them
 
@@ -103,8 +103,8 @@ def _kafka_warning(setting: Setting) -> str | None:
         raise ConfigError(
             key.name,
             None,
-            "protects a Kafka broker but nothing here; remove it, and keep other machines out by listening on "
-            "127.0.0.1",
+            "protects a Kafka broker but nothing here; remove it, and keep other machines out by listening "
+            "on 127.0.0.1",
         )
     key.parse(setting.raw)
     return f"{setting.source}: {key.name!r} is a key of Kafka that has no effect in kawal"

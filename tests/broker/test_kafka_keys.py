@@ -1,0 +1,37 @@
+"""The keys only Kafka has: counted and sampled against the listing of Kafka 4.3.1."""
+
+from broker.config_keys import ConfigType, text_of
+from broker.kafka_keys import INSTEAD, KAFKA_KEYS, PROTECTIVE
+from broker.server_keys import KEYS
+
+KAFKA_BROKER_KEYS = 340
+"""Entries of DescribeConfigs for a broker, counted on Kafka 4.3.1."""
+
+
+def test_together_with_ours_they_are_all_of_kafkas() -> None:
+    ours = {name for name in KEYS if not name.startswith("kawal.")}
+    assert not ours & KAFKA_KEYS.keys()
+    assert len(ours | KAFKA_KEYS.keys()) == KAFKA_BROKER_KEYS
+
+
+def test_rows_are_read_with_type_flag_and_default() -> None:
+    cleaner = KAFKA_KEYS["log.cleaner.io.max.bytes.per.second"]
+    assert (cleaner.type, cleaner.dynamic) == (ConfigType.DOUBLE, True)
+    assert text_of(cleaner.default) == "1.7976931348623157E308"
+    assert KAFKA_KEYS["group.consumer.assignors"].default == ("uniform", "range")
+    assert KAFKA_KEYS["authorizer.class.name"].default == ""
+    assert KAFKA_KEYS["log.roll.jitter.ms"].default is None
+    assert KAFKA_KEYS["ssl.keystore.password"].sensitive
+    protocols = KAFKA_KEYS["listener.security.protocol.map"].default
+    assert isinstance(protocols, str)
+    assert protocols.startswith("SASL_SSL:")
+
+
+def test_every_key_is_documented() -> None:
+    assert all(key.doc.endswith(".") for key in KAFKA_KEYS.values())
+
+
+def test_keys_that_protect_and_keys_with_another_name_exist() -> None:
+    assert all(any(name.startswith(one) for name in KAFKA_KEYS) for one in PROTECTIVE)
+    assert INSTEAD.keys() <= KAFKA_KEYS.keys()
+    assert set(INSTEAD.values()) <= KEYS.keys()
