@@ -233,7 +233,7 @@ class Maintenance:
         state = self.state
         active = state.active
         wanted = active is not None and 4 * active.end_position > 3 * active.capacity and not state.full
-        if state.spare is not None or not wanted:
+        if state.spare is not None or state.spare_in_use or not wanted:
             return None
         return SpareJob(state.disk, state.path(SPARE), state.options.segment_bytes)
 

@@ -41,6 +41,8 @@ class LogState:
         """The sequence of the next frame on disk."""
         self.durable_sequence = 0
         """All frames below it are synced."""
+        self.spare_in_use = False
+        """A commit under way has taken the spare and has not renamed it yet: its name must not be reused."""
         self.spare: File | None = None
         """A preallocated `next.tmp`."""
         self.expected_crc = 0
