@@ -10,11 +10,14 @@ from broker.config_keys import ConfigError, text_of
 from broker.topic_configs import validate
 from broker.topic_keys import INTERNAL_SEGMENT_BYTES, TOPIC_KEYS
 
-PROBES = (
-    "|-3|-2|-1|0|1|3|9|17|18|22|23|1024|1048575|1048576|2147483647|2147483648|9223372036854775807"
-    "|9223372036854775808|0.5|1.5|NaN|true|TRUE|yes|delete|compact|compact,delete|delete,delete|none"
-    "|uncompressed|gzip|Gzip|CreateTime|*|0:1|0:1,1:2|x| 5 |1_0|1e3|0x10|-131072|-131073|1000000000000"
-).split("|")
+# fmt: off
+PROBES = [
+    "", "-3", "-2", "-1", "0", "1", "3", "9", "17", "18", "22", "23", "1024", "1048575", "1048576", "2147483647",
+    "2147483648", "9223372036854775807", "9223372036854775808", "0.5", "1.5", "NaN", "true", "TRUE", "yes",
+    "delete", "compact", "compact,delete", "delete,delete", "none", "uncompressed", "gzip", "Gzip", "CreateTime",
+    "*", "0:1", "0:1,1:2", "x", " 5 ", "1_0", "1e3", "0x10", "-131072", "-131073", "1000000000000",
+]
+# fmt: on
 POSITIVE = ["1", "3", "9", "17", "18", "22", "23", "1024", "1048575", "1048576", "2147483647", " 5 "]
 LONG_POSITIVE = [*POSITIVE, "2147483648", "9223372036854775807", "1000000000000"]
 BOOLEAN = ["true", "TRUE"]
