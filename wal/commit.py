@@ -135,6 +135,7 @@ def _take_spare(state: LogState, capacity: int) -> File | None:
     if spare is None or capacity != state.options.segment_bytes:
         return None
     state.spare = None
+    state.spare_in_use = True
     return spare
 
 
@@ -227,6 +228,8 @@ def commit_done(state: LogState, job: CommitJob) -> list[Advanced]:
 
 def roll_done(state: LogState, job: CommitJob) -> None:
     """Make true what a job did to roll, which may have worked although the rest of the job failed."""
+    if job.create is not None:
+        state.spare_in_use = False
     seal = job.seal
     if seal is not None and seal.done and not seal.segment.sealed:
         old = seal.segment
