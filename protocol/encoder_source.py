@@ -219,6 +219,8 @@ class EncoderSource:
             return
         name = self.code.fresh("s")
         self.code.line(f"{name} = {value}{'.encode()' if kind is schema.String else ''}")
+        if kind is schema.Bytes:  # Which a bytearray would take from any iterable of small numbers.
+            self.code.line(f"if {name}.__class__ is not bytes: {name} = memoryview({name})")
         self.code.line(f"n = len({name})")
         limit = STRING_SIZE_MAX if kind is schema.String else 0
         self._write_length("h" if limit else "l", limit)

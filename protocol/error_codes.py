@@ -19,7 +19,7 @@ class ErrorCode(IntEnum):
     retriable: bool
     """Whether Java clients retry the request by themselves."""
 
-    def __new__(cls, number: int, text: str, retriable: bool = False) -> ErrorCode:
+    def __new__(cls, number: int, text: str = "", retriable: bool = False) -> ErrorCode:
         """Make a member out of its row."""
         member = int.__new__(cls, number)
         member._value_ = number

@@ -254,10 +254,15 @@ def records_size_bytes(records: Any) -> int:
 
 
 def put_records(buffers: list[Buffer], records: Any) -> bytearray:
-    """Add a payload behind the last of `buffers`, which is being written; return the one to go on writing."""
+    """Add a payload behind the last of `buffers`, which is being written; return the one to go on writing.
+
+    Raises: TypeError for what is no payload.
+    """
     out = buffers[-1]
     assert isinstance(out, bytearray)
     if records.__class__ is not RecordParts:
+        if not isinstance(records, BYTES_LIKE):
+            raise TypeError(records)
         if len(records) <= JOINED_SIZE_MAX:
             out += records
             return out

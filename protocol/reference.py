@@ -25,6 +25,7 @@ from protocol.primitives import (
     STRING_SIZE_MAX,
     Buffer,
     Reader,
+    RecordParts,
     bad_count,
     bad_length,
     bad_presence,
@@ -178,11 +179,9 @@ class Payload(Prefixed):
         return stream.read(length)
 
     def _build_content(self, obj: Any, stream: Any, context: Any, path: str) -> None:
-        try:
-            size = records_size_bytes(obj)
-        except TypeError as error:
-            raise unfit(path, self.field.kind, obj) from error
-        self._build_length(size, stream, context, path)
+        if not isinstance(obj, (*BYTES_LIKE, RecordParts)):
+            raise unfit(path, self.field.kind, obj)
+        self._build_length(records_size_bytes(obj), stream, context, path)
         stream.out = put_records(stream.buffers, obj)
 
 

@@ -38,13 +38,10 @@ NO_TAGS: Final[Mapping[int, bytes]] = MappingProxyType({})
 VERSIONS_END: Final = 32_768
 """Versions are int16 on the wire, so "3+" means 3 to 32,767."""
 
-HOT_ELEMENTS_MAX: Final = 200_000
-"""Array elements and unknown tags in one request, where generated code reads it at some 0.3 µs an element:
-room for a fetch of 100,000 partitions, and no frame keeps the broker busy for longer than 0.1 s.
-"""
-
 ELEMENTS_MAX: Final = 20_000
-"""The same for requests that construct reads, at some 6 µs an element."""
+"""Array elements and unknown tags that a request may hold unless its declaration says more: 10 ms of
+generated code, 0.2 s of construct. Requests that list partitions allow 200,000, which take 0.2 s at worst.
+"""
 
 RESPONSE_ELEMENTS_MAX: Final = 4_000_000
 """The same for what is no request: only our own tools decode that, metadata of 100,000 partitions for one."""
@@ -158,7 +155,7 @@ def wire(
 class Declaration:
     """What `@message` and `@struct` keep about a class, as its attribute `__wire__`."""
 
-    __slots__ = ("api", "cls", "fields", "flexible", "hot", "versions")
+    __slots__ = ("api", "cls", "elements_max", "fields", "flexible", "hot", "versions")
 
     def __init__(self, cls: type[Any], fields: tuple[WireField, ...]) -> None:
         self.cls = cls
@@ -167,13 +164,7 @@ class Declaration:
         self.versions = range(VERSIONS_END)
         self.flexible = range(0)
         self.hot = False
-
-    @property
-    def elements_max(self) -> int:
-        """Array elements and unknown tags that one message may hold."""
-        if not self.cls.__name__.endswith("Request"):
-            return RESPONSE_ELEMENTS_MAX
-        return HOT_ELEMENTS_MAX if self.hot else ELEMENTS_MAX
+        self.elements_max = ELEMENTS_MAX if cls.__name__.endswith("Request") else RESPONSE_ELEMENTS_MAX
 
 
 def declaration(cls: type[Any]) -> Declaration:
@@ -184,22 +175,24 @@ def declaration(cls: type[Any]) -> Declaration:
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(wire,))
 def struct(cls: type[T]) -> type[T]:
-    """Make a slotted, keyword-only dataclass that occurs inside messages; its versions are those of its
-    message.
-    """
+    """Make a slotted, keyword-only dataclass that occurs inside messages, in the versions of these."""
     return _build(cls)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(wire,))
 def message(
-    *, versions: str, flexible: str = "none", api: ApiKey | None = None, hot: bool = False
+    *,
+    versions: str,
+    flexible: str = "none",
+    api: ApiKey | None = None,
+    hot: bool = False,
+    elements_max: int | None = None,
 ) -> Callable[[type[T]], type[T]]:
     """Make a slotted, keyword-only dataclass that is encoded on its own.
 
-    `versions`: those that can be decoded and encoded.  `flexible`: those with compact lengths and tagged
-    fields.
-    `api`: its key, None for schemas of stored records.  `hot`: use generated code (`compiled.py`), not
-    construct.
+    `versions`: those that can be decoded and encoded.  `flexible`: those with compact lengths and tags.
+    `api`: its key, None for schemas of stored records.  `hot`: use generated code, not construct.
+    `elements_max`: array elements and unknown tags that it may hold, if not ELEMENTS_MAX.
     """
 
     def decorate(cls: type[T]) -> type[T]:
@@ -209,6 +202,8 @@ def message(
         declared.flexible = parse_versions(flexible)
         declared.api = api
         declared.hot = hot
+        if elements_max is not None:
+            declared.elements_max = elements_max
         return built
 
     return decorate
@@ -318,7 +313,9 @@ class _StandardFields:
             else:
                 specification = dataclasses.field(default=field.default)
             specifications.append((field.name, owner.__annotations__[field.name], specification))
-        specifications.append(("unknown_tags", "Mapping[int, bytes]", dataclasses.field(default=NO_TAGS)))
+        specifications.append(
+            ("unknown_tags", "Mapping[int, bytes]", dataclasses.field(default_factory=lambda: NO_TAGS))
+        )
         twin: Any = dataclasses.make_dataclass(owner.__name__, specifications, kw_only=True)
         fields: dict[str, Any] = twin.__dataclass_fields__
         return fields

@@ -81,28 +81,28 @@ _SIZED: dict[object, st.SearchStrategy[Any]] = {
 # --- a seed ------------------------------------------------------------------------------------------------
 
 
-def random_message(cls: type[Any], version: int, chance: Random) -> Any:
-    """Return a message of a class as one version can carry it."""
-    return _random_object(layout(cls, version), chance)
+def random_message(cls: type[Any], version: int, chance: Random, *, tagged: float = 0.1) -> Any:
+    """Return a message as one version can carry it; `tagged` of its structs have unknown tagged fields."""
+    return _random_object(layout(cls, version), chance, tagged)
 
 
-def _random_object(found: Layout, chance: Random) -> Any:
-    values = {field.name: _random_value(field, chance) for field in (*found.plain, *found.tagged)}
-    if found.flexible and chance.random() < 0.1:
+def _random_object(found: Layout, chance: Random, tagged: float) -> Any:
+    values = {field.name: _random_value(field, chance, tagged) for field in (*found.plain, *found.tagged)}
+    if found.flexible and chance.random() < tagged:
         values["unknown_tags"] = {FIRST_FREE_TAG: chance.randbytes(3), 2**20: b""}
     return found.cls(**values)
 
 
-def _random_value(field: Field, chance: Random) -> Any:
+def _random_value(field: Field, chance: Random, tagged: float) -> Any:
     kind = field.kind
     if (field.nullable or field.tag is not None) and chance.random() < 0.3:
         return field.default if field.tag is not None else None
     if isinstance(kind, type):
         assert field.layout is not None
-        return _random_object(field.layout, chance)
+        return _random_object(field.layout, chance, tagged)
     if isinstance(kind, ArrayOf):
         one = element_field(field)
-        return [_random_value(one, chance) for _ in range(chance.randrange(3))]
+        return [_random_value(one, chance, tagged) for _ in range(chance.randrange(3))]
     return _RANDOM[kind](chance)
 
 

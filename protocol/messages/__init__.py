@@ -70,7 +70,7 @@ DECLARED: Final = (
 """The APIs that have a file here."""
 
 
-def request_type(api_key: ApiKey) -> type[Any]:
+def request_type(api_key: int) -> type[Any]:
     """Return the request class of an API.
 
     Raises: KeyError if it is not declared.
@@ -78,7 +78,7 @@ def request_type(api_key: ApiKey) -> type[Any]:
     return _declared(api_key, "Request")
 
 
-def response_type(api_key: ApiKey) -> type[Any]:
+def response_type(api_key: int) -> type[Any]:
     """Return the response class of an API.
 
     Raises: KeyError if it is not declared.
@@ -86,10 +86,10 @@ def response_type(api_key: ApiKey) -> type[Any]:
     return _declared(api_key, "Response")
 
 
-def _declared(api_key: ApiKey, suffix: str) -> type[Any]:
+def _declared(api_key: int, suffix: str) -> type[Any]:
     if api_key not in DECLARED:
         raise KeyError(api_key)
-    name = api_key.name.lower()
+    name = ApiKey(api_key).name.lower()
     found: type[Any] = getattr(
         import_module(f"protocol.messages.{name}"), name.title().replace("_", "") + suffix
     )

@@ -25,7 +25,7 @@ class AddPartitionsToTxnTransaction:
     topics: list[AddPartitionsToTxnTopic] = wire(ArrayOf(AddPartitionsToTxnTopic))
 
 
-@message(api=ApiKey.ADD_PARTITIONS_TO_TXN, versions="0-5", flexible="3+", hot=True)
+@message(api=ApiKey.ADD_PARTITIONS_TO_TXN, versions="0-5", flexible="3+", hot=True, elements_max=200_000)
 class AddPartitionsToTxnRequest:
     """Add partitions to a transaction; from v4 on, sent by brokers only, to several.
 

@@ -25,7 +25,7 @@ class CreatePartitionsTopic:
     )
 
 
-@message(api=ApiKey.CREATE_PARTITIONS, versions="0-3", flexible="2+", hot=True)
+@message(api=ApiKey.CREATE_PARTITIONS, versions="0-3", flexible="2+", hot=True, elements_max=50_000)
 class CreatePartitionsRequest:
     """Raise the number of partitions of topics, or only check whether that would work.
 

@@ -35,7 +35,7 @@ class CreatableTopic:
     configs: list[CreatableTopicConfig] = wire(ArrayOf(CreatableTopicConfig))
 
 
-@message(api=ApiKey.CREATE_TOPICS, versions="2-7", flexible="5+", hot=True)
+@message(api=ApiKey.CREATE_TOPICS, versions="2-7", flexible="5+", hot=True, elements_max=50_000)
 class CreateTopicsRequest:
     """Create topics, or only check whether that would work.
 

@@ -22,7 +22,7 @@ class DeleteRecordsTopic:
     partitions: list[DeleteRecordsPartition] = wire(ArrayOf(DeleteRecordsPartition))
 
 
-@message(api=ApiKey.DELETE_RECORDS, versions="0-2", flexible="2+", hot=True)
+@message(api=ApiKey.DELETE_RECORDS, versions="0-2", flexible="2+", hot=True, elements_max=200_000)
 class DeleteRecordsRequest:
     """Delete all records before an offset of each partition.
 

@@ -16,7 +16,7 @@ class DeleteTopicState:
     topic_id: UUID = wire(Uuid, default=ZERO_UUID)
 
 
-@message(api=ApiKey.DELETE_TOPICS, versions="1-6", flexible="4+", hot=True)
+@message(api=ApiKey.DELETE_TOPICS, versions="1-6", flexible="4+", hot=True, elements_max=50_000)
 class DeleteTopicsRequest:
     """Delete topics, by name, or from v6 on by name or id.
 

@@ -15,7 +15,7 @@ class DescribeConfigsResource:
     configuration_keys: list[str] | None = wire(ArrayOf(String), nullable="0+")  # null: all
 
 
-@message(api=ApiKey.DESCRIBE_CONFIGS, versions="1-4", flexible="4+", hot=True)
+@message(api=ApiKey.DESCRIBE_CONFIGS, versions="1-4", flexible="4+", hot=True, elements_max=50_000)
 class DescribeConfigsRequest:
     """Ask for configurations of topics, brokers or groups.
 

@@ -26,7 +26,7 @@ class Cursor:
     partition_index: int = wire(Int32)
 
 
-@message(api=ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions="0", flexible="0+", hot=True)
+@message(api=ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions="0", flexible="0+", hot=True, elements_max=50_000)
 class DescribeTopicPartitionsRequest:
     """Ask for topics, from a cursor on; no topics mean all.
 

@@ -66,7 +66,7 @@ class ForgottenTopic:
     partitions: list[int] = wire(ArrayOf(Int32))
 
 
-@message(api=ApiKey.FETCH, versions="4-18", flexible="12+", hot=True)
+@message(api=ApiKey.FETCH, versions="4-18", flexible="12+", hot=True, elements_max=200_000)
 class FetchRequest:
     """Read from some partitions, waiting for data up to `max_wait_ms`.
 

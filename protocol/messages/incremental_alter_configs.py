@@ -24,7 +24,7 @@ class AlterConfigsResource:
     configs: list[AlterableConfig] = wire(ArrayOf(AlterableConfig))
 
 
-@message(api=ApiKey.INCREMENTAL_ALTER_CONFIGS, versions="0-1", flexible="1+", hot=True)
+@message(api=ApiKey.INCREMENTAL_ALTER_CONFIGS, versions="0-1", flexible="1+", hot=True, elements_max=50_000)
 class IncrementalAlterConfigsRequest:
     """Change the named configurations of each resource, and leave the others alone.
 

@@ -23,7 +23,7 @@ class ListOffsetsTopic:
     partitions: list[ListOffsetsPartition] = wire(ArrayOf(ListOffsetsPartition))
 
 
-@message(api=ApiKey.LIST_OFFSETS, versions="1-11", flexible="6+", hot=True)
+@message(api=ApiKey.LIST_OFFSETS, versions="1-11", flexible="6+", hot=True, elements_max=200_000)
 class ListOffsetsRequest:
     """Ask for the first offset at or after a timestamp, or for one of the special ones.
 

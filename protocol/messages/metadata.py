@@ -19,7 +19,7 @@ class MetadataRequestTopic:
     name: str | None = wire(String, nullable="10+")
 
 
-@message(api=ApiKey.METADATA, versions="0-13", flexible="9+", hot=True)
+@message(api=ApiKey.METADATA, versions="0-13", flexible="9+", hot=True, elements_max=200_000)
 class MetadataRequest:
     """Ask for brokers and topics; None means all topics, and so does [] in v0.
 

@@ -27,7 +27,7 @@ class OffsetCommitRequestTopic:
     partitions: list[OffsetCommitRequestPartition] = wire(ArrayOf(OffsetCommitRequestPartition))
 
 
-@message(api=ApiKey.OFFSET_COMMIT, versions="2-10", flexible="8+", hot=True)
+@message(api=ApiKey.OFFSET_COMMIT, versions="2-10", flexible="8+", hot=True, elements_max=200_000)
 class OffsetCommitRequest:
     """Store the next offset to read of each partition, for a group.
 

@@ -35,7 +35,7 @@ class OffsetFetchRequestGroup:
     topics: list[OffsetFetchRequestTopics] | None = wire(ArrayOf(OffsetFetchRequestTopics), nullable="0+")
 
 
-@message(api=ApiKey.OFFSET_FETCH, versions="1-10", flexible="6+", hot=True)
+@message(api=ApiKey.OFFSET_FETCH, versions="1-10", flexible="6+", hot=True, elements_max=200_000)
 class OffsetFetchRequest:
     """Ask for committed offsets, of one group, or from v8 on of several; null topics mean all of them.
 

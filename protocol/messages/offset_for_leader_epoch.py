@@ -23,7 +23,7 @@ class OffsetForLeaderTopic:
     partitions: list[OffsetForLeaderPartition] = wire(ArrayOf(OffsetForLeaderPartition))
 
 
-@message(api=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions="2-4", flexible="4+", hot=True)
+@message(api=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions="2-4", flexible="4+", hot=True, elements_max=200_000)
 class OffsetForLeaderEpochRequest:
     """Ask where epochs end, to detect a log that was cut after its leader changed.
 

@@ -37,7 +37,7 @@ class TopicProduceData:
     partition_data: list[PartitionProduceData] = wire(ArrayOf(PartitionProduceData))
 
 
-@message(api=ApiKey.PRODUCE, versions="3-13", flexible="9+", hot=True)
+@message(api=ApiKey.PRODUCE, versions="3-13", flexible="9+", hot=True, elements_max=200_000)
 class ProduceRequest:
     """Append one batch to each of some partitions.
 

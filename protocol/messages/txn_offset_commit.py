@@ -24,7 +24,7 @@ class TxnOffsetCommitRequestTopic:
     partitions: list[TxnOffsetCommitRequestPartition] = wire(ArrayOf(TxnOffsetCommitRequestPartition))
 
 
-@message(api=ApiKey.TXN_OFFSET_COMMIT, versions="0-5", flexible="3+", hot=True)
+@message(api=ApiKey.TXN_OFFSET_COMMIT, versions="0-5", flexible="3+", hot=True, elements_max=200_000)
 class TxnOffsetCommitRequest:
     """Store offsets that count once the transaction commits.
 

@@ -26,7 +26,7 @@ class WritableTxnMarker:
     transaction_version: int = wire(Int8, "2+", default=0, ignorable=True)
 
 
-@message(api=ApiKey.WRITE_TXN_MARKERS, versions="1-2", flexible="1+", hot=True)
+@message(api=ApiKey.WRITE_TXN_MARKERS, versions="1-2", flexible="1+", hot=True, elements_max=50_000)
 class WriteTxnMarkersRequest:
     """Write commit or abort markers; sent by brokers, and by administrators to abort a hanging transaction.
 
