@@ -1,6 +1,6 @@
 """The broker as one synchronous machine.
 
-    receive(connection, size)   tick(now_ms)   written / job_done(vnode, job)     what comes in
+    receive(connection, size)   tick(now_ms)   job_done(vnode, job, error)         what comes in
     take_unsent()   take_jobs(now_ms)   next_deadline()                           what the shell must do
 
 No method waits, so nothing interleaves inside a step and every check still holds at its end.  `now_ms` is
@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from broker.call import PARKED, Call
 from broker.config import Config
@@ -22,6 +21,7 @@ from broker.errors import RequestError
 from broker.fetch_sessions import FetchSessions
 from broker.handlers import APIS, Api
 from broker.producer_ids import ProducerIds
+from broker.retention import RetentionTask
 from broker.topic_directory import TopicDirectory
 from broker.topics import Catalogue, Topic
 from broker.vnode import DiskJob, Vnode
@@ -33,6 +33,9 @@ from protocol.framing import BufferPool
 from protocol.wire import decode
 from wal.disk import DiskError
 from wal.store import Store
+
+if TYPE_CHECKING:
+    from random import Random
 
 logger = logging.getLogger("kawal.broker")
 
@@ -79,6 +82,7 @@ class Broker:
         )
         self.topics.drop_orphans()
         self.producer_ids = ProducerIds(self.catalogue, self.topics)
+        self.retention = RetentionTask(self, now_ms)
 
     @property
     def cluster_id(self) -> str:
@@ -233,10 +237,6 @@ class Broker:
         for vnode in self._all_vnodes:
             for job in vnode.begin_jobs(now_ms):
                 yield vnode, job
-
-    def written(self, vnode: Vnode, job: DiskJob, now_ms: int) -> None:
-        """The job's bytes are in the page cache: acks=1 answers leave."""
-        vnode.written(job, now_ms)
 
     def job_done(self, vnode: Vnode, job: DiskJob, error: DiskError | None, now_ms: int) -> None:
         """A job has ended: durable answers leave and parked fetches are woken."""

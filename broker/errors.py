@@ -18,10 +18,18 @@ def code_of(number: int) -> ErrorCode:
 class RequestError(Exception):
     """An item of a request is refused with a Kafka error code and a sentence for its sender."""
 
-    def __init__(self, code: ErrorCode, message: str | None = None) -> None:
+    def __init__(
+        self,
+        code: ErrorCode,
+        message: str | None = None,
+        *,
+        record_errors: tuple[tuple[int, str], ...] = (),
+    ) -> None:
         super().__init__(f"{code.name}: {message}")
         self.code = code
         self.message = message
+        # (index in the batch, why) of each record that is to blame.
+        self.record_errors = record_errors
 
 
 def storage_error(error: Exception) -> RequestError:

@@ -17,7 +17,6 @@ Source: KIP-227, KIP-516.
 from __future__ import annotations
 
 from collections import OrderedDict
-from random import Random
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -25,6 +24,8 @@ from broker.errors import RequestError
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from random import Random
+
     from broker.topics import Topic
     from protocol.messages.fetch import FetchRequest
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from random import Random
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from broker.catalogue_records import DatabaseCreated, decode_record, encode_record
@@ -17,6 +16,9 @@ from wal.disk import Disk
 from wal.log import VnodeLog
 from wal.options import LogOptions
 from wal.store import Store, StoreIdentity
+
+if TYPE_CHECKING:
+    from random import Random
 
 logger = logging.getLogger("kawal.start")
 

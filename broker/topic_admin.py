@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from random import Random
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.catalogue_records import PartitionsAdded, TopicCreated
@@ -20,6 +20,9 @@ from broker.topic_configs import checked
 from broker.topic_names import collision_key, name_problem
 from broker.topics import Catalogue, Topic
 from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from random import Random
 
 
 @dataclass(slots=True, kw_only=True)

@@ -7,7 +7,7 @@ record is durable (`when_durable`).  Should the record be lost with the machine 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from random import Random
+from typing import TYPE_CHECKING
 
 from broker.catalogue_records import CatalogueRecord, TopicConfigs, TopicCreated, TopicDeleted, encode_record
 from broker.config import Config
@@ -21,6 +21,9 @@ from protocol.error_codes import ErrorCode
 from wal.disk import DiskError
 from wal.errors import WalError
 from wal.store import Store
+
+if TYPE_CHECKING:
+    from random import Random
 
 
 class RecordedWaiter:

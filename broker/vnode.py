@@ -1,8 +1,10 @@
 """A vnode at work: its log, the jobs in flight and the answers that wait for them.
 
-    append --> open frame --begin_job--> commit job in a thread --written--> acks=1 answers leave
-                                                                --done-----> acks=all answers leave, readers
-                                                                wake
+    append --> open frame --begin_jobs--> commit in a thread --job_done--> answers leave, readers wake
+
+acks=1 waits for the same as acks=all: what is acknowledged can be read at once, and nothing can be read that
+a
+crash may take back (docs/adr/0006-one-level-of-acknowledgement.md).
 
 One commit is in flight at a time; what arrives meanwhile collects in the next frame (group commit).  Beside
 it at most one maintenance job (indexes, checkpoints, deletions) runs, for which nobody waits.
@@ -17,7 +19,7 @@ from typing import Protocol
 from protocol.error_codes import ErrorCode
 from wal.commit import Advanced
 from wal.disk import DiskError
-from wal.jobs import CommitJob, SyncJob
+from wal.jobs import SyncJob
 from wal.log import VnodeLog
 from wal.maintenance import Job
 
@@ -41,9 +43,8 @@ class Vnode:
 
     __slots__ = (
         "_commit",
-        "_durable_waiters",
         "_maintenance",
-        "_written_waiters",
+        "_waiters",
         "database",
         "index",
         "last_version",
@@ -57,8 +58,7 @@ class Vnode:
         self.last_version = log.next_version - 1
         self._commit: SyncJob | None = None
         self._maintenance: Job | None = None
-        self._durable_waiters: deque[tuple[int, AppendWaiter]] = deque()
-        self._written_waiters: deque[tuple[int, AppendWaiter]] = deque()
+        self._waiters: deque[tuple[int, AppendWaiter]] = deque()
 
     @property
     def name(self) -> str:
@@ -70,19 +70,7 @@ class Vnode:
         if version < self.log.next_version:
             waiter.appended(self, None, now_ms)
         else:
-            self._durable_waiters.append((version, waiter))
-
-    def wait_written(self, version: int, waiter: AppendWaiter, now_ms: int) -> None:
-        """Tell the waiter when every version up to `version` would survive the process (not the power)."""
-        if version < self.log.next_version:
-            waiter.appended(self, None, now_ms)
-        else:
-            self._written_waiters.append((version, waiter))
-
-    @property
-    def wants_written(self) -> bool:
-        """True when somebody waits for the write alone, so that the commit should tell of it."""
-        return bool(self._written_waiters)
+            self._waiters.append((version, waiter))
 
     @property
     def busy(self) -> bool:
@@ -102,11 +90,6 @@ class Vnode:
             self._maintenance = job
             yield job
 
-    def written(self, job: DiskJob, now_ms: int) -> None:
-        """The commit's bytes are in the page cache."""
-        if isinstance(job, CommitJob) and job.built is not None:
-            _release(self._written_waiters, job.built.frame.next_version, self, now_ms)
-
     def job_done(self, job: DiskJob, error: DiskError | None, now_ms: int) -> list[Advanced]:
         """A job has ended; answers the waiters and returns the streams that have more to read."""
         if job is self._maintenance:
@@ -120,8 +103,9 @@ class Vnode:
             self._fail(now_ms)
             return []
         advanced = self.log.synced(job, now_ms)
-        _release(self._written_waiters, self.log.next_version, self, now_ms)
-        _release(self._durable_waiters, self.log.next_version, self, now_ms)
+        waiters = self._waiters
+        while waiters and waiters[0][0] < self.log.next_version:
+            waiters.popleft()[1].appended(self, None, now_ms)
         return advanced
 
     def _end_maintenance(self, job: Job, error: DiskError | None, now_ms: int) -> None:
@@ -135,11 +119,6 @@ class Vnode:
     def _fail(self, now_ms: int) -> None:
         """Everything not acknowledged was taken back: say so to everybody who waits."""
         self.last_version = self.log.next_version - 1
-        for waiters in (self._written_waiters, self._durable_waiters):
-            while waiters:
-                waiters.popleft()[1].appended(self, ErrorCode.KAFKA_STORAGE_ERROR, now_ms)
-
-
-def _release(waiters: deque[tuple[int, AppendWaiter]], next_version: int, vnode: Vnode, now_ms: int) -> None:
-    while waiters and waiters[0][0] < next_version:
-        waiters.popleft()[1].appended(vnode, None, now_ms)
+        waiters = self._waiters
+        while waiters:
+            waiters.popleft()[1].appended(self, ErrorCode.KAFKA_STORAGE_ERROR, now_ms)

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from broker.call import Call
 from broker.config import Config
+from broker.described_configs import Described
 from broker.errors import RequestError
-from broker.server_configs import described_server
+from broker.server_configs import described as described_server
 from broker.topic_admin import check_name
-from broker.topic_configs import Described, described
+from broker.topic_configs import described
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_configs import (
     DescribeConfigsRequest,

@@ -1,8 +1,8 @@
 """Produce: v0-13 advertised, v3-13 served.
 
 Behaviour: one record batch per partition, checked by its header and CRC, patched and appended as it came; no
-record is looked at.  acks=all (-1) answers when the vnode's frame is synced, acks=1 when it is written (it
-survives the process), acks=0 never; an error with acks=0 closes the connection, as that is the only way to
+record is looked at.  acks=all and acks=1 answer when the vnode's frame is synced and its records can be read,
+acks=0 never; an error with acks=0 closes the connection, as that is the only way to
 tell.  Idempotent producers are checked against the last five batches of each partition.
 Differences from Apache Kafka: null records answer INVALID_RECORD (Kafka never answers); KAFKA_STORAGE_ERROR
 (56) instead of UNKNOWN_SERVER_ERROR for every storage fault, as idempotent Java producers retry only the
@@ -22,6 +22,7 @@ from broker.errors import RequestError
 from broker.vnode import Vnode
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from broker.partition import Partition
     from broker.topics import Topic
 
-ACKS_ALL, ACKS_NONE = -1, 0
+ACKS_NONE = 0
 
 
 class PendingProduce:
@@ -103,6 +104,10 @@ def _produce(
     except RequestError as error:
         answer.error_code = error.code
         answer.error_message = error.message
+        answer.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=why)
+            for index, why in error.record_errors
+        ]
         return answer
     answer.base_offset = result.base_offset
     answer.log_append_time_ms = result.append_time_ms
@@ -135,8 +140,5 @@ def _wait(call: Call[ProduceRequest], pending: PendingProduce) -> ProduceRespons
     last = {vnode: version for vnode, version, _ in pending.appends}
     pending.outstanding = len(last)
     for vnode, version in last.items():
-        if call.request.acks == ACKS_ALL:
-            vnode.wait_durable(version, pending, call.received_ms)
-        else:
-            vnode.wait_written(version, pending, call.received_ms)
+        vnode.wait_durable(version, pending, call.received_ms)
     return PARKED

@@ -23,7 +23,7 @@ import trio
 from broker.core import Broker
 from broker.server.listeners import Listener, told_address
 from broker.server.transport import RECEIVES_PER_TURN, Transport
-from broker.server.workers import DiskWorkers, Finished, TaskDone, Written
+from broker.server.workers import DiskWorkers, Finished, TaskDone
 from wal.segment import FileRange
 
 logger = logging.getLogger("kawal.server")
@@ -225,8 +225,6 @@ class Reactor:
     def _take_results(self, now_ms: int) -> None:
         for result in self._workers.take_results():
             match result:
-                case Written(vnode, job):
-                    self._broker.written(vnode, job, now_ms)
                 case Finished(vnode, job, error):
                     self._broker.job_done(vnode, job, error, now_ms)
                 case TaskDone(done, error):

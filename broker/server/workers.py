@@ -15,14 +15,6 @@ from typing import Any, NamedTuple
 
 from broker.vnode import DiskJob, Vnode
 from wal.disk import DiskError
-from wal.jobs import CommitJob
-
-
-class Written(NamedTuple):
-    """A job's bytes are in the page cache; its sync is still running."""
-
-    vnode: Vnode
-    job: DiskJob
 
 
 class Finished(NamedTuple):
@@ -46,7 +38,7 @@ class DiskWorkers:
     def __init__(self, count: int) -> None:
         self.event_descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._queue: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
-        self._results: deque[Written | Finished | TaskDone] = deque()
+        self._results: deque[Finished | TaskDone] = deque()
         self._threads = [
             threading.Thread(target=self._work, name=f"kawal-disk-{number}", daemon=True)
             for number in range(count)
@@ -55,16 +47,14 @@ class DiskWorkers:
             thread.start()
 
     def submit(self, vnode: Vnode, job: DiskJob) -> None:
-        """Run the job in a thread; its end arrives as a `Finished`, its write maybe earlier as `Written`."""
-        if isinstance(job, CommitJob) and vnode.wants_written:
-            job.on_written = lambda: self._tell(Written(vnode, job))
+        """Run the job in a thread; its end arrives as a `Finished`."""
         self._queue.put(lambda: self._run_job(vnode, job))
 
     def submit_task(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
         """Run `work` in a thread, then `done(error)` on the loop."""
         self._queue.put(lambda: self._run_task(work, done))
 
-    def take_results(self) -> list[Written | Finished | TaskDone]:
+    def take_results(self) -> list[Finished | TaskDone]:
         """All that has ended since the last call."""
         try:
             os.eventfd_read(self.event_descriptor)
@@ -103,6 +93,6 @@ class DiskWorkers:
             error = failure
         self._tell(TaskDone(done, error))
 
-    def _tell(self, result: Written | Finished | TaskDone) -> None:
+    def _tell(self, result: Finished | TaskDone) -> None:
         self._results.append(result)
         os.eventfd_write(self.event_descriptor, 1)
