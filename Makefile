@@ -13,7 +13,7 @@ ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
-MVN := mvn --quiet --batch-mode
+MVN := mvn --quiet --batch-mode -Dstyle.color=never
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 # A stamp is newer than what its target was made from; nothing is installed or fetched twice.

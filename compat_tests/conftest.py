@@ -20,11 +20,6 @@ MakeTopic = Callable[..., str]
 
 TEST_TIMEOUT_SECONDS = 120
 
-CLIENT_WARNINGS = [
-    "(read|open)_text is deprecated:DeprecationWarning",  # kafka-python 3.0.12 loads its schemas so
-]
-"""Warnings of the clients' own code; every other warning fails the test that causes it."""
-
 _brokers: list[Broker] = []
 _serial_number = count(1)
 
@@ -37,8 +32,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "only_kawal(reason): about the gateway itself; not run against Apache Kafka"
     )
-    for warning in CLIENT_WARNINGS:
-        config.addinivalue_line("filterwarnings", f"ignore:{warning}")
 
 
 def pytest_report_header() -> str:
