@@ -40,7 +40,7 @@ test: ## Run every check and test: check, then real clients and Spark against th
 check: format-check lint types imports unit ## Run the quick part of test: style, types, layers, unit tests
 
 demo: $(DEVELOP) $(SPARK_JARS) ## Land a year of flights with Spark, killed half way, and compare every sum
-	@exec $(BIN)/python -m pipeline.demo $(ARGS)
+	@exec $(BIN)/kawal pipe demo $(ARGS)
 
 bench: $(DEVELOP) $(KAFKA_JARS) ## Measure Kawal and Apache Kafka side by side
 	@exec $(BIN)/python -m benchmarks $(ARGS)

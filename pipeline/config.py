@@ -1,0 +1,205 @@
+"""What a job file may say: one struct per table of the file.
+
+The description beside each key is its documentation, which `docs/pipeline.md` repeats (a test compares the
+two).  How a file is read and checked: `pipeline.job_file`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+
+
+class JobSection(Struct, frozen=True, kw_only=True):
+    """Table [job]: what the job is."""
+
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+            description="Name of the job: letters, digits, '.', '_' and '-'. The table remembers it.",
+        ),
+    ]
+    kind: Annotated[Literal["land"], Meta(description="What the job does. land: topics to Parquet.")] = "land"
+    checkpoint: Annotated[
+        str,
+        Meta(description="Folder of Spark's checkpoint; empty: .NAME.landing/checkpoint beside the table."),
+    ] = ""
+
+
+class SourceSection(Struct, frozen=True, kw_only=True):
+    """Table [source]: which records to read."""
+
+    topics: Annotated[list[str], Meta(min_length=1, description="Topics to read; all land in one table.")]
+    bootstrap: Annotated[str, Meta(min_length=1, description="Broker addresses, HOST:PORT[,HOST:PORT].")] = (
+        "127.0.0.1:9092"
+    )
+    start: Annotated[
+        str,
+        Meta(
+            description="Where the first run begins: earliest, latest, or a time such as "
+            "2013-01-01T00:00:00Z (the records of that time and later)."
+        ),
+    ] = "earliest"
+    isolation: Annotated[
+        Literal["read_committed", "read_uncommitted"],
+        Meta(description="Whether records of open and aborted transactions are left out."),
+    ] = "read_committed"
+    max_offsets_per_trigger: Annotated[
+        int,
+        Meta(ge=0, description="Most offsets in one batch, over all partitions; 0: everything there is."),
+    ] = 1_000_000
+    min_partitions: Annotated[
+        int, Meta(ge=0, description="Split the partitions into at least so many Spark tasks; 0: one each.")
+    ] = 0
+    fail_on_data_loss: Annotated[
+        bool, Meta(description="Fail when records were deleted before they were read; false: go on without.")
+    ] = True
+    options: Annotated[
+        dict[str, str | int | bool],
+        Meta(description="Further options of Spark's Kafka source, such as 'kafka.fetch.max.bytes'."),
+    ] = {}
+
+
+class SchemaSection(Struct, frozen=True, kw_only=True):
+    """Table [schema]: what becomes of a record."""
+
+    mode: Annotated[
+        Literal["raw", "json"],
+        Meta(description="raw: key and value as they are. json: one column for each declared field."),
+    ] = "raw"
+    columns: Annotated[
+        str,
+        Meta(description="Columns of mode json as SQL declares them: 'ts bigint not null, current double'."),
+    ] = ""
+    rescue: Annotated[
+        str,
+        Meta(
+            description="Column for the JSON fields nobody declared, as map<string,string>; empty: dropped."
+        ),
+    ] = ""
+    key: Annotated[
+        Literal["", "binary", "string", "none"],
+        Meta(description="How the record key lands; empty: binary in mode raw, string in mode json."),
+    ] = ""
+    headers: Annotated[
+        bool, Meta(description="Whether record headers land, as array<struct<key,value>>.")
+    ] = False
+    coordinates_prefix: Annotated[
+        str,
+        Meta(
+            pattern=r"^[A-Za-z0-9_]*$",
+            description="Put before topic, partition, offset, timestamp, key and headers where a declared "
+            "column has such a name.",
+        ),
+    ] = ""
+
+
+class SinkSection(Struct, frozen=True, kw_only=True):
+    """Table [sink]: where rows land."""
+
+    path: Annotated[
+        str,
+        Meta(min_length=1, description="Folder of the table; a local disk or a mount all executors share."),
+    ]
+    kind: Annotated[Literal["parquet"], Meta(description="Format of the files.")] = "parquet"
+    partition_by: Annotated[
+        list[str],
+        Meta(
+            description="Columns that become folders; also date and hour of the record timestamp (UTC) "
+            "where no declared column is called so."
+        ),
+    ] = []
+    compression: Annotated[
+        Literal["zstd", "snappy", "gzip", "lz4_raw", "uncompressed"],
+        Meta(description="Codec of the Parquet pages."),
+    ] = "zstd"
+    max_rows_per_file: Annotated[
+        int, Meta(ge=0, description="Begin a new file after so many rows; 0: never.")
+    ] = 0
+    batch_column: Annotated[
+        str,
+        Meta(
+            pattern=r"^[A-Za-z][A-Za-z0-9_]*$",
+            description="Name of the folder level that holds one landed batch, BATCH_COLUMN=NUMBER.",
+        ),
+    ] = "batch"
+
+
+class ErrorsSection(Struct, frozen=True, kw_only=True):
+    """Table [errors]: what becomes of records that do not fit the schema."""
+
+    mode: Annotated[
+        Literal["quarantine", "fail", "skip"],
+        Meta(
+            description="quarantine: land them beside the table. fail: stop the job. skip: count them only."
+        ),
+    ] = "quarantine"
+    path: Annotated[str, Meta(description="Folder of the quarantine table; empty: PATH_bad.")] = ""
+    stop_after: Annotated[
+        int,
+        Meta(ge=0, description="Stop before a batch that brings the job's bad records above this; 0: never."),
+    ] = 0
+
+
+class TriggerSection(Struct, frozen=True, kw_only=True):
+    """Table [trigger]: when the job reads."""
+
+    mode: Annotated[
+        Literal["available_now", "interval", "once"],
+        Meta(
+            description="available_now: what is there, in batches, then end. interval: for ever. "
+            "once: what is there, in one batch, then end."
+        ),
+    ] = "available_now"
+    interval: Annotated[
+        str,
+        Meta(
+            pattern=r"^\d+(ms|s|m|h)$",
+            description="Time between the starts of two batches in mode interval: 500ms, 10s, 5m, 1h.",
+        ),
+    ] = "10s"
+
+
+class SparkSection(Struct, frozen=True, kw_only=True):
+    """Table [spark]: the engine."""
+
+    master: Annotated[
+        str, Meta(min_length=1, description="Spark master: local[CORES] or spark://HOST:PORT.")
+    ] = "local[2]"
+    driver_memory: Annotated[
+        str,
+        Meta(pattern=r"^\d+[mg]$", description="Heap of the driver (of everything, with a local master)."),
+    ] = "1g"
+    quick_start: Annotated[
+        bool,
+        Meta(description="Start faster and run long batches at half the speed: first-tier JIT only."),
+    ] = False
+    options: Annotated[
+        dict[str, str | int | bool], Meta(description="Further Spark configuration; wins over ours.")
+    ] = {}
+
+
+class Job(Struct, frozen=True, kw_only=True):
+    """A whole job file."""
+
+    job: JobSection
+    source: SourceSection
+    sink: SinkSection
+    schema: SchemaSection = SchemaSection()
+    errors: ErrorsSection = ErrorsSection()
+    trigger: TriggerSection = TriggerSection()
+    spark: SparkSection = SparkSection()
+
+    @property
+    def name(self) -> str:
+        """Name of the job."""
+        return self.job.name
+
+    @property
+    def key_as(self) -> str:
+        """How the key lands: binary, string or none."""
+        return self.schema.key or ("string" if self.schema.mode == "json" else "binary")

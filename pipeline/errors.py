@@ -1,0 +1,51 @@
+"""Why a job cannot go on, each with the exit code of `kawal pipe`.
+
+PipelineError        1   anything else that stops a job
+├── JobFileError     2   the job file cannot be used
+├── SetupError       1   Spark, Java or the connector jars are missing
+├── SourceError      1   the broker, a topic or its records cannot be reached
+├── LedgerError      1   the table and the checkpoint do not fit together; nothing was written
+├── BadRowsError     3   bad records stopped the job, as its file asks
+└── JobRunningError  4   another process runs this job
+"""
+
+from __future__ import annotations
+
+DONE, FAILED, UNUSABLE, STOPPED_BY_BAD_ROWS, ALREADY_RUNNING = 0, 1, 2, 3, 4
+"""Exit codes of `kawal pipe`; a job stopped by a signal ends with 128 + its number, as shells count."""
+
+
+class PipelineError(Exception):
+    """A sentence for the user: what happened, to which thing, with which values, and what to do."""
+
+    exit_code = FAILED
+
+
+class JobFileError(PipelineError):
+    """A job file that cannot be read, or a key of it that cannot be used."""
+
+    exit_code = UNUSABLE
+
+
+class SetupError(PipelineError):
+    """A part of the installation is missing; the sentence says how to get it."""
+
+
+class SourceError(PipelineError):
+    """The broker does not answer, a topic is not there, or records are gone."""
+
+
+class LedgerError(PipelineError):
+    """The ledger contradicts the checkpoint, the job or the files; nothing was written."""
+
+
+class BadRowsError(PipelineError):
+    """Bad records stopped the job before their batch was landed."""
+
+    exit_code = STOPPED_BY_BAD_ROWS
+
+
+class JobRunningError(PipelineError):
+    """Another process holds the lock of this job."""
+
+    exit_code = ALREADY_RUNNING

@@ -1,0 +1,217 @@
+"""Reading a job file: TOML to the structs of `pipeline.config`, checked key by key and together.
+
+An unknown key is refused by naming the nearest known one.  Relative paths count from the folder of the job
+file, so that a job means the same wherever it is started.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from pipeline.config import MILLISECONDS, Job
+from pipeline.errors import JobFileError
+
+OWN_KEYS = {
+    "subscribe": "source.topics",
+    "subscribepattern": "source.topics",
+    "assign": "source.topics",
+    "startingoffsets": "source.start",
+    "startingtimestamp": "source.start",
+    "startingoffsetsbytimestamp": "source.start",
+    "maxoffsetspertrigger": "source.max_offsets_per_trigger",
+    "minpartitions": "source.min_partitions",
+    "failondataloss": "source.fail_on_data_loss",
+    "includeheaders": "schema.headers",
+    "kafka.bootstrap.servers": "source.bootstrap",
+    "kafka.isolation.level": "source.isolation",
+}
+"""Options of Spark's Kafka source (it ignores case) that have a key of their own in the job file."""
+
+OVERRIDES = {
+    "bootstrap": ("source", "bootstrap"),
+    "master": ("spark", "master"),
+    "trigger": ("trigger", "mode"),
+}
+"""What a command line may set in place of the job file."""
+
+
+def load(path: Path, **overrides: str) -> Job:
+    """Read the job file at `path`; `bootstrap`, `master` and `trigger` (its mode) replace what it says.
+
+    Raises: JobFileError, one sentence that names the file, the key and the remedy.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise JobFileError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise JobFileError(f"{path}: is not TOML: {str(error)[:1].lower()}{str(error)[1:]}") from error
+    for name, value in overrides.items():
+        section, key = OVERRIDES[name]
+        table = content.setdefault(section, {})
+        if isinstance(table, dict):
+            table[key] = value
+    try:
+        return at_home(parse(content), path.resolve().parent)
+    except JobFileError as error:
+        raise JobFileError(f"{path}: {error}") from error
+
+
+def parse(content: dict[str, Any]) -> Job:
+    """Check `content`, a parsed job file, and return it typed; paths stay as they are.
+
+    Raises: JobFileError.
+    """
+    _refuse_unknown_keys(content, Job, "")
+    try:
+        job = msgspec.convert(content, Job)
+    except msgspec.ValidationError as error:
+        raise JobFileError(_worded(str(error))) from error
+    _check_together(job)
+    return job
+
+
+def at_home(job: Job, folder: Path) -> Job:
+    """Return `job` with absolute paths: relative ones count from `folder`, empty ones get their default."""
+    table = _local_path(job.sink.path, folder, "sink.path")
+    bad = _local_path(job.errors.path or f"{table}_bad", folder, "errors.path")
+    checkpoint = _local_path(
+        job.job.checkpoint or str(table.parent / f".{table.name}.landing" / "checkpoint"),
+        folder,
+        "job.checkpoint",
+    )
+    for key, folder, what in (
+        ("errors.path", bad, "quarantine"),
+        ("job.checkpoint", checkpoint, "checkpoint"),
+    ):
+        if table in (folder, *folder.parents):
+            raise JobFileError(
+                f"{key} is {folder}, in the table {table}; give the {what} a folder of its own"
+            )
+    return msgspec.structs.replace(
+        job,
+        sink=msgspec.structs.replace(job.sink, path=str(table)),
+        errors=msgspec.structs.replace(job.errors, path=str(bad)),
+        job=msgspec.structs.replace(job.job, checkpoint=str(checkpoint)),
+    )
+
+
+def duration_ms(text: str) -> int:
+    """Return the milliseconds of a duration such as `10s`."""
+    number, unit = re.findall(r"\d+|[a-z]+", text)
+    return int(number) * MILLISECONDS[unit]
+
+
+def _local_path(text: str, folder: Path, key: str) -> Path:
+    """Only a file system whose rename is atomic makes a batch appear at once; object stores have none."""
+    scheme, colon, rest = text.partition(":")
+    if not colon or len(scheme) == 1 or "/" in scheme:
+        scheme, rest = "file", text
+    if scheme != "file":
+        raise JobFileError(
+            f"{key} is {text!r}: only folders of a local disk or of a mount that all executors share can be "
+            "landed in, because a batch appears by one rename; give a path without a scheme"
+        )
+    local = Path(re.sub(r"^//(localhost)?(?=/)", "", rest)).expanduser()
+    return (folder / local).resolve()
+
+
+def _refuse_unknown_keys(content: dict[str, Any], into: type[Struct], prefix: str) -> None:
+    known = {field.encode_name: field.type for field in msgspec.structs.fields(into)}
+    for key, value in content.items():
+        if key not in known:
+            raise JobFileError(_unknown_key(prefix + key, [prefix + name for name in known]))
+        section = known[key]
+        if isinstance(value, dict) and isinstance(section, type) and issubclass(section, Struct):
+            _refuse_unknown_keys(value, section, f"{prefix}{key}.")
+
+
+def _unknown_key(key: str, known: list[str]) -> str:
+    """Name the nearest key of the same table, else the key of that name in another one."""
+    by_name = {name.rpartition(".")[2]: name for name in known}
+    last = key.rpartition(".")[2]
+    close = [by_name[name] for name in difflib.get_close_matches(last, by_name, n=1)]
+    close += [name for name in described_keys() if name.endswith(f".{last}")]
+    hint = f"did you mean {close[0]!r}?" if close else f"the keys here are {', '.join(known)}"
+    return f"{key!r} is not a key of a job file; {hint}"
+
+
+def described_keys() -> dict[str, msgspec.inspect.Metadata]:
+    """Every key of a job file, as `table.key`, with its type and its description."""
+    tables = {field.encode_name: field.type for field in msgspec.structs.fields(Job)}
+    keys = {}
+    for table, section in tables.items():
+        for field in msgspec.structs.fields(section):
+            described = msgspec.inspect.type_info(field.type)
+            assert isinstance(described, msgspec.inspect.Metadata), f"{table}.{field.name} has no description"
+            keys[f"{table}.{field.encode_name}"] = described
+    return keys
+
+
+def description_of(key: msgspec.inspect.Metadata) -> str:
+    """Return the sentence that documents a key."""
+    text = (key.extra_json_schema or {})["description"]
+    assert isinstance(text, str)
+    return text
+
+
+def _worded(message: str) -> str:
+    """Turn msgspec's "Expected `int`, got `str` - at `$.source.min_partitions`" into our order of words."""
+    problem, _, place = message.partition(" - at ")
+    where = place.strip("`").removeprefix("$").lstrip(".")
+    problem = problem.replace("Object missing required field", "there is no key")
+    for theirs, ours in (("`", "'"), ("'object'", "a table"), ("'array'", "a list")):
+        problem = problem.replace(theirs, ours)
+    known = described_keys().get(where)
+    meaning = ""
+    if known is not None:
+        meaning = f" ({description_of(known).rstrip('.')})"
+        if isinstance(known.type, msgspec.inspect.LiteralType):
+            problem += ", expected one of " + ", ".join(map(repr, known.type.values))
+    sentence = f"{problem[:1].lower()}{problem[1:]}{meaning}"
+    return f"{where}: {sentence}" if where else sentence
+
+
+def _check_together(job: Job) -> None:
+    """Refuse what no single key can see.  Raises: JobFileError."""
+    if job.schema.mode == "json" and not job.schema.columns.strip():
+        raise JobFileError(
+            "schema.columns is empty, but schema.mode is 'json'; declare the columns, as in "
+            "columns = 'ts timestamp, current double'"
+        )
+    if job.schema.mode == "raw" and (job.schema.columns or job.schema.rescue):
+        given = "columns" if job.schema.columns else "rescue"
+        raise JobFileError(
+            f"schema.{given} is given, but schema.mode is 'raw'; set mode = 'json' or leave it out"
+        )
+    for option in job.source.options:
+        own = OWN_KEYS.get(option.lower())
+        if own:
+            raise JobFileError(
+                f"source.options has {option!r}, which has a key of its own; set {own} instead"
+            )
+    repeated = {topic for topic in job.source.topics if job.source.topics.count(topic) > 1}
+    if repeated:
+        raise JobFileError(f"source.topics names {min(repeated)!r} twice")
+    if start_timestamp_ms(job.source.start) is None and job.source.start not in ("earliest", "latest"):
+        raise JobFileError(
+            f"source.start is {job.source.start!r}: expected 'earliest', 'latest' or a time such as "
+            "'2013-01-01T00:00:00Z'"
+        )
+
+
+def start_timestamp_ms(start: str) -> int | None:
+    """Return the time that `source.start` names (UTC where it says no zone), or None for a word."""
+    try:
+        moment = datetime.fromisoformat(start)
+    except ValueError:
+        return None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

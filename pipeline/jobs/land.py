@@ -1,0 +1,205 @@
+"""The job `land`: topics to Parquet by Structured Streaming, each record exactly once.
+
+One batch, from Spark's plan to the table:
+
+    range fixed in the checkpoint ─▶ in the ledger already? done ─▶ begins where the table ends? else refused
+      ─▶ good rows to staging ─▶ bad ones beside, or the job stops ─▶ files named ─▶ one rename: landed
+
+Why this is exactly once: `pipeline.ledger`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from pipeline import rows
+from pipeline.checkpoint import Checkpoint
+from pipeline.config import Job
+from pipeline.errors import BadRowsError, LedgerError, PipelineError
+from pipeline.ledger import Entry, File, Ledger, Totals
+from pipeline.places import Places
+from pipeline.positions import Range, moved
+from pipeline.quarantine import bad_rows, publish_quarantine
+from pipeline.shape import Shape
+from pipeline.sinks.parquet import Layout, arrange, stage
+
+SHOWN_BAD_RECORDS = 3
+"""How many bad records a job stopped by them names: enough to see a pattern on one screen."""
+
+Probe = Callable[[str, int], None]
+"""Called with the step (planned, staged, landed) and the batch; tests end the process there."""
+
+
+def no_probe(_step: str, _batch: int) -> None:
+    """Do nothing."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Land:
+    """Lands batches of one job; `foreachBatch` calls it on a thread of its own."""
+
+    job: Job
+    shape: Shape
+    places: Places
+    ledger: Ledger
+    checkpoint: Checkpoint
+    now_ms: Callable[[], int]
+    on_landed: Callable[[Entry], None]
+    probe: Probe = no_probe
+    run: Totals = field(default_factory=Totals)
+    """Counts of this run."""
+    failure: PipelineError | None = None
+    """Why the last batch was refused: on its way through the JVM an exception becomes text."""
+
+    def __call__(self, records: DataFrame, batch_id: int) -> None:
+        """Land one batch, or find that it has landed.  Raises: PipelineError, also kept in `failure`."""
+        try:
+            self._land(records, batch_id)
+        except PipelineError as error:
+            self.failure = error
+            raise
+
+    def check_fits_table(self) -> None:
+        """Refuse a checkpoint that is ahead of the table.  Raises: LedgerError."""
+        committed = self.checkpoint.last_committed()
+        checkpoint, table, last = self.checkpoint.folder, self.ledger.folder, self.ledger.last
+        if committed < 0:
+            return
+        if last is None:
+            raise LedgerError(
+                f"{checkpoint} says that {committed + 1} batches have landed, but {table} is empty; bring "
+                "the table back, or move the checkpoint away to land everything again"
+            )
+        if last.checkpoint == self.checkpoint.query_id() and last.checkpoint_batch < committed:
+            raise LedgerError(
+                f"{checkpoint} says that its batch {committed} has landed, but {table} ends with batch "
+                f"{last.checkpoint_batch}; bring back the rest of the table, or move the checkpoint away to "
+                "land it again"
+            )
+
+    def _land(self, records: DataFrame, batch_id: int) -> None:
+        ranges = self.checkpoint.ranges(batch_id)
+        query = self.checkpoint.query_id()
+        known = self.ledger.find(query, batch_id)
+        if known is not None:
+            self._check_same(known, ranges)
+            return
+        self.ledger.check_continues(ranges)
+        self.probe("planned", batch_id)
+        files, landed = self._stage(records, ranges)
+        entry = Entry(
+            job=self.job.name,
+            batch=self.ledger.next_batch,
+            checkpoint=query,
+            checkpoint_batch=batch_id,
+            ranges=ranges,
+            files=files,
+            landed=landed,
+            total=self.ledger.total.plus(landed),
+            positions=moved(self.ledger.positions, self.checkpoint.positions_after(batch_id)),
+            landed_at_ms=self.now_ms(),
+        )
+        self.probe("staged", batch_id)
+        self._publish(entry)
+        self.probe("landed", batch_id)
+
+    def _stage(self, records: DataFrame, ranges: list[Range]) -> tuple[list[File], Totals]:
+        """Make the batch in staging: its files under batch/, those of the quarantine under bad/."""
+        shutil.rmtree(self.places.staging, ignore_errors=True)
+        batch_folder = self.places.staging / "batch"
+        batch_folder.mkdir(parents=True)
+        parsed = rows.parse(records, self.shape)
+        seen = Observation()
+        layout = Layout(
+            partition_by=self.shape.partition_by,
+            compression=self.job.sink.compression,
+            max_rows_per_file=self.job.sink.max_rows_per_file,
+        )
+        written = self.places.staging / "written"
+        staged = stage(rows.good_rows(parsed.observe(seen, *_counts()), self.shape), written, layout)
+        records_seen, bad, payload_bytes = (
+            seen.get[name] or 0 for name in ("records", "bad", "payload_bytes")
+        )
+        if bad:
+            self._stage_bad(parsed, ranges, bad)
+        files = arrange(staged, written, batch_folder, ranges)
+        landed = Totals(
+            batches=1,
+            offsets=sum(one.until - one.begin for one in ranges),
+            rows=sum(one.rows for one in files),
+            bad=bad,
+            files=len(files),
+            size_bytes=sum(one.size_bytes for one in files),
+            payload_bytes=payload_bytes,
+        )
+        self._check_counts(landed, records_seen)
+        return files, landed
+
+    def _stage_bad(self, parsed: DataFrame, ranges: list[Range], bad: int) -> None:
+        errors = self.job.errors
+        total = self.ledger.total.bad + bad
+        if errors.mode == "fail" or 0 < errors.stop_after < total:
+            raise BadRowsError(self._bad_sentence(parsed, bad, total))
+        if errors.mode == "skip":
+            return
+        written = self.places.staging / "bad_written"
+        staged = stage(bad_rows(parsed, self.shape), written, Layout(compression=self.job.sink.compression))
+        if sum(staged.values()) != bad:
+            raise LedgerError(
+                f"{bad} records are bad, but {sum(staged.values())} were written for the quarantine"
+            )
+        arrange(staged, written, self.places.staging / "bad", ranges)
+
+    def _publish(self, entry: Entry) -> None:
+        """First the quarantine, which a repetition replaces, then the rename that makes all of it count."""
+        publish_quarantine(
+            self.places.staging / "bad", self.places.quarantine, job=self.job.name, batch=entry.batch
+        )
+        self.ledger.publish(self.places.staging / "batch", entry)
+        self.run = self.run.plus(entry.landed)
+        self.on_landed(entry)
+
+    def _bad_sentence(self, parsed: DataFrame, bad: int, total: int) -> str:
+        errors = self.job.errors
+        shown = [
+            f"{row.topic}-{row.partition} offset {row.offset}: {row.reason}"
+            for row in bad_rows(parsed, self.shape).take(SHOWN_BAD_RECORDS)
+        ]
+        rule = "errors.mode is 'fail'"
+        if errors.mode != "fail":
+            rule = f"that makes {total:,} in all, and errors.stop_after is {errors.stop_after:,}"
+        return (
+            f"{bad:,} bad records in the next batch, and {rule}; nothing of it has landed. Among them:\n  "
+            + "\n  ".join(shown)
+            + "\nmend the producer or schema.columns, or set errors.mode = 'quarantine' and run again"
+        )
+
+    def _check_same(self, known: Entry, ranges: list[Range]) -> None:
+        if known.ranges != ranges:
+            raise LedgerError(
+                f"batch {known.checkpoint_batch} of {self.checkpoint.folder} has other offsets than when it "
+                f"landed as batch {known.batch}: the checkpoint is an older copy. Move it away to go on from "
+                "where the table ends"
+            )
+
+    def _check_counts(self, landed: Totals, records_seen: int) -> None:
+        """A batch that has lost or doubled a row between reading and writing must not land."""
+        if landed.rows + landed.bad != records_seen or records_seen > landed.offsets:
+            raise LedgerError(
+                f"the batch has {landed.offsets} offsets and {records_seen} records, but {landed.rows} rows "
+                f"were written and {landed.bad} are bad; it has not landed, run the job again"
+            )
+
+
+def _counts() -> list[Column]:
+    bytes_of = [F.coalesce(F.octet_length(name), F.lit(0)) for name in ("key", "value")]
+    return [
+        F.count(F.lit(1)).alias("records"),
+        F.count_if(F.col(rows.BAD)).alias("bad"),
+        F.sum(bytes_of[0] + bytes_of[1]).alias("payload_bytes"),
+    ]

@@ -1,0 +1,220 @@
+"""The ledger of a landed table: which offsets have landed, in which files. It is the table's own folders.
+
+    lake/flights/                       the table
+        batch=0000000041/               one landed batch: it appears, whole, by one rename
+            _landed.json                its entry: ranges, files, and the positions and totals after it
+            land-flights-0-…-….parquet  its files, named after what they hold
+        batch=0000000042/
+    lake/.flights.landing/              the job's own: lock, checkpoint, log
+        staging/                        a batch being made; its leftovers are removed at the next start
+
+Exactly once. A batch is made in `staging`, synced to disk together with its entry, and renamed into the
+table. That rename commits the rows and the ledger at once, so neither can be there without the other. Three
+things tie it to Spark's checkpoint:
+- Spark fixes the range of a batch before it runs (pipeline.checkpoint), so a batch made again is the same
+  batch: same number, same file names.
+- An entry names the checkpoint and the batch of it that it landed. When Spark runs a batch again because it
+  died before it noted the end, the entry is found and nothing is done.
+- A new entry must begin where the last one ended, partition by partition. A checkpoint that is older or newer
+  than the table, or another job's, is refused: no hole and no overlap, whatever was copied, lost or restored.
+When the checkpoint is lost, the positions of the last entry are where a new one begins.
+
+Readers need none of this: Spark, DuckDB, pyarrow and others skip `_landed.json`, see each batch whole or not
+at all, and show `batch` as a column.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from pipeline.errors import LedgerError
+from pipeline.positions import Positions, Range, offset_of
+
+ENTRY = "_landed.json"
+"""Readers of Hive-style tables skip names that begin with an underscore."""
+
+FORMAT = 1
+
+DIGITS = 10
+"""Width of a batch number: folders sort as numbers do for 300 years of one batch a second."""
+
+
+class File(msgspec.Struct, frozen=True, kw_only=True):
+    """One file of a batch; `path` counts from the batch's folder, `crc32c` is of the whole file."""
+
+    path: str
+    rows: int
+    size_bytes: int
+    crc32c: int
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts over one batch, or over all batches up to one."""
+
+    batches: int = 0
+    offsets: int = 0
+    """Offsets covered; those without a row hold a bad record, a transaction marker or nothing."""
+    rows: int = 0
+    bad: int = 0
+    files: int = 0
+    size_bytes: int = 0
+    """Bytes of the files."""
+    payload_bytes: int = 0
+    """Bytes of the keys and values of all records, bad ones included."""
+
+    def plus(self, other: Totals) -> Totals:
+        """Add up, count by count."""
+        sums = {name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__}
+        return Totals(**sums)
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One landed batch: number `batch` of the table, number `checkpoint_batch` of the checkpoint."""
+
+    format: int = FORMAT
+    job: str
+    batch: int
+    checkpoint: str
+    checkpoint_batch: int
+    ranges: list[Range]
+    files: list[File]
+    landed: Totals
+    total: Totals
+    """Everything landed up to and with this batch."""
+    positions: Positions
+    """The next offset of every partition after this batch."""
+    landed_at_ms: int
+
+
+class Ledger:
+    """The ledger of the table in `folder`, as job `job` sees it; `last` is its newest entry.
+
+    Raises: LedgerError when the folder holds what no job of this name has landed.
+    """
+
+    def __init__(self, folder: Path, *, job: str, batch_column: str) -> None:
+        self.folder = folder
+        self.job = job
+        self._level = f"{batch_column}="
+        self.last = self._read_last()
+
+    @property
+    def positions(self) -> Positions:
+        """The next offset of every partition that has landed so far."""
+        return self.last.positions if self.last else {}
+
+    @property
+    def total(self) -> Totals:
+        """Everything landed so far."""
+        return self.last.total if self.last else Totals()
+
+    @property
+    def next_batch(self) -> int:
+        """Number of the next batch to land."""
+        return self.last.batch + 1 if self.last else 0
+
+    def batch_folder(self, batch: int) -> Path:
+        """Return the folder of a batch in the table."""
+        return self.folder / f"{self._level}{batch:0{DIGITS}d}"
+
+    def find(self, checkpoint: str, checkpoint_batch: int) -> Entry | None:
+        """Return the entry that landed this batch of this checkpoint, if there is one.
+
+        Looks back as far as the checkpoint's own batches can go: entries stand in the order of its batches.
+        """
+        entry = self.last
+        while entry and entry.checkpoint == checkpoint and entry.checkpoint_batch >= checkpoint_batch:
+            if entry.checkpoint_batch == checkpoint_batch:
+                return entry
+            entry = self._read(entry.batch - 1) if self.batch_folder(entry.batch - 1).is_dir() else None
+        return None
+
+    def check_continues(self, ranges: list[Range]) -> None:
+        """Refuse a batch that does not begin where the table ends.  Raises: LedgerError."""
+        for one in ranges:
+            landed = offset_of(self.positions, one.topic, str(one.partition))
+            if landed is not None and landed != one.begin:
+                effect = "leave out" if landed < one.begin else "land again"
+                first, last = sorted((landed, one.begin))
+                raise LedgerError(
+                    f"{one.topic}-{one.partition}: the next batch begins at offset {one.begin}, but the "
+                    f"table ends at {landed}; to land it would {effect} offsets {first} to {last - 1}. The "
+                    f"checkpoint and {self.folder} are not of one run: bring back what is missing, or move "
+                    "the checkpoint away to go on from where the table ends"
+                )
+
+    def publish(self, staged: Path, entry: Entry) -> None:
+        """Land the batch made in `staged`: invisible before, and after this returns it survives a power cut.
+
+        Raises: LedgerError when the folder is already there.
+        """
+        assert entry.batch == self.next_batch, (entry.batch, self.next_batch)
+        (staged / ENTRY).write_bytes(msgspec.json.format(msgspec.json.encode(entry)) + b"\n")
+        sync_tree(staged)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        target = self.batch_folder(entry.batch)
+        if target.exists():
+            raise LedgerError(
+                f"{target} is there, but the ledger does not know it; move it away and run again"
+            )
+        os.rename(staged, target)
+        sync_path(self.folder)
+        self.last = entry
+
+    def batches(self) -> list[int]:
+        """Return the numbers of the batches in the table, in order."""
+        names = [path.name.removeprefix(self._level) for path in self.folder.glob(f"{self._level}*")]
+        return sorted(int(name) for name in names if name.isdigit())
+
+    def _read_last(self) -> Entry | None:
+        batches = self.batches()
+        if not batches:
+            self._check_is_empty()
+            return None
+        return self._read(batches[-1])
+
+    def _read(self, batch: int) -> Entry:
+        path = self.batch_folder(batch) / ENTRY
+        try:
+            entry = msgspec.json.decode(path.read_bytes(), type=Entry)
+        except (OSError, msgspec.DecodeError) as error:
+            raise LedgerError(
+                f"{path} cannot be read: {error}; every landed batch has one. Bring it back, or move the "
+                "table away"
+            ) from error
+        if entry.format != FORMAT:
+            raise LedgerError(f"{path} has format {entry.format}, this version of kawal knows {FORMAT}")
+        if entry.job != self.job:
+            raise LedgerError(
+                f"{self.folder} was landed by the job {entry.job!r}, not by {self.job!r}; give each job a "
+                "folder of its own"
+            )
+        return entry
+
+    def _check_is_empty(self) -> None:
+        found = next(self.folder.glob("*"), None) if self.folder.is_dir() else None
+        if found is not None:
+            raise LedgerError(
+                f"{self.folder} holds {found.name}, which no land job has put there; give the job an empty "
+                "folder"
+            )
+
+
+def sync_tree(folder: Path) -> None:
+    """Make every file below `folder`, and every name in it, survive a power cut."""
+    for directory, _, files in os.walk(folder):
+        for name in files:
+            sync_path(Path(directory) / name)
+        sync_path(Path(directory))
+
+
+def sync_path(path: Path) -> None:
+    """Sync one file or one folder."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

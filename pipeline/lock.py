@@ -1,0 +1,48 @@
+"""One process per job: an exclusive lock on a file that says who holds it.
+
+The lock is the kernel's (flock): it goes with the process, however that ends, and nobody has to clean up.
+On a network mount it holds between hosts from NFSv4 on.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipeline.errors import JobRunningError
+
+
+@contextmanager
+def job_lock(path: Path, job: str) -> Iterator[None]:
+    """Hold the lock at `path` while inside.  Raises: JobRunningError naming the process that holds it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise JobRunningError(f"the job {job!r} is running already, as {_holder(path)}") from error
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        file.flush()
+        yield
+        file.truncate(0)
+
+
+def running_as(path: Path) -> str | None:
+    """Return who holds the lock, or None when nobody does."""
+    if not path.exists():
+        return None
+    with path.open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _holder(path)
+    return None
+
+
+def _holder(path: Path) -> str:
+    return path.read_text(encoding="utf-8").strip() or "a process that is just starting"

@@ -1,0 +1,89 @@
+"""Where a job keeps its things: the table, and the folder of its own beside it.
+
+    lake/flights/             the table
+    lake/flights_bad/         the quarantine table
+    lake/.flights.landing/    lock, spark.log, checkpoint/, staging/
+
+The job's own folder is not inside the table, where a reader's `**/*.parquet` would find half-made batches,
+but beside it, to be on the same file system: a rename between two is a copy.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.config import Job
+from pipeline.errors import SetupError
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The absolute paths of one job, as `pipeline.job_file.load` has resolved them."""
+
+    table: Path
+    quarantine: Path
+    checkpoint: Path
+
+    @property
+    def own(self) -> Path:
+        """The job's own folder."""
+        return self.table.parent / f".{self.table.name}.landing"
+
+    @property
+    def staging(self) -> Path:
+        """Where a batch is made."""
+        return self.own / "staging"
+
+    @property
+    def lock(self) -> Path:
+        """The file that is locked while the job runs."""
+        return self.own / "lock"
+
+    @property
+    def log(self) -> Path:
+        """What Spark and its JVM have to say."""
+        return self.own / "spark.log"
+
+    def prepare(self) -> None:
+        """Make the job's own folder.  Raises: SetupError when a batch could not be made or moved from it."""
+        self.check()
+        self.own.mkdir(parents=True, exist_ok=True)
+
+    def check(self) -> None:
+        """Refuse folders that cannot be written, or between which nothing can be renamed; make none.
+
+        Raises: SetupError.
+        """
+        home = nearest_folder(self.own)
+        for folder in (self.table, self.quarantine, self.checkpoint):
+            there = nearest_folder(folder)
+            if not os.access(there, os.W_OK | os.X_OK):
+                raise SetupError(f"{folder} cannot be made: there is no right to write in {there}")
+            if folder != self.checkpoint and there.stat().st_dev != home.stat().st_dev:
+                raise SetupError(
+                    f"{folder} is on another file system than {self.own}, so a batch cannot appear in it by "
+                    "one rename; give a folder below the mount point"
+                )
+
+
+def nearest_folder(path: Path) -> Path:
+    """Return `path` or the nearest folder above it that exists.  Raises: SetupError when that is a file."""
+    there = next(folder for folder in (path, *path.parents) if folder.exists())
+    if not there.is_dir():
+        raise SetupError(f"{there} is a file, and {path} was to be a folder; give another path")
+    return there
+
+
+def cache_folder(environment: Mapping[str, str]) -> Path:
+    """Return the folder for what can be made again, by the rules of the XDG base directories."""
+    return Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kawal"
+
+
+def places_of(job: Job) -> Places:
+    """Return where `job` keeps its things."""
+    return Places(
+        table=Path(job.sink.path), quarantine=Path(job.errors.path), checkpoint=Path(job.job.checkpoint)
+    )

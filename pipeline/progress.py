@@ -1,0 +1,96 @@
+"""How far a run is: rows, rate, lag and the time left, worked out from what is known at a moment."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pipeline.ledger import Totals
+from pipeline.positions import Positions, count, lags
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WINDOW_SECONDS = 30.0
+"""The rate is that of the last half minute: long enough for some batches, short enough to show a change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """One progress line."""
+
+    job: str
+    batches: int
+    rows: int
+    """Rows of this run: landed ones, and those of the running batch that are read."""
+    bad: int
+    rows_per_second: float
+    lag: int
+    """Offsets not landed yet."""
+    worst: tuple[str, int, int] | None
+    """Topic, partition and lag of the partition that is furthest behind."""
+    seconds_left: float | None
+    """None while nothing is known of the rate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """How a run ended; `run` counts this run, `total` the table."""
+
+    job: str
+    outcome: str
+    run: Totals
+    total: Totals
+    elapsed_seconds: float
+    table: str
+    quarantine: str
+
+
+@dataclass(slots=True)
+class Meter:
+    """Turns counts into progress; `now` is monotonic seconds."""
+
+    job: str
+    started: float
+    _window: deque[tuple[float, int]] = field(default_factory=deque)
+    _rows_shown: int = 0
+
+    def measure(
+        self, now: float, run: Totals, *, in_flight: int, landed: Positions, target: Positions
+    ) -> Progress:
+        """Work out the progress at `now`; rows never go back, as Spark's count of the running batch may."""
+        lag = lags(landed, target)
+        rows = max(self._rows_shown, run.rows + in_flight)
+        self._rows_shown = rows
+        rate = self._rate(now, rows)
+        left = max(0, count(lag) - in_flight)
+        worst = max(lag.items(), key=lambda item: item[1], default=None)
+        return Progress(
+            job=self.job,
+            batches=run.batches,
+            rows=rows,
+            bad=run.bad,
+            rows_per_second=rate,
+            lag=count(lag),
+            worst=(*worst[0], worst[1]) if worst and worst[1] else None,
+            seconds_left=left / rate if rate else (0.0 if not left else None),
+        )
+
+    def _rate(self, now: float, rows: int) -> float:
+        if not self._window:
+            self._window.append((self.started, 0))
+        self._window.append((now, rows))
+        while len(self._window) > 2 and self._window[1][0] <= now - WINDOW_SECONDS:
+            self._window.popleft()
+        then, rows_then = self._window[0]
+        return (rows - rows_then) / (now - then) if now > then else 0.0
+
+
+def rows_in_flight(spark: SparkSession) -> int:
+    """Return the rows that the running Spark stages have read, as of their last heartbeat.
+
+    Structured Streaming itself reports only when a batch is done.
+    """
+    stages = spark.sparkContext._jsc.sc().statusStore().activeStages()
+    return sum(stages.apply(index).inputRecords() for index in range(stages.size()))

@@ -1,0 +1,151 @@
+"""What a run says: lines for people, or one JSON object per line for programs (`--log json`).
+
+People see progress on standard error and the summary on standard output; JSON goes to standard output. The
+field `event` tells the kinds apart: note, batch, progress, summary, error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Protocol, TextIO
+
+import msgspec
+
+from pipeline.ledger import Entry
+from pipeline.progress import Progress, Summary
+
+UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+class Report(Protocol):
+    """Where a run says what it does."""
+
+    def note(self, sentence: str) -> None:
+        """Say something that happens once."""
+
+    def batch(self, entry: Entry) -> None:
+        """Tell that a batch has landed."""
+
+    def progress(self, progress: Progress) -> None:
+        """Tell how far the run is."""
+
+    def summary(self, summary: Summary) -> None:
+        """Tell how the run ended."""
+
+
+class TextReport:
+    """Lines for people."""
+
+    def __init__(self, out: TextIO, err: TextIO) -> None:
+        self._out = out
+        self._err = err
+
+    def note(self, sentence: str) -> None:
+        """Say something that happens once."""
+        print(sentence, file=self._err, flush=True)
+
+    def batch(self, entry: Entry) -> None:
+        """Say nothing: batches of a second would bury the progress lines."""
+
+    def progress(self, progress: Progress) -> None:
+        """Print one line."""
+        print(progress_line(progress), file=self._err, flush=True)
+
+    def summary(self, summary: Summary) -> None:
+        """Print a few lines."""
+        print("\n".join(summary_lines(summary)), file=self._out, flush=True)
+
+
+class JsonReport:
+    """One JSON object per line."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def note(self, sentence: str) -> None:
+        """Write the event `note`."""
+        self._write("note", {"text": sentence})
+
+    def batch(self, entry: Entry) -> None:
+        """Write the event `batch`: the ledger entry without its files and positions."""
+        counts = msgspec.to_builtins(entry.landed)
+        ranges = msgspec.to_builtins(entry.ranges)
+        self._write("batch", {"job": entry.job, "batch": entry.batch, **counts, "ranges": ranges})
+
+    def progress(self, progress: Progress) -> None:
+        """Write the event `progress`."""
+        self._write("progress", asdict(progress))
+
+    def summary(self, summary: Summary) -> None:
+        """Write the event `summary`: counts of the run, and those of the table under `total`."""
+        fields = asdict(summary)
+        fields |= msgspec.to_builtins(fields.pop("run"))
+        fields["total"] = msgspec.to_builtins(fields["total"])
+        self._write("summary", fields)
+
+    def error(self, sentence: str, exit_code: int) -> None:
+        """Write the event `error`."""
+        self._write("error", {"text": sentence, "exit_code": exit_code})
+
+    def _write(self, event: str, fields: dict[str, Any]) -> None:
+        print(msgspec.json.encode({"event": event, **fields}).decode(), file=self._out, flush=True)
+
+
+def progress_line(progress: Progress) -> str:
+    """Return the progress as one line."""
+    parts = [
+        f"{progress.batches:,} batches",
+        f"{progress.rows:,} rows",
+        f"{progress.rows_per_second:,.0f} rows/s",
+        f"lag {progress.lag:,}{_worst(progress)}",
+        f"bad {progress.bad:,}",
+        _left(progress.seconds_left),
+    ]
+    return f"{progress.job}  " + " | ".join(part for part in parts if part)
+
+
+def summary_lines(summary: Summary) -> list[str]:
+    """Return the summary as lines."""
+    run = summary.run
+    rate = run.rows / summary.elapsed_seconds if summary.elapsed_seconds else 0.0
+    bad = f", in {summary.quarantine}" if run.bad and summary.quarantine else ""
+    lines = [
+        f"{summary.job}: {summary.outcome}",
+        f"  rows     {run.rows:,} landed, {summary.total.rows:,} in the table",
+        f"  bad      {run.bad:,}{bad}",
+        f"  bytes    {size(run.payload_bytes)} of records in {size(run.size_bytes)} of Parquet",
+        f"  batches  {run.batches:,} with {run.files:,} files",
+        f"  elapsed  {summary.elapsed_seconds:.1f} s, {rate:,.0f} rows/s",
+        f"  table    {summary.table}",
+    ]
+    empty = run.offsets - run.rows - run.bad
+    if empty:
+        lines.insert(
+            3, f"  empty    {empty:,} offsets without a record (transaction markers or records gone)"
+        )
+    return lines
+
+
+def size(size_bytes: float) -> str:
+    """Return a size with the unit that keeps it short: 5.4 MB."""
+    for unit in UNITS[:-1]:
+        if size_bytes < 1000:
+            return f"{size_bytes:.0f} {unit}" if unit == "B" else f"{size_bytes:.1f} {unit}"
+        size_bytes /= 1000
+    return f"{size_bytes:.1f} {UNITS[-1]}"
+
+
+def _worst(progress: Progress) -> str:
+    if progress.worst is None:
+        return ""
+    topic, partition, lag = progress.worst
+    return f" (most: {topic}-{partition} {lag:,})"
+
+
+def _left(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    if seconds < 60:
+        return f"about {seconds:.0f} s left"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"about {minutes} min {rest} s left" if minutes < 60 else f"about {minutes / 60:.1f} h left"

@@ -1,0 +1,158 @@
+"""The one place that builds a SparkSession.
+
+What it takes care of:
+- Python workers run this interpreter, not whichever `python3` comes first on the PATH.
+- With a master on this machine everything binds loopback; Spark would bind the host's address.
+- The session's time zone is UTC and timestamps land as Parquet's own type, so that a table means the same
+  everywhere; the default, INT96, is a type that only Spark and Hive still write.
+- What the JVM and Spark say goes to a log file beside the job's state: the terminal is for progress.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.class_archive import archive_for
+from pipeline.config import SparkSection
+from pipeline.errors import SetupError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+
+LOG_TAIL_LINES = 15
+"""How much of the log a failed start shows: the JVM's own complaint is one to three lines."""
+
+OUR_OPTIONS: dict[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Our only shuffle adds up row counts, one row a file.
+    "spark.sql.shuffle.partitions": "2",
+    # Rows read so far reach the driver with the heartbeats: 10 s would freeze a progress line of every 5 s.
+    "spark.executor.heartbeatInterval": "2s",
+}
+
+LOOPBACK_MASTER = re.compile(r"local(\[.*\])?|spark://(127\.\d+\.\d+\.\d+|localhost):\d+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPlan:
+    """Everything that is decided before the JVM starts."""
+
+    master: str
+    options: dict[str, str]
+    environment: dict[str, str]
+
+
+def plan_session(
+    name: str, spark: SparkSection, jars: Sequence[Path], *, log_path: Path, archive: Path | None = None
+) -> SessionPlan:
+    """Decide the configuration of a session; `archive` is a class archive of exactly this class path."""
+    java_options = [f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}", f"-Dkawal.spark.log={log_path}"]
+    if spark.quick_start:
+        java_options.append("-XX:TieredStopAtLevel=1")
+    if archive is not None:
+        java_options += [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto"]
+    options = {
+        **OUR_OPTIONS,
+        "spark.app.name": f"kawal-{name}",
+        "spark.driver.memory": spark.driver_memory,
+        "spark.driver.extraJavaOptions": shlex.join(java_options),
+        "spark.jars": ",".join(str(jar) for jar in jars),
+    }
+    environment = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    if LOOPBACK_MASTER.fullmatch(spark.master):
+        options |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        environment["SPARK_LOCAL_IP"] = "127.0.0.1"
+    options |= {key: _text(value) for key, value in spark.options.items()}
+    return SessionPlan(master=spark.master, options=options, environment=environment)
+
+
+@contextmanager
+def spark_session(
+    name: str, spark: SparkSection, jars: Sequence[Path], *, log_path: Path
+) -> Iterator[SparkSession]:
+    """Start Spark, yield its session and stop it; what it says goes to `log_path`.
+
+    Raises: SetupError when pyspark or Java are missing or the JVM does not start.
+    """
+    require_pyspark()
+    java = find_java(os.environ)
+    log_path.parent.mkdir(parents=True, exist_ok=True)
+    plan = plan_session(name, spark, jars, log_path=log_path, archive=archive_for(java, jars, os.environ))
+    session = _start(plan, log_path)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def require_pyspark() -> None:
+    """Raises: SetupError, with how to install it, when pyspark cannot be imported."""
+    if util.find_spec("pyspark") is None:
+        raise SetupError("pyspark is not installed; jobs run on Spark: pip install 'kawal[spark]'")
+
+
+def find_java(environment: Mapping[str, str]) -> Path:
+    """Return the `java` that Spark will start: of JAVA_HOME, else of the PATH.  Raises: SetupError."""
+    home = environment.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{home}/bin" if home else environment.get("PATH"))
+    if found is None:
+        place = f"in JAVA_HOME={home}" if home else "on the PATH"
+        raise SetupError(
+            f"there is no java {place}; Spark needs Java 17 or 21: install one (Debian: "
+            "'apt-get install openjdk-17-jre-headless') or set JAVA_HOME"
+        )
+    return Path(found).resolve()
+
+
+def _start(plan: SessionPlan, log_path: Path) -> SparkSession:
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    os.environ.update(plan.environment)
+    builder = SparkSession.builder.master(plan.master)
+    for key, value in plan.options.items():
+        builder = builder.config(key, value)
+    with _errors_to(log_path), warnings.catch_warnings():
+        # pyspark 4.2 warns of pandas 3 while it starts; no job of ours uses pandas.
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+        try:
+            return builder.getOrCreate()
+        except PySparkRuntimeError as error:
+            tail = "\n".join(log_path.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
+            raise SetupError(f"Spark did not start; the end of {log_path}:\n{tail}") from error
+
+
+@contextmanager
+def _errors_to(log_path: Path) -> Iterator[None]:
+    """Let processes started inside inherit `log_path` as their standard error: JVMs write there at will."""
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(log, 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(terminal, 2)
+        os.close(log)
+        os.close(terminal)
+
+
+def _text(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,138 @@
+"""The shape of the rows a job lands: which columns, of which types, in which order.
+
+Needs a running session, because the declared columns are read by Spark's own parser.
+
+    mode raw    key value [headers] topic partition offset timestamp timestamp_type
+    mode json   declared columns… [rescue] [key] [headers] topic partition offset timestamp
+
+`coordinates_prefix` goes before the columns that come from the record and not from its value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.errors import ParseException
+from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType, VariantType
+
+from pipeline.config import Job
+from pipeline.errors import JobFileError
+
+OURS = "_kawal_"
+"""Columns of this prefix exist only while a batch is being written."""
+
+DERIVED = ("date", "hour")
+"""Partition columns made from the record timestamp where no declared column has the name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What `pipeline.rows` needs to know; every name in it is checked."""
+
+    mode: str
+    declared: StructType
+    rescue: str
+    key_as: str
+    headers: bool
+    prefix: str
+    partition_by: tuple[str, ...]
+
+    @property
+    def required(self) -> list[str]:
+        """Declared columns that may not be null."""
+        return [field.name for field in self.declared.fields if not field.nullable]
+
+    @property
+    def derived(self) -> list[str]:
+        """Partition columns to make from the record timestamp."""
+        landed = {name.lower() for name in self.landed}
+        return [name for name in self.partition_by if name in DERIVED and name not in landed]
+
+    @property
+    def coordinates(self) -> list[str]:
+        """Columns taken from the record itself, without their prefix, in the order they land."""
+        names = ["key"] if self.key_as != "none" else []
+        names += ["value"] if self.mode == "raw" else []
+        names += ["headers"] if self.headers else []
+        names += ["topic", "partition", "offset", "timestamp"]
+        return [*names, "timestamp_type"] if self.mode == "raw" else names
+
+    @property
+    def landed(self) -> list[str]:
+        """The columns of the table, in order; derived partition columns and the batch column come on top."""
+        rescue = [self.rescue] if self.rescue else []
+        return [*self.declared.names, *rescue, *(self.prefix + name for name in self.coordinates)]
+
+
+def shape_of(job: Job) -> Shape:
+    """Return the shape of the job's rows.  Raises: JobFileError for columns that cannot be landed."""
+    shape = Shape(
+        mode=job.schema.mode,
+        declared=_declared(job.schema.columns),
+        rescue=job.schema.rescue,
+        key_as=job.key_as,
+        headers=job.schema.headers,
+        prefix=job.schema.coordinates_prefix,
+        partition_by=tuple(job.sink.partition_by),
+    )
+    _check_names(shape, job.sink.batch_column)
+    _check_partition_columns(shape)
+    return shape
+
+
+def _declared(columns: str) -> StructType:
+    try:
+        return StructType.fromDDL(columns)
+    except ParseException as error:
+        problem = (error.getMessage() or str(error)).strip().splitlines()[0]
+        raise JobFileError(
+            f"schema.columns is {columns!r}, which Spark cannot read as columns: {problem}; write them as in "
+            "'ts bigint, tbname string, current double'"
+        ) from error
+
+
+def _check_names(shape: Shape, batch_column: str) -> None:
+    """Names that differ only in case are one name to Spark."""
+    declared = [*shape.declared.names, *([shape.rescue] if shape.rescue else [])]
+    if shape.mode == "json" and not shape.declared.fields:
+        raise JobFileError("schema.columns declares no column")
+    taken = {(shape.prefix + name).lower(): "the record's own" for name in shape.coordinates}
+    taken[batch_column.lower()] = "the folder level of a batch"
+    for name in declared:
+        key = name.lower()
+        if key == batch_column.lower():
+            raise JobFileError(
+                f"the column {name!r} is also sink.batch_column; name that one otherwise, as 'landed_batch'"
+            )
+        if key in taken:
+            hint = (
+                "give schema.coordinates_prefix, such as 'kafka_'"
+                if taken[key] != "declared"
+                else "rename one"
+            )
+            raise JobFileError(f"there are two columns {name!r} ({taken[key]} and a declared one); {hint}")
+        if key.startswith(OURS):
+            raise JobFileError(f"the column {name!r}: names beginning with {OURS!r} are used while landing")
+        taken[key] = "declared"
+
+
+def _check_partition_columns(shape: Shape) -> None:
+    folders = {name.lower() for name in shape.partition_by}
+    known = {name.lower() for name in shape.landed}
+    types = {field.name.lower(): field.dataType for field in shape.declared.fields}
+    binary = {shape.prefix + "value", shape.prefix + "headers"}
+    if shape.key_as == "binary":
+        binary.add(shape.prefix + "key")
+    for name in shape.partition_by:
+        if name.lower() not in known and name not in DERIVED:
+            raise JobFileError(
+                f"sink.partition_by names {name!r}, which is not a column; the columns are "
+                f"{', '.join([*shape.landed, *shape.derived])}, and date and hour of the record timestamp"
+            )
+        nested = isinstance(
+            types.get(name.lower()), ArrayType | MapType | StructType | BinaryType | VariantType
+        )
+        if nested or name in binary or name == shape.rescue:
+            raise JobFileError(f"sink.partition_by names {name!r}, whose values cannot be names of folders")
+    if folders >= known:
+        raise JobFileError("sink.partition_by names every column; leave at least one for the files")

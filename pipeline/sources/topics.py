@@ -1,0 +1,152 @@
+"""What a broker says of the job's topics: partitions, earliest and latest offsets, offsets by time.
+
+Asked by kafka-python from the driver: once before a job starts, so that a wrong address or topic is known in
+a second and not after Spark's own retries, and every few seconds for the lag.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from pipeline.config import SourceSection
+from pipeline.errors import SourceError
+from pipeline.job_file import start_timestamp_ms
+from pipeline.positions import Positions, offset_of
+from pipeline.sources.kafka import EARLIEST, LATEST
+
+DEADLINE_MS = 10_000
+"""How long one question may take; Spark itself keeps trying for minutes."""
+
+
+class Topics:
+    """The topics of one job on its broker.  Every method raises SourceError when nobody answers."""
+
+    def __init__(self, consumer: KafkaConsumer, source: SourceSection) -> None:
+        self._consumer = consumer
+        self._source = source
+        self._partitions: list[TopicPartition] = []
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the partitions again.  Raises: SourceError naming a topic that is not there."""
+        with self._asking():
+            known = self._consumer.topics()
+            for topic in self._source.topics:
+                if topic not in known:
+                    raise SourceError(_unknown_topic(topic, self._source.bootstrap, known))
+            self._partitions = [
+                TopicPartition(topic, partition)
+                for topic in self._source.topics
+                for partition in sorted(self._consumer.partitions_for_topic(topic) or ())
+            ]
+
+    def earliest(self) -> Positions:
+        """Return the first offset of every partition."""
+        with self._asking():
+            return _positions(self._consumer.beginning_offsets(self._partitions))
+
+    def latest(self) -> Positions:
+        """Return the end of every partition, as far as the job's isolation level lets it read."""
+        with self._asking():
+            return _positions(self._consumer.end_offsets(self._partitions))
+
+    def starting_offsets(self, landed: Positions) -> Positions:
+        """Return where a job without checkpoint begins: where its table ends, else where `source.start` says.
+
+        EARLIEST and LATEST stay words, for Spark to look up when it reads: the log may move until then. A
+        partition that came after the table was begun is read from its first record.
+        """
+        names = {"earliest": EARLIEST, "latest": LATEST}
+        word = names.get(self._source.start)
+        start = (
+            self._at_time()
+            if word is None
+            else {(one.topic, one.partition): word for one in self._partitions}
+        )
+        positions: Positions = {}
+        for one in self._partitions:
+            known = offset_of(landed, one.topic, str(one.partition))
+            begin = EARLIEST if landed.get(one.topic) else start[one.topic, one.partition]
+            positions.setdefault(one.topic, {})[str(one.partition)] = begin if known is None else known
+        return positions
+
+    def resolved(self, start: Positions) -> Positions:
+        """Return `start` with offsets in place of EARLIEST and LATEST, as they are now."""
+        ends = {EARLIEST: self.earliest(), LATEST: self.latest()}
+        return {
+            topic: {
+                partition: ends[begin][topic][partition] if begin in ends else begin
+                for partition, begin in partitions.items()
+            }
+            for topic, partitions in start.items()
+        }
+
+    def _at_time(self) -> dict[tuple[str, int], int]:
+        timestamp_ms = start_timestamp_ms(self._source.start)
+        assert timestamp_ms is not None, self._source.start
+        with self._asking():
+            found = self._consumer.offsets_for_times(dict.fromkeys(self._partitions, timestamp_ms))
+        return {(one.topic, one.partition): at.offset if at else LATEST for one, at in found.items()}
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        try:
+            yield
+        except KafkaError as error:
+            raise SourceError(f"{self._source.bootstrap} does not answer: {error}") from error
+
+
+@contextmanager
+def open_topics(source: SourceSection) -> Iterator[Topics]:
+    """Connect to the job's broker and find its topics.  Raises: SourceError."""
+    with _connected(source.bootstrap, source.isolation) as consumer:
+        yield Topics(consumer, source)
+
+
+def existing_topics(bootstrap: str) -> set[str]:
+    """Return the names of the topics on a broker.  Raises: SourceError."""
+    with _connected(bootstrap, "read_uncommitted") as consumer:
+        return set(consumer.topics())
+
+
+@contextmanager
+def _connected(bootstrap: str, isolation: str) -> Iterator[KafkaConsumer]:
+    addresses = [address.strip() for address in bootstrap.split(",")]
+    for address in addresses:
+        if not re.fullmatch(r".+:\d+", address):
+            raise SourceError(f"the broker address {address!r} has no port; write HOST:PORT")
+    try:
+        consumer = KafkaConsumer(
+            bootstrap_servers=addresses,
+            client_id="kawal-pipe",
+            isolation_level=isolation,
+            allow_auto_create_topics=False,
+            bootstrap_timeout_ms=DEADLINE_MS,
+            request_timeout_ms=DEADLINE_MS,
+        )
+    except KafkaError as error:
+        raise SourceError(f"no broker answers at {bootstrap}: {error}; is it running?") from error
+    try:
+        yield consumer
+    finally:
+        consumer.close(timeout_ms=1_000)
+
+
+def _positions(offsets: dict[TopicPartition, int]) -> Positions:
+    positions: Positions = {}
+    for one, offset in offsets.items():
+        positions.setdefault(one.topic, {})[str(one.partition)] = offset
+    return positions
+
+
+def _unknown_topic(topic: str, bootstrap: str, known: set[str]) -> str:
+    close = difflib.get_close_matches(topic, known, n=1)
+    own = sorted(name for name in known if not name.startswith("__"))
+    hint = f"did you mean {close[0]!r}?" if close else f"its topics are {', '.join(own[:10]) or 'none'}"
+    return f"there is no topic {topic!r} on {bootstrap}; {hint}"

@@ -1,0 +1,20 @@
+"""One Spark session for all tests of the pipeline that need one: it takes seconds to start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pipeline.config import SparkSection
+from pipeline.session import spark_session
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A local session as jobs get it, without the Kafka connector."""
+    log_path = tmp_path_factory.mktemp("spark") / "spark.log"
+    settings = SparkSection(master="local[2]", quick_start=True)
+    with spark_session("tests", settings, [], log_path=log_path) as session:
+        yield session

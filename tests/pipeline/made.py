@@ -1,0 +1,86 @@
+"""What the tests of the pipeline make again and again: jobs, records, checkpoints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.config import Job
+from pipeline.job_file import at_home, parse
+from pipeline.ledger import Entry, Totals
+from pipeline.positions import Positions, Range
+
+RECORD_SCHEMA = (
+    "key binary, value binary, topic string, partition int, offset long, ms long, "
+    "headers array<struct<key: string, value: binary>>"
+)
+NEW_YEAR_MS = 1_356_998_400_000
+"""2013-01-01T00:00:00Z."""
+
+QUERY = "5a6f1f0e-0000-4000-8000-000000000001"
+
+
+def job(folder: Path, **tables: Any) -> Job:
+    """A job `land-t` from topic `t` to `folder`/t; `schema={"mode": "json"}` and the like fill its tables."""
+    content: dict[str, dict[str, Any]] = {
+        "job": {"name": "land-t"},
+        "source": {"topics": ["t"]},
+        "sink": {"path": "t"},
+    }
+    for name, keys in tables.items():
+        content[name] = {**content.get(name, {}), **keys}
+    return at_home(parse(content), folder)
+
+
+def records(spark: Any, values: Sequence[bytes | None], *, first: int = 0, partition: int = 0) -> Any:
+    """Records of Spark's Kafka source: topic t, offsets from `first`, one a millisecond, key = offset."""
+    rows = [
+        (
+            str(offset).encode(),
+            None if value is None else bytearray(value),
+            *("t", partition, offset, NEW_YEAR_MS + offset, None),
+        )
+        for offset, value in enumerate(values, start=first)
+    ]
+    frame = spark.createDataFrame(rows, RECORD_SCHEMA)
+    return frame.selectExpr(
+        *("key", "value", "topic", "partition", "offset"),
+        "timestamp_millis(ms) as timestamp",
+        "0 as timestampType",
+        "headers",
+    )
+
+
+def write_checkpoint(
+    folder: Path, *, planned: Sequence[Positions], committed: int = -1, query: str = QUERY
+) -> None:
+    """Write what Spark writes: `planned[0]` is where the first batch begins, the others where batches end."""
+    files = {"metadata": json.dumps({"id": query}), "sources/0/0": "v1\n" + json.dumps(planned[0])}
+    for batch, positions in enumerate(planned[1:]):
+        files[f"offsets/{batch}"] = 'v1\n{"batchWatermarkMs":0}\n' + json.dumps(positions)
+        files[f"offsets/.{batch}.crc"] = "crc"
+    for batch in range(committed + 1):
+        files[f"commits/{batch}"] = "v1\n{}"
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def entry(batch: int, begin: int, until: int, **changed: Any) -> Entry:
+    """An entry for offsets of t-0, landed as batch `batch` of checkpoint QUERY."""
+    fields: dict[str, Any] = {
+        "job": "land-t",
+        "batch": batch,
+        "checkpoint": QUERY,
+        "checkpoint_batch": batch,
+        "ranges": [Range(topic="t", partition=0, begin=begin, until=until)],
+        "files": [],
+        "landed": Totals(batches=1, offsets=until - begin, rows=until - begin),
+        "total": Totals(batches=batch + 1, offsets=until, rows=until),
+        "positions": {"t": {"0": until}},
+        "landed_at_ms": NEW_YEAR_MS,
+    }
+    return Entry(**{**fields, **changed})

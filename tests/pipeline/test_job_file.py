@@ -1,0 +1,182 @@
+"""Reading job files: what is refused, in which words, and where paths lead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.errors import UNUSABLE, JobFileError
+from pipeline.job_file import at_home, described_keys, duration_ms, load, parse, start_timestamp_ms
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "pipeline" / "examples").glob("*.toml"))
+
+
+def content(**tables: Any) -> dict[str, Any]:
+    needed: dict[str, dict[str, Any]] = {
+        "job": {"name": "a"},
+        "source": {"topics": ["t"]},
+        "sink": {"path": "lake/t"},
+    }
+    return {name: {**needed.get(name, {}), **tables.get(name, {})} for name in {**needed, **tables}}
+
+
+def refusal(**tables: Any) -> str:
+    with pytest.raises(JobFileError) as refused:
+        parse(content(**tables))
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("tables", "nearest"),
+    [
+        ({"source": {"max_offset_per_trigger": 1}}, "'source.max_offsets_per_trigger'"),
+        ({"sink": {"partitionby": ["a"]}}, "'sink.partition_by'"),
+        ({"sink": {"topics": ["t"]}}, "'source.topics'"),
+        ({"triger": {"mode": "once"}}, "'trigger'"),
+    ],
+)
+def test_an_unknown_key_is_refused_naming_the_nearest(tables: dict[str, Any], nearest: str) -> None:
+    sentence = refusal(**tables)
+    assert "is not a key of a job file" in sentence
+    assert sentence.endswith(f"did you mean {nearest}?")
+
+
+def test_an_unknown_key_like_no_other_is_refused_naming_all_of_its_table() -> None:
+    assert "the keys here are job.name, job.kind, job.checkpoint" in refusal(job={"zzz": 1})
+
+
+@pytest.mark.parametrize(
+    ("tables", "sentence"),
+    [
+        ({"source": {"min_partitions": "4"}}, "source.min_partitions: expected 'int', got 'str'"),
+        ({"source": {"min_partitions": -1}}, "source.min_partitions: expected 'int' >= 0"),
+        ({"source": {"topics": []}}, "source.topics: expected a list of length >= 1"),
+        (
+            {"schema": {"mode": "avro"}},
+            "schema.mode: invalid enum value 'avro', expected one of 'json', 'raw'",
+        ),
+        ({"trigger": {"interval": "5 s"}}, "500ms, 10s, 5m, 1h"),
+        (
+            {"source": {"start": "yesterday"}},
+            "source.start is 'yesterday': expected 'earliest', 'latest' or a time",
+        ),
+        ({"schema": {"mode": "json"}}, "schema.columns is empty"),
+        ({"schema": {"rescue": "rest"}}, "schema.rescue is given, but schema.mode is 'raw'"),
+        ({"source": {"options": {"startingOffsets": "latest"}}}, "set source.start instead"),
+        ({"source": {"topics": ["t", "u", "t"]}}, "source.topics names 't' twice"),
+        ({"job": {"name": "a/b"}}, "job.name: expected 'str' matching"),
+    ],
+)
+def test_a_wrong_value_is_refused_in_one_sentence(tables: dict[str, Any], sentence: str) -> None:
+    assert sentence in refusal(**tables)
+
+
+@pytest.mark.parametrize("missing", ["job", "source", "sink"])
+def test_a_missing_table_is_named(missing: str) -> None:
+    with pytest.raises(JobFileError, match=f"there is no key '{missing}'"):
+        parse({name: keys for name, keys in content().items() if name != missing})
+
+
+def test_a_file_that_is_not_toml_is_refused_with_the_place(tmp_path: Path) -> None:
+    path = tmp_path / "land.toml"
+    path.write_text("[job\n")
+    with pytest.raises(JobFileError, match=r"land\.toml: is not TOML: expected .* \(at line 1") as refused:
+        load(path)
+    assert refused.value.exit_code == UNUSABLE
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(JobFileError, match="cannot be read: No such file"):
+        load(tmp_path / "land.toml")
+
+
+def test_paths_count_from_the_folder_of_the_job_file(tmp_path: Path) -> None:
+    path = tmp_path / "land.toml"
+    path.write_text('[job]\nname = "a"\n[source]\ntopics = ["t"]\n[sink]\npath = "lake/t"\n')
+    job = load(path)
+    assert job.sink.path == str(tmp_path / "lake" / "t")
+    assert job.errors.path == str(tmp_path / "lake" / "t_bad")
+    assert job.job.checkpoint == str(tmp_path / "lake" / ".t.landing" / "checkpoint")
+
+
+@pytest.mark.parametrize("text", ["/lake/t", "file:/lake/t", "file:///lake/t", "file://localhost/lake/t"])
+def test_local_paths_may_have_a_scheme(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "land.toml"
+    path.write_text(f'[job]\nname = "a"\n[source]\ntopics = ["t"]\n[sink]\npath = "{text}"\n')
+    assert load(path).sink.path == "/lake/t"
+
+
+def test_object_stores_are_refused_because_they_cannot_rename(tmp_path: Path) -> None:
+    path = tmp_path / "land.toml"
+    path.write_text('[job]\nname = "a"\n[source]\ntopics = ["t"]\n[sink]\npath = "s3a://lake/t"\n')
+    with pytest.raises(JobFileError, match=r"sink\.path is 's3a://lake/t': only folders .* one rename"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("tables", "sentence"),
+    [
+        (
+            {"errors": {"path": "lake/t/bad"}},
+            "errors.path is /lake/t/bad, in the table /lake/t; give the quarantine",
+        ),
+        ({"errors": {"path": "lake/t"}}, "errors.path is /lake/t, in the table /lake/t; give the quarantine"),
+        (
+            {"job": {"checkpoint": "lake/t/c"}},
+            "job.checkpoint is /lake/t/c, in the table /lake/t; give the check",
+        ),
+    ],
+)
+def test_nothing_else_may_be_in_the_table(tables: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(JobFileError) as refused:
+        at_home(parse(content(**tables)), Path("/"))
+    assert str(refused.value).startswith(sentence)
+
+
+def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "land.toml"
+    path.write_text('[job]\nname = "a"\n[source]\ntopics = ["t"]\nbootstrap = "a:1"\n[sink]\npath = "t"\n')
+    job = load(path, bootstrap="b:2", master="local[7]", trigger="once")
+    assert (job.source.bootstrap, job.spark.master, job.trigger.mode) == ("b:2", "local[7]", "once")
+
+
+def test_the_command_line_does_not_hide_a_wrong_table(tmp_path: Path) -> None:
+    path = tmp_path / "land.toml"
+    path.write_text('source = 1\n[job]\nname = "a"\n[sink]\npath = "t"\n')
+    with pytest.raises(JobFileError, match="source: expected a table, got 'int'"):
+        load(path, bootstrap="b:2")
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"), [("500ms", 500), ("10s", 10_000), ("5m", 300_000), ("1h", 3_600_000)]
+)
+def test_durations_are_read(text: str, ms: int) -> None:
+    assert duration_ms(text) == ms
+
+
+@pytest.mark.parametrize(
+    ("start", "ms"),
+    [
+        ("2013-01-01T00:00:00Z", 1_356_998_400_000),
+        ("2013-01-01", 1_356_998_400_000),
+        ("2013-01-01T01:00:00.250+01:00", 1_356_998_400_250),
+        ("earliest", None),
+    ],
+)
+def test_a_start_time_without_zone_is_utc(start: str, ms: int | None) -> None:
+    assert start_timestamp_ms(start) == ms
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_every_example_can_be_read(path: Path) -> None:
+    assert load(path).source.topics
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) == 3
+
+
+def test_every_key_has_a_description() -> None:
+    assert len(described_keys()) > 30

@@ -1,0 +1,171 @@
+"""The ledger: one rename lands a batch, and every contradiction is refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import LedgerError
+from pipeline.ledger import ENTRY, Ledger, Totals
+from pipeline.positions import Range
+from tests.pipeline.made import QUERY, entry
+
+
+def open_ledger(folder: Path, job: str = "land-t") -> Ledger:
+    return Ledger(folder / "t", job=job, batch_column="batch")
+
+
+def land(folder: Path, *batches: tuple[int, int], **changed: object) -> Ledger:
+    ledger = open_ledger(folder)
+    for begin, until in batches:
+        staged = folder / "staged"
+        staged.mkdir()
+        (staged / "part.parquet").write_bytes(b"PAR1")
+        ledger.publish(staged, entry(ledger.next_batch, begin, until, **changed))
+    return ledger
+
+
+def test_a_new_table_begins_with_batch_0_and_no_positions(tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path)
+    assert (ledger.last, ledger.next_batch, ledger.positions, ledger.total) == (None, 0, {}, Totals())
+
+
+def test_a_published_batch_is_a_folder_with_its_files_and_entry(tmp_path: Path) -> None:
+    land(tmp_path, (0, 5))
+    folder = tmp_path / "t" / "batch=0000000000"
+    assert sorted(path.name for path in folder.iterdir()) == [ENTRY, "part.parquet"]
+    assert not (tmp_path / "staged").exists()
+
+
+def test_the_ledger_is_the_same_when_read_again(tmp_path: Path) -> None:
+    ledger = land(tmp_path, (0, 5), (5, 9))
+    again = open_ledger(tmp_path)
+    assert again.last == ledger.last == entry(1, 5, 9)
+    assert (again.next_batch, again.positions, again.total.rows) == (2, {"t": {"0": 9}}, 9)
+
+
+def test_nothing_shows_in_the_table_before_the_rename(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[str]] = []
+    rename = os.rename
+
+    def look_and_rename(old: Path, new: Path) -> None:
+        seen.append([path.name for path in (tmp_path / "t").iterdir()])
+        rename(old, new)
+
+    monkeypatch.setattr(os, "rename", look_and_rename)
+    land(tmp_path, (0, 5), (5, 9))
+    assert seen == [[], ["batch=0000000000"]]
+
+
+def test_everything_is_synced_before_the_rename_and_the_table_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    fsync, rename = os.fsync, os.rename
+
+    def note_sync(descriptor: int) -> None:
+        done.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
+        fsync(descriptor)
+
+    def note_rename(old: Path, new: Path) -> None:
+        done.append("rename")
+        rename(old, new)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(os, "rename", note_rename)
+    land(tmp_path, (0, 5))
+    assert sorted(done[:3]) == [ENTRY, "part.parquet", "staged"]
+    assert done[3:] == ["rename", "t"]
+
+
+def test_a_landed_batch_of_a_checkpoint_is_found(tmp_path: Path) -> None:
+    ledger = land(tmp_path, (0, 5), (5, 9), (9, 12))
+    assert ledger.find(QUERY, 1) == entry(1, 5, 9)
+    assert ledger.find(QUERY, 3) is None
+    assert ledger.find("another", 1) is None
+
+
+def test_batches_of_an_older_checkpoint_are_not_taken_for_those_of_a_new_one(tmp_path: Path) -> None:
+    land(tmp_path, (0, 5), (5, 9))
+    ledger = land(tmp_path, (9, 12), checkpoint="new", checkpoint_batch=0)
+    assert ledger.find("new", 0) == entry(2, 9, 12, checkpoint="new", checkpoint_batch=0)
+    assert ledger.find("new", 1) is None
+    assert ledger.find(QUERY, 1) is None
+
+
+def test_looking_back_ends_where_old_batches_were_removed(tmp_path: Path) -> None:
+    ledger = land(tmp_path, (0, 5), (5, 9), (9, 12))
+    for path in sorted((tmp_path / "t" / "batch=0000000000").iterdir()):
+        path.unlink()
+    (tmp_path / "t" / "batch=0000000000").rmdir()
+    assert ledger.find(QUERY, 0) is None
+    assert open_ledger(tmp_path).positions == {"t": {"0": 12}}
+
+
+@pytest.mark.parametrize(
+    ("begin", "effect"), [(7, "leave out offsets 5 to 6"), (3, "land again offsets 3 to 4")]
+)
+def test_a_batch_that_does_not_begin_where_the_table_ends_is_refused(
+    tmp_path: Path, begin: int, effect: str
+) -> None:
+    ledger = land(tmp_path, (0, 5))
+    with pytest.raises(LedgerError, match=f"t-0: the next batch begins at offset {begin}.*{effect}"):
+        ledger.check_continues([Range(topic="t", partition=0, begin=begin, until=10)])
+
+
+def test_a_partition_the_table_has_never_seen_may_begin_anywhere(tmp_path: Path) -> None:
+    land(tmp_path, (0, 5)).check_continues(
+        [Range(topic="t", partition=0, begin=5, until=6), Range(topic="t", partition=1, begin=40, until=41)]
+    )
+
+
+def test_a_folder_in_the_place_of_the_next_batch_is_refused(tmp_path: Path) -> None:
+    ledger = land(tmp_path, (0, 5))
+    (tmp_path / "t" / "batch=0000000001").mkdir()
+    (tmp_path / "staged").mkdir()
+    with pytest.raises(LedgerError, match="is there, but the ledger does not know it"):
+        ledger.publish(tmp_path / "staged", entry(1, 5, 9))
+
+
+def test_a_batch_without_its_entry_is_refused(tmp_path: Path) -> None:
+    land(tmp_path, (0, 5))
+    (tmp_path / "t" / "batch=0000000000" / ENTRY).unlink()
+    with pytest.raises(LedgerError, match=r"_landed\.json cannot be read: .*No such file"):
+        open_ledger(tmp_path)
+
+
+def test_a_damaged_entry_is_refused(tmp_path: Path) -> None:
+    land(tmp_path, (0, 5))
+    (tmp_path / "t" / "batch=0000000000" / ENTRY).write_text('{"job": 5}')
+    with pytest.raises(LedgerError, match=r"_landed\.json cannot be read"):
+        open_ledger(tmp_path)
+
+
+def test_an_entry_of_a_later_format_is_refused(tmp_path: Path) -> None:
+    land(tmp_path, (0, 5), format=2)
+    with pytest.raises(LedgerError, match="has format 2, this version of kawal knows 1"):
+        open_ledger(tmp_path)
+
+
+def test_the_table_of_another_job_is_refused(tmp_path: Path) -> None:
+    land(tmp_path, (0, 5))
+    with pytest.raises(LedgerError, match="was landed by the job 'land-t', not by 'land-u'"):
+        open_ledger(tmp_path, "land-u")
+
+
+def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "mine.csv").write_text("a,b")
+    with pytest.raises(LedgerError, match=r"holds mine\.csv, which no land job has put there"):
+        open_ledger(tmp_path)
+
+
+def test_totals_add_up_count_by_count() -> None:
+    one = Totals(batches=1, offsets=9, rows=7, bad=2, files=3, size_bytes=10, payload_bytes=20)
+    assert one.plus(one) == Totals(
+        batches=2, offsets=18, rows=14, bad=4, files=6, size_bytes=20, payload_bytes=40
+    )

@@ -1,0 +1,59 @@
+"""Where a job keeps its things."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import SetupError
+from pipeline.places import cache_folder, nearest_folder, places_of
+from tests.pipeline.made import job
+
+
+def test_the_jobs_own_folder_is_hidden_beside_the_table(tmp_path: Path) -> None:
+    places = places_of(job(tmp_path))
+    assert places.own == tmp_path / ".t.landing"
+    assert places.staging.parent == places.lock.parent == places.log.parent == places.own
+    assert places.checkpoint == places.own / "checkpoint"
+
+
+def test_check_makes_nothing_and_prepare_makes_the_own_folder(tmp_path: Path) -> None:
+    places = places_of(job(tmp_path))
+    places.check()
+    assert list(tmp_path.iterdir()) == []
+    places.prepare()
+    assert [path.name for path in tmp_path.iterdir()] == [".t.landing"]
+
+
+def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("")
+    with pytest.raises(SetupError, match=f"{tmp_path}/t is a file"):
+        places_of(job(tmp_path)).check()
+
+
+def test_a_folder_without_the_right_to_write_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    with pytest.raises(SetupError, match=f"there is no right to write in {tmp_path}"):
+        places_of(job(tmp_path)).check()
+
+
+def test_a_quarantine_on_another_file_system_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: True)
+    assert Path("/proc/sys").stat().st_dev != tmp_path.stat().st_dev
+    with pytest.raises(SetupError, match=r"/proc/sys/kernel is on another file system than .* by one rename"):
+        places_of(job(tmp_path, errors={"path": "/proc/sys/kernel"})).check()
+
+
+def test_the_nearest_folder_is_the_deepest_that_exists(tmp_path: Path) -> None:
+    assert nearest_folder(tmp_path / "a" / "b") == tmp_path
+
+
+def test_the_cache_follows_the_xdg_rules() -> None:
+    assert cache_folder({"XDG_CACHE_HOME": "/caches"}) == Path("/caches/kawal")
+    assert cache_folder({}) == Path.home() / ".cache" / "kawal"
