@@ -63,7 +63,8 @@ class Reader:
             self._drop_finished()
 
     def _print(self, partition: Any, records: list[Any]) -> None:
-        bound = None if self._bounds is None else self._bounds.get(partition)
+        # A paused partition may still deliver what was fetched before; its bound is then below everything.
+        bound = None if self._bounds is None else self._bounds.get(partition, 0)
         for record in records:
             if self._left == 0 or (bound is not None and record.offset >= bound):
                 return

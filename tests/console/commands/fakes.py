@@ -1,0 +1,127 @@
+"""Twins of kafka-python's clients that keep topics in memory, for the client commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kafka.errors import KafkaError, KafkaTimeoutError
+from kafka.structs import TopicPartition
+
+
+class Metadata(NamedTuple):
+    """Where a record was stored."""
+
+    partition: int
+
+
+@dataclass
+class Record:
+    """A record as a consumer delivers it."""
+
+    topic: str
+    partition: int
+    offset: int
+    value: bytes | None
+    key: bytes | None = None
+    headers: list[tuple[str, bytes | None]] = field(default_factory=list)
+    timestamp: int = 1000
+
+
+class Answer:
+    """The answer to one record."""
+
+    def __init__(self, outcome: Metadata | KafkaError) -> None:
+        self._outcome = outcome
+        self.is_done = True
+
+    def get(self, timeout: float) -> Metadata:
+        if isinstance(self._outcome, KafkaError):
+            raise self._outcome
+        return self._outcome
+
+
+class Producer:
+    """Stores what it is sent; a value `fail` is refused, a value of 9 bytes is too large for the client."""
+
+    def __init__(self, partitions: int = 2) -> None:
+        self.options: dict[str, Any] = {}
+        self.sent: list[dict[str, Any]] = []
+        self._partitions = set(range(partitions))
+
+    def partitions_for(self, topic: str) -> set[int]:
+        if " " in topic:
+            raise ValueError(f"topic name {topic!r} is illegal")
+        return self._partitions
+
+    def send(self, topic: str, **record: Any) -> Answer:
+        if record["value"] == b"too large":
+            raise AssertionError("the record is too large")
+        self.sent.append({"topic": topic, **record})
+        if record["value"] == b"fail":
+            return Answer(KafkaTimeoutError("nobody answered"))
+        return Answer(Metadata(record["partition"] or 0))
+
+    def flush(self) -> None: ...
+
+    @contextmanager
+    def session(self, bootstrap: str, **options: Any) -> Iterator[Producer]:
+        self.options = {"bootstrap": bootstrap, **options}
+        yield self
+
+
+class Consumer:
+    """Delivers the records of one topic, partition by partition, one poll each."""
+
+    def __init__(self, *values: list[bytes]) -> None:
+        self.options: dict[str, Any] = {}
+        self._records = {
+            TopicPartition("t", number): [
+                Record("t", number, offset, value) for offset, value in enumerate(partition)
+            ]
+            for number, partition in enumerate(values)
+        }
+        self._positions: dict[TopicPartition, int] = {}
+        self._paused: set[TopicPartition] = set()
+
+    def topics(self) -> set[str]:
+        return {"t", "trips"}
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        if " " in topic:
+            raise ValueError(f"topic name {topic!r} is illegal")
+        return {one.partition for one in self._records if one.topic == topic}
+
+    def beginning_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 0)
+
+    def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return {one: len(self._records[one]) for one in partitions}
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        self._positions = dict.fromkeys(partitions, 0)
+        self._paused.clear()
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        self._positions[partition] = offset
+
+    def pause(self, partition: TopicPartition) -> None:
+        self._paused.add(partition)
+
+    def position(self, partition: TopicPartition) -> int:
+        return self._positions[partition]
+
+    def poll(self, timeout_ms: int) -> dict[TopicPartition, list[Record]]:
+        for partition, position in self._positions.items():
+            records = self._records[partition][position:]
+            if records and partition not in self._paused:
+                self._positions[partition] = len(self._records[partition])
+                return {partition: records}
+        return {}
+
+    @contextmanager
+    def session(self, bootstrap: str, **options: Any) -> Iterator[Consumer]:
+        self.options = {"bootstrap": bootstrap, **options}
+        yield self

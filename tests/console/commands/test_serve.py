@@ -1,0 +1,62 @@
+"""`kawal serve`: what it hands to the server, and how it ends when the server cannot start."""
+
+from collections.abc import Callable
+
+import pytest
+
+from broker import server
+from broker.config import Config
+from broker.server.listeners import StartError
+from console.cli import main
+from wal.errors import StoreError, StoreInUse
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StartError("127.0.0.1:9092 is in use"),
+        StoreError("the data directory was written by a newer version"),
+        StoreInUse("the data directory is in use by process 7", 7),
+    ],
+)
+def test_a_server_that_cannot_start_ends_with_its_sentence(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(config: Config, *, ready: Callable[[str], None]) -> int:
+        raise error
+
+    monkeypatch.setattr(server, "main", refuse)
+    assert main(["serve"]) == 1
+    assert capsys.readouterr().err == f"kawal: {error}\n"
+
+
+def test_the_ready_line_is_printed_when_the_server_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configs = []
+
+    def serve(config: Config, *, ready: Callable[[str], None]) -> int:
+        configs.append(config)
+        ready("127.0.0.1:4321")
+        return 0
+
+    monkeypatch.setattr(server, "main", serve)
+    assert main(["serve", "--listen", "127.0.0.1:0", "--data", "/tmp/d", "--set", "kawal.vnodes=3"]) == 0
+    assert capsys.readouterr().out == "kawal ready 127.0.0.1:4321\n"
+    assert (configs[0].listeners, configs[0].log_dirs) == (("127.0.0.1:0",), "/tmp/d")
+    assert configs[0].kawal_vnodes == 3
+
+
+def test_a_bad_setting_starts_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr(server, "main")
+    assert main(["serve", "--set", "kawal.vnodes=0"]) == 1
+    assert "between 1 and 256" in capsys.readouterr().err
+
+
+def test_a_key_without_effect_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--print-config", "--set", "num.io.threads=8"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.startswith("kawal: warning: --set num.io.threads: ")
+    assert "listeners " in captured.out

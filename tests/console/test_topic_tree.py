@@ -1,0 +1,69 @@
+"""What describe shows of a topic."""
+
+from typing import Any, NamedTuple
+
+from kafka.admin import OffsetSpec
+
+from console.topic_tree import topic_id, topic_text, topic_tree
+
+
+class Listed(NamedTuple):
+    offset: int
+
+
+class Admin:
+    """Answers offsets and configurations of one topic as kafka-python does."""
+
+    def list_partition_offsets(self, specs: dict[Any, Any]) -> dict[Any, Listed]:
+        return {
+            one: Listed(one.partition if spec == OffsetSpec.EARLIEST else 10) for one, spec in specs.items()
+        }
+
+    def describe_configs(self, resources: list[Any], config_filter: str) -> dict[Any, Any]:
+        assert config_filter == "all"
+        return {
+            "topic": {
+                resources[0].name: {
+                    "retention.ms": {"value": "5", "config_source": "DYNAMIC_TOPIC_CONFIG"},
+                    "cleanup.policy": {"value": "delete", "config_source": "DEFAULT_CONFIG"},
+                }
+            }
+        }
+
+
+TOPIC = {
+    "name": "orders",
+    "topic_id": "7e1d",
+    "partitions": [
+        {"partition_index": 1, "leader_id": 1, "replica_nodes": [1]},
+        {"partition_index": 0, "leader_id": 1, "replica_nodes": [1]},
+    ],
+}
+
+
+def test_the_tree_holds_partitions_in_order_with_offsets_and_what_was_set() -> None:
+    tree = topic_tree(Admin(), TOPIC, everything=False)
+    assert [(one["partition"], one["start_offset"], one["end_offset"]) for one in tree["partitions"]] == [
+        (0, 0, 10),
+        (1, 1, 10),
+    ]
+    assert tree["configs"] == {"retention.ms": {"value": "5", "source": "DYNAMIC_TOPIC_CONFIG"}}
+
+
+def test_the_whole_configuration_is_shown_on_request() -> None:
+    assert list(topic_tree(Admin(), TOPIC, everything=True)["configs"]) == ["cleanup.policy", "retention.ms"]
+
+
+def test_the_tables_are_for_people() -> None:
+    assert topic_text(topic_tree(Admin(), TOPIC, everything=False)).splitlines() == [
+        "orders  (id 7e1d, 2 partitions)",
+        "PARTITION  LEADER  START  END  RECORDS",
+        "        0       1      0   10       10",
+        "        1       1      1   10        9",
+        "CONFIGURATION  VALUE  SOURCE",
+        "retention.ms   5      DYNAMIC_TOPIC_CONFIG",
+    ]
+
+
+def test_a_topic_of_an_old_broker_has_no_id() -> None:
+    assert topic_id({"name": "t"}) is None
