@@ -34,6 +34,10 @@ CLOSE_EARLY_FRACTION = 16
 """A segment with less than this fraction of its room left gets its footer with the frame: one sync less."""
 
 
+FULL_SEGMENT_BYTES = 1 << 20
+"""Size of segments while the disk is full: what may use the reserve must not need a whole segment of it."""
+
+
 class Advanced(NamedTuple):
     """A stream that readers may read further: its new high watermark and how many bytes came with it."""
 
@@ -106,7 +110,10 @@ def _target(
         tail.sequence += 1
         tail.last_crc = seal.footer_crc
     segment = state.new_segment(frame.base_version, tail.sequence)
-    segment.capacity = max(state.options.segment_bytes, HEADER_BYTES + frame.size_bytes + FOOTER_FRAME_BYTES)
+    wanted = state.options.segment_bytes
+    if state.full:
+        wanted = min(wanted, FULL_SEGMENT_BYTES)
+    segment.capacity = max(wanted, HEADER_BYTES + frame.size_bytes + FOOTER_FRAME_BYTES)
     segment.index = ActiveIndex()
     header = header_of(
         segment, vnode_id=state.options.vnode_id, previous_crc=tail.last_crc, created_ms=now_ms

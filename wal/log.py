@@ -22,7 +22,7 @@ from wal.disk import Disk
 from wal.disk_errors import DiskFull
 from wal.errors import LogDamaged, LogFailed
 from wal.jobs import CommitJob, Phase, ReopenJob, SyncJob
-from wal.maintenance import Job, Maintenance, Marks
+from wal.maintenance import RETRY_MS, Job, Maintenance, Marks
 from wal.options import LogOptions
 from wal.recovery import Recovery, RecoveryReport
 from wal.segment import DELETED_SUFFIX, TEMPORARY
@@ -45,6 +45,7 @@ class VnodeLog(LogAppending):
         self._maintenance = Maintenance(state, marks)
         self._next_expiry_ms = state.now_ms
         self._stop_error: BaseException | None = None
+        self._reopen_at_ms = state.now_ms
 
     @classmethod
     def open(cls, disk: Disk, directory: str, *, options: LogOptions, now_ms: int) -> VnodeLog:
@@ -87,7 +88,7 @@ class VnodeLog(LogAppending):
         if self._job is not None or state.closed or state.damage is not None:
             return None
         if state.failure is not None:
-            self._job = self._begin_reopen()
+            self._job = self._begin_reopen() if now_ms >= self._reopen_at_ms else None
         elif state.pending:
             frame = state.pending.popleft()
             if frame is self._open:
@@ -147,6 +148,8 @@ class VnodeLog(LogAppending):
         if isinstance(job, CommitJob):
             roll_done(state, job)
             frames = [job.built.frame] if job.built is not None else []
+        else:
+            self._reopen_at_ms = now_ms + RETRY_MS
         roll_back(state, frames)
         self._open = None
         if not (no_room and job.phase is Phase.PREPARE and isinstance(job, CommitJob)):
@@ -224,6 +227,8 @@ class VnodeLog(LogAppending):
 
     def next_deadline(self) -> int | None:
         """When `begin_sync` and `begin_maintenance` should be asked again although nothing is appended."""
+        if self._state.failure is not None:
+            return self._reopen_at_ms
         deadline = self._maintenance.next_deadline()
         active = self._state.active
         if self._unsealed and active is not None and not active.sealed:

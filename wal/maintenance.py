@@ -344,7 +344,10 @@ class Maintenance:
     def _droppable(self, segments: list[Segment]) -> list[Segment]:
         found = []
         for segment in segments:
-            if not segment.sealed or segment.retired or segment.base_version in self.state.retiring_bases:
+            # The newest one stays: recovery continues its sequence and its crc.
+            if not segment.sealed or segment.retired or segment is self.state.active:
+                continue
+            if segment.base_version in self.state.retiring_bases:
                 continue
             if segment.next_sequence <= self._sequences[0]:
                 found.append(segment)

@@ -242,7 +242,7 @@ class Recovery:
         if self.report.damage is not None:
             return
         # Behind the checkpointed segments one must lie that holds the frames up to the checkpoint.
-        due = self._due if self._due is not None else self.state.next_sequence - 1
+        due = self._due if self._due is not None else max(0, self.state.next_sequence - 1)
         if self._promised > due:
             known = self.state.segments.all
             version = known[-1].next_version if known else self.state.written_version
