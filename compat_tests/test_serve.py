@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -248,3 +250,14 @@ def test_the_version_is_printed() -> None:
         [KAWAL, "version"], capture_output=True, text=True, timeout=20, check=True
     ).stdout
     assert re.search(r"\b0\.\d+\.\d+", printed)
+
+
+def test_the_health_check_of_the_container_image_tells_a_server_that_answers(serve: Any) -> None:
+    dockerfile = (Path(__file__).parent.parent / "Dockerfile").read_text()
+    _, *command = json.loads(re.findall(r"HEALTHCHECK[^[]*(\[.*\])", dockerfile)[0])
+    served = serve()
+    port = served.wait_until_ready()
+    check = [sys.executable, *(word.replace("9092", str(port)) for word in command)]
+    assert subprocess.run(check, capture_output=True, timeout=20, check=False).returncode == 0
+    served.end()
+    assert subprocess.run(check, capture_output=True, timeout=20, check=False).returncode == 1
