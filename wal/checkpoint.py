@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -129,7 +130,7 @@ def empty_table(codes: str) -> Table:
     return [array(code) for code in codes]
 
 
-def table_of(codes: str, rows: list[tuple[int, ...]]) -> Table:
+def table_of(codes: str, rows: Sequence[tuple[int, ...]]) -> Table:
     """A table from its rows."""
     if not rows:
         return empty_table(codes)

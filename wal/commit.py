@@ -58,6 +58,7 @@ class Tail:
 
 def begin_commit(state: LogState, frame: OpenFrame, now_ms: int) -> CommitJob:
     """A job that writes `frame`, in a new segment when the active one has no room for it."""
+    now_ms += state.wall_offset_ms
     segment, seal, create, tail = _target(state, frame, now_ms)
     built = frame.build(
         sequence=tail.sequence, durable_sequence=_durable(state, seal), now_ms=now_ms, seed=segment.seed
@@ -83,6 +84,7 @@ def begin_seal(state: LogState, now_ms: int) -> CommitJob:
     """A job that writes a seal: it proves that all frames before it were synced."""
     segment = state.active
     assert segment is not None
+    now_ms += state.wall_offset_ms
     tail = Tail(segment.end_position, state.next_sequence, segment.last_crc, segment.totals)
     position = tail.position
     buffers: list[Buffer] = []

@@ -239,6 +239,10 @@ class VnodeLog(LogAppending):
             deadline = seal if deadline is None else min(deadline, seal)
         return deadline
 
+    def set_wall_clock(self, *, now_ms: int, wall_ms: int) -> None:
+        """Tell the wall clock's time; frames and segments carry it. Nothing is decided by it."""
+        self._state.wall_offset_ms = wall_ms - now_ms
+
     def tick(self, now_ms: int) -> None:
         """Do what time brings and needs no disk: idle producers expire."""
         self._state.now_ms = now_ms

@@ -47,10 +47,15 @@ def max_timestamp(state: LogState, stream: Stream) -> tuple[int, int] | None:
     if stream.max_timestamp_offset >= stream.log_start:
         return stream.max_timestamp, stream.max_timestamp_offset
     best: tuple[int, int] | None = None
-    for _, index, row in extents_from(state, stream, stream.log_start):
-        timestamp = index.max_timestamp[row]
+    for segment, index, row in extents_from(state, stream, stream.log_start):
+        timestamp, offset = index.max_timestamp[row], index.base[row]
+        if offset < stream.log_start:
+            # Part of this extent is deleted; the rest may have a lower maximum.
+            data = extent_bytes(state, segment, index.position[row], index.size[row])
+            visible = [one[3] for one in batches(data) if one[2] > stream.log_start]
+            timestamp, offset = max(visible), stream.log_start
         if best is None or timestamp > best[0]:
-            best = timestamp, max(index.base[row], stream.log_start)
+            best = timestamp, offset
     if best is not None:
         stream.max_timestamp, stream.max_timestamp_offset = best
     return best

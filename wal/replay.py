@@ -15,7 +15,6 @@ def replay_frame(state: LogState, frame: FoundFrame) -> None:
         return
     assert frame.payload is not None
     payload = frame.payload
-    ingest_ms = frame.header.ingest_ms
     start = 0
     streams = state.streams
     for stream_id, kind, _, _, base_offset, count, size_bytes, timestamp, _, _ in ENTRY.iter_unpack(
@@ -37,6 +36,6 @@ def replay_frame(state: LogState, frame: FoundFrame) -> None:
                 (producer_id,) = PRODUCER_ID.unpack_from(payload, start + PRODUCER_ID_POSITION)
                 if producer_id >= 0:
                     state.producers.replay(
-                        stream_id, payload[start : start + HEAD_BYTES], ingest_ms=ingest_ms
+                        stream_id, payload[start : start + HEAD_BYTES], ingest_ms=state.now_ms
                     )
         start = end

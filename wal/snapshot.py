@@ -13,6 +13,7 @@ from wal.checkpoint import (
 from wal.segment import Segment, Totals, segment_name
 from wal.state import LogState
 from wal.stream import Stream
+from wal.stream_producers import with_appended_ms
 
 
 def take_checkpoint(state: LogState, *, generation: int, clean: bool) -> Checkpoint:
@@ -70,6 +71,10 @@ def restore(state: LogState, checkpoint: Checkpoint) -> list[Segment]:
         stream = state.streams[stream_id]
         stream.epochs = (*stream.epochs, (epoch, start))
         stream.leader_epoch = epoch
+    # Idleness is counted on a clock that does not survive the process: everybody begins anew.
+    for states in checkpoint.producers.states:
+        for producer_id, producer in states.items():
+            states[producer_id] = with_appended_ms(producer, state.now_ms)
     state.producers.restore(checkpoint.producers)
     return [_segment_of(state, row) for row in zip(*checkpoint.segments, strict=True)]
 

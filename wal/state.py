@@ -29,6 +29,8 @@ class LogState:
         self.directory = directory
         self.options = options
         self.now_ms = now_ms
+        self.wall_offset_ms = 0
+        """What the wall clock is ahead of `now_ms`; frames carry its time, for people to read."""
         self.streams: dict[int, Stream] = {}
         self.segments = Segments()
         self.tail = TailCache(options.tail_cache_bytes)

@@ -86,6 +86,12 @@ class ProducerDescription(NamedTuple):
     transaction_first_offset: int
 
 
+def with_appended_ms(state: bytes, now_ms: int) -> bytes:
+    """The state as if its last batch came now: what a restart does, since its clock began anew."""
+    epoch, coordinator_epoch, _, first_offset = _STATE.unpack_from(state)
+    return _STATE.pack(epoch, coordinator_epoch, now_ms, first_offset) + state[_STATE.size :]
+
+
 def stamp_of(prefix: BatchPrefix) -> ProducerStamp | None:
     """The stamp in a batch's prefix; None without a producer, and for markers, which have no sequence."""
     if prefix.producer_id < 0 or prefix.attributes & CONTROL_BIT:

@@ -1,4 +1,4 @@
-"""Every disk call of a run fails once, with each errno: what was acknowledged survives, and the log recovers."""
+"""Every disk call of a run fails once: what was acknowledged survives, and the log recovers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class Script:
                 self.log.retire_segments()
                 commit(self.log, self.now_ms)
             self.maintain()
-        # A failed log is reopened before the end: until then a killed process may leave more than it promised.
+        # A failed log is reopened before the end: until then a killed process may leave more than it
+        # promised.
         self.now_ms += 1_000
         commit(self.log, self.now_ms)
 

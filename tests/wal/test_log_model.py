@@ -66,9 +66,8 @@ class LogModel(RuleBasedStateMachine):
         stream_id = self.stream(number)
         data = batch(records, body=bytes((number,)) * size, timestamp=time)
         at = self.log.append(stream_id, data)
-        known = self.synced.get(stream_id, [])
-        expected = ([*known, *(one for s, one in self.waiting if s == stream_id)] or [None])[-1]
-        assert at.base_offset == (expected.next_offset if expected is not None else 0)
+        known = [*self.synced.get(stream_id, []), *(one for s, one in self.waiting if s == stream_id)]
+        assert at.base_offset == (known[-1].next_offset if known else 0)
         self.waiting.append((stream_id, Batch(at.base_offset, at.next_offset, time, at.version, bytes(data))))
 
     @rule()

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from array import array
+
+import pytest
+
+from wal.checkpoint import (
+    EPOCH_COLUMNS,
+    SEGMENT_COLUMNS,
+    STREAM_COLUMNS,
+    Checkpoint,
+    Witness,
+    decode_checkpoint,
+    encode_checkpoint,
+    load_checkpoints,
+    load_witness,
+    table_of,
+    write_checkpoint,
+    write_witness,
+)
+from wal.memory_disk import MemoryDisk
+from wal.producer_snapshot import ProducerSnapshot
+
+STREAMS = [(7, 100, 5, 4_000, 1_700_000_000_000, 90), (2**63, 0, 0, 0, -(1 << 63), -1)]
+
+
+def checkpoint(generation: int = 0, sequence: int = 12) -> Checkpoint:
+    return Checkpoint(
+        vnode_id=3,
+        generation=generation,
+        sequence=sequence,
+        durable_sequence=sequence,
+        version=99,
+        last_crc=0xDEADBEEF,
+        clean=True,
+        segments=table_of(SEGMENT_COLUMNS, [(0, 0, 1 << 63, 50, 9, 4_096, -1, 0xFFFFFFFF, 0)]),
+        streams=table_of(STREAM_COLUMNS, STREAMS),
+        epochs=table_of(EPOCH_COLUMNS, [(7, 1, 50)]),
+        producers=ProducerSnapshot([]),
+    )
+
+
+def test_a_checkpoint_comes_back_as_it_was() -> None:
+    original = checkpoint()
+
+    decoded = decode_checkpoint(encode_checkpoint(original))
+
+    assert decoded is not None
+    assert decoded.segments == original.segments
+    assert decoded.streams == original.streams
+    assert decoded.epochs == original.epochs
+    assert (decoded.vnode_id, decoded.sequence, decoded.version, decoded.last_crc, decoded.clean) == (
+        3,
+        12,
+        99,
+        0xDEADBEEF,
+        True,
+    )
+
+
+def test_no_damaged_checkpoint_is_taken() -> None:
+    data = encode_checkpoint(checkpoint())
+
+    for size in range(len(data)):
+        assert decode_checkpoint(data[:size]) is None
+    for bit in range(8 * len(data)):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        assert decode_checkpoint(bytes(damaged)) is None
+
+
+def test_the_newest_valid_generation_comes_first_and_odd_ones_are_named() -> None:
+    disk = MemoryDisk()
+    for generation in range(3):
+        write_checkpoint(disk, "", checkpoint(generation, sequence=generation))
+
+    found, odd = load_checkpoints(disk, "")
+    assert [one.generation for one in found] == [2, 1]
+    assert odd == []
+
+    disk.damage("/checkpoint.0", 30, b"?")
+    found, odd = load_checkpoints(disk, "")
+    assert [one.generation for one in found] == [1]
+    assert odd == ["checkpoint.0"]
+
+
+def test_a_table_of_no_rows_has_its_columns() -> None:
+    assert table_of("Qq", []) == [array("Q"), array("q")]
+
+
+def test_the_newest_witness_counts() -> None:
+    disk = MemoryDisk()
+    assert load_witness(disk, "") is None
+    for generation in range(1, 5):
+        write_witness(disk, "", Witness(generation, 10 * generation, 5, 0))
+        assert load_witness(disk, "") == Witness(generation, 10 * generation, 5, 0)
+
+
+@pytest.mark.parametrize("slot", [0, 1])
+def test_a_damaged_witness_slot_leaves_the_other(slot: int) -> None:
+    disk = MemoryDisk()
+    write_witness(disk, "", Witness(1, 10, 5, 0))
+    write_witness(disk, "", Witness(2, 20, 6, 0))
+
+    disk.damage("/witness", slot * 4096 + 9, b"\xff")
+
+    survivor = load_witness(disk, "")
+    assert survivor is not None
+    assert survivor.generation == (1 if slot == 0 else 2)

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.wal.logs import batch
+from wal import format as fmt
+
+U8, U32, U64 = st.integers(0, 2**8 - 1), st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
+I16, I32 = st.integers(-(2**15), 2**15 - 1), st.integers(-(2**31), 2**31 - 1)
+I64 = st.integers(-(2**63), 2**63 - 1)
+
+SEGMENT_HEADERS = st.builds(fmt.SegmentHeader, U32, U64, U64, U64, U32, U64)
+FRAME_HEADERS = st.builds(fmt.FrameHeader, U8, U64, U64, U64, U32, U32, U32, U32, U64, U32)
+ENTRIES = st.builds(fmt.Entry, U64, U8, U8, I32, I64, U32, U32, I64, U32, U32)
+FOOTERS = st.builds(fmt.Footer, U64, U64, U64, U64, I64, U64, U32)
+PREFIXES = st.builds(
+    fmt.BatchPrefix, I64, I32, I32, st.integers(-128, 127), U32, I16, I32, I64, I64, I64, I16, I32, I32
+)
+
+
+@pytest.fixture(scope="module")
+def reference() -> dict[str, Any]:
+    return fmt.reference_codecs()
+
+
+def declared(codec: Any, data: bytes) -> dict[str, Any]:
+    return {name: value for name, value in codec.parse(data).items() if not name.startswith("_")}
+
+
+@given(header=SEGMENT_HEADERS)
+def test_the_segment_header_is_as_declared(reference: dict[str, Any], header: fmt.SegmentHeader) -> None:
+    data = fmt.encode_segment_header(header)
+
+    parsed = declared(reference["segment_header"], data)
+    assert parsed.pop("crc") == crc32c(data[:60])
+    assert parsed == {"magic": b"KAWALSEG", "format": 1, **header._asdict()}
+    assert reference["segment_header"].build({**header._asdict(), "crc": crc32c(data[:60])}) == data
+    assert fmt.decode_segment_header(data) == header
+
+
+@given(header=FRAME_HEADERS, salt=U64)
+def test_the_frame_header_is_as_declared(
+    reference: dict[str, Any], header: fmt.FrameHeader, salt: int
+) -> None:
+    seed = fmt.seed_of(salt)
+    data, crc = fmt.encode_frame_header(header, seed)
+
+    assert crc == crc32c(data[:60], crc32c(salt.to_bytes(8, "little")))
+    assert reference["frame_header"].build({**header._asdict(), "crc": crc}) == data
+    parsed = declared(reference["frame_header"], data)
+    assert parsed == {"magic": b"\xf7KWF", **header._asdict(), "crc": crc}
+    assert fmt.decode_frame_header(b"x" + data, 1, seed) == (header, crc)
+
+
+@given(entry=ENTRIES)
+def test_the_entry_is_as_declared(reference: dict[str, Any], entry: fmt.Entry) -> None:
+    data = fmt.ENTRY.pack(*entry)
+
+    assert reference["entry"].build(entry._asdict()) == data
+    assert declared(reference["entry"], data) == entry._asdict()
+
+
+@given(footer=FOOTERS, lost=st.builds(fmt.Lost, U64, U64))
+def test_footer_and_lost_are_as_declared(
+    reference: dict[str, Any], footer: fmt.Footer, lost: fmt.Lost
+) -> None:
+    assert reference["footer"].build(footer._asdict()) == fmt.FOOTER.pack(*footer)
+    assert reference["lost"].build(lost._asdict()) == fmt.LOST.pack(*lost)
+
+
+@given(prefix=PREFIXES)
+def test_the_batch_prefix_is_as_declared(reference: dict[str, Any], prefix: fmt.BatchPrefix) -> None:
+    data = fmt.BATCH_PREFIX.pack(*prefix)
+
+    assert reference["batch_prefix"].build(prefix._asdict()) == data
+    assert declared(reference["batch_prefix"], data) == prefix._asdict()
+    assert fmt.BATCH_HEAD.unpack_from(data) == prefix[:5]
+    assert fmt.LEADER_EPOCH.unpack_from(data, fmt.LEADER_EPOCH_POSITION) == (prefix.leader_epoch,)
+    assert fmt.PRODUCER_ID.unpack_from(data, fmt.PRODUCER_ID_POSITION) == (prefix.producer_id,)
+
+
+def test_a_batch_crc_covers_all_from_the_attributes_on() -> None:
+    data = batch(2, body=b"hello")
+
+    assert fmt.BatchPrefix._make(fmt.BATCH_PREFIX.unpack_from(data)).crc == crc32c(
+        data[fmt.BATCH_CRC_START :]
+    )
+
+
+def test_no_flipped_bit_of_a_header_goes_unseen() -> None:
+    seed = fmt.seed_of(7)
+    segment = fmt.encode_segment_header(fmt.SegmentHeader(1, 2, 3, 4, 5, 6))
+    frame, _ = fmt.encode_frame_header(fmt.FrameHeader(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), seed)
+
+    for bit in range(64 * 8):
+        for data, decode in (
+            (segment, fmt.decode_segment_header),
+            (frame, lambda data: fmt.decode_frame_header(data, 0, seed)),
+        ):
+            damaged = bytearray(data)
+            damaged[bit // 8] ^= 1 << bit % 8
+            assert decode(bytes(damaged)) is None
+
+
+def test_a_frame_of_another_segment_is_no_frame() -> None:
+    data, _ = fmt.encode_frame_header(fmt.FrameHeader(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), fmt.seed_of(1))
+
+    assert fmt.decode_frame_header(data, 0, fmt.seed_of(2)) is None
+
+
+@pytest.mark.parametrize("size", range(64))
+def test_a_cut_header_is_no_header(size: int) -> None:
+    segment = fmt.encode_segment_header(fmt.SegmentHeader(1, 2, 3, 4, 5, 6))
+    frame, _ = fmt.encode_frame_header(fmt.FrameHeader(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), 0)
+
+    assert fmt.decode_segment_header(segment[:size]) is None
+    assert fmt.decode_frame_header(frame[:size], 0, 0) is None
+
+
+def test_a_segment_of_another_format_is_refused() -> None:
+    body = fmt.SEGMENT_BODY.pack(fmt.SEGMENT_MAGIC, fmt.FORMAT + 1, 1, 2, 3, 4, 5, 6)
+
+    assert fmt.decode_segment_header(body + fmt.CRC.pack(crc32c(body))) is None

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from wal.index import ActiveIndex, FileIndex, SegmentIndex, decode_index, encode_index
+
+SEED = 77
+
+
+def built(seed: int = 1, streams: int = 20, extents: int = 300) -> ActiveIndex:
+    chance = random.Random(seed)
+    index = ActiveIndex()
+    ends = dict.fromkeys(chance.sample(range(1_000_000), streams), 0)
+    position = 64
+    for number in range(extents):
+        if number % 5 == 0:
+            index.add_frame(position, number * 10)
+        stream_id = chance.choice(list(ends))
+        count, size = chance.randrange(1, 9), chance.randrange(61, 5_000)
+        index.add(
+            stream_id,
+            base=ends[stream_id],
+            count=count,
+            position=position,
+            size=size,
+            max_timestamp=chance.randrange(-5, 100),
+            version=number * 10 + 1,
+        )
+        ends[stream_id] += count + chance.choice((0, 0, 3))
+        position += size
+    return index
+
+
+def stored(index: ActiveIndex) -> FileIndex:
+    data = encode_index(index, vnode_id=1, base_version=42, end_position=9_999, next_version=50, seed=SEED)
+    decoded = decode_index(data, base_version=42, seed=SEED)
+    assert decoded is not None
+    return decoded
+
+
+def rows(index: SegmentIndex, stream_id: int) -> list[tuple[int, ...]]:
+    return [
+        (
+            index.base[r],
+            index.count[r],
+            index.position[r],
+            index.size[r],
+            index.max_timestamp[r],
+            index.version[r],
+        )
+        for r in index.slots(stream_id) or ()
+    ]
+
+
+def test_a_stored_index_answers_as_the_one_in_memory() -> None:
+    active = built()
+    from_file = stored(active)
+
+    assert list(from_file.stream_ids()) == sorted(active.stream_ids())
+    for stream_id in [*active.stream_ids(), 5, 1_000_001]:
+        assert rows(from_file, stream_id) == rows(active, stream_id)
+        assert from_file.range_of(stream_id) == active.range_of(stream_id)
+    assert list(from_file.frame_version) == list(active.frame_version)
+    assert list(from_file.frame_position) == list(active.frame_position)
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_place_finds_the_extent_that_begins_at_or_before(kind: str) -> None:
+    active = built()
+    index: SegmentIndex = active if kind == "memory" else stored(active)
+    for stream_id in active.stream_ids():
+        slots = index.slots(stream_id)
+        assert slots is not None
+        bases = [index.base[row] for row in slots]
+        for offset in range(-1, bases[-1] + 20):
+            expected = max((n for n, base in enumerate(bases) if base <= offset), default=-1)
+            assert index.place(slots, offset) == expected
+
+
+def test_frame_of_finds_the_frame_that_holds_a_version() -> None:
+    index = stored(built())
+
+    assert index.frame_of(-1) == -1
+    assert index.frame_of(0) == 0
+    assert index.frame_of(49) == 0
+    assert index.frame_of(50) == 1
+
+
+def test_an_empty_index_can_be_stored() -> None:
+    index = stored(ActiveIndex())
+
+    assert list(index.stream_ids()) == []
+    assert index.range_of(1) is None
+
+
+def test_no_damaged_or_foreign_index_is_taken() -> None:
+    data = encode_index(
+        built(2, 3, 9), vnode_id=1, base_version=42, end_position=1, next_version=2, seed=SEED
+    )
+
+    assert decode_index(data, base_version=43, seed=SEED) is None
+    assert decode_index(data, base_version=42, seed=SEED + 1) is None
+    assert decode_index(b"", base_version=42, seed=SEED) is None
+    assert decode_index(bytes(len(data)), base_version=42, seed=SEED) is None
+    for size in range(0, len(data), 7):
+        assert decode_index(data[:size], base_version=42, seed=SEED) is None
+    for bit in range(0, 8 * len(data), 3):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        assert decode_index(bytes(damaged), base_version=42, seed=SEED) is None
+
+
+def test_a_dropped_stream_is_not_found() -> None:
+    index = built()
+    stream_id = next(iter(index.stream_ids()))
+
+    index.drop(stream_id)
+
+    assert index.slots(stream_id) is None
+    assert stored(index).slots(stream_id) is None
