@@ -234,7 +234,9 @@ class DecoderSource:
         self.code.line(f"if left < 0: raise too_many(p, {path!r}, {self.elements_max})")
         kind = element.kind
         if isinstance(kind, Fixed) and kind is not schema.Uuid:
-            self.code.line(f'{target} = list(struct.unpack_from(f">{{n}}{kind.format}", data, p))')
+            one = self.code.unpack(kind.format)
+            many = f'struct.unpack_from(f">{{n}}{kind.format}", data, p)'
+            self.code.line(f"{target} = [*{one}(data, p)] if n == 1 else [*{many}]")
             self.code.line(f"p += n * {kind.size_bytes}" if kind.size_bytes > 1 else "p += n")
             return
         items, add, one = self.code.fresh("items"), self.code.fresh("add"), self.code.fresh("o")

@@ -230,11 +230,11 @@ class EncoderSource:
         items = self.code.fresh("items")
         self.code.line(f"{items} = {value}")
         self.code.line(f"n = len({items})")
-        self._write_length("l")
         kind = element.kind
         if isinstance(kind, Fixed) and kind is not schema.Uuid:
-            self.code.line(f'if n: out += struct.pack(f">{{n}}{kind.format}", *{items})')
+            self._numbers(kind, items)
             return
+        self._write_length("l")
         one = self.code.fresh("o")
         with self.code.block(f"for {one} in {items}:"):
             if isinstance(kind, type):
@@ -243,6 +243,18 @@ class EncoderSource:
             else:
                 self._value(element, one)
             self._write_run()
+
+    def _numbers(self, kind: Fixed, items: str) -> None:
+        """Write an array of numbers; of one, as replica lists mostly are, together with the run."""
+        with self.code.block("if n == 1:"):
+            self.code.line(f"one, = {items}")
+            if self.root.flexible:
+                self._write_run_with(f"B{kind.format}", "2, one")
+            else:
+                self._write_run_with(f"l{kind.format}", "1, one")
+        with self.code.block("else:"):
+            self._write_length("l")
+            self.code.line(f'if n: out += struct.pack(f">{{n}}{kind.format}", *{items})')
 
 
 def _holds_records(found: Layout) -> bool:

@@ -261,7 +261,7 @@ def put_records(buffers: list[Buffer], records: Any) -> bytearray:
     out = buffers[-1]
     assert isinstance(out, bytearray)
     if records.__class__ is not RecordParts:
-        if not isinstance(records, BYTES_LIKE):
+        if records.__class__ is not memoryview and not isinstance(records, BYTES_LIKE):
             raise TypeError(records)
         if len(records) <= JOINED_SIZE_MAX:
             out += records

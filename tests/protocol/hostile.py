@@ -40,6 +40,15 @@ CASES: list[tuple[type[Any], int, str, str, int, str]] = [
         5,
         "claims 4294967294 bytes, a string has at most 32767",
     ),
+    # Longer than a string may be, though its bytes are there.
+    (
+        FindCoordinatorRequest,
+        3,
+        "818002" + 32_768 * "61",
+        "key",
+        3,
+        "claims 32768 bytes, a string has at most 32767",
+    ),
     (FindCoordinatorRequest, 3, "ffffffff1f", "key", 4, "has a varint of more than 32 bits"),
     (FindCoordinatorRequest, 3, "02 67", "key_type", 2, "needs 1 more bytes, 0 are left"),
     (FindCoordinatorRequest, 3, "02 67 00", "unknown_tags", 3, "needs 1 more bytes, 0 are left"),

@@ -124,6 +124,12 @@ def test_parts_elsewhere_cannot_be_joined() -> None:
         joined(encode(fetched(RecordParts([FilePart()], 100_000)), 4))
 
 
+@pytest.mark.parametrize("version", [0, 3])
+def test_longest_string_goes_through(version: int) -> None:
+    request = FindCoordinatorRequest(key="x" * 32_767)
+    assert decode(FindCoordinatorRequest, version, joined(encode(request, version)))[0] == request
+
+
 def test_unknown_tags_survive_byte_for_byte() -> None:
     data = bytes.fromhex("02 00000000000000000000000000000005 00 01 07 02 aabb 01 00 02 05 00 c801 01 ff")
     request, end = decode(MetadataRequest, 12, data)
