@@ -119,7 +119,7 @@ def _land_all(stage: Stage, bootstrap: str, folder: Path) -> None:
     for name in ("land-flights.toml", "land-weather.toml"):
         shutil.copyfile(EXAMPLES / name, folder / name)
     flights = folder / "land-flights.toml"
-    if processes.run_job(flights, bootstrap, _Landing(stage, kill_at_rows=KILL_AT)) is not None:
+    if processes.run_job(flights, bootstrap, Landing(stage, kill_at_rows=KILL_AT)) is not None:
         raise PipelineError(
             "the driver ended before half of the flights had landed, so it could not be killed"
         )
@@ -130,13 +130,13 @@ def _land_all(stage: Stage, bootstrap: str, folder: Path) -> None:
         f"batch {ledger.next_batch}, which was being made; now the same command again",
     )
     for job_file in (flights, folder / "land-weather.toml"):
-        code = processes.run_job(job_file, bootstrap, _Landing(stage))
+        code = processes.run_job(job_file, bootstrap, Landing(stage))
         if code != DONE:
             raise PipelineError(f"kawal pipe run {job_file.name} ended with exit code {code}")
 
 
 @dataclass(slots=True)
-class _Landing:
+class Landing:
     """Shows the events of a driver; asks for its end in the batch after the one that reaches a count."""
 
     stage: Stage

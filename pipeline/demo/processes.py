@@ -21,6 +21,9 @@ READY = "kawal ready "
 START_SECONDS = 30
 STOP_SECONDS = 10
 
+LOG_TAIL_CHARACTERS = 1_000
+"""How much of what a gateway said before it ended is shown."""
+
 Event = dict[str, Any]
 
 
@@ -38,17 +41,18 @@ def gateway(folder: Path) -> Iterator[str]:
     """Run a gateway on a free port with its data in `folder`; yield HOST:PORT.  Raises: PipelineError."""
     log_path = folder / "gateway.log"
     command = [kawal_command(), "serve", "--listen", "127.0.0.1:0", "--data", str(folder / "data")]
-    with log_path.open("wb") as log:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)  # noqa: S603
-    try:
-        yield _ready_address(process, log_path)
-    finally:
-        process.terminate()
+    with (
+        log_path.open("wb") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,  # noqa: S603
+    ):
         try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            yield _ready_address(process, log_path)
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
 def run_job(job_file: Path, bootstrap: str, on_event: Callable[[Event], bool]) -> int | None:
@@ -76,7 +80,8 @@ def _ready_address(process: subprocess.Popen[str], log_path: Path) -> str:
     line = process.stdout.readline()
     timer.cancel()
     if not line.startswith(READY):
-        raise PipelineError(f"the gateway did not start: {log_path.read_text()[-1000:] or line!r}")
+        words = (log_path.read_text()[-LOG_TAIL_CHARACTERS:] or line).strip()
+        raise PipelineError(f"the gateway did not start: {words or 'it ended without a word'}")
     return line.removeprefix(READY).strip()
 
 

@@ -170,11 +170,12 @@ class Land:
             f"{row.topic}-{row.partition} offset {row.offset}: {row.reason}"
             for row in bad_rows(parsed, self.shape).take(SHOWN_BAD_RECORDS)
         ]
+        plural = "" if bad == 1 else "s"
         rule = "errors.mode is 'fail'"
         if errors.mode != "fail":
             rule = f"that makes {total:,} in all, and errors.stop_after is {errors.stop_after:,}"
         return (
-            f"{bad:,} bad records in the next batch, and {rule}; nothing of it has landed. Among them:\n  "
+            f"{bad:,} bad record{plural} in the next batch, and {rule}; nothing of it has landed:\n  "
             + "\n  ".join(shown)
             + "\nmend the producer or schema.columns, or set errors.mode = 'quarantine' and run again"
         )

@@ -44,7 +44,7 @@ def records(spark: Any, values: Sequence[bytes | None], *, first: int = 0, parti
         )
         for offset, value in enumerate(values, start=first)
     ]
-    frame = spark.createDataFrame(rows, RECORD_SCHEMA)
+    frame = spark.createDataFrame(rows, RECORD_SCHEMA).coalesce(1)  # one task per topic partition, as Kafka's
     return frame.selectExpr(
         *("key", "value", "topic", "partition", "offset"),
         "timestamp_millis(ms) as timestamp",

@@ -1,0 +1,239 @@
+"""The job land: exactly once through crashes, bad records and wrong checkpoints.
+
+The stream is played by hand: a checkpoint as Spark writes it, and the batches it would hand over. A crash is
+an exception of the probe, after which everything is opened anew.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.checkpoint import Checkpoint
+from pipeline.errors import STOPPED_BY_BAD_ROWS, BadRowsError, LedgerError
+from pipeline.jobs.land import Land, no_probe
+from pipeline.ledger import Entry, Ledger, Totals
+from pipeline.places import places_of
+from pipeline.shape import shape_of
+from tests.pipeline.made import NEW_YEAR_MS, job, records, write_checkpoint
+
+JSON = {"mode": "json", "columns": "a int"}
+VALUES = [b'{"a":0}', b'{"a":1}', b"junk", b'{"a":3}', b'{"a":4}']
+FIRST, SECOND = slice(0, 3), slice(3, 5)
+"""The two batches: offsets 0 to 2, of which the last is bad, and 3 to 4."""
+
+
+class Crash(BaseException):
+    """The process dies."""
+
+
+class World:
+    """A job in a folder, its stream, and what the table shows."""
+
+    def __init__(self, spark: Any, folder: Path, **tables: Any) -> None:
+        self.spark = spark
+        self.job = job(folder, **{"schema": JSON, **tables})
+        self.places = places_of(self.job)
+        self.plan([{"t": {"0": 0}}, {"t": {"0": 3}}, {"t": {"0": 5}}])
+        self.told: list[Entry] = []
+
+    def plan(self, planned: list[dict[str, dict[str, int]]], **changed: Any) -> None:
+        write_checkpoint(self.places.checkpoint, planned=planned, **changed)
+
+    def open(self, crash_at: str = "") -> Land:
+        def probe(step: str, _batch: int) -> None:
+            if step == crash_at:
+                raise Crash
+
+        return Land(
+            job=self.job,
+            shape=shape_of(self.job),
+            places=self.places,
+            ledger=Ledger(self.places.table, job=self.job.name, batch_column="batch"),
+            checkpoint=Checkpoint(self.places.checkpoint),
+            now_ms=lambda: NEW_YEAR_MS,
+            on_landed=self.told.append,
+            probe=probe if crash_at else no_probe,
+        )
+
+    def records(self, which: slice) -> Any:
+        return records(self.spark, VALUES[which], first=which.start)
+
+    def land_both(self) -> None:
+        land = self.open()
+        land(self.records(FIRST), 0)
+        land(self.records(SECOND), 1)
+
+    def files(self) -> dict[str, int]:
+        return {
+            str(path.relative_to(self.places.table.parent)): path.stat().st_mtime_ns
+            for top in (self.places.table, self.places.quarantine)
+            for path in top.rglob("*")
+            if path.is_file()
+        }
+
+    def rows(self) -> list[tuple[int, int, int]]:
+        table = self.spark.read.parquet(str(self.places.table)).orderBy("offset")
+        return [(row.offset, row.a, row.batch) for row in table.collect()]
+
+
+LANDED_ROWS = [(0, 0, 0), (1, 1, 0), (3, 3, 1), (4, 4, 1)]
+LANDED_FILES = {
+    "t/batch=0000000000/_landed.json",
+    "t/batch=0000000000/land-t-0-00000000000000000000-00000000000000000003.parquet",
+    "t/batch=0000000001/_landed.json",
+    "t/batch=0000000001/land-t-0-00000000000000000003-00000000000000000005.parquet",
+    "t_bad/job=land-t/batch=0000000000/land-t-0-00000000000000000000-00000000000000000003.parquet",
+}
+
+
+def test_batches_land_with_their_rows_their_bad_records_and_their_counts(spark: Any, tmp_path: Path) -> None:
+    world = World(spark, tmp_path)
+    world.land_both()
+    assert world.rows() == LANDED_ROWS
+    assert set(world.files()) == LANDED_FILES
+    [bad] = spark.read.parquet(str(world.places.quarantine)).collect()
+    assert (bad.offset, bytes(bad.value), bad.job, bad.batch) == (2, b"junk", "land-t", 0)
+    counted = Totals(batches=1, offsets=3, rows=2, bad=1, files=1, payload_bytes=7 + 7 + 4 + 3)
+    sizes = [entry.landed.size_bytes for entry in world.told]
+    assert world.told[0].landed.plus(Totals(size_bytes=-sizes[0])) == counted
+    assert (world.told[1].total.rows, world.told[1].total.bad, world.told[1].total.size_bytes) == (
+        4,
+        1,
+        sum(sizes),
+    )
+    assert world.told[1].positions == {"t": {"0": 5}}
+
+
+def test_a_batch_that_has_landed_is_not_touched_again(spark: Any, tmp_path: Path) -> None:
+    world = World(spark, tmp_path)
+    world.land_both()
+    before = world.files()
+    again = world.open()
+    again(world.records(SECOND), 1)
+    assert world.files() == before
+    assert again.run == Totals()
+
+
+@pytest.mark.parametrize("step", ["planned", "staged", "landed"])
+def test_a_crash_at_any_step_leaves_whole_batches_and_the_next_run_makes_it_exact(
+    spark: Any, tmp_path: Path, step: str
+) -> None:
+    world = World(spark, tmp_path)
+    with pytest.raises(Crash):
+        world.open(crash_at=step)(world.records(FIRST), 0)
+    assert world.places.table.exists() == (step == "landed")
+    world.land_both()
+    assert world.rows() == LANDED_ROWS
+    assert set(world.files()) == LANDED_FILES
+
+
+def test_a_crash_between_quarantine_and_table_leaves_the_quarantine_once(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(spark, tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "publish", lambda *_: (_ for _ in ()).throw(Crash))
+        with pytest.raises(Crash):
+            world.open()(world.records(FIRST), 0)
+    world.land_both()
+    assert set(world.files()) == LANDED_FILES
+
+
+def test_a_lost_checkpoint_goes_on_where_the_table_ends(spark: Any, tmp_path: Path) -> None:
+    world = World(spark, tmp_path)
+    world.open()(world.records(FIRST), 0)
+    shutil.rmtree(world.places.checkpoint)
+    world.plan([{"t": {"0": 3}}, {"t": {"0": 5}}], query="a-new-one")
+    world.open()(world.records(SECOND), 0)
+    assert world.rows() == LANDED_ROWS
+
+
+def test_a_checkpoint_that_would_land_records_again_is_refused(spark: Any, tmp_path: Path) -> None:
+    world = World(spark, tmp_path)
+    world.land_both()
+    shutil.rmtree(world.places.checkpoint)
+    world.plan([{"t": {"0": 0}}, {"t": {"0": 5}}], query="a-new-one")
+    before, land = world.files(), world.open()
+    with pytest.raises(LedgerError, match="would land again offsets 0 to 4") as refused:
+        land(world.records(slice(0, 5)), 0)
+    assert land.failure is refused.value
+    assert world.files() == before
+
+
+def test_an_older_copy_of_the_checkpoint_that_plans_otherwise_is_refused(spark: Any, tmp_path: Path) -> None:
+    world = World(spark, tmp_path)
+    world.land_both()
+    world.plan([{"t": {"0": 0}}, {"t": {"0": 3}}, {"t": {"0": 4}}])
+    with pytest.raises(LedgerError, match="has other offsets than when it landed as batch 1"):
+        world.open()(world.records(slice(3, 4)), 1)
+
+
+@pytest.mark.parametrize(
+    ("remove", "sentence"),
+    [
+        ("t", "says that 2 batches have landed, but .*/t is empty"),
+        ("t/batch=0000000001", "says that its batch 1 has landed, but .*/t ends with batch 0"),
+    ],
+)
+def test_a_checkpoint_ahead_of_the_table_is_refused(
+    spark: Any, tmp_path: Path, remove: str, sentence: str
+) -> None:
+    world = World(spark, tmp_path)
+    world.land_both()
+    world.plan([{"t": {"0": 0}}, {"t": {"0": 3}}, {"t": {"0": 5}}], committed=1)
+    world.open().check_fits_table()
+    shutil.rmtree(tmp_path / remove)
+    with pytest.raises(LedgerError, match=sentence):
+        world.open().check_fits_table()
+
+
+def test_bad_records_stop_a_job_that_asks_for_it_and_nothing_lands(spark: Any, tmp_path: Path) -> None:
+    world = World(spark, tmp_path, errors={"mode": "fail"})
+    with pytest.raises(
+        BadRowsError, match=r"(?s)1 bad record in .* t-0 offset 2: the value is not one JSON"
+    ) as stopped:
+        world.open()(world.records(FIRST), 0)
+    assert stopped.value.exit_code == STOPPED_BY_BAD_ROWS
+    assert world.files() == {}
+
+
+def test_a_job_stops_before_the_batch_that_brings_too_many_bad_records(spark: Any, tmp_path: Path) -> None:
+    world = World(spark, tmp_path, errors={"stop_after": 1})
+    land = world.open()
+    land(world.records(FIRST), 0)
+    with pytest.raises(BadRowsError, match=r"that makes 2 in all, and errors\.stop_after is 1"):
+        land(records(spark, [b"1", b'{"a":4}'], first=3), 1)
+    assert world.open().ledger.total.bad == 1
+
+
+def test_bad_records_can_be_counted_only(spark: Any, tmp_path: Path) -> None:
+    world = World(spark, tmp_path, errors={"mode": "skip"})
+    world.land_both()
+    assert world.rows() == LANDED_ROWS
+    assert world.open().ledger.total.bad == 1
+    assert not world.places.quarantine.exists()
+
+
+def test_a_batch_of_bad_records_alone_lands_without_a_file(spark: Any, tmp_path: Path) -> None:
+    world = World(spark, tmp_path)
+    world.open()(records(spark, [b"1", b"2", b"3"]), 0)
+    assert world.open().ledger.total.rows == 0
+    assert world.open().ledger.positions == {"t": {"0": 3}}
+
+
+def test_more_records_than_offsets_never_land(spark: Any, tmp_path: Path) -> None:
+    world = World(spark, tmp_path, schema={"mode": "raw"})
+    with pytest.raises(LedgerError, match="3 offsets and 4 records"):
+        world.open()(records(spark, [b"0", b"1", b"2", b"2"]), 0)
+    assert world.files() == {}
+
+
+def test_offsets_without_a_record_are_counted(spark: Any, tmp_path: Path) -> None:
+    world = World(spark, tmp_path, schema={"mode": "raw"})
+    world.open()(records(spark, [b"0", b"1"]), 0)
+    total = world.open().ledger.total
+    assert (total.offsets, total.rows) == (3, 2)

@@ -1,0 +1,67 @@
+"""Options of Spark's Kafka source."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pipeline.sources.kafka import source_options, stream_options
+from tests.pipeline.made import job
+
+START = {"t": {"0": -2}}
+
+
+def options(**tables: Any) -> dict[str, str]:
+    return source_options(job(Path("/lake"), **tables))
+
+
+def test_the_job_file_decides_topics_broker_isolation_and_loss() -> None:
+    source = {
+        "topics": ["t", "u"],
+        "bootstrap": "b:9092",
+        "isolation": "read_uncommitted",
+        "fail_on_data_loss": False,
+        "min_partitions": 8,
+    }
+    found = options(source=source, schema={"headers": True})
+    assert found["subscribe"] == "t,u"
+    assert found["kafka.bootstrap.servers"] == "b:9092"
+    assert found["kafka.isolation.level"] == "read_uncommitted"
+    assert found["failOnDataLoss"] == "false"
+    assert found["minPartitions"] == "8"
+    assert found["includeHeaders"] == "true"
+
+
+def test_polls_are_large_because_each_costs_two_round_trips() -> None:
+    assert int(options()["kafka.max.poll.records"]) == 20_000
+
+
+def test_options_of_the_job_file_win() -> None:
+    given = {"kafka.max.poll.records": 7, "kafka.check.crcs": False, "kafka.client.rack": "a"}
+    found = options(source={"options": given})
+    assert (found["kafka.max.poll.records"], found["kafka.check.crcs"], found["kafka.client.rack"]) == (
+        "7",
+        "false",
+        "a",
+    )
+
+
+def test_the_number_one_is_not_taken_for_true() -> None:
+    assert options(source={"options": {"kafka.fetch.min.bytes": 1}})["kafka.fetch.min.bytes"] == "1"
+
+
+def test_the_client_is_named_after_the_job() -> None:
+    assert options()["groupIdPrefix"] == "kawal-pipe-land-t"
+
+
+def test_a_stream_begins_at_given_offsets_in_batches_of_bounded_size() -> None:
+    found = stream_options(job(Path("/lake"), source={"max_offsets_per_trigger": 50}), START)
+    assert json.loads(found["startingOffsets"]) == START
+    assert found["maxOffsetsPerTrigger"] == "50"
+
+
+def test_a_stream_that_runs_once_or_without_a_bound_takes_everything() -> None:
+    once = stream_options(job(Path("/lake"), trigger={"mode": "once"}), START)
+    unbounded = stream_options(job(Path("/lake"), source={"max_offsets_per_trigger": 0}), START)
+    assert "maxOffsetsPerTrigger" not in once.keys() | unbounded.keys()
