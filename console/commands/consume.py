@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             ("consume orders --partition 0 --from 42 --max-messages 1", "one record"),
         ],
     )
-    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("topic", metavar="TOPIC", help="what to read")
     add_bootstrap(parser)
     parser.add_argument("--from", dest="start", metavar="POSITION", default="earliest", help="where to begin")
     parser.add_argument("--until", metavar="POSITION", help="where to stop, that record not included")

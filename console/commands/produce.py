@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             ("produce pictures cat.png dog.png --key animals", "two records, one for each file"),
         ],
     )
-    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("topic", metavar="TOPIC", help="where to send")
     parser.add_argument("files", metavar="FILE", nargs="*", help="send each file as one record")
     add_bootstrap(parser)
     parser.add_argument("--json", action="store_true", help="each line is a JSON object")
@@ -64,7 +64,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="header of every record; repeatable",
     )
     parser.add_argument("--partition", "-p", metavar="N", type=int, help="send to this partition")
-    parser.add_argument("--codec", choices=("none", "gzip", "snappy", "lz4", "zstd"), default="none")
+    parser.add_argument(
+        "--codec",
+        choices=("none", "gzip", "snappy", "lz4", "zstd"),
+        default="none",
+        help="how batches are compressed",
+    )
     parser.add_argument(
         "--acks", choices=("all", "1", "0"), default="all", help="answer after storing, after taking, never"
     )
@@ -184,7 +189,7 @@ class _Sender:
                 partition=record.partition,
                 timestamp_ms=record.timestamp_ms,
             )
-        except (AssertionError, ValueError) as error:  # kafka-python's own checks of its arguments
+        except (AssertionError, TypeError, ValueError) as error:  # kafka-python checks its arguments
             raise CommandError(f"record {self._sent} cannot be sent: {error}") from error
         self._unanswered.append(future)
         while self._unanswered and (self._unanswered[0].is_done or len(self._unanswered) > IN_FLIGHT_MAX):

@@ -59,6 +59,8 @@ class Producer:
     def send(self, topic: str, **record: Any) -> Answer:
         if record["value"] == b"too large":
             raise AssertionError("the record is too large")
+        if any(value is None for _, value in record["headers"]):
+            raise TypeError("All headers items must be (str, bytes) tuples")
         self.sent.append({"topic": topic, **record})
         if record["value"] == b"fail":
             return Answer(KafkaTimeoutError("nobody answered"))

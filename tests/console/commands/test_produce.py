@@ -94,6 +94,7 @@ def test_acks_and_codec_reach_the_producer(
     [
         ([], b"a\nfail\n", "a record was not stored in 't': nobody answered"),
         ([], b"a\ntoo large\n", "record 2 cannot be sent: the record is too large (1 records before"),
+        (["--json"], b'{"value": 1, "headers": {"a": null}}', "record 1 cannot be sent: All headers"),
         (["--json"], b'{"value": 1}\n{\n', "record 2 of the input is not JSON"),
         (["--key-separator", ":"], b"no key\n", "record 1 of the input has no key"),
         (["--partition", "5"], b"", "'t' has partitions 0 to 1, there is no 5"),
