@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from broker.call import PARKED, Call
+from broker.catalogue_snapshots import CatalogueSnapshots
 from broker.config import Config
 from broker.connection import Connection
 from broker.errors import RequestError
@@ -81,6 +82,7 @@ class Broker:
             vnodes=vnodes,
         )
         self.topics.drop_orphans()
+        self.snapshots = CatalogueSnapshots(catalogue, store.catalogue, self.meta)
         self.producer_ids = ProducerIds(self.catalogue, self.topics)
         self.retention = RetentionTask(self, now_ms)
 
@@ -230,16 +232,22 @@ class Broker:
     @property
     def has_disk_work(self) -> bool:
         """True while a job is in flight."""
-        return any(vnode.busy for vnode in self._all_vnodes)
+        return self.snapshots.job is not None or any(vnode.busy for vnode in self._all_vnodes)
 
     def take_jobs(self, now_ms: int) -> Iterator[tuple[Vnode, DiskJob]]:
         """The disk work that can begin now."""
         for vnode in self._all_vnodes:
             for job in vnode.begin_jobs(now_ms):
                 yield vnode, job
+        snapshot = self.snapshots.begin()
+        if snapshot is not None:
+            yield self.meta, snapshot
 
     def job_done(self, vnode: Vnode, job: DiskJob, error: DiskError | None, now_ms: int) -> None:
         """A job has ended: durable answers leave and parked fetches are woken."""
+        if job is self.snapshots.job:
+            self.snapshots.done(error)
+            return
         if error is not None:
             logger.error("vnode %s: %s", vnode.name, error)
         for advanced in vnode.job_done(job, error, now_ms):
