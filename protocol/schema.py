@@ -20,8 +20,7 @@ KIP-482 (tags).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar, cast, dataclass_transform
 from uuid import UUID
 
@@ -32,8 +31,30 @@ T = TypeVar("T")
 ZERO_UUID: Final = UUID(int=0)
 """Kafka's "no id": the default of every UUID field."""
 
-NO_TAGS: Final[Mapping[int, bytes]] = MappingProxyType({})
-"""The `unknown_tags` of nearly every object: one shared, unchangeable mapping."""
+
+class _NoTags(Mapping[int, bytes]):
+    """An empty mapping that stays empty; copied and pickled as the one it is."""
+
+    __slots__ = ()
+
+    def __getitem__(self, tag: int) -> bytes:
+        raise KeyError(tag)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "{}"
+
+    def __reduce__(self) -> str:
+        return "NO_TAGS"
+
+
+NO_TAGS: Final[Mapping[int, bytes]] = _NoTags()
+"""The `unknown_tags` of nearly every object: one for all, so that it costs nothing."""
 
 VERSIONS_END: Final = 32_768
 """Versions are int16 on the wire, so "3+" means 3 to 32,767."""
@@ -285,7 +306,9 @@ def _write_init(declared: Declaration) -> Callable[..., None]:
 def _equal(self: Any, other: Any) -> Any:
     if other.__class__ is not self.__class__:
         return NotImplemented
-    return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+    return all(
+        (one := getattr(self, name)) is (two := getattr(other, name)) or one == two for name in self.__slots__
+    )
 
 
 def _represent(self: Any) -> str:

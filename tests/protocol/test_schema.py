@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import pickle
+from collections.abc import Callable
 from uuid import UUID
 
 import pytest
@@ -120,6 +122,9 @@ def test_unknown_tags_begin_as_one_shared_empty_mapping() -> None:
     assert getattr(Seat(row=3), "unknown_tags") is NO_TAGS  # noqa: B009  (not declared, so that mypy does not know it)
     with pytest.raises(TypeError):
         NO_TAGS[1] = b""
+    assert (list(NO_TAGS), len(NO_TAGS), repr(NO_TAGS), NO_TAGS) == ([], 0, "{}", {})
+    with pytest.raises(KeyError):
+        NO_TAGS[1]
 
 
 def test_repr_shows_values_and_hides_secrets() -> None:
@@ -145,8 +150,15 @@ def test_messages_are_dataclasses_to_the_standard_library() -> None:
     assert changed.note == "y"
 
 
-def test_messages_can_be_pickled() -> None:
-    assert pickle.loads(pickle.dumps(Seat(row=3).row)) == 3
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda booking: pickle.loads(pickle.dumps(booking))]
+)
+def test_messages_can_be_copied_and_pickled(duplicate: Callable[[BookRequest], BookRequest]) -> None:
+    booking = BookRequest(seats=[Seat(row=3)])
+    other = duplicate(booking)
+    assert other == booking
+    assert other is not booking
+    assert getattr(other, "unknown_tags") is NO_TAGS  # noqa: B009
 
 
 def test_zero_uuid_is_all_zeros() -> None:
