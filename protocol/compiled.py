@@ -1,5 +1,4 @@
-"""Generated codecs for hot messages: one function per message, version and direction, written at its first
-use.
+"""Generated codecs for hot messages: one function per message, version and direction, written at first use.
 
 As `dataclasses` writes `__init__`, so this writes the decoder or encoder of one version out of the same
 layout that the reference codec is built from (`reference.py` says what it must do; a test proves both equal

@@ -47,9 +47,7 @@ class RequestHeader:
 
 
 def is_flexible(api_key: int, api_version: int) -> bool:
-    """Tell whether a request of this version has compact lengths and tagged fields, as far as its key is
-    known.
-    """
+    """Tell whether a request has compact lengths and tagged fields; one of an unknown key has none."""
     return 0 <= api_key < len(FIRST_FLEXIBLE_VERSION) and api_version >= FIRST_FLEXIBLE_VERSION[api_key]
 
 

@@ -20,15 +20,11 @@ TAGS_MAX: Final = 64
 """Tagged fields in one struct. Kafka's own messages have at most six."""
 
 JOINED_SIZE_MAX: Final = 1_024
-"""Record payloads up to this size are copied beside their neighbours: 50 ns, less than one more buffer costs
-to send.
-"""
+"""Record payloads up to this size are copied beside their neighbours: one more buffer to send costs more."""
 
 
 class Part(Protocol):
-    """A payload that is elsewhere, such as a range of a file; opaque here, the connection knows how to send
-    it.
-    """
+    """A payload that is elsewhere, such as a range of a file: opaque here, sent by the connection."""
 
     @property
     def size_bytes(self) -> int:
@@ -41,9 +37,7 @@ Buffer = bytes | bytearray | memoryview | Part
 
 
 class RecordParts:
-    """The value of a `Records` field whose batches lie in several places: they are sent in order, never
-    copied.
-    """
+    """The value of a `Records` field whose batches lie in several places: sent in order, never copied."""
 
     __slots__ = ("parts", "size_bytes")
 

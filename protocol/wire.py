@@ -101,8 +101,7 @@ def decode(
 
 
 def encode(message: Any, version: int) -> list[Buffer]:
-    """Return the buffers that carry `message`, in order: small parts joined, record payloads as they are,
-    uncopied.
+    """Return the buffers that carry `message`: small parts joined, record payloads above 1 KiB uncopied.
 
     Raises: UnsupportedVersion; Unencodable (of which UnsupportedField): the message is wrong, which is our
     own bug.
