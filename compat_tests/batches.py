@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 
 from crc32c import crc32c
 
-START_MS = 1_700_000_000_000
+from compat_tests.times import START_MS
+
 CODECS = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 
 

@@ -9,6 +9,7 @@ import uuid
 from compat_tests.broker import HOST, Broker, free_port, wait_until_it_answers
 from compat_tests.java import java_command
 from compat_tests.process import ServerProcess
+from compat_tests.topics import wait_until_all_is_served
 
 HEAP = "-Xmx512m"
 
@@ -27,15 +28,18 @@ class KafkaBroker(Broker):
     """One combined broker and controller: Kafka's defaults, single replicas, 4 partitions for new topics."""
 
     kind = "kafka"
+    _controller_port: int
 
     def start(self) -> None:
-        """Format the data directory the first time, start, and wait for the first answer."""
+        """Format the data directory the first time, start, and wait until every partition is served."""
         properties = self.directory / "server.properties"
-        if not self.port:
+        first = not self.port
+        if first:
             self.directory.mkdir(parents=True, exist_ok=True)
-            self.port = free_port()
-            properties.write_text(self._properties())
-            (self.directory / "log4j2.properties").write_text(LOGGING)
+            self.port, self._controller_port = free_port(), free_port()
+        properties.write_text(self._properties())
+        (self.directory / "log4j2.properties").write_text(LOGGING)
+        if first:
             self._format()
         self._process = ServerProcess(
             java_command(
@@ -45,16 +49,16 @@ class KafkaBroker(Broker):
             environment={},
         )
         wait_until_it_answers(self, within_seconds=60)
+        wait_until_all_is_served(self)
 
     def _properties(self) -> str:
-        controller_port = free_port()
         values = {
             "process.roles": "broker,controller",
             "node.id": "1",
-            "listeners": f"PLAINTEXT://{HOST}:{self.port},CONTROLLER://{HOST}:{controller_port}",
+            "listeners": f"PLAINTEXT://{HOST}:{self.port},CONTROLLER://{HOST}:{self._controller_port}",
             "advertised.listeners": f"PLAINTEXT://{HOST}:{self.port}",
             "controller.listener.names": "CONTROLLER",
-            "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+            "controller.quorum.voters": f"1@{HOST}:{self._controller_port}",
             "log.dirs": str(self.directory / "data"),
             "num.partitions": "4",
             "offsets.topic.replication.factor": "1",

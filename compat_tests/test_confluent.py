@@ -11,11 +11,10 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaExcep
 from compat_tests.broker import Broker
 from compat_tests.confluent import make_producer, open_consumer, produce, read, take
 from compat_tests.conftest import MakeTopic
+from compat_tests.times import START_MS
 from compat_tests.waiting import eventually
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
-
-START_MS = 1_700_000_000_000
 
 
 def first_error(consumer: Any) -> KafkaError:

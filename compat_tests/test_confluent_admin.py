@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, Ne
 from compat_tests.broker import Broker
 from compat_tests.confluent import make_producer, produce
 from compat_tests.conftest import MakeTopic
+from compat_tests.times import START_MS
 from compat_tests.waiting import eventually
 
 
@@ -147,9 +148,8 @@ def test_broker_configs_are_described_and_those_of_unknown_things_are_not(admin:
 def test_offsets_are_listed_by_every_specification(admin: Any, broker: Broker, make_topic: MakeTopic) -> None:
     topic = make_topic()
     producer = make_producer(broker)
-    start_ms = 1_700_000_000_000
     for after_ms in (500, 200, 900, 300):
-        producer.produce(topic, b"v", partition=0, timestamp=start_ms + after_ms)
+        producer.produce(topic, b"v", partition=0, timestamp=START_MS + after_ms)
         assert producer.flush(10) == 0
     partition = TopicPartition(topic, 0)
 
@@ -159,9 +159,9 @@ def test_offsets_are_listed_by_every_specification(admin: Any, broker: Broker, m
 
     assert listed(OffsetSpec.earliest()) == (0, -1)
     assert listed(OffsetSpec.latest()) == (4, -1)
-    assert listed(OffsetSpec.max_timestamp()) == (2, start_ms + 900)
-    assert listed(OffsetSpec.for_timestamp(start_ms + 501)) == (2, start_ms + 900)
-    assert listed(OffsetSpec.for_timestamp(start_ms + 901)) == (-1, -1)
+    assert listed(OffsetSpec.max_timestamp()) == (2, START_MS + 900)
+    assert listed(OffsetSpec.for_timestamp(START_MS + 501)) == (2, START_MS + 900)
+    assert listed(OffsetSpec.for_timestamp(START_MS + 901)) == (-1, -1)
 
 
 def test_a_topic_made_again_starts_empty(admin: Any, broker: Broker, make_topic: MakeTopic) -> None:

@@ -13,6 +13,7 @@ from kafka.errors import MessageSizeTooLargeError
 
 from compat_tests.broker import Broker
 from compat_tests.conftest import MakeTopic
+from compat_tests.times import START_MS
 
 CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
 
@@ -57,7 +58,7 @@ def test_records_come_back_in_order_with_keys_values_headers_and_timestamps(
             key=f"k{i}".encode(),
             value=f"v{i}".encode(),
             headers=headers,
-            timestamp_ms=1_700_000_000_000 + i,
+            timestamp_ms=START_MS + i,
         )
         for i in range(1_000)
     ]
@@ -65,7 +66,7 @@ def test_records_come_back_in_order_with_keys_values_headers_and_timestamps(
     assert [one.offset for one in metadata] == list(range(1_000))
     records = read(consumer, TopicPartition(topic, 0), 1_000)
     assert [(r.offset, r.key, r.value, r.timestamp) for r in records] == [
-        (i, f"k{i}".encode(), f"v{i}".encode(), 1_700_000_000_000 + i) for i in range(1_000)
+        (i, f"k{i}".encode(), f"v{i}".encode(), START_MS + i) for i in range(1_000)
     ]
     assert all(list(r.headers) == headers and r.timestamp_type == 0 for r in records)
 
@@ -167,15 +168,14 @@ def test_offsets_for_times_finds_the_first_record_at_or_after(
 ) -> None:
     topic = make_topic()
     partition = TopicPartition(topic, 0)
-    start_ms = 1_700_000_000_000
     for i in range(20):
-        producer.send(topic, b"v", timestamp_ms=start_ms + i * 1_000)
+        producer.send(topic, b"v", timestamp_ms=START_MS + i * 1_000)
     producer.flush()
     found = {
-        asked: consumer.offsets_for_times({partition: start_ms + asked})[partition]
+        asked: consumer.offsets_for_times({partition: START_MS + asked})[partition]
         for asked in (-5, 0, 1, 1_000, 18_500, 19_001)
     }
-    offsets = {asked: one and (one.offset, one.timestamp - start_ms) for asked, one in found.items()}
+    offsets = {asked: one and (one.offset, one.timestamp - START_MS) for asked, one in found.items()}
     assert offsets == {
         -5: (0, 0),
         0: (0, 0),

@@ -21,6 +21,7 @@ from kafka.errors import (
 
 from compat_tests.broker import Broker
 from compat_tests.conftest import MakeTopic
+from compat_tests.times import START_MS
 from compat_tests.waiting import eventually
 
 
@@ -216,29 +217,28 @@ def test_offsets_are_listed_by_every_special_timestamp_and_by_time(
 ) -> None:
     topic = make_topic()
     partition = TopicPartition(topic, 0)
-    start_ms = 1_700_000_000_000
     with closing(KafkaProducer(bootstrap_servers=broker.bootstrap, linger_ms=50)) as producer:
         for after_ms in (500, 200, 900, 300):
-            producer.send(topic, b"v", timestamp_ms=start_ms + after_ms)
+            producer.send(topic, b"v", timestamp_ms=START_MS + after_ms)
     asked = {
         "latest": OffsetSpec.LATEST,
         "earliest": OffsetSpec.EARLIEST,
         "max timestamp": OffsetSpec.MAX_TIMESTAMP,
         "earliest local": OffsetSpec.EARLIEST_LOCAL,
         "latest tiered": OffsetSpec.LATEST_TIERED,
-        "at 400": start_ms + 400,
-        "at 501": start_ms + 501,
-        "past the end": start_ms + 901,
+        "at 400": START_MS + 400,
+        "at 501": START_MS + 501,
+        "past the end": START_MS + 901,
     }
     found = {name: admin.list_partition_offsets({partition: spec})[partition] for name, spec in asked.items()}
     assert {name: (one.offset, one.timestamp) for name, one in found.items()} == {
         "latest": (4, -1),
         "earliest": (0, -1),
-        "max timestamp": (2, start_ms + 900),
+        "max timestamp": (2, START_MS + 900),
         "earliest local": (0, -1),
         "latest tiered": (-1, -1),
-        "at 400": (0, start_ms + 500),
-        "at 501": (2, start_ms + 900),
+        "at 400": (0, START_MS + 500),
+        "at 501": (2, START_MS + 900),
         "past the end": (-1, -1),
     }
 

@@ -12,9 +12,8 @@ from compat_tests.confluent import open_consumer, read
 from compat_tests.conftest import MakeTopic
 from compat_tests.kcat import kcat
 from compat_tests.requests import fetched_batches
+from compat_tests.times import START_MS
 from compat_tests.wire import RawClient
-
-START_MS = 1_700_000_000_000
 
 
 def consume(broker: Broker, topic: str, *arguments: str) -> list[str]:

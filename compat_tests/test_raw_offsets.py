@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from compat_tests.batches import START_MS, Batch
+from compat_tests.batches import Batch
 from compat_tests.conftest import MakeTopic
 from compat_tests.requests import list_offset, produce
+from compat_tests.times import START_MS
 from compat_tests.wire import RawClient
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.offset_for_leader_epoch import (

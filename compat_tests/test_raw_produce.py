@@ -6,10 +6,11 @@ import time
 
 import pytest
 
-from compat_tests.batches import CODECS, START_MS, Batch, old_message
+from compat_tests.batches import CODECS, Batch, old_message
 from compat_tests.broker import Broker
 from compat_tests.conftest import MakeTopic
 from compat_tests.requests import fetched_batches, list_offset, produce, produce_request, topic_id
+from compat_tests.times import START_MS
 from compat_tests.wire import RawClient, raw_client
 from protocol.compression import compress
 

@@ -13,9 +13,8 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
 from compat_tests.broker import Broker
 from compat_tests.confluent import make_producer, open_consumer, produce, read
 from compat_tests.conftest import StartBroker
+from compat_tests.times import START_MS
 from compat_tests.topics import create_topic, delete_topic
-
-START_MS = 1_700_000_000_000
 
 
 class Writer:

@@ -70,14 +70,19 @@ def test_retention_by_time_drops_everything_old_and_goes_on_with_the_next_offset
     assert log_range(eager_broker, "timed") == (40, 41)
 
 
-def test_a_segment_with_one_young_record_stays_whole(eager_broker: Broker) -> None:
+def test_a_segment_with_one_young_record_stays_whole(start_broker: StartBroker) -> None:
+    broker = start_broker()
     now_ms = int(time.time() * 1_000)
-    create_topic(eager_broker, "mixed", 1, {"retention.ms": str(DAY_MS), "segment.bytes": str(SEGMENT_BYTES)})
+    create_topic(broker, "mixed", 1, {"retention.ms": str(DAY_MS), "segment.bytes": str(SEGMENT_BYTES)})
     per_segment = SEGMENT_BYTES // BATCH_BYTES
-    one_by_one(eager_broker, "mixed", per_segment + 3, timestamp_ms=now_ms - 2 * DAY_MS)
-    one_by_one(eager_broker, "mixed", 1, timestamp_ms=now_ms)
+    one_by_one(broker, "mixed", per_segment + 3, timestamp_ms=now_ms - 2 * DAY_MS)
+    one_by_one(broker, "mixed", 1, timestamp_ms=now_ms)
+    # Retention must not run before the young record is there.
+    broker.stop()
+    broker.settings["log.retention.check.interval.ms"] = "200"
+    broker.restart()
     expected = (per_segment, per_segment + 4)
-    eventually(lambda: log_range(eager_broker, "mixed") == expected, waiting_for=f"the range {expected}")
+    eventually(lambda: log_range(broker, "mixed") == expected, waiting_for=f"the range {expected}")
 
 
 def test_the_log_start_outlives_a_restart(eager_broker: Broker) -> None:

@@ -11,8 +11,7 @@ from compat_tests.broker import Broker
 from compat_tests.confluent import make_producer, open_consumer, produce, read
 from compat_tests.conftest import MakeTopic
 from compat_tests.spark import spark_session
-
-START_MS = 1_700_000_000_000
+from compat_tests.times import START_MS
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ def create_topic(
     broker: Broker, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
 ) -> str:
     """Create a topic and wait until every partition is served; return its name."""
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin = _admin(broker)
     new = NewTopic(name, num_partitions=partitions, replication_factor=1, config=dict(configs or {}))
     admin.create_topics([new])[name].result(timeout=15)
     _wait_until_served(admin, name, partitions)
@@ -24,16 +24,24 @@ def create_topic(
 
 def grow_topic(broker: Broker, name: str, partitions: int) -> None:
     """Raise the number of partitions and wait until every one is served."""
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin = _admin(broker)
     admin.create_partitions([NewPartitions(name, partitions)])[name].result(timeout=15)
     _wait_until_served(admin, name, partitions)
 
 
 def delete_topic(broker: Broker, name: str) -> None:
     """Delete a topic and wait until metadata no longer lists it."""
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin = _admin(broker)
     admin.delete_topics([name])[name].result(timeout=15)
     eventually(lambda: name not in admin.list_topics(timeout=5).topics, waiting_for=f"{name} to go")
+
+
+def wait_until_all_is_served(broker: Broker) -> None:
+    """Wait until every partition of every topic tells its end: after a restart leaders are chosen anew."""
+    admin = _admin(broker)
+    eventually(
+        lambda: _served(admin, None, 0), waiting_for="every partition of every topic", within_seconds=30
+    )
 
 
 def _wait_until_served(admin: AdminClient, name: str, partitions: int) -> None:
@@ -41,13 +49,26 @@ def _wait_until_served(admin: AdminClient, name: str, partitions: int) -> None:
 
     Kafka's broker learns of a new partition a moment after its metadata shows it.
     """
+    wanted = f"all {partitions} partitions of {name}"
+    eventually(lambda: _served(admin, name, partitions), waiting_for=wanted)
 
-    def served() -> bool:
-        # All topics are listed: asking for one by name could create it (Metadata with auto-creation).
-        found = admin.list_topics(timeout=5).topics.get(name)
-        if found is None or len(found.partitions) != partitions:
+
+def _served(admin: AdminClient, name: str | None, partitions: int) -> bool:
+    # All topics are listed: asking for one by name could create it (Metadata with auto-creation).
+    topics = admin.list_topics(timeout=5).topics
+    if name is not None:
+        topics = {name: topics[name]} if name in topics else {}
+        if sum(len(one.partitions) for one in topics.values()) != partitions:
             return False
-        asked = {TopicPartition(name, one): OffsetSpec.latest() for one in found.partitions}
-        return all(future.exception(timeout=10) is None for future in admin.list_offsets(asked).values())
+    asked = {
+        TopicPartition(one.topic, index): OffsetSpec.latest()
+        for one in topics.values()
+        for index in one.partitions
+    }
+    return not asked or all(
+        future.exception(timeout=10) is None for future in admin.list_offsets(asked).values()
+    )
 
-    eventually(served, waiting_for=f"all {partitions} partitions of {name}")
+
+def _admin(broker: Broker) -> AdminClient:
+    return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})
