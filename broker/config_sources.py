@@ -23,7 +23,9 @@ from broker.server_keys import KEYS
 DEFAULT = "default"
 """The source of a value that nobody set."""
 
-_CLIENT_VARIABLES = frozenset({"KAWAL_BOOTSTRAP", "KAWAL_CONFIG", "KAWAL_EXECUTABLE", "KAWAL_HTTP"})
+_CLIENT_VARIABLES = frozenset(
+    {"KAWAL_BOOTSTRAP", "KAWAL_CONFIG", "KAWAL_EXECUTABLE", "KAWAL_HTTP", "KAWAL_SPARK_JARS"}
+)
 """Variables of the command line and of test tools, which are not keys of the server."""
 _FOREIGN_VARIABLE = re.compile(r"KAWAL_(COMPAT|TEST|BENCH)_|_SERVICE_(HOST|PORT)(_|$)|_PORT(_\d+_[A-Z]+.*)?$")
 """Variables left alone: those of the test programs, and those that Kubernetes adds to every container when a
