@@ -10,9 +10,10 @@ from wal.format import (
     LEADER_EPOCH,
     LEADER_EPOCH_POSITION,
     EntryKind,
+    empty_batch,
 )
 from wal.frame import OpenFrame, Run
-from wal.lookup import bytes_below
+from wal.lookup import bytes_below, end_of_data
 from wal.meta import drop_meta, leader_epoch_meta, log_start_meta, opaque_meta, retired_meta
 from wal.producers import ProducerStamp
 from wal.reading import LogReading
@@ -161,6 +162,14 @@ class LogAppending(LogReading):
         assert epoch > stream.leader_epoch
         self._append_meta(stream_id, leader_epoch_meta(epoch, stream.next_offset))
         stream.leader_epoch = epoch
+
+    def fill_lost_offsets(self, stream_id: int) -> None:
+        """Append an empty batch over the offsets between a stream's last batch and its end, if any."""
+        stream = self._state.stream(stream_id)
+        end, last = stream.high_watermark, max(stream.log_start, end_of_data(self._state, stream_id))
+        if last < end:
+            stream.next_offset = stream.high_watermark = last
+            self.append(stream_id, empty_batch(end - last), reserved=True)
 
     def _append_meta(self, stream_id: int, payload: bytes) -> int:
         if self._refused is not None:

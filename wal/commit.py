@@ -12,6 +12,7 @@ from typing import NamedTuple
 from wal.disk import Buffer, File
 from wal.format import (
     ENTRY_BYTES,
+    FIRST_FRAME_POSITION,
     FOOTER,
     FOOTER_FRAME_BYTES,
     HEADER_BYTES,
@@ -19,7 +20,7 @@ from wal.format import (
     FrameHeader,
     FrameKind,
     encode_frame,
-    encode_segment_header,
+    encode_segment_start,
     plain_header,
 )
 from wal.frame import BuiltFrame, OpenFrame
@@ -106,7 +107,7 @@ def _target(
         tail = Tail(active.end_position, state.next_sequence, active.last_crc, active.totals)
         return active, None, None, tail
     seal = None
-    tail = Tail(HEADER_BYTES, state.next_sequence, state.expected_crc, Totals())
+    tail = Tail(FIRST_FRAME_POSITION, state.next_sequence, state.expected_crc, Totals())
     if active is not None and not active.sealed:
         seal = _seal_plan(state, active, now_ms)
         tail.sequence += 1
@@ -115,7 +116,7 @@ def _target(
     wanted = state.options.segment_bytes
     if state.full:
         wanted = min(wanted, FULL_SEGMENT_BYTES)
-    segment.capacity = max(wanted, HEADER_BYTES + frame.size_bytes + FOOTER_FRAME_BYTES)
+    segment.capacity = max(wanted, FIRST_FRAME_POSITION + frame.size_bytes + FOOTER_FRAME_BYTES)
     segment.index = ActiveIndex()
     header = header_of(
         segment, vnode_id=state.options.vnode_id, previous_crc=tail.last_crc, created_ms=now_ms
@@ -127,7 +128,7 @@ def _target(
         temporary_path=state.path(TEMPORARY if spare is None else SPARE),
         path=segment.path,
         capacity=segment.capacity,
-        header=encode_segment_header(header),
+        header=encode_segment_start(header),
         spare=spare,
     )
     return segment, seal, create, tail

@@ -1,12 +1,13 @@
 """The bytes of the log: every structure once, as grammar, as struct codec and as construct declaration.
 
-    segment := header frame* ; file <first version, 20 digits>.wal, preallocated, so zeros end a scan
+    segment := header[64] zeros header[64] zeros frame*       the copy lies at 512, the first frame at 1,024
+               file <first version, 20 digits>.wal, preallocated, so zeros end a scan
     frame   := header[64] table[table_bytes] payload[payload_bytes]             one frame = one group commit
     kinds   :  data    table = entries, in payload order; payload = client batches, grouped by stream
                pad     payload = zeros up to a 4 KiB boundary
                seal    payload = zeros: the frame fills its 4 KiB block and only carries durable_sequence
                footer  table = totals of the segment; nothing follows
-               lost    table = how many frames a repair gave up; payload = the bytes that were there, zeroed
+               lost    entry_count = how many frames a repair gave up; payload = zeros where they were
 
 Our own fields are little endian; client batches stay big endian as on the wire. What protects what:
 
@@ -42,6 +43,12 @@ SEGMENT_MAGIC = b"KAWALSEG"
 FRAME_MAGIC = b"\xf7KWF"
 HEADER_BYTES = 64
 """Size of a segment header and of a frame header."""
+
+HEADER_COPY_POSITION = 512
+"""Where a segment repeats its header: in another sector, because without the salt no frame can be checked."""
+
+FIRST_FRAME_POSITION = 1024
+"""Where a segment's frames begin."""
 
 SEAL_BLOCK_BYTES = 4096
 """A seal lies alone in such a block: what destroys one sector cannot hit a frame and its seal together."""
@@ -87,7 +94,7 @@ class MetaKind(IntEnum):
 
 
 class SegmentHeader(NamedTuple):
-    """The first 64 bytes of a segment."""
+    """What a segment says of itself, at its begin and once more."""
 
     vnode_id: int
     base_version: int
@@ -150,13 +157,6 @@ class Footer(NamedTuple):
     """crc32c over the headers of all frames before: each covers its table, a table covers its batches."""
 
 
-class Lost(NamedTuple):
-    """What a repair gave up: the frames [sequence, sequence + frame_count)."""
-
-    frame_count: int
-    record_count: int
-
-
 class BatchPrefix(NamedTuple):
     """The fixed head of a v2 record batch.  Source: KIP-98."""
 
@@ -182,7 +182,6 @@ FRAME_BODY = struct.Struct("<4sBxxxQQQIIIIQI")
 CRC = struct.Struct("<I")
 ENTRY = struct.Struct("<QBBxxiqIIqII")
 FOOTER = struct.Struct("<QQQQqQI12x")
-LOST = struct.Struct("<QQ")
 BATCH_PREFIX = struct.Struct(">qiibIhiqqqhii")
 BATCH_HEAD = struct.Struct(">qiibI")
 BASE_OFFSET = struct.Struct(">q")
@@ -215,6 +214,20 @@ def encode_segment_header(header: SegmentHeader) -> bytes:
     """The 64 bytes of a segment header."""
     body = SEGMENT_BODY.pack(SEGMENT_MAGIC, FORMAT, *header)
     return body + CRC.pack(crc32c(body))
+
+
+def encode_segment_start(header: SegmentHeader) -> bytes:
+    """The bytes of a segment before its first frame: the header, twice."""
+    data = encode_segment_header(header)
+    start = data.ljust(HEADER_COPY_POSITION, b"\0") + data
+    return start.ljust(FIRST_FRAME_POSITION, b"\0")
+
+
+def decode_segment_start(data: bytes) -> tuple[SegmentHeader | None, bool]:
+    """The header at a segment's start, and whether both copies of it are valid and equal."""
+    first = decode_segment_header(data[:HEADER_BYTES])
+    second = decode_segment_header(data[HEADER_COPY_POSITION : HEADER_COPY_POSITION + HEADER_BYTES])
+    return first or second, first == second
 
 
 def decode_segment_header(data: bytes | memoryview) -> SegmentHeader | None:
@@ -257,6 +270,14 @@ def encode_frame(
     )
     head, crc = encode_frame_header(full, seed)
     return head + table + bytes(padding_bytes), crc
+
+
+def empty_batch(offset_count: int) -> bytearray:
+    """A v2 batch without records that takes `offset_count` offsets, as compaction leaves them."""
+    body = (0, offset_count - 1, -1, -1, -1, -1, -1, 0)
+    batch = bytearray(BATCH_PREFIX.pack(0, BATCH_PREFIX.size - 12, 0, 2, 0, *body))
+    crc = crc32c(memoryview(batch)[BATCH_CRC_START:])
+    return bytearray(BATCH_PREFIX.pack(0, BATCH_PREFIX.size - 12, 0, 2, crc, *body))
 
 
 def plain_header(
@@ -325,7 +346,6 @@ def reference_codecs() -> dict[str, Construct[Any, Any]]:
             "chain_crc" / c.Int32ul,
             c.Padding(12),
         ),
-        "lost": c.Struct("frame_count" / c.Int64ul, "record_count" / c.Int64ul),
         "batch_prefix": c.Struct(
             "base_offset" / c.Int64sb,
             "batch_length" / c.Int32sb,

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from wal.disk import Buffer, Disk, File
+from wal.format import FIRST_FRAME_POSITION
 from wal.frame import BuiltFrame
 from wal.scan import Scan
 from wal.segment import Segment, SharedFile, Totals, base_version_of
@@ -200,7 +201,7 @@ class ReopenJob(SyncJob):
     def _verify(self, segment: Segment, file: File) -> None:
         if not self.trust_cache:
             file.drop_cache()
-        scan = Scan(file, seed=segment.seed, position=64, sequence=segment.base_sequence)
+        scan = Scan(file, seed=segment.seed, position=FIRST_FRAME_POSITION, sequence=segment.base_sequence)
         for frame in scan:
             if frame.next_sequence >= segment.next_sequence:
                 break

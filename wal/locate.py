@@ -7,6 +7,7 @@ know the stream it walks to the nearest older one that does. The segment found i
 
 from __future__ import annotations
 
+from wal.format import FIRST_FRAME_POSITION
 from wal.index import ActiveIndex, SegmentIndex, index_frame
 from wal.scan import Scan
 from wal.segment import Segment
@@ -30,7 +31,8 @@ def rebuild_index(state: LogState, segment: Segment) -> ActiveIndex:
     """Index a segment from the headers and tables of its frames."""
     index = ActiveIndex()
     file = segment.open_shared(state.disk).file
-    for frame in Scan(file, seed=segment.seed, position=64, sequence=segment.base_sequence, skim=True):
+    start, sequence = FIRST_FRAME_POSITION, segment.base_sequence
+    for frame in Scan(file, seed=segment.seed, position=start, sequence=sequence, skim=True):
         index_frame(index, frame)
     return index
 

@@ -24,7 +24,8 @@ from wal.errors import LogDamaged, LogFailed
 from wal.jobs import CommitJob, Phase, ReopenJob, SyncJob
 from wal.maintenance import RETRY_MS, Job, Maintenance, Marks
 from wal.options import LogOptions
-from wal.recovery import Recovery, RecoveryReport
+from wal.recovery import Recovery
+from wal.recovery_report import RecoveryReport
 from wal.segment import DELETED_SUFFIX, TEMPORARY
 from wal.state import LogState
 

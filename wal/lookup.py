@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from wal.locate import index_of
 from wal.reader import batches, extent_bytes, extents_from
 from wal.state import LogState
 from wal.stream import Stream
@@ -75,6 +76,15 @@ def stream_extents(state: LogState, stream: Stream) -> Iterator[StreamExtent]:
     for _, index, row in extents_from(state, stream, stream.log_start):
         base = index.base[row]
         yield StreamExtent(base, base + index.count[row], index.size[row], index.max_timestamp[row])
+
+
+def end_of_data(state: LogState, stream_id: int) -> int:
+    """The offset behind the stream's last stored batch; 0 when there is none."""
+    for segment in reversed(state.segments.all):
+        offsets = index_of(state, segment).range_of(stream_id)
+        if offsets is not None:
+            return offsets[1]
+    return 0
 
 
 def bytes_below(state: LogState, stream: Stream, offset: int) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from wal.disk import Buffer
-from wal.errors import OffsetOutOfRange
+from wal.errors import LogDamaged, OffsetOutOfRange
 from wal.format import BATCH_PREFIX
 from wal.index import EXTENT_BYTES, SegmentIndex
 from wal.locate import index_of, locate, next_with
@@ -178,7 +178,14 @@ def extent_bytes(state: LogState, segment: Segment, position: int, size: int) ->
         if len(cached) > 1:
             cached = segment.tail[position] = [b"".join(cached)]
         return cached[0]
-    return segment.open_shared(state.disk).file.read_at(position, size)
+    data = segment.open_shared(state.disk).file.read_at(position, size)
+    if len(data) < size:
+        raise _too_short(segment, position + len(data), position + size)
+    return data
+
+
+def _too_short(segment: Segment, start: int, end: int) -> LogDamaged:
+    return LogDamaged(segment.path, start, end, "the file ends before")
 
 
 def _parts(state: LogState, pieces: list[Piece]) -> list[Part]:
@@ -246,7 +253,10 @@ def _from_disk(state: LogState, pieces: list[Piece]) -> list[Part]:
     """Read the pieces with one call when they are in the page cache; else hand out file ranges."""
     first, last = pieces[0], pieces[-1]
     shared = first.segment.open_shared(state.disk)
-    data = shared.file.read_at_if_cached(first.position, last.position + last.size - first.position)
+    size = last.position + last.size - first.position
+    data = shared.file.read_at_if_cached(first.position, size)
+    if data is not None and len(data) < size:
+        raise _too_short(first.segment, first.position + len(data), first.position + size)
     if data is None:
         return [FileRange(shared, piece.position, piece.size, maybe_cold=True) for piece in pieces]
     if len(pieces) == 1:

@@ -13,50 +13,37 @@ footer, and its successor proves that nothing is missing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from wal.checkpoint import Checkpoint, Witness, load_checkpoints, load_witness
 from wal.disk import Disk
 from wal.errors import LogDamaged
-from wal.format import HEADER_BYTES, FrameKind, SegmentHeader, decode_segment_header
+from wal.format import FIRST_FRAME_POSITION, FrameKind, SegmentHeader, decode_segment_start
 from wal.index import ActiveIndex, index_frame
 from wal.maintenance import Marks
 from wal.options import ENTRY_COST_BYTES, LogOptions
+from wal.recovery_report import Fault, FaultKind, RecoveryReport
 from wal.replay import replay_frame
-from wal.scan import END, NEVER_WRITTEN, FoundFrame, Scan, highest_durable_after
+from wal.scan import END, NEVER_WRITTEN, FoundFrame, Scan, Survey, survey_after
+from wal.scrub import scrub
 from wal.segment import Segment, SharedFile, base_version_of, segment_name
 from wal.snapshot import restore
 from wal.state import LogState
+from wal.torn import cut_torn_tail, is_never_written
 
 TEMPORARY_SUFFIX = ".tmp"
-
-
-@dataclass(slots=True)
-class RecoveryReport:
-    """What recovery found and did."""
-
-    frames: int = 0
-    """Frames read behind the checkpoint."""
-    entries: int = 0
-    scanned_bytes: int = 0
-    truncated_bytes: int = 0
-    torn_file: str = ""
-    """Where a copy of the torn tail lies."""
-    clean: bool = False
-    """The log ends where a clean stop left it."""
-    damage: LogDamaged | None = None
-    notes: list[str] = field(default_factory=list)
-    """Odd things that cost nothing: a checkpoint that was not valid, leftovers removed."""
 
 
 class Recovery:
     """One run of recovery over a directory; `run` returns the state."""
 
-    def __init__(self, disk: Disk, directory: str, options: LogOptions, now_ms: int) -> None:
+    def __init__(
+        self, disk: Disk, directory: str, options: LogOptions, now_ms: int, *, thorough: bool = False
+    ) -> None:
         self.disk = disk
         self.directory = directory
         self.state = LogState(disk, directory, options, now_ms)
         self.report = RecoveryReport()
+        self.thorough = thorough
+        """Check all segments, not only those behind the checkpoint."""
         self._generations: list[Checkpoint] = []
         self.witness: Witness | None = None
         self._promised = 0
@@ -64,8 +51,12 @@ class Recovery:
         self._replay_from = 0
         self._due: int | None = 0
         """The sequence with which the next segment must begin; None when only the checkpoint could tell."""
-        self._crc = 0
-        """The predecessor's crc that it must repeat."""
+        self._crc: int | None = 0
+        """The predecessor's crc that it must repeat; None behind what a repair gave up."""
+        self.missing: Segment | None = None
+        """The segment that the checkpoint knows, of a fault of that kind."""
+        self.fault: Fault | None = None
+        """What `report.damage` is about, for a repair."""
 
     def run(self) -> LogState:
         """Recover.  Raises: DiskError when the disk cannot be read or the good part not be synced."""
@@ -87,8 +78,15 @@ class Recovery:
         self._scan_all([base for base in bases if base > newest])
         self._judge_end()
         self._judge_missing([segment for segment in known if segment.base_version not in present])
+        if self.thorough:
+            self._scrub([segment for segment in known if segment.base_version in present])
         self._finish(checkpoint)
         return self.state
+
+    @property
+    def previous_crc(self) -> int:
+        """What a segment in the place where the scan ended must repeat of its predecessor."""
+        return self._crc or 0
 
     def _remove_temporaries(self, names: list[str]) -> None:
         for name in names:
@@ -135,18 +133,21 @@ class Recovery:
             elif self._continues(bases[row + 1]):
                 segment.sealed = True
             else:
-                self._damaged_inside(segment, scan)
+                self._damaged_inside(segment, scan, bases[row + 1])
             if self.report.damage is not None:
                 return
 
     def _open_segment(self, base: int) -> bool:
         path = self.state.path(segment_name(base))
         shared = SharedFile(self.disk.open(path))
-        header = decode_segment_header(shared.file.read_at(0, HEADER_BYTES))
+        header, both = decode_segment_start(shared.file.read_at(0, FIRST_FRAME_POSITION))
         problem = self._header_problem(header, base)
         if header is None or problem:
-            self._damage(path, 0, HEADER_BYTES, problem)
+            self._damage(path, 0, FIRST_FRAME_POSITION, problem)
+            self._unusable(path, header, base)
             return False
+        if not both:
+            self.report.notes.append(f"{path}: one of the two headers is damaged; the other one serves")
         segment = Segment(path, base_version=base, base_sequence=header.base_sequence, salt=header.salt)
         segment.shared = shared
         segment.capacity = shared.file.size()
@@ -154,9 +155,22 @@ class Recovery:
         self.state.segments.add(segment)
         return True
 
+    def _unusable(self, path: str, header: SegmentHeader | None, base: int) -> None:
+        """Note for a repair whether the file itself is the fault, or what is missing before it."""
+        due = self._due if self._due is not None else self._replay_from
+        is_of_this_log = (
+            header is not None
+            and header.base_version == base
+            and header.vnode_id == self.state.options.vnode_id
+        )
+        if header is not None and is_of_this_log and header.base_sequence > due:
+            self.fault = Fault(FaultKind.GAP, path, 0, due, header.base_sequence, base)
+        else:
+            self.fault = Fault(FaultKind.FILE, path, 0, due, due, base)
+
     def _header_problem(self, header: SegmentHeader | None, base: int) -> str:
         if header is None:
-            return "the segment header has a wrong magic, format or crc"
+            return "both copies of the segment header have a wrong magic, format or crc"
         if header.base_version != base:
             return f"the file holds the segment of version {header.base_version}: it was renamed or copied"
         if header.vnode_id != self.state.options.vnode_id:
@@ -169,7 +183,7 @@ class Recovery:
             return (
                 f"it begins with frame {header.base_sequence}, frame {self._due} is due: a segment is missing"
             )
-        if header.previous_crc != self._crc:
+        if self._crc is not None and header.previous_crc != self._crc:
             return (
                 f"it repeats crc {header.previous_crc:#010x} of its predecessor, which has {self._crc:#010x}"
             )
@@ -179,7 +193,13 @@ class Recovery:
         """Index the frames that the checkpoint covers by their tables; check and replay the ones behind."""
         assert segment.shared is not None
         file = segment.shared.file
-        scan = Scan(file, seed=segment.seed, position=HEADER_BYTES, sequence=segment.base_sequence, skim=True)
+        scan = Scan(
+            file,
+            seed=segment.seed,
+            position=FIRST_FRAME_POSITION,
+            sequence=segment.base_sequence,
+            skim=not self.thorough,
+        )
         segment.next_sequence = segment.base_sequence
         if segment.base_sequence < self._replay_from:
             for frame in scan:
@@ -204,7 +224,8 @@ class Recovery:
         header = frame.header
         segment.end_position = frame.next_position
         segment.next_sequence = frame.next_sequence
-        segment.last_crc = self._crc = frame.header_crc
+        segment.last_crc = frame.header_crc
+        self._crc = frame.header_crc if header.kind != FrameKind.LOST else None
         if header.kind != FrameKind.FOOTER:
             segment.totals = segment.totals.with_frame(frame.head, header, frame.max_timestamp())
         segment.next_version = max(segment.next_version, header.base_version + header.record_count)
@@ -212,31 +233,45 @@ class Recovery:
 
     def _continues(self, base: int) -> bool:
         """Whether the next segment proves that the one before it ends where its scan stopped."""
-        shared = SharedFile(self.disk.open(self.state.path(segment_name(base)), read_only=True))
-        header = decode_segment_header(shared.file.read_at(0, HEADER_BYTES))
-        return header is not None and header.base_sequence == self._due and header.previous_crc == self._crc
+        header, _ = self._read_start(base)
+        if header is None or header.base_sequence != self._due:
+            return False
+        return self._crc is None or header.previous_crc == self._crc
 
     def _judge_tail(self, segment: Segment, scan: Scan) -> None:
         """Decide what the end of the newest segment is: never written, torn, or damaged."""
         assert segment.shared is not None
         file = segment.shared.file
-        if scan.sequence < self._replay_from:
-            self._damage(
-                segment.path, scan.position, file.size(), f"{scan.problem}, where a checkpointed frame was"
-            )
-            return
-        durable, next_valid = highest_durable_after(file, seed=segment.seed, position=scan.position + 1)
-        durable = max(durable, self._promised)
-        if durable > scan.sequence:
-            self._damage(segment.path, scan.position, next_valid, scan.problem)
-        elif scan.problem not in (END, NEVER_WRITTEN) or not _zeros_from(segment):
-            self._cut_torn_tail(segment, scan)
+        survey = survey_after(file, seed=segment.seed, position=scan.position + 1, sequence=scan.sequence)
+        if max(survey.durable_sequence, self._promised, self._replay_from) > scan.sequence:
+            self._damaged_frames(segment, scan, survey, self._promised)
+        elif scan.problem not in (END, NEVER_WRITTEN) or not is_never_written(file, scan.position):
+            cut, path = cut_torn_tail(self.disk, self.directory, segment, self.state.options.torn_copy_bytes)
+            self.report.truncated_bytes, self.report.torn_file = cut, path
 
-    def _damaged_inside(self, segment: Segment, scan: Scan) -> None:
+    def _damaged_inside(self, segment: Segment, scan: Scan, next_base: int) -> None:
         assert segment.shared is not None
-        file, seed = segment.shared.file, segment.seed
-        _, next_valid = highest_durable_after(file, seed=seed, position=scan.position + 1)
-        self._damage(segment.path, scan.position, next_valid, scan.problem)
+        survey = survey_after(
+            segment.shared.file, seed=segment.seed, position=scan.position + 1, sequence=scan.sequence
+        )
+        following = self._read_start(next_base)[0]
+        next_sequence = following.base_sequence if following is not None else scan.sequence + 1
+        self._damaged_frames(segment, scan, survey, next_sequence)
+
+    def _damaged_frames(self, segment: Segment, scan: Scan, survey: Survey, next_sequence: int) -> None:
+        """Report damaged frames; they end at the next valid one, else before the frame `next_sequence`."""
+        self._damage(segment.path, scan.position, survey.position, scan.problem)
+        end_position = None
+        if survey.sequence > scan.sequence:
+            next_sequence, end_position = survey.sequence, survey.position
+        self.fault = Fault(
+            FaultKind.FRAMES, segment.path, scan.position, scan.sequence, next_sequence,
+            segment.base_version, end_position,
+        )  # fmt: skip
+
+    def _read_start(self, base: int) -> tuple[SegmentHeader | None, bool]:
+        shared = SharedFile(self.disk.open(self.state.path(segment_name(base)), read_only=True))
+        return decode_segment_start(shared.file.read_at(0, FIRST_FRAME_POSITION))
 
     def _judge_end(self) -> None:
         if self.report.damage is not None:
@@ -249,31 +284,29 @@ class Recovery:
             problem = (
                 f"frames {due} to {self._promised - 1} were synced, and the file that held them is missing"
             )
-            self._damage(self.state.path(segment_name(version)), 0, 0, problem)
+            path = self.state.path(segment_name(version))
+            self._damage(path, 0, 0, problem)
+            self.fault = Fault(FaultKind.END, path, 0, due, self._promised, version)
 
     def _judge_missing(self, missing: list[Segment]) -> None:
         for segment in missing:
             if segment.base_version not in self.state.retired_bases and self.report.damage is None:
                 self._damage(segment.path, 0, segment.end_position, "the segment is missing")
+                self.fault = Fault(
+                    FaultKind.SEGMENT, segment.path, 0, segment.base_sequence, segment.next_sequence,
+                    segment.base_version,
+                )  # fmt: skip
+                self.missing = segment
 
-    def _cut_torn_tail(self, segment: Segment, scan: Scan) -> None:
-        assert segment.shared is not None
-        file = segment.shared.file
-        size = file.size()
-        torn = _without_trailing_zeros(file.read_at(scan.position, size - scan.position))
-        self.report.truncated_bytes = len(torn)
-        name = f"torn-{segment.base_version:020d}-{scan.position}.bin"
-        self.report.torn_file = self.state.path(name)
-        copy = self.disk.open(self.report.torn_file, create=True)
-        try:
-            copy.write_at(0, [torn[: self.state.options.torn_copy_bytes]])
-            copy.sync()
-        finally:
-            copy.close()
-        file.truncate(scan.position)
-        file.allocate(segment.capacity)
-        file.sync()
-        self.disk.sync_directory(self.directory)
+    def _scrub(self, segments: list[Segment]) -> None:
+        for segment in segments:
+            if self.report.damage is not None:
+                return
+            found = scrub(self.disk, segment)
+            if found is not None:
+                self.fault, problem = found
+                end = self.fault.end_position or segment.end_position
+                self._damage(segment.path, self.fault.position, end, problem)
 
     def _damage(self, path: str, start: int, end: int, problem: str) -> None:
         self.report.damage = LogDamaged(path, start, end, problem)
@@ -298,19 +331,3 @@ class Recovery:
         for segment in state.segments.all:
             segment.retired = segment.base_version in state.retired_bases
         state.full = self.disk.free_bytes(self.directory) < state.options.min_free_bytes
-
-
-def _zeros_from(segment: Segment) -> bool:
-    """Whether nothing but zeros lies behind the segment's last frame."""
-    assert segment.shared is not None
-    position = segment.end_position
-    zeros = bytes(1 << 20)
-    while data := segment.shared.file.read_at(position, len(zeros)):
-        if data != zeros[: len(data)]:
-            return False
-        position += len(data)
-    return True
-
-
-def _without_trailing_zeros(data: bytes) -> bytes:
-    return data.rstrip(b"\0")

@@ -19,11 +19,9 @@ from wal.format import (
     ENTRY,
     FRAME_MAGIC,
     HEADER_BYTES,
-    LOST,
     EntryKind,
     FrameHeader,
     FrameKind,
-    Lost,
     decode_frame_header,
     table_seed,
 )
@@ -67,7 +65,7 @@ class FoundFrame(NamedTuple):
     def next_sequence(self) -> int:
         """The sequence due there: one more, or as many as a repair gave up."""
         if self.header.kind == FrameKind.LOST:
-            return self.header.sequence + Lost._make(LOST.unpack(self.table)).frame_count
+            return self.header.sequence + self.header.entry_count
         return self.header.sequence + 1
 
     def max_timestamp(self) -> int:
@@ -121,7 +119,9 @@ class Scan:
         if self.position + header.size_bytes > self._size:
             self.problem = f"frame {header.sequence} has {header.size_bytes} bytes, the file ends before"
             return None
-        wanted = HEADER_BYTES + header.table_bytes + (0 if self._skim else header.payload_bytes)
+        wanted = HEADER_BYTES + header.table_bytes
+        if header.kind == FrameKind.DATA and not self._skim:
+            wanted += header.payload_bytes
         whole = self._bytes(self.position, wanted)
         return self._checked(header, header_crc, whole)
 
@@ -170,24 +170,32 @@ def payload_problem(table: memoryview, payload: memoryview) -> str:
     return "" if start == len(payload) else f"the entries cover {start} of {len(payload)} bytes"
 
 
-def highest_durable_after(file: File, *, seed: int, position: int) -> tuple[int, int]:
-    """Search valid frame headers from `position` on, wherever they begin.
+class Survey(NamedTuple):
+    """What lies behind a bad frame."""
 
-    Returns the highest durable_sequence of them (0 when there is none) and the position of the first one
-    (the file's size when there is none): what lies before it was lost.
-    """
-    highest, first = 0, file.size()
+    durable_sequence: int
+    """The highest durable_sequence of all valid frame headers there; 0 when there is none."""
+    position: int
+    """Where the first valid frame behind the bad ones begins; the file's size when there is none."""
+    sequence: int
+    """Its sequence; 0 when there is none."""
+
+
+def survey_after(file: File, *, seed: int, position: int, sequence: int) -> Survey:
+    """Search valid frame headers from `position` on, wherever they begin; the frame `sequence` is bad."""
+    durable, first, first_sequence = 0, file.size(), 0
     while True:
         window = file.read_at(position, WINDOW_BYTES)
         found = window.find(FRAME_MAGIC)
         while found >= 0:
             decoded = decode_frame_header(_tail(file, window, position, found), 0, seed)
             if decoded is not None:
-                highest = max(highest, decoded[0].durable_sequence)
-                first = min(first, position + found)
+                durable = max(durable, decoded[0].durable_sequence)
+                if position + found < first and decoded[0].sequence > sequence:
+                    first, first_sequence = position + found, decoded[0].sequence
             found = window.find(FRAME_MAGIC, found + 1)
         if len(window) < WINDOW_BYTES:
-            return highest, first
+            return Survey(durable, first, first_sequence)
         # The magic may lie across the border of two windows.
         position += len(window) - len(FRAME_MAGIC) + 1
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from wal.disk import Buffer, Disk, File
-from wal.format import HEADER_BYTES, FrameHeader, SegmentHeader, seed_of
+from wal.format import FIRST_FRAME_POSITION, FrameHeader, SegmentHeader, seed_of
 from wal.index import ActiveIndex, SegmentIndex, decode_index
 from wal.scan import NO_TIMESTAMP
 
@@ -113,7 +113,7 @@ class Segment:
         self.shared: SharedFile | None = None
         self.capacity = 0
         """Bytes preallocated for it."""
-        self.end_position = HEADER_BYTES
+        self.end_position = FIRST_FRAME_POSITION
         """Where the next frame goes, or where the last one ended."""
         self.next_version = base_version
         self.next_sequence = base_sequence

@@ -81,7 +81,7 @@ def test_every_flipped_bit_is_reported_or_harmless() -> None:
 
         reported += assert_reported_or_harmless(change(disk, path, flip), sent)
 
-    assert reported > 1_000
+    assert reported > 800
 
 
 def test_every_zeroed_sector_is_reported_or_harmless() -> None:

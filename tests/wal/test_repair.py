@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from tests.wal.logs import DIRECTORY, batch, commit, content, open_log, read_all, small_options
+from tests.wal.test_recovery_damage import change, finished_log, wal_files
+from wal.log import VnodeLog
+from wal.memory_disk import MemoryDisk
+from wal.memory_image import KEEP_ALL
+from wal.options import LogOptions
+from wal.repair import RepairReport, repair
+
+OPTIONS = small_options(segment_bytes=4 << 10, frame_bytes_max=2 << 10, seal_interval_ms=0)
+CHECKPOINTED = small_options(segment_bytes=4 << 10, checkpoint_bytes=6 << 10, seal_interval_ms=0)
+
+
+def mend(disk: MemoryDisk, options: LogOptions = OPTIONS) -> RepairReport:
+    return repair(disk, DIRECTORY, options=options, now_ms=10_000, accept_loss=True)
+
+
+def numbered_log() -> MemoryDisk:
+    """Ten frames of one batch each, in one segment."""
+    disk = MemoryDisk()
+    log = open_log(disk, small_options())
+    for number in range(10):
+        log.append(1, batch(body=b"number %d" % number))
+        commit(log)
+    disk.restart()
+    return disk
+
+
+def spoil(disk: MemoryDisk, what: bytes) -> None:
+    path = wal_files(disk)[0]
+    disk.damage(path, disk.contents(path).index(what), b"?")
+
+
+def numbers(log: VnodeLog, stream_id: int = 1) -> list[int]:
+    stored = read_all(log, stream_id)
+    return [number for number in range(20) if b"number %d" % number in stored]
+
+
+def test_only_the_damaged_frame_is_given_up() -> None:
+    disk = numbered_log()
+    spoil(disk, b"number 4")
+
+    report = repair(disk, DIRECTORY, options=small_options(), now_ms=0, accept_loss=True)
+
+    log = open_log(disk, small_options())
+    assert (report.mended, report.lost_frames, len(report.damages)) == (True, 1, 1)
+    assert numbers(log) == [0, 1, 2, 3, 5, 6, 7, 8, 9]
+    assert content(log.read(1, 4, 1)).endswith(b"number 5")
+    assert log.append(1, batch()).base_offset == 10
+
+
+def test_several_damages_are_mended_in_one_run() -> None:
+    disk = numbered_log()
+    for number in (0, 3, 4, 7):
+        spoil(disk, b"number %d" % number)
+
+    report = repair(disk, DIRECTORY, options=small_options(), now_ms=0, accept_loss=True)
+
+    assert report.lost_frames == 4
+    assert numbers(open_log(disk, small_options())) == [1, 2, 5, 6, 8, 9]
+
+
+def test_without_consent_nothing_is_changed() -> None:
+    disk = numbered_log()
+    spoil(disk, b"number 4")
+    before = {path: disk.contents(path) for path in wal_files(disk)}
+
+    report = repair(disk, DIRECTORY, options=small_options(), now_ms=0, accept_loss=False)
+
+    assert not report.mended
+    assert "wrong crc" in report.damages[0]
+    assert {path: disk.contents(path) for path in wal_files(disk)} == before
+
+
+def test_a_healthy_log_is_left_alone() -> None:
+    disk = numbered_log()
+
+    report = repair(disk, DIRECTORY, options=small_options(), now_ms=0, accept_loss=True)
+
+    assert report == RepairReport(mended=True)
+    assert open_log(disk, small_options()).leader_epoch(1) == 0
+
+
+def test_damaged_bytes_are_kept_aside_and_consumers_are_warned_by_a_new_epoch() -> None:
+    disk = numbered_log()
+    spoil(disk, b"number 4")
+
+    report = repair(disk, DIRECTORY, options=small_options(), now_ms=0, accept_loss=True)
+
+    assert b"?umber 4" in disk.contents(report.kept[0])
+    log = open_log(disk, small_options())
+    assert log.leader_epochs(1) == [(0, 0), (1, 10)]
+
+
+@pytest.mark.parametrize("options", [OPTIONS, CHECKPOINTED])
+def test_a_log_without_one_segment_goes_on_without_it(options: LogOptions) -> None:
+    disk, sent = finished_log(options)
+    for path in wal_files(disk):
+        after = disk.crash(KEEP_ALL)
+        after.remove(path)
+
+        report = mend(after, options)
+
+        assert report.mended, (path, report.damages)
+        goes_on(after, sent, options)
+
+
+def goes_on(disk: MemoryDisk, sent: dict[int, bytes], options: LogOptions) -> None:
+    """The log reads batches that were sent, in order, and takes new ones."""
+    log = open_log(disk, options, now_ms=20_000)
+    assert log.state == "OPEN", log.damage
+    for stream_id, data in sent.items():
+        if log.high_watermark(stream_id) > log.log_start(stream_id):
+            assert is_subsequence(read_all(log, stream_id), data)
+    new = batch(body=b"after the repair")
+    log.append(0, new)
+    commit(log, 20_000)
+    again = open_log(disk.crash(), options, now_ms=30_000)
+    assert again.state == "OPEN", again.damage
+    assert read_all(again, 0).endswith(bytes(new))
+
+
+def is_subsequence(stored: bytes, sent: bytes) -> bool:
+    place = 0
+    for one in split(stored):
+        if one.endswith(bytes(4)):  # no records: it stands for offsets that were lost
+            continue
+        place = sent.find(one, place)
+        if place < 0:
+            return False
+        place += len(one)
+    return True
+
+
+def split(data: bytes) -> list[bytes]:
+    found = []
+    while data:
+        size = int.from_bytes(data[8:12], "big") + 12
+        found.append(data[:size])
+        data = data[size:]
+    return found
+
+
+def test_any_damage_can_be_mended() -> None:
+    chance = random.Random(11)
+    for options in (OPTIONS, CHECKPOINTED):
+        disk, sent = finished_log(options)
+        for _ in range(100):
+            path = chance.choice(wal_files(disk))
+            after = change(disk, path, damage(chance))
+
+            report = mend(after, options)
+
+            assert report.mended, report.damages
+            goes_on(after, sent, options)
+
+
+def damage(chance: random.Random) -> Callable[[bytearray], bytes]:
+    """A flipped bit, zeroed sectors, or a cut."""
+
+    def edit(data: bytearray) -> bytes:
+        kind, place = chance.randrange(3), chance.randrange(len(data))
+        if kind == 0:
+            data[place] ^= 1 << chance.randrange(8)
+        elif kind == 1:
+            start, size = place // 512 * 512, 512 * chance.randrange(1, 5)
+            data[start : start + size] = bytes(len(data[start : start + size]))
+        else:
+            del data[place:]
+        return bytes(data)
+
+    return edit
+
+
+def test_swapped_and_copied_segments_are_set_aside() -> None:
+    disk, sent = finished_log()
+    first, second = wal_files(disk)[1:3]
+    disk.rename(first, "aside")
+    disk.rename(second, first)
+    disk.rename("aside", second)
+    source = disk.contents(wal_files(disk)[3])
+    disk.open(f"{DIRECTORY}/00000000000000000001.wal", create=True).write_at(0, [source])
+
+    report = mend(disk)
+
+    assert report.mended
+    assert sum(name.endswith(".damaged") for name in disk.list(DIRECTORY)) == 3
+    goes_on(disk, sent, OPTIONS)

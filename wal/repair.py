@@ -1,0 +1,184 @@
+"""Go on without bytes that are damaged: an operator's decision, made offline, for one vnode's log.
+
+Nothing that is still good is given up. Where frames cannot be read any more, a LOST frame takes their place:
+it counts them, so that sequences go on, and the frames behind it stay. Streams then have a gap in their
+offsets, as compacted topics have, or end earlier than they did; in that case offsets are given out again, and
+a new leader epoch in every stream tells consumers so (KIP-320). What is replaced is kept under other names.
+
+    frames inside a segment      copied aside, overwritten by a LOST frame up to the next valid one
+    a file that is none of ours  renamed to *.damaged; what it should have held counts as missing
+    a segment that is missing    replaced by one that holds a LOST frame
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from wal.disk import Disk
+from wal.format import (
+    FIRST_FRAME_POSITION,
+    HEADER_BYTES,
+    FrameHeader,
+    FrameKind,
+    decode_segment_start,
+    encode_frame,
+    encode_segment_start,
+    seed_of,
+)
+from wal.jobs import make_spare
+from wal.log import VnodeLog
+from wal.options import LogOptions
+from wal.recovery import Recovery
+from wal.recovery_report import Fault, FaultKind
+from wal.segment import INDEX_SUFFIX, SUFFIX, TEMPORARY, Segment, header_of, segment_name
+from wal.state import LogState
+from wal.torn import keep_copy, written_bytes
+
+FAULTS_MAX = 10_000
+"""Damages mended in one run; a log with more is not worth mending frame by frame."""
+
+DAMAGED_SUFFIX = ".damaged"
+
+
+@dataclass(slots=True)
+class RepairReport:
+    """What a repair found, and what it did when it was allowed to."""
+
+    damages: list[str] = field(default_factory=list)
+    """Each damage in one sentence."""
+    lost_frames: int = 0
+    kept: list[str] = field(default_factory=list)
+    """Files that hold what was replaced."""
+    mended: bool = False
+    """The log can be opened and written again."""
+
+
+def repair(
+    disk: Disk, directory: str, *, options: LogOptions, now_ms: int, accept_loss: bool
+) -> RepairReport:
+    """Mend a vnode's log; without `accept_loss` only tell the first damage. Nobody may have the log open.
+
+    Raises: DiskError.
+    """
+    report = RepairReport()
+    for _ in range(FAULTS_MAX):
+        recovery = Recovery(disk, directory, options, now_ms, thorough=True)
+        state = recovery.run()
+        if recovery.report.damage is None:
+            report.mended = True
+            break
+        report.damages.append(str(recovery.report.damage))
+        if not accept_loss:
+            break
+        _mend(recovery, state, report, now_ms)
+    if report.mended and report.damages:
+        _finish_streams(disk, directory, options, now_ms)
+    return report
+
+
+def _mend(recovery: Recovery, state: LogState, report: RepairReport, now_ms: int) -> None:
+    fault = recovery.fault
+    assert fault is not None
+    match fault.kind:
+        case FaultKind.FRAMES:
+            _overwrite_frames(state, fault, report, now_ms)
+        case FaultKind.FILE:
+            _set_aside(state, fault.path, report)
+        case FaultKind.GAP:
+            _replace(state, _gap_segment(state, fault), fault, recovery.previous_crc, now_ms)
+        case FaultKind.END:
+            version = recovery.witness.version if recovery.witness is not None else 0
+            state.written_version = max(state.written_version, version)
+            segment = state.new_segment(fault.base_version, fault.due)
+            _replace(state, segment, fault, recovery.previous_crc, now_ms)
+        case FaultKind.SEGMENT:
+            assert recovery.missing is not None
+            if state.disk.exists(recovery.missing.index_path):
+                _set_aside(state, recovery.missing.index_path, report)
+            _replace(state, recovery.missing, fault, recovery.previous_crc, now_ms)
+    report.lost_frames += fault.next_sequence - fault.due
+
+
+def _overwrite_frames(state: LogState, fault: Fault, report: RepairReport, now_ms: int) -> None:
+    """Put a LOST frame over the bad bytes, which end at the next valid frame or where nothing was written."""
+    file = state.disk.open(fault.path)
+    try:
+        header, _ = decode_segment_start(file.read_at(0, FIRST_FRAME_POSITION))
+        assert header is not None
+        seed = seed_of(header.salt)
+        end = fault.end_position
+        bad = written_bytes(file, fault.position) if end is None else b""
+        if end is None:
+            end = fault.position + max(HEADER_BYTES, len(bad))
+        else:
+            bad = file.read_at(fault.position, end - fault.position)
+        aside = state.path(f"damaged-{fault.base_version:020d}-{fault.position}.bin")
+        keep_copy(state.disk, aside, bad)
+        report.kept.append(aside)
+        state.disk.sync_directory(state.directory)
+        frame = _lost_frame(state, fault, seed, now_ms, size_bytes=end - fault.position)
+        file.write_at(fault.position, [frame])
+        file.sync()
+    finally:
+        file.close()
+    index_path = fault.path.removesuffix(SUFFIX) + INDEX_SUFFIX
+    if state.disk.exists(index_path):
+        state.disk.remove(index_path)  # derived, and wrong now: it is built again
+
+
+def _lost_frame(
+    state: LogState, fault: Fault, seed: int, now_ms: int, *, size_bytes: int = HEADER_BYTES
+) -> bytes:
+    header = FrameHeader(
+        kind=FrameKind.LOST,
+        sequence=fault.due,
+        durable_sequence=fault.due,
+        base_version=state.written_version,
+        entry_count=fault.next_sequence - fault.due,
+        record_count=0,
+        table_bytes=0,
+        payload_bytes=0,
+        ingest_ms=now_ms,
+        table_crc=0,
+    )
+    return encode_frame(header, b"", seed, padding_bytes=size_bytes - HEADER_BYTES)[0]
+
+
+def _set_aside(state: LogState, path: str, report: RepairReport) -> None:
+    state.disk.rename(path, path + DAMAGED_SUFFIX)
+    state.disk.sync_directory(state.directory)
+    report.kept.append(path + DAMAGED_SUFFIX)
+
+
+def _gap_segment(state: LogState, fault: Fault) -> Segment:
+    """A segment between the ones around the gap; its name must lie between theirs."""
+    before = state.segments.all[-1] if state.segments.all else None
+    wanted = max(before.next_version, before.base_version + 1) if before is not None else 0
+    return state.new_segment(min(wanted, fault.base_version - 1), fault.due)
+
+
+def _replace(state: LogState, segment: Segment, fault: Fault, previous_crc: int, now_ms: int) -> None:
+    """Make the missing segment, holding nothing but a LOST frame."""
+    header = header_of(segment, vnode_id=state.options.vnode_id, previous_crc=previous_crc, created_ms=now_ms)
+    frame = _lost_frame(state, fault, segment.seed, now_ms)
+    temporary = state.path(TEMPORARY)
+    file = make_spare(state.disk, temporary, state.options.segment_bytes)
+    try:
+        file.write_at(0, [encode_segment_start(header), frame])
+        file.sync()
+    finally:
+        file.close()
+    state.disk.rename(temporary, state.path(segment_name(segment.base_version)))
+    state.disk.sync_directory(state.directory)
+
+
+def _finish_streams(disk: Disk, directory: str, options: LogOptions, now_ms: int) -> None:
+    """Begin a leader epoch in every stream, and fill the gap where a stream lost its newest batches.
+
+    A high watermark above the last batch would stall consumers, so an empty batch takes the lost offsets.
+    """
+    log = VnodeLog.open(disk, directory, options=options, now_ms=now_ms)
+    for stream_id in list(log.streams()):
+        log.set_leader_epoch(stream_id, log.leader_epoch(stream_id) + 1)
+        log.fill_lost_offsets(stream_id)
+    log.close(now_ms)

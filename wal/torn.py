@@ -1,0 +1,52 @@
+"""The end of a log that nobody was promised: tell it from room never written, copy it aside, cut it."""
+
+from __future__ import annotations
+
+from wal.disk import Disk, File
+from wal.segment import Segment
+
+STEP_BYTES = 1 << 20
+
+
+def is_never_written(file: File, position: int) -> bool:
+    """Whether nothing but zeros lies from `position` on."""
+    zeros = bytes(STEP_BYTES)
+    while data := file.read_at(position, len(zeros)):
+        if data != zeros[: len(data)]:
+            return False
+        position += len(data)
+    return True
+
+
+def written_bytes(file: File, position: int) -> bytes:
+    """What lies from `position` on, without the zeros at the end."""
+    return file.read_at(position, file.size() - position).rstrip(b"\0")
+
+
+def keep_copy(disk: Disk, path: str, data: bytes) -> None:
+    """Write bytes that are about to go to a file of their own, synced; its name is not durable yet."""
+    copy = disk.open(path, create=True)
+    try:
+        copy.truncate(0)
+        copy.write_at(0, [data])
+        copy.sync()
+    finally:
+        copy.close()
+
+
+def cut_torn_tail(disk: Disk, directory: str, segment: Segment, limit_bytes: int) -> tuple[int, str]:
+    """Cut the segment behind its last frame, keeping a copy of at most `limit_bytes`.
+
+    Returns how many bytes were cut and the path of the copy.
+    """
+    assert segment.shared is not None
+    file = segment.shared.file
+    position = segment.end_position
+    torn = written_bytes(file, position)
+    path = f"{directory}/torn-{segment.base_version:020d}-{position}.bin"
+    keep_copy(disk, path, torn[:limit_bytes])
+    file.truncate(position)
+    file.allocate(segment.capacity)
+    file.sync()
+    disk.sync_directory(directory)
+    return len(torn), path
