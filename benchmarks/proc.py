@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 PROC = Path("/proc")
@@ -38,6 +39,26 @@ def _cpu_ticks(pid: int) -> int:
     # The name, in parentheses, may hold spaces; utime, stime, cutime and cstime are fields 14 to 17.
     after_name = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     return sum(int(field) for field in after_name[11:15])
+
+
+class ThreadTimes(NamedTuple):
+    """CPU seconds of a process by where they were spent."""
+
+    main_user: float
+    main_system: float
+    others_user: float
+    others_system: float
+
+
+def thread_times(pid: int) -> ThreadTimes:
+    """Return the CPU time of the main thread and of all other living threads of one process."""
+    seconds = [0.0] * 4
+    for thread in (PROC / str(pid) / "task").iterdir():
+        fields = (thread / "stat").read_text().rpartition(")")[2].split()
+        first = 0 if thread.name == str(pid) else 2
+        seconds[first] += int(fields[11]) / TICKS_PER_SECOND
+        seconds[first + 1] += int(fields[12]) / TICKS_PER_SECOND
+    return ThreadTimes(*seconds)
 
 
 def memory(pid: int) -> Memory:

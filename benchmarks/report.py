@@ -42,6 +42,7 @@ METRICS = {
 THOUSANDS = {"records_per_s"}
 METRIC_WIDTH, FIGURE_WIDTH, RATIO_WIDTH, BAR_WIDTH = 26, 24, 22, 22
 BUSY_SHARE = 0.10
+REASON_HALF = 200
 
 
 def table(results: Results, cases: Sequence[Case]) -> str:
@@ -70,7 +71,9 @@ def _metric_lines(results: Results, case: str, metric: str, kinds: Sequence[Serv
 def _tail(results: Results, case: str, metric: str, bar: Bar | None) -> str:
     peer = bar.peer if bar and bar.peer else "kafka"
     ratio = results.ratio(case, metric, peer)
-    shown = f"{ratio.median:.2f}x ({ratio.low:.2f}-{ratio.high:.2f})" if ratio else ""
+    shown = f"{ratio.median:.2f}x" if ratio else ""
+    if ratio and ratio.rounds > 1:
+        shown += f" ({ratio.low:.2f}-{ratio.high:.2f})"
     if bar is None:
         return shown
     verdict = results.verdict(bar)
@@ -95,10 +98,17 @@ def _notes(results: Results) -> list[str]:
             f"The machine was not quiet: {share:.0%} of its cores went to neither the server nor the loads."
         )
     notes += [
-        f"FAILED {failure.case} on {TITLES[failure.server]}, round {failure.round}: {failure.reason}"
+        f"FAILED {failure.case} on {TITLES[failure.server]}, round {failure.round}: "
+        f"{shortened(failure.reason)}"
         for failure in results.failures
     ]
     return notes
+
+
+def shortened(reason: str) -> str:
+    """Return the beginning and the end of a long reason in one line; the JSON file has all of it."""
+    line = " ".join(reason.split())
+    return line if len(line) <= 2 * REASON_HALF else f"{line[:REASON_HALF]} … {line[-REASON_HALF:]}"
 
 
 def one_line(figures: dict[str, float]) -> str:

@@ -79,7 +79,7 @@ class Runner:
             )
         except EXPECTED_FAILURES as problem:
             for case in cases:
-                self._failed(case, kind, round_, f"no warm server: {problem}")
+                self._failed(case, kind, round_, f"no warm server: {problem}{_last_words(server)}")
             _end(server)
             return []
         try:
@@ -98,7 +98,8 @@ class Runner:
         try:
             figures = case.measure(bench)
         except EXPECTED_FAILURES as problem:
-            self._failed(case, server.server_kind, round_, f"{type(problem).__name__}: {problem}")
+            reason = f"{type(problem).__name__}: {problem}{_last_words(server)}"
+            self._failed(case, server.server_kind, round_, reason)
             return
         sample = Sample(case=case.name, server=server.server_kind, round=round_, figures=figures)
         self.results.samples.append(sample)
@@ -115,7 +116,7 @@ class Runner:
 
     def _failed(self, case: Case, kind: ServerKind, round_: int, reason: str) -> None:
         self.results.failures.append(Failure(case=case.name, server=kind, round=round_, reason=reason))
-        self._progress(case, kind, round_, f"FAILED: {reason}")
+        self._progress(case, kind, round_, f"FAILED: {report.shortened(reason)}")
 
     def _progress(self, case: Case, kind: ServerKind, round_: int, text: str) -> None:
         self._done += 1
@@ -137,6 +138,12 @@ class Runner:
         if directory.exists():
             shutil.rmtree(directory)
         return new_server(kind, directory)
+
+
+def _last_words(server: Server) -> str:
+    """Return the end of what the server printed, if anything, for the reader of a failure."""
+    words = server.last_words()
+    return f"; the server's last words: {words}" if words else ""
 
 
 def _end(server: Server) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import shutil
 import subprocess
+import uuid
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
 from compat_tests.broker import HOST, Broker, free_port, wait_until_it_answers
-from compat_tests.java import KAFKA_JARS
-from compat_tests.kafka_broker import LOGGING, KafkaBroker
+from compat_tests.java import KAFKA_JARS, run_java
+from compat_tests.kafka_broker import LOGGING
 from compat_tests.kawal_broker import KAWAL
 from compat_tests.process import ServerProcess
 
@@ -39,6 +41,9 @@ FLUSH_EVERY_MESSAGE = {"log.flush.interval.messages": "1"}
 """Kafka's `flush.messages=1` for every topic: fsync before the acknowledgement, as the gateway does."""
 
 
+LAST_WORDS_CHARACTERS = 1_500
+
+
 class Server(Broker):
     """A broker whose start can be taken apart, to be timed."""
 
@@ -53,6 +58,10 @@ class Server(Broker):
     def running(self) -> bool:
         """Whether a process was launched and has not ended."""
         return self._process is not None and self._process.exit_code is None
+
+    def last_words(self) -> str:
+        """Return the end of what the server printed."""
+        return self._process.output()[-LAST_WORDS_CHARACTERS:].strip() if self._process else ""
 
     @property
     def data_directory(self) -> Path:
@@ -75,8 +84,10 @@ class Server(Broker):
         wait_until_it_answers(self, within_seconds=120)
 
 
-class KafkaServer(KafkaBroker, Server):
-    """Apache Kafka: one KRaft node with 1 GB of heap; no fsync unless `settings` ask for it."""
+class KafkaServer(Server):
+    """Apache Kafka: one KRaft node with 1 GB of heap and Kafka's defaults; no fsync unless asked for."""
+
+    kind = "kafka"
 
     server_kind: ServerKind = "kafka"
     flags: tuple[str, ...] = KAFKA_FLAGS
@@ -85,19 +96,31 @@ class KafkaServer(KafkaBroker, Server):
         """Write the properties and format the data directory."""
         self.directory.mkdir(parents=True)
         self.port = free_port()
-        (self.directory / "server.properties").write_text(self._properties())
+        controller = f"{HOST}:{free_port()}"
+        values = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{controller}",
+            "controller.quorum.bootstrap.servers": controller,
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": str(self.data_directory),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            **self.settings,
+        }
+        properties = self.directory / "server.properties"
+        properties.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
         (self.directory / "log4j2.properties").write_text(LOGGING)
-        self._format()
+        # "=": an id that begins with a dash would be taken for an option.
+        cluster_id = f"--cluster-id={base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip('=')}"
+        run_java("kafka.tools.StorageTool", "format", "--standalone", cluster_id, "--config", str(properties))
 
     def launch(self) -> None:
         """Execute the Java machine."""
         self._process = ServerProcess(
             self._command(self.flags), log_path=self.directory / "broker.log", environment={}
         )
-
-    def start(self) -> None:
-        """Start as every other server here."""
-        Server.start(self)
 
     def _command(self, flags: tuple[str, ...]) -> list[str]:
         logging = f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}"
