@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, small_options
+from tests.wal.test_recovery_damage import change, finished_log, wal_files
+from tests.wal.test_repair import CHECKPOINTED, OPTIONS, damage, mend
+from wal.inspect import LogReport, SegmentReport, frames, verify_log, verify_segment
+from wal.log import VnodeLog
+from wal.memory_disk import MemoryDisk
+from wal.memory_image import KEEP_ALL
+from wal.options import LogOptions
+
+
+def verdict(disk: MemoryDisk) -> LogReport:
+    *segments, report = verify_log(disk, DIRECTORY)
+    assert isinstance(report, LogReport)
+    assert all(isinstance(one, SegmentReport) for one in segments)
+    return report
+
+
+def test_frames_are_shown_with_their_entries() -> None:
+    disk = MemoryDisk()
+    log = open_log(disk)
+    log.append(7, batch(3, timestamp=55))
+    log.append(8, batch(2))
+    log.append_meta(9, b"note")
+    commit(log, 0)
+    commit(log, 5_000)
+
+    first, *rest = frames(disk, wal_files(disk)[0])
+
+    assert first.kind == "data"
+    assert [(e.stream_id, e.base_offset, e.record_count, e.version_delta) for e in first.entries] == [
+        (7, 0, 3, 0),
+        (8, 0, 2, 3),
+        (9, 0, 1, 5),
+    ]
+    assert first.entries[0].max_timestamp == 55
+    assert [one.kind for one in rest] == ["pad", "seal"]
+    assert rest[-1].position % 4096 == 0
+
+
+def test_a_file_that_is_no_segment_is_refused() -> None:
+    disk = MemoryDisk()
+    disk.open("/x.wal", create=True).write_at(0, [b"hello"])
+
+    with pytest.raises(ValueError, match="not a segment"):
+        next(frames(disk, "/x.wal"))
+
+
+@pytest.mark.parametrize("options", [OPTIONS, CHECKPOINTED])
+def test_a_good_log_is_found_good(options: LogOptions) -> None:
+    disk, _ = finished_log(options)
+
+    report = verdict(disk)
+
+    assert report.is_good, report.damages
+    assert sum(one.entries for one in report.segments) > 50
+    assert [one.sealed for one in report.segments] == [True] * (len(report.segments) - 1) + [False]
+    assert all(one.index == "good" for one in report.segments[:-1])
+    assert "room" in report.segments[-1].tail
+
+
+def test_a_log_with_retired_segments_is_found_good() -> None:
+    disk = MemoryDisk()
+    options = small_options(segment_bytes=2 << 10, checkpoint_bytes=1, seal_interval_ms=0, witness_ms=0)
+    log = open_log(disk, options)
+    for number in range(40):
+        log.append(1 + number // 4 % 3, batch(body=bytes(700)))
+        commit(log, number * 1_000)
+        maintain(log, number * 1_000)
+        log.set_log_start(1, log.high_watermark(1))
+        log.set_log_start(3, log.high_watermark(3))
+        log.retire_segments()
+        commit(log, number * 1_000)
+    assert any(name.endswith(".deleted") for name in disk.list(DIRECTORY))
+
+    report = verdict(disk)
+
+    assert report.is_good, report.damages
+    assert VnodeLog.open(disk.crash(), DIRECTORY, options=options, now_ms=0).state == "OPEN"
+
+
+def test_verify_finds_every_damage_that_recovery_or_a_scrub_would() -> None:
+    chance = random.Random(9)
+    for options in (OPTIONS, CHECKPOINTED):
+        disk, _ = finished_log(options)
+        for _ in range(150):
+            path = chance.choice(wal_files(disk))
+            after = change(disk, path, damage(chance))
+
+            found = not verdict(after).is_good
+            lost = mend(after, options).lost_frames > 0
+
+            assert found or not lost, path
+
+
+def test_a_missing_segment_is_found() -> None:
+    for options in (OPTIONS, CHECKPOINTED):
+        disk, _ = finished_log(options)
+        for path in wal_files(disk):
+            after = disk.crash(KEEP_ALL)
+            after.remove(path)
+
+            assert not verdict(after).is_good, path
+
+
+def test_what_is_being_written_is_no_damage() -> None:
+    disk = MemoryDisk()
+    log = open_log(disk)
+    log.append(1, batch(body=b"synced"))
+    commit(log)
+    log.append(1, batch(body=b"being written" * 20))
+    job = log.begin_sync(0)
+    assert job is not None
+    job.run()
+    path = wal_files(disk)[0]
+    half = change(disk, path, lambda data: bytes(data[: data.rindex(b"being written")]))
+
+    report = verdict(half)
+
+    assert report.is_good, report.damages
+    assert "unfinished" in report.segments[0].tail
+
+
+def test_a_repaired_log_is_found_good_and_its_losses_are_shown() -> None:
+    disk, _ = finished_log()
+    path = wal_files(disk)[2]
+    disk.damage(path, 1_100, b"????")
+    assert not verdict(disk).is_good
+
+    mend(disk)
+
+    report = verdict(disk)
+    assert report.is_good, report.damages
+    assert sum(one.lost_frames for one in report.segments) == 1
+
+
+def test_odd_derived_files_are_notes_not_damages() -> None:
+    disk, _ = finished_log(CHECKPOINTED)
+    for name in disk.list(DIRECTORY):
+        if not name.endswith(".wal"):
+            disk = change(disk, f"{DIRECTORY}/{name}", lambda data: bytes(data[:20] + b"??" + data[22:]))
+
+    report = verdict(disk)
+
+    assert report.is_good, report.damages
+    assert len(report.notes) == 2
+    assert {one.index for one in report.segments[:-1]} == {"odd"}
+
+
+def test_one_damaged_header_copy_is_reported_by_verify() -> None:
+    disk, _ = finished_log()
+    path = wal_files(disk)[0]
+    disk.damage(path, 3, b"?")
+
+    report = verify_segment(disk, path)
+
+    assert "one copy" in report.note
+    assert report.damages == []
+    assert report.entries > 0
