@@ -72,7 +72,14 @@ class Transport:
         return False
 
     def _is_cold(self, part: FileRange) -> bool:
-        return part.maybe_cold and not self._range_sent
+        """Whether sending the range might wait for the disk: its first or last byte is not in memory."""
+        if not part.maybe_cold or self._range_sent:
+            return False
+        file, last = part.file, part.position + part.size_bytes - 1
+        part.maybe_cold = any(
+            file.read_at_if_cached(position, 1) is None for position in (part.position, last)
+        )
+        return part.maybe_cold
 
     def _send_range(self, outgoing: deque[Any]) -> int:
         part: FileRange = outgoing[0]
