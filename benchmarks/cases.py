@@ -151,7 +151,7 @@ LIFE = (
         suite="life",
         servers=KAFKA_AND_KAWAL,
         measure=measure_life.restart,
-        rounds=3,
+        rounds=2,
         starts_server=True,
     ),
     Case(

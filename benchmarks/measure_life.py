@@ -15,10 +15,12 @@ from benchmarks.servers import HOST, Server
 POLL_SECONDS = 0.001
 START_LIMIT_SECONDS = 120.0
 READY_LIMIT_SECONDS = 120.0
-RECORD = wire.batch([b"x" * 100])
+SMALL_RECORD_BYTES = 100
+RECORD = wire.batch([b"x" * SMALL_RECORD_BYTES])
 RESTART_PARTITIONS = 4
 RESTART_RECORD_BYTES = 1_000
 PARTITIONS_PER_TOPIC = 1_000
+MANY = "many-{}"
 
 
 def cold_start(bench: Bench) -> Figures:
@@ -79,7 +81,9 @@ def restart(bench: Bench, *, partitions: int = 0) -> Figures:
     frame = wire.produce_request(topic, [0], wire.batch([b"x" * RESTART_RECORD_BYTES]), acks=-1)
     connection.produce_until_accepted(frame, within_seconds=READY_LIMIT_SECONDS)
     acknowledged = time.perf_counter()
-    _count_all(bench, topic, records + 1)
+    _count_all(bench, topic, RESTART_PARTITIONS, RESTART_RECORD_BYTES, records + 1)
+    if partitions:
+        _count_all(bench, MANY.format(0), PARTITIONS_PER_TOPIC, SMALL_RECORD_BYTES, PARTITIONS_PER_TOPIC)
     after = proc.memory(bench.server.pid).resident_bytes / MB
     return memory | {
         "first_answer_s": answered - started,
@@ -91,7 +95,7 @@ def restart(bench: Bench, *, partitions: int = 0) -> Figures:
 def _memory_with(bench: Bench, partitions: int) -> Figures:
     """Create topics of 1,000 partitions, write one record to every partition, read the memory."""
     connection = wire.Connection(HOST, bench.server.port, timeout_seconds=READY_LIMIT_SECONDS)
-    names = [f"many-{place}" for place in range(partitions // PARTITIONS_PER_TOPIC)]
+    names = [MANY.format(place) for place in range(partitions // PARTITIONS_PER_TOPIC)]
     started = time.perf_counter()
     for name in names:
         connection.create_topic(name, PARTITIONS_PER_TOPIC)
@@ -105,13 +109,9 @@ def _memory_with(bench: Bench, partitions: int) -> Figures:
     return {"create_and_write_s": create_and_write, "rss_mb": resident / MB}
 
 
-def _count_all(bench: Bench, topic: str, records: int) -> None:
-    """Read the topic back; the load fails unless exactly `records` are there."""
+def _count_all(bench: Bench, topic: str, partitions: int, record_bytes: int, records: int) -> None:
+    """Read a topic back; the load fails unless exactly `records` are there."""
     job = ConsumeJob(
-        **bench.address,
-        topic=topic,
-        partitions=RESTART_PARTITIONS,
-        record_bytes=RESTART_RECORD_BYTES,
-        records=records,
+        **bench.address, topic=topic, partitions=partitions, record_bytes=record_bytes, records=records
     )
     bench.run("consume", job)

@@ -7,6 +7,7 @@ from the same clients.  Ratios are taken within a round, then their median, as t
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from dataclasses import asdict
@@ -20,6 +21,8 @@ from benchmarks.runner import Runner
 from benchmarks.servers import SERVER_KINDS
 
 FULL_ROUNDS, QUICK_ROUNDS = 5, 1
+STOPPED = 130
+"""The exit code of a command that was interrupted, as shells give it."""
 NEEDED_BYTES = 14_000_000_000
 """The largest suite on one server, and some room."""
 WORKING_DIRECTORY = REPOSITORY / ".cache" / "benchmarks"
@@ -50,16 +53,31 @@ def _run(options: argparse.Namespace) -> int:
     print(json_file.heading(facts), flush=True)
     started = time.monotonic()
     runner = Runner(cases=cases, kinds=kinds, rounds=rounds, scale=sizes, directory=options.directory)
-    results = runner.run()
+    stopped = _until_stopped(runner)
+    results = runner.results
     print(f"\n{report.table(results, cases)}\n")
     seconds = time.monotonic() - started
     print(f"{rounds} round{'s' * (rounds > 1)} in {seconds / 60:.1f} minutes")
+    if stopped:
+        print("stopped before its end: nothing was written")
+        return STOPPED
     target = options.json or (None if options.quick or options.only else _default_file())
     if target:
         run = {"rounds": rounds, "quick": options.quick, "seconds": round(seconds), "scale": asdict(sizes)}
         json_file.write(target, facts=facts, run=run, results=results, cases=cases)
         print(f"written to {target}")
     return 1 if results.failures else 0
+
+
+def _until_stopped(runner: Runner) -> bool:
+    """Run to the end, to an interrupt from the keyboard or to SIGTERM; say whether it was cut short."""
+    # The servers must not outlive the benchmark, however it is stopped.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        runner.run()
+    except KeyboardInterrupt:
+        return True
+    return False
 
 
 def _default_file() -> Path:

@@ -69,20 +69,10 @@ class Runner:
         server = self._new_server(kind)
         bench = Bench(server, self.scale)
         try:
-            started = time.monotonic()
-            server.start()
-            answered = time.monotonic()
-            warm_up(bench)
-            self._say(
-                f"{TITLES[kind]} started in {answered - started:.1f} s, "
-                f"warmed up in {time.monotonic() - answered:.1f} s"
-            )
-        except EXPECTED_FAILURES as problem:
-            for case in cases:
-                self._failed(case, kind, round_, f"no warm server: {problem}{_last_words(server)}")
-            _end(server)
-            return []
-        try:
+            if problem := self._no_warm_server(bench):
+                for case in cases:
+                    self._failed(case, kind, round_, problem)
+                return []
             for place, case in enumerate(cases):
                 os.sync()
                 self._measure(case, bench, round_)
@@ -92,6 +82,19 @@ class Runner:
         finally:
             _end(server)
         return []
+
+    def _no_warm_server(self, bench: Bench) -> str:
+        """Start the server and warm it up; return why that failed, or nothing."""
+        started = time.monotonic()
+        try:
+            bench.server.start()
+            answered = time.monotonic()
+            warm_up(bench)
+        except EXPECTED_FAILURES as problem:
+            return f"no warm server: {problem}{_last_words(bench.server)}"
+        name, warm = TITLES[bench.server.server_kind], time.monotonic()
+        self._say(f"{name} started in {answered - started:.1f} s, warmed up in {warm - answered:.1f} s")
+        return ""
 
     def _measure(self, case: Case, bench: Bench, round_: int) -> None:
         server = bench.server

@@ -47,7 +47,7 @@ def full(client: ClientKind) -> Scale:
         consume_records=2_500_000,
         cold_bytes=600 * MB,
         fan_out_bytes=100 * MB,
-        latency_seconds=2.5,
+        latency_seconds=2.0,
         small_seconds=2.0,
         idle_seconds=2.0,
     )
