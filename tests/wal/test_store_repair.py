@@ -1,0 +1,76 @@
+"""Mending a whole data directory."""
+
+import pytest
+
+from tests.wal.logs import batch, commit, read_all
+from tests.wal.test_store import IDENTITY, OPTIONS, open_store
+from wal.errors import ForeignDirectory, MetadataLost, StoreInUse
+from wal.memory_disk import MemoryDisk
+from wal.store_repair import RepairedLog, repair_store
+
+SEGMENT = "data/default/vnode-1/00000000000000000000.wal"
+
+
+def stored() -> MemoryDisk:
+    """A data directory with two vnodes of two batches each, cleanly stopped."""
+    disk = MemoryDisk()
+    store = open_store(disk)
+    for vnode_id in range(2):
+        store.create_vnode("default", vnode_id)
+        log = store.open_vnode("default", vnode_id, now_ms=0)
+        for body in (b"first", b"second"):
+            log.append(1, batch(body=body))
+            commit(log)
+        log.close(0)
+    store.close(0)
+    return disk
+
+
+def repaired(disk: MemoryDisk, *, accept_loss: bool) -> dict[str, RepairedLog]:
+    return {one.directory: one for one in repair_store(disk, "data", now_ms=0, accept_loss=accept_loss)}
+
+
+def spoil(disk: MemoryDisk) -> None:
+    for path in disk.list("data/default/vnode-1"):
+        if path.startswith("checkpoint"):
+            disk.remove(f"data/default/vnode-1/{path}")
+    disk.damage(SEGMENT, disk.contents(SEGMENT).index(b"first"), b"?")
+
+
+def test_a_good_directory_is_left_alone() -> None:
+    disk = stored()
+    logs = repaired(disk, accept_loss=True)
+    assert list(logs) == ["data/meta", "data/default/vnode-0", "data/default/vnode-1"]
+    assert all(not one.report.damages and one.report.mended for one in logs.values())
+
+
+def test_damage_is_told_and_kept_until_the_loss_is_accepted() -> None:
+    disk = stored()
+    spoil(disk)
+    told = repaired(disk, accept_loss=False)["data/default/vnode-1"].report
+    assert (len(told.damages), told.mended) == (1, False)
+
+    mended = repaired(disk, accept_loss=True)["data/default/vnode-1"].report
+    assert (mended.mended, mended.lost_frames) == (True, 1)
+
+    store = open_store(disk)
+    assert store.identity == IDENTITY
+    assert b"second" in read_all(store.open_vnode("default", 1, now_ms=0, options=OPTIONS), 1)
+
+
+def test_a_directory_in_use_is_not_touched() -> None:
+    disk = stored()
+    store = open_store(disk)
+    with pytest.raises(StoreInUse):
+        repaired(disk, accept_loss=True)
+    store.close(0)
+    assert repaired(disk, accept_loss=True)
+
+
+@pytest.mark.parametrize(("path", "error"), [("nowhere", ForeignDirectory), ("empty", MetadataLost)])
+def test_what_is_no_data_directory_is_refused_and_not_made(path: str, error: type[Exception]) -> None:
+    disk = MemoryDisk()
+    disk.make_directory("empty")
+    with pytest.raises(error):
+        list(repair_store(disk, path, now_ms=0, accept_loss=True))
+    assert not disk.exists("nowhere")
