@@ -44,11 +44,12 @@ def run(arguments: argparse.Namespace) -> int:
         return OK
     from broker.server import main  # trio and the engine are not needed to refuse a bad setting
     from broker.server.listeners import StartError
+    from wal.disk_errors import DiskError
     from wal.errors import StoreError
 
     try:
         return main(loaded.config, ready=_announce)
-    except (StartError, StoreError) as error:
+    except (StartError, StoreError, DiskError) as error:
         raise CommandError(str(error)) from error
 
 

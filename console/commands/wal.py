@@ -1,0 +1,192 @@
+"""`kawal wal`: look into the write-ahead log's files, check them, and go on without what is lost."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from console.errors import FAILED, OK, CommandError
+from console.help import Actions, describe, dispatch
+from console.wal_places import Place, find_place, segment_paths
+from console.wal_views import (
+    FRAME_HEADINGS,
+    Tree,
+    entry_line,
+    frame_line,
+    frame_tree,
+    json_line,
+    log_line,
+    log_tree,
+    segment_line,
+    segment_tree,
+    summary_line,
+    summary_tree,
+)
+from wal.disk import Disk, OsDisk
+from wal.disk_errors import DiskError
+from wal.errors import StoreError
+from wal.inspect import Damage, LogReport, SegmentReport, frames, verify_log, verify_segment
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the actions."""
+    describe(
+        parser,
+        """Look into the files of a data directory.  A path is the data directory itself, the folder of one
+        log (DATA/meta, DATA/DATABASE/vnode-N), or one segment file.  inspect and verify only read; a server
+        may be running meanwhile.""",
+        [
+            ("wal inspect ./data", "what the logs hold"),
+            ("wal verify ./data", "read everything, check every checksum"),
+        ],
+    )
+    actions = Actions(parser)
+    inspect = actions.add(
+        "inspect",
+        summary="show segments, frames and entries",
+        description="""Show what a data directory or a log holds, a line for each segment, or the frames of
+            one segment file (a frame is one group commit), with --entries the batches in them.  Only heads
+            are read, not the records.""",
+        examples=[
+            ("wal inspect ./data", "every segment in a line"),
+            ("wal inspect ./data/default/vnode-0/00000000000000000000.wal --entries", "frames and batches"),
+        ],
+        run=_inspect,
+    )
+    inspect.add_argument("path", metavar="PATH", help="data directory, folder of a log, or segment file")
+    inspect.add_argument("--entries", action="store_true", help="show the batches of each frame, too")
+    inspect.add_argument("--json", action="store_true", help="print a JSON object a line")
+    verify = actions.add(
+        "verify",
+        summary="read everything and check every checksum",
+        description="""Read every byte that was written and check it: segment headers, frames, entry tables,
+            batches, footers, indexes, and that no segment is missing.  Damage to acknowledged records is
+            named with file and bytes, and the exit code is 1.  An unfinished tail is no damage: it was never
+            acknowledged.""",
+        examples=[
+            ("wal verify ./data", "the whole data directory"),
+            ("wal verify ./data/default/vnode-0 --json", "one log, for a program"),
+        ],
+        run=_verify,
+    )
+    verify.add_argument("path", metavar="PATH", help="data directory, folder of a log, or segment file")
+    verify.add_argument("--json", action="store_true", help="print a JSON object a line")
+    repair = actions.add(
+        "repair",
+        summary="go on without records that are damaged",
+        description="""Tell what is damaged in a data directory that no server has open, and with
+            --accept-loss go on without it: what is still good stays, what is given up is counted and kept in
+            files beside the log.  Records that clients were told are stored are lost by this; restore the
+            files from a backup instead if there is one.""",
+        examples=[
+            ("wal repair ./data", "tell the damage, change nothing"),
+            ("wal repair ./data --accept-loss", "go on without what is damaged"),
+        ],
+        run=_repair,
+    )
+    repair.add_argument("path", metavar="DATA", help="data directory; its server must be stopped")
+    repair.add_argument("--accept-loss", action="store_true", help="give up what cannot be read")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the action named.  Raises: CommandError."""
+    try:
+        return dispatch(arguments)
+    except (DiskError, StoreError) as error:
+        raise CommandError(str(error)) from error
+
+
+def _inspect(arguments: argparse.Namespace) -> int:
+    disk = OsDisk()
+    place = find_place(disk, arguments.path)
+    lines = (
+        _frame_lines(disk, place.segment, arguments) if place.segment else _summaries(disk, place, arguments)
+    )
+    for line in lines:
+        print(line)
+    return OK
+
+
+def _frame_lines(disk: Disk, segment: str, arguments: argparse.Namespace) -> Iterator[str]:
+    if not arguments.json:
+        yield FRAME_HEADINGS
+    try:
+        for frame in frames(disk, segment):
+            if arguments.json:
+                yield json_line(frame_tree(frame, entries=arguments.entries))
+                continue
+            yield frame_line(frame)
+            if arguments.entries:
+                yield from map(entry_line, frame.entries)
+    except ValueError as error:  # not a segment
+        raise CommandError(str(error)) from error
+
+
+def _summaries(disk: Disk, place: Place, arguments: argparse.Namespace) -> Iterator[str]:
+    for log in place.logs:
+        for segment in segment_paths(disk, log):
+            if arguments.entries:
+                yield f"{segment}:"
+                yield from _frame_lines(disk, segment, arguments)
+                continue
+            try:
+                tree = summary_tree(segment, frames(disk, segment))
+            except ValueError as error:
+                yield json_line({"segment": segment, "problem": str(error)}) if arguments.json else str(error)
+            else:
+                yield json_line(tree) if arguments.json else summary_line(tree)
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    disk = OsDisk()
+    told: set[Damage] = set()
+    for report in _reports(disk, find_place(disk, arguments.path)):
+        tree, lines = _told_log(report, told) if isinstance(report, LogReport) else _told_segment(report)
+        print(json_line(tree) if arguments.json else "\n".join(lines), flush=True)
+        told.update(report.damages)
+    return FAILED if told else OK
+
+
+def _told_segment(report: SegmentReport) -> tuple[Tree, list[str]]:
+    lines = [segment_line(report), *(f"  damage: {damage}" for damage in report.damages)]
+    if report.note:
+        lines.append(f"  note: {report.note}")
+    return segment_tree(report), lines
+
+
+def _told_log(report: LogReport, told: set[Damage]) -> tuple[Tree, list[str]]:
+    """Return what to print of a log; it repeats the damages of its segments, which have been `told`."""
+    damages = (damage for damage in report.damages if damage not in told)
+    notes = (f"  note: {note}" for note in report.notes)
+    return log_tree(report), [log_line(report), *(f"  damage: {damage}" for damage in damages), *notes]
+
+
+def _reports(disk: Disk, place: Place) -> Iterator[SegmentReport | LogReport]:
+    if place.segment:
+        yield verify_segment(disk, place.segment)
+    for log in place.logs:
+        yield from verify_log(disk, log)
+
+
+def _repair(arguments: argparse.Namespace) -> int:
+    from time import time_ns
+
+    from wal.store_repair import repair_store  # brings the whole engine, which looking does not need
+
+    unmended = False
+    path = arguments.path.rstrip("/") or "/"
+    now_ms = time_ns() // 1_000_000
+    for directory, report in repair_store(OsDisk(), path, now_ms=now_ms, accept_loss=arguments.accept_loss):
+        if not report.damages:
+            print(f"{directory}: good")
+            continue
+        print("\n".join(f"{directory}: damage: {damage}" for damage in report.damages))
+        unmended |= not report.mended
+        if report.mended:
+            kept = f"; what was there is kept in {', '.join(report.kept)}" if report.kept else ""
+            print(f"{directory}: mended, {report.lost_frames} frames given up{kept}")
+    if unmended:
+        raise CommandError(
+            "nothing was changed; restore the files named, or give up what is damaged with --accept-loss"
+        )
+    return OK

@@ -1,0 +1,198 @@
+"""Write docs/configuration.md and docs/cli.md from the code: `python -m console.reference`.
+
+A test compares the files with what this module makes, so the documentation cannot fall behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from broker.config_keys import Key, text_of
+from broker.kafka_keys import KAFKA_KEYS, PROTECTIVE
+from broker.server_keys import SECTIONS
+from broker.topic_keys import TOPIC_KEYS
+from console.cli import COMMANDS, command_module, parser_of
+
+GENERATED = "<!-- Made by `python -m console.reference`; change the code, not this file. -->\n"
+
+CONFIGURATION_INTRODUCTION = """
+# Configuration
+
+A server's settings come from four places; the later one wins:
+
+1. the built-in default,
+2. a TOML file (`kawal serve --config FILE`, or the variable `KAWAL_CONFIG`),
+3. the environment: `KAWAL_` and the key in capitals with `_` for `.`, a leading `kawal.` left out
+   (`KAWAL_NUM_PARTITIONS=8`, `KAWAL_DURABILITY=os`),
+4. flags: `--set KEY=VALUE`, and the short forms `--listen`, `--data`, `--advertise`, `--insecure`.
+
+`kawal config show` prints what holds and where each value comes from, `kawal config explain KEY` what a
+key means. A key that does not exist is an error that names the nearest one that does; a value out of
+range is an error that names the range; both name the file and line, the variable or the flag.
+
+```toml
+# kawal.toml
+"num.partitions" = 8
+log.retention.ms = 86_400_000
+listeners = ["127.0.0.1:9092", "[::1]:9092"]
+
+[kawal]
+durability = "disk"
+tail.cache.bytes = 134_217_728
+```
+
+Quotes around a key are needed where one key continues another, as `max.connections` and
+`max.connections.per.ip`.
+
+Keys that Kafka has carry Kafka's name and meaning; ours begin with `kawal.`. A key with "running" in the
+column *changed* is one that AlterConfigs may change on a running server; AlterConfigs is not served yet,
+so today a new value of any key needs a restart.
+"""
+
+TOPIC_INTRODUCTION = """
+## Topic configurations
+
+Set them when a topic is created (`kawal topics create orders --config retention.ms=86400000`, or with any
+Kafka client). All of Apache Kafka 4.3's topic configurations are known, with Kafka's types, defaults and
+ranges; a topic without a value of its own takes the server's under *server key*. Keys that have nothing
+to act on here are accepted and shown, and say so. A name nobody knows is refused with INVALID_CONFIG,
+naming the nearest one.
+"""
+
+KAFKA_INTRODUCTION = """
+## Kafka's broker configurations without effect
+
+These keys of Apache Kafka 4.3 are known, so that a configuration carried over is told from a slip of the
+pen: setting one prints a warning and changes nothing. DescribeConfigs lists them with Kafka's defaults.
+Those that would protect a Kafka broker are refused instead, because a server that ignored them would be
+less safe than its owner believes; they begin with
+"""
+
+
+def configuration() -> str:
+    """Return docs/configuration.md."""
+    parts = [GENERATED, CONFIGURATION_INTRODUCTION]
+    for title, keys in SECTIONS.items():
+        parts.append(f"\n## {title}\n")
+        parts.append(_table(("key", "default", "range", "changed", "meaning"), map(_server_row, keys)))
+    parts.append(TOPIC_INTRODUCTION)
+    rows = (_topic_row(key) for key in TOPIC_KEYS.values())
+    parts.append(_table(("key", "type", "default", "range", "server key", "meaning"), rows))
+    parts.append(KAFKA_INTRODUCTION + ", ".join(f"`{name}`" for name in PROTECTIVE) + ".\n")
+    harmless = (f"`{name}`" for name in KAFKA_KEYS if not name.startswith(PROTECTIVE))
+    parts.append("\n" + ",\n".join(_filled(harmless)) + ".\n")
+    return "".join(parts).replace("-->\n\n#", "-->\n#")
+
+
+def _server_row(key: Key) -> tuple[str, ...]:
+    kafka = f" Kafka: `{key.kafka}`." if key.kafka else ""
+    changed = "running" if key.dynamic else "start"
+    return (f"`{key.name}`", _default(key), _range(key), changed, key.doc + kafka)
+
+
+def _topic_row(key: Key) -> tuple[str, ...]:
+    server = ", ".join(f"`{name}`" for name in key.synonyms)
+    return (f"`{key.name}`", key.type.text, _default(key), _range(key), server, key.doc)
+
+
+def _default(key: Key) -> str:
+    text = text_of(key.default)
+    return f"`{text}`" if text else "(not set)" if text is None else "(empty)"
+
+
+def _range(key: Key) -> str:
+    kind = key.type.text if not key.choices else ""
+    return ", ".join(part for part in (kind, key.range_text(), key.unit) if part)
+
+
+def _table(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [headings, ("---",) * len(headings), *rows]
+    return "\n" + "".join(
+        f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |\n" for line in lines
+    )
+
+
+def _filled(words: Iterable[str]) -> Iterator[str]:
+    line = ""
+    for word in words:
+        if len(line) + len(word) > 110:
+            yield line
+            line = ""
+        line += f"{', ' if line else ''}{word}"
+    yield line
+
+
+CLI_INTRODUCTION = """
+# The command line
+
+`kawal COMMAND --help` says the same on a terminal. Client commands talk to `--bootstrap HOST:PORT`, by
+default the variable `KAWAL_BOOTSTRAP`, else 127.0.0.1:9092, and work with any Kafka broker. Results go to
+standard output, everything else to standard error.
+
+| exit code | meaning |
+| --- | --- |
+| 0 | done |
+| 1 | could not be done; one sentence on standard error says why |
+| 2 | an argument cannot be used |
+| 130 | stopped by Ctrl-C |
+"""
+
+
+def command_line() -> str:
+    """Return docs/cli.md."""
+    parts = [GENERATED, CLI_INTRODUCTION]
+    for name in COMMANDS:
+        parser = parser_of(name, command_module(name))
+        parts.append(f"\n## kawal {name}\n")
+        parts.append(_command(parser))
+        for action_name, action in actions_of(parser).items():
+            parts.append(f"\n### kawal {name} {action_name}\n")
+            parts.append(_command(action))
+    return "".join(parts).replace("-->\n\n#", "-->\n#")
+
+
+def actions_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the actions of a command by name, {} for a command without."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+def _command(parser: argparse.ArgumentParser) -> str:
+    examples = (parser.epilog or "").removeprefix("examples:\n")
+    rows = [(_spelling(action), _help(action)) for action in arguments_of(parser)]
+    table = _table(("argument", "meaning"), rows) if rows else ""
+    return f"\n{parser.description}\n\n```\n{examples}\n```\n{table}"
+
+
+def arguments_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Return the arguments of a parser, without --help and the choice of an action."""
+    left_out = (argparse._HelpAction, argparse._SubParsersAction)
+    return [action for action in parser._actions if not isinstance(action, left_out)]
+
+
+def _spelling(action: argparse.Action) -> str:
+    if not action.option_strings:
+        return f"`{action.metavar}`" + ("…" if action.nargs in ("*", "+") else "")
+    value = ""
+    if action.nargs != 0:
+        value = " " + ("|".join(action.choices) if action.choices else str(action.metavar))
+    return ", ".join(f"`{option}{value}`" for option in action.option_strings)
+
+
+def _help(action: argparse.Action) -> str:
+    return (action.help or "").replace("%%", "%")
+
+
+def main() -> None:
+    """Write both files."""
+    folder = Path(__file__).parent.parent / "docs"
+    (folder / "configuration.md").write_text(configuration())
+    (folder / "cli.md").write_text(command_line())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Find the logs under a path that a user gives: a data directory, one log's folder, or one segment file."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from console.errors import CommandError
+from wal.checkpoint import WITNESS_NAME
+from wal.disk import Disk
+from wal.disk_errors import DiskError
+from wal.segment import SUFFIX, base_version_of
+from wal.store import MARKER, META
+
+
+class Place(NamedTuple):
+    """What a path names: the folders of logs in it, or a single segment file."""
+
+    logs: tuple[str, ...] = ()
+    segment: str = ""
+
+
+def find_place(disk: Disk, path: str) -> Place:
+    """Return what `path` names.  Raises: CommandError when it is none of the three; DiskError."""
+    path = path.rstrip("/") or "/"
+    if not disk.exists(path):
+        raise CommandError(f"{path} does not exist")
+    if path.endswith(SUFFIX):
+        return Place(segment=path)
+    names = disk.list(path)
+    if WITNESS_NAME in names or any(base_version_of(name) is not None for name in names):
+        return Place(logs=(path,))
+    logs = tuple(_logs_in(disk, path, names)) if MARKER in names else ()
+    if not logs:
+        raise CommandError(
+            f"{path} holds no log; name a data directory (with {MARKER} in it), the folder of one log, or a "
+            f"segment file (*{SUFFIX})"
+        )
+    return Place(logs=logs)
+
+
+def _logs_in(disk: Disk, path: str, names: list[str]) -> Iterator[str]:
+    if META in names:
+        yield f"{path}/{META}"
+    for name in names:
+        folder = f"{path}/{name}"
+        try:
+            vnodes = disk.list(folder)
+        except DiskError as error:
+            if error.errno == errno.ENOTDIR:
+                continue  # the marker, the lock
+            raise
+        yield from (f"{folder}/{vnode}" for vnode in vnodes if vnode.startswith("vnode-"))
+
+
+def segment_paths(disk: Disk, log: str) -> list[str]:
+    """Return the segment files of a log, oldest first."""
+    return [f"{log}/{name}" for name in disk.list(log) if base_version_of(name) is not None]

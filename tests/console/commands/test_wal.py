@@ -1,0 +1,99 @@
+"""`kawal wal`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from console.cli import main
+from tests.console.stored import OPTIONS, make_data, segment_of, spoil
+from wal.disk import OsDisk
+from wal.store import Store, StoreIdentity
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return make_data(tmp_path)
+
+
+def test_inspect_shows_every_segment_in_a_line(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["wal", "inspect", str(data)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == [str(segment_of(data))]
+    assert main(["wal", "inspect", str(data), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["records"] == 6
+
+
+def test_inspect_shows_the_frames_of_a_segment(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["wal", "inspect", str(segment_of(data)), "--entries"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("    POSITION  KIND")
+    assert "stream 7 data: offsets 3 to 3" in out
+    assert main(["wal", "inspect", str(segment_of(data)), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[0])["sequence"] == 0
+
+
+def test_inspect_shows_the_entries_of_a_whole_log(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["wal", "inspect", str(data / "default" / "vnode-0"), "--entries"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{segment_of(data)}:\n    POSITION")
+    assert "stream 7 data: offsets 0 to 2" in out
+
+
+def test_a_file_that_is_no_segment_is_told(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    segment_of(data).write_bytes(b"hello")
+    assert main(["wal", "inspect", str(segment_of(data))]) == 1
+    assert "not a segment" in capsys.readouterr().err
+    assert main(["wal", "inspect", str(data)]) == 0
+    assert "not a segment" in capsys.readouterr().out
+    assert main(["wal", "inspect", str(data), "--json"]) == 0
+    assert "not a segment" in json.loads(capsys.readouterr().out)["problem"]
+
+
+def test_a_good_directory_is_verified(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["wal", "verify", str(data)]) == 0
+    assert capsys.readouterr().out.count(": good; ") == 3
+    assert main(["wal", "verify", str(segment_of(data))]) == 0
+
+
+def test_damage_is_named_once_and_is_the_exit_code(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spoil(data)
+    assert main(["wal", "verify", str(data)]) == 1
+    out = capsys.readouterr().out
+    assert out.count("  damage: ") == 1
+    assert f"  damage: {segment_of(data)}: bytes 1024 to " in out
+    assert main(["wal", "verify", str(data), "--json"]) == 1
+    goodness = [json.loads(line)["good"] for line in capsys.readouterr().out.splitlines()]
+    assert goodness == [True, False, False]
+
+
+def test_damage_is_mended_only_when_the_loss_is_accepted(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoil(data)
+    assert main(["wal", "repair", str(data)]) == 1
+    captured = capsys.readouterr()
+    assert "vnode-0: damage: " in captured.out
+    assert "nothing was changed" in captured.err
+    assert main(["wal", "repair", str(data), "--accept-loss"]) == 0
+    assert "vnode-0: mended, 1 frames given up; what was there is kept in " in capsys.readouterr().out
+    assert main(["wal", "verify", str(data)]) == 0
+
+
+def test_a_directory_in_use_is_not_repaired(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    identity = StoreIdentity(cluster_id="", node_id=1, secret="")
+    store = Store.open(OsDisk(), str(data), new_identity=identity, now_ms=0, options=OPTIONS)
+    assert main(["wal", "repair", str(data), "--accept-loss"]) == 1
+    assert "in use by " in capsys.readouterr().err
+    store.close(0)
+
+
+@pytest.mark.parametrize("action", ["inspect", "verify", "repair"])
+def test_a_path_without_a_log_is_told(
+    action: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["wal", action, str(tmp_path / "missing")]) == 1
+    assert "does not exist" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    assert main(["wal", action, str(tmp_path / "file")]) == 1
+    assert capsys.readouterr().err.startswith("kawal: ")

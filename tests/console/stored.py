@@ -1,0 +1,43 @@
+"""A data directory on the real disk, for the tests of `kawal wal`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.wal.logs import batch, commit
+from wal.disk import OsDisk
+from wal.options import LogOptions
+from wal.store import Store, StoreIdentity
+
+OPTIONS = LogOptions(min_free_bytes=0, segment_bytes=1 << 16)
+
+
+def make_data(folder: Path) -> Path:
+    """Make a data directory with one vnode: stream 7 with three records and one more, cleanly stopped."""
+    identity = StoreIdentity(cluster_id="cluster", node_id=1, secret="5e")
+    data = folder / "data"
+    store = Store.open(OsDisk(), str(data), new_identity=identity, now_ms=0, options=OPTIONS)
+    store.create_vnode("default", 0)
+    log = store.open_vnode("default", 0, now_ms=1_000)
+    for body, records in ((b"first", 3), (b"second", 1)):
+        log.append(7, batch(records, body=body, timestamp=86_400_000))
+        log.append_meta(7, b"note")
+        commit(log, 1_000)
+    log.close(1_000)
+    store.close(0)
+    return data
+
+
+def segment_of(data: Path) -> Path:
+    """Return the vnode's segment file."""
+    return data / "default" / "vnode-0" / "00000000000000000000.wal"
+
+
+def spoil(data: Path, what: bytes = b"first") -> None:
+    """Change one byte of a stored batch, and let the next start read it."""
+    path = segment_of(data)
+    content = bytearray(path.read_bytes())
+    content[content.index(what)] ^= 1
+    path.write_bytes(content)
+    for checkpoint in path.parent.glob("checkpoint*"):
+        checkpoint.unlink()
