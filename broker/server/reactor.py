@@ -23,7 +23,7 @@ import trio
 from broker.core import Broker
 from broker.server.listeners import Listener, told_address
 from broker.server.transport import RECEIVES_PER_TURN, Transport
-from broker.server.workers import DiskWorkers, Finished, TaskDone
+from broker.server.workers import Crashed, DiskWorkers, Finished, TaskDone
 from wal.segment import FileRange
 
 logger = logging.getLogger("kawal.server")
@@ -229,6 +229,8 @@ class Reactor:
                     self._broker.job_done(vnode, job, error, now_ms)
                 case TaskDone(done, error):
                     done(error)
+                case Crashed(fault):
+                    raise fault
 
     def _warm_if_cold(self, transport: Transport) -> None:
         """Let a thread read the range at the head first: sendfile would stop the loop for a disk's time."""

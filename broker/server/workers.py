@@ -32,13 +32,22 @@ class TaskDone(NamedTuple):
     error: BaseException | None
 
 
+class Crashed(NamedTuple):
+    """A thread met a fault of our own: nothing is certain any more, so the server must stop."""
+
+    error: BaseException
+
+
+Result = Finished | TaskDone | Crashed
+
+
 class DiskWorkers:
     """A fixed number of threads; at most one job of a vnode is with them at a time."""
 
     def __init__(self, count: int) -> None:
         self.event_descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._queue: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
-        self._results: deque[Finished | TaskDone] = deque()
+        self._results: deque[Result] = deque()
         self._threads = [
             threading.Thread(target=self._work, name=f"kawal-disk-{number}", daemon=True)
             for number in range(count)
@@ -54,7 +63,7 @@ class DiskWorkers:
         """Run `work` in a thread, then `done(error)` on the loop."""
         self._queue.put(lambda: self._run_task(work, done))
 
-    def take_results(self) -> list[Finished | TaskDone]:
+    def take_results(self) -> list[Result]:
         """All that has ended since the last call."""
         try:
             os.eventfd_read(self.event_descriptor)
@@ -75,7 +84,10 @@ class DiskWorkers:
 
     def _work(self) -> None:
         while (task := self._queue.get()) is not None:
-            task()
+            try:
+                task()
+            except BaseException as error:
+                self._tell(Crashed(error))
 
     def _run_job(self, vnode: Vnode, job: DiskJob) -> None:
         error: DiskError | None = None
@@ -93,6 +105,6 @@ class DiskWorkers:
             error = failure
         self._tell(TaskDone(done, error))
 
-    def _tell(self, result: Finished | TaskDone) -> None:
+    def _tell(self, result: Result) -> None:
         self._results.append(result)
         os.eventfd_write(self.event_descriptor, 1)
