@@ -7,6 +7,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
+export PYTHON
 LISTEN ?= 127.0.0.1:9092
 DATA ?= ./data
 ARGS ?=
@@ -78,7 +79,7 @@ clean: ## Remove what make installed and fetched; data is kept
 	rm -rf $(VENV) .jars .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 $(VENV)/bin/python:
-	@PYTHON=$(PYTHON) .ci/need venv
+	@.ci/need venv
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "$$($(PYTHON) --version) is too old: Kawal needs 3.11 or later; name one with make PYTHON=…"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
