@@ -86,7 +86,7 @@ class DiskWorkers:
         while (task := self._queue.get()) is not None:
             try:
                 task()
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001  (it ends the server, from its loop)
                 self._tell(Crashed(error))
 
     def _run_job(self, vnode: Vnode, job: DiskJob) -> None:
