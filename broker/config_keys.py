@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 from enum import IntEnum
 
 _TYPE_NAMES = ("boolean", "string", "int", "short", "long", "double", "list", "class", "password")
@@ -189,6 +188,8 @@ def _java_double(value: float) -> str:
     """Return a number as Java's `Double.toString` writes it: 0.5, 1.0E-4, 1.0E7."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
+    from decimal import Decimal  # such numbers are rare
+
     mantissa, _, exponent = f"{Decimal(repr(value)):e}".partition("e")
     return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
 
