@@ -126,6 +126,13 @@ class LogAppending(LogReading):
         if marker is not None:
             producers.ended(stream_id, marker, offset=base_offset, now_ms=now_ms)
 
+    def append_refused(self, stream_id: int, producer: ProducerStamp) -> None:
+        """Note that a batch found new by `producers(stream_id).check` could not be appended.
+
+        Whatever its producer sent behind it is then out of order until the batch has come again.
+        """
+        self._state.producers.refused(stream_id, producer, now_ms=self._state.now_ms)
+
     def append_meta(self, stream_id: int, payload: bytes) -> int:
         """Add the caller's own bytes under a stream id; returns the version they take.
 

@@ -82,7 +82,7 @@ def begin_commit(state: LogState, frame: OpenFrame, now_ms: int) -> CommitJob:
 
 
 def begin_seal(state: LogState, now_ms: int) -> CommitJob:
-    """A job that writes a seal: it proves that all frames before it were synced."""
+    """A job that writes a seal: it proves how far the log was synced before, as the next frame would."""
     segment = state.active
     assert segment is not None
     now_ms += state.wall_offset_ms
@@ -90,11 +90,12 @@ def begin_seal(state: LogState, now_ms: int) -> CommitJob:
     position = tail.position
     buffers: list[Buffer] = []
     gap = -position % SEAL_BLOCK_BYTES
+    # Neither vouches for what the job itself syncs: the pad, and what durability `os` has not synced yet.
+    durable = state.durable_sequence
     if gap:
         gap += SEAL_BLOCK_BYTES if gap < HEADER_BYTES else 0
-        buffers.append(_plain(segment, tail, FrameKind.PAD, gap, tail.sequence, now_ms))
-    # The pad is not synced yet, so the seal vouches for the frames before the pad only.
-    buffers.append(_plain(segment, tail, FrameKind.SEAL, SEAL_BLOCK_BYTES, state.next_sequence, now_ms))
+        buffers.append(_plain(segment, tail, FrameKind.PAD, gap, durable, now_ms))
+    buffers.append(_plain(segment, tail, FrameKind.SEAL, SEAL_BLOCK_BYTES, durable, now_ms))
     return _job(state, segment, tail, position=position, buffers=buffers, built=None, closes=False,
                 seal=None, create=None)  # fmt: skip
 

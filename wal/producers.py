@@ -29,7 +29,9 @@ from wal.stream_producers import (
     ProducerDescription,
     ProducerStamp,
     StreamProducers,
+    awaiting_first,
     stamp_of,
+    without_first,
 )
 from wal.transactions import NO_OFFSET, AbortedTransaction, TransactionMarker, read_marker
 
@@ -113,6 +115,18 @@ class Producers:
             if evicted is not None and evicted != stamp.producer_id:
                 self._change(stream_id, stream, evicted, None)
 
+    def refused(self, stream_id: int, stamp: ProducerStamp, *, now_ms: int) -> None:
+        """Take note of a batch that `check` found new and that could not be appended.
+
+        An unknown producer may begin at any sequence; one whose first batch was refused must not, because
+        what it has sent behind that batch would be stored before it.
+        """
+        stream = self._have(stream_id)
+        is_first = stamp.first_sequence == 0 and stamp.producer_id not in stream.states
+        if is_first and len(stream.states) < self.producers_per_stream_max:
+            stream.put(stamp.producer_id, awaiting_first(stamp.epoch, now_ms))
+        self._forget_if_empty(stream_id, stream)
+
     def ended(self, stream_id: int, marker: TransactionMarker, *, offset: int, now_ms: int) -> None:
         """Take note of a marker appended at `offset`; one that ends nothing still raises the epoch."""
         stream = self._have(stream_id)
@@ -157,7 +171,11 @@ class Producers:
             stream = touched[change.stream_id] = self._have(change.stream_id)
             if change.marker_offset != NO_OFFSET and stream.transactions is not None:
                 stream.transactions.undo_end(change.marker_offset)
-            stream.put(change.producer_id, change.before)
+            before = change.before
+            if before is None and change.marker_offset == NO_OFFSET:
+                # Batches behind the lost first one may be on their way: none of them is a begin.
+                before = without_first(stream.states[change.producer_id])
+            stream.put(change.producer_id, before)
         for stream_id, stream in touched.items():
             self._forget_if_empty(stream_id, stream)
 

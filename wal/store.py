@@ -90,7 +90,11 @@ class Store:
         if not self.disk.exists(directory):
             raise MetadataLost(f"{directory}: the catalogue is missing; restore it from a backup")
         options = replace(
-            self.options, segment_bytes=META_SEGMENT_BYTES, durability="disk", identity=self._salt, vnode_id=0
+            self.options,
+            segment_bytes=min(self.options.segment_bytes, META_SEGMENT_BYTES),
+            durability="disk",
+            identity=self._salt,
+            vnode_id=0,
         )
         self._catalogue = Catalogue.open(self.disk, directory, options=options, now_ms=now_ms)
 

@@ -92,6 +92,19 @@ def with_appended_ms(state: bytes, now_ms: int) -> bytes:
     return _STATE.pack(epoch, coordinator_epoch, now_ms, first_offset) + state[_STATE.size :]
 
 
+def awaiting_first(epoch: int, now_ms: int) -> bytes:
+    """The state of a producer whose first batch, of sequence 0, was not stored: it must come before others."""
+    return _STATE.pack(epoch, NO_EPOCH, now_ms, NO_OFFSET)
+
+
+def without_first(state: bytes) -> bytes | None:
+    """What is left of a state when its only batch is taken back; nothing when that began above 0."""
+    if len(state) == STATE_BYTES or _BATCH.unpack_from(state, STATE_BYTES)[0] != 0:
+        return None
+    epoch, _, appended_ms, _ = _STATE.unpack_from(state)
+    return awaiting_first(epoch, appended_ms)
+
+
 def stamp_of(prefix: BatchPrefix) -> ProducerStamp | None:
     """The stamp in a batch's prefix; None without a producer, and for markers, which have no sequence."""
     if prefix.producer_id < 0 or prefix.attributes & CONTROL_BIT:

@@ -78,8 +78,42 @@ def test_a_failed_sync_takes_back_everything_since_the_last_good_one() -> None:
     producers.revert()
     assert producers.of(1).check(stamp(1)) == NEW
     assert producers.of(1).check(stamp(0)) == Duplicate(0, 0, 0)
-    assert producers.of(2).check(stamp(55)) == NEW
+    assert producers.of(2).check(stamp(0)) == NEW
     assert producers.token == token
+
+
+def test_what_was_sent_behind_a_lost_first_batch_is_out_of_order() -> None:
+    producers = Producers()
+    append(producers, 1, stamp(0), offset=0)
+    append(producers, 1, stamp(1), offset=1)
+    producers.revert()
+    with pytest.raises(OutOfOrderSequence):
+        producers.of(1).check(stamp(2))
+    assert producers.of(1).check(stamp(0)) == NEW
+
+
+def test_a_lost_batch_that_began_in_the_middle_leaves_its_producer_unknown() -> None:
+    producers = Producers()
+    append(producers, 1, stamp(40), offset=0)
+    producers.revert()
+    assert producers.of(1).check(stamp(55)) == NEW
+
+
+def test_what_was_sent_behind_a_refused_first_batch_is_out_of_order() -> None:
+    producers = Producers()
+    producers.refused(1, stamp(0), now_ms=0)
+    with pytest.raises(OutOfOrderSequence):
+        producers.of(1).check(stamp(1))
+    append(producers, 1, stamp(0), offset=0)
+    producers.refused(1, stamp(1), now_ms=0)
+    assert producers.of(1).check(stamp(1)) == NEW
+
+
+def test_refused_batches_of_many_producers_are_not_kept_without_bound() -> None:
+    producers = Producers(producers_per_stream_max=2)
+    for producer_id in range(5):
+        producers.refused(1, stamp(0, producer=producer_id), now_ms=0)
+    assert len(producers.of(1).states) == 2
 
 
 def test_taking_back_a_transaction_opens_and_closes_it_as_it_was() -> None:
@@ -238,6 +272,8 @@ class TableMachine(RuleBasedStateMachine):
         self.log: list[tuple[int, int, ProducerStamp | TransactionMarker]] = []  # stream, offset, what
         self.durable_length = 0
         self.tokens: list[tuple[int, int]] = []  # token, length of the log
+        # Producers whose first batch, of sequence 0, was lost: its epoch.
+        self.awaited: dict[tuple[int, int], int] = {}
 
     def offset(self) -> int:
         return 10 * len(self.log)
@@ -254,7 +290,7 @@ class TableMachine(RuleBasedStateMachine):
     def expected(self, stream_id: int, batch: ProducerStamp) -> object:
         history = self.history(stream_id, batch.producer_id)
         if not history:
-            return NEW
+            return self.expected_of_unknown(batch, self.awaited.get((stream_id, batch.producer_id)))
         epoch = max(what.epoch for _, what in history)
         same = [
             (offset, what)
@@ -274,6 +310,13 @@ class TableMachine(RuleBasedStateMachine):
         if not batch.is_transactional and self.open_since(stream_id, batch.producer_id) is not None:
             return "InvalidTransactionState"
         return NEW
+
+    def expected_of_unknown(self, batch: ProducerStamp, awaited_epoch: int | None) -> object:
+        if awaited_epoch is None:
+            return NEW
+        if batch.epoch < awaited_epoch:
+            return "InvalidProducerEpoch"
+        return NEW if batch.first_sequence == 0 else "OutOfOrderSequence"
 
     def open_since(self, stream_id: int, producer_id: int) -> int | None:
         first = None
@@ -324,7 +367,8 @@ class TableMachine(RuleBasedStateMachine):
     @rule(stream_id=STREAMS, producer_id=PRODUCERS, bump=st.integers(0, 1), is_commit=st.booleans())
     def mark(self, stream_id: int, producer_id: int, bump: int, is_commit: bool) -> None:
         history = self.history(stream_id, producer_id)
-        epoch = max((what.epoch for _, what in history), default=0) + bump
+        awaited = self.awaited.get((stream_id, producer_id), 0)
+        epoch = max((what.epoch for _, what in history), default=awaited) + bump
         marker = TransactionMarker(producer_id, epoch, 0, is_commit)
         assert self.producers.of(stream_id).check_marker(marker, bumps_epoch=False)
         self.producers.ended(stream_id, marker, offset=self.offset(), now_ms=0)
@@ -342,8 +386,15 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule()
     def sync_failed(self) -> None:
+        lost = self.log[self.durable_length :]
         del self.log[self.durable_length :]
         self.tokens.clear()
+        seen = {(stream, what.producer_id) for stream, _, what in self.log}
+        for stream, _, what in lost:
+            key = (stream, what.producer_id)
+            if key not in seen and isinstance(what, ProducerStamp) and what.first_sequence == 0:
+                self.awaited.setdefault(key, what.epoch)
+            seen.add(key)
         self.producers.revert()
 
     @rule()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -12,6 +12,7 @@ from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, read_al
 from wal.disk import Disk
 from wal.log import VnodeLog
 from wal.memory_image import DROP_ALL
+from wal.options import LogOptions
 
 OPTIONS = small_options(
     segment_bytes=4 << 10,
@@ -34,6 +35,7 @@ class Run:
     """Stream -> (base offset, next offset, batch) in order."""
     dropped: set[int] = field(default_factory=set)
     now_ms: int = 0
+    options: LogOptions = OPTIONS
 
     def append(self, stream_id: int, body: bytes, records: int = 1) -> None:
         data = batch(records, body=body)
@@ -59,7 +61,7 @@ def check(run: Run, disk: Disk, promised: tuple[tuple[int, int, int], ...]) -> V
     if not disk.exists(DIRECTORY):
         assert not promised
         return None
-    log = VnodeLog.open(disk, DIRECTORY, options=OPTIONS, now_ms=run.now_ms)
+    log = VnodeLog.open(disk, DIRECTORY, options=run.options, now_ms=run.now_ms)
     assert log.state == "OPEN", log.damage
     for stream_id, log_start, high_watermark in promised:
         if stream_id not in run.dropped or stream_id in log.streams():
@@ -88,7 +90,13 @@ def recovers(run: Run, state: CrashState) -> None:
 
 
 def busy_run(
-    seed: int, steps: int, *, sizes: tuple[int, ...] = (5, 50, 300), batches: int = 4, idle: float = 0.5
+    seed: int,
+    steps: int,
+    *,
+    sizes: tuple[int, ...] = (5, 50, 300),
+    batches: int = 4,
+    idle: float = 0.5,
+    options: LogOptions = OPTIONS,
 ) -> Run:
     """Appends, syncs, rolls, seals, checkpoints, log starts, drops, retired and deleted segments.
 
@@ -96,7 +104,7 @@ def busy_run(
     """
     disk = RecordingDisk()
     chance = random.Random(seed)
-    run = Run(disk, open_log(disk, OPTIONS))
+    run = Run(disk, open_log(disk, options), options=options)
     for step in range(steps):
         run.now_ms += chance.choice((1, 5, 150, 400)) if idle > 0.1 else 1
         for number in range(chance.randint(1, batches)):
@@ -178,3 +186,12 @@ def test_a_recovered_log_goes_on_where_it_ended() -> None:
         assert read_all(again, 1).endswith(bytes(data))
 
     assert check_every_crash(run.disk.trace, go_on) > 1_000
+
+
+def test_durability_os_keeps_what_a_killed_process_acknowledged_and_a_prefix_after_a_power_cut() -> None:
+    options = replace(OPTIONS, durability="os", flush_ms=200)
+    run = busy_run(seed=6, steps=25, options=options)
+
+    for state in killed_states(run.disk.trace):
+        check(run, state.disk, newest(state))
+    assert check_every_crash(run.disk.trace, lambda state: holds(run, state, ())) > 1_000

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.wal.logs import batch, commit, maintain, open_log, small_options
+from wal.memory_disk import MemoryDisk
+from wal.options import LogOptions
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("options", [small_options(), small_options(tail_cache_bytes=0, index_cache_bytes=1)])
+def test_times_are_found_as_by_brute_force(seed: int, options: LogOptions) -> None:
+    chance = random.Random(seed)
+    log = open_log(MemoryDisk(), options)
+    stored: list[tuple[int, int, int]] = []
+    for number in range(120):
+        timestamp = number * 10 + chance.randrange(-60, 60)
+        at = log.append(1, batch(chance.randrange(1, 4), body=bytes(700), timestamp=timestamp))
+        log.append(2, batch(timestamp=0))
+        stored.append((at.base_offset, at.next_offset, timestamp))
+        if chance.random() < 0.4:
+            commit(log)
+    commit(log)
+    maintain(log)
+    log.set_log_start(1, chance.randrange(stored[-1][1]))
+    commit(log)
+    visible = [one for one in stored if one[1] > log.log_start(1)]
+
+    for timestamp in [*range(-100, 1_300, 7), 10**15, -(10**15)]:
+        expected = next((base for base, _, time in visible if time >= timestamp), None)
+        hit = log.find_timestamp(1, timestamp)
+        assert (hit.base_offset if hit is not None else None) == expected
+    newest = log.max_timestamp(1)
+    assert newest is not None
+    largest = max(time for _, _, time in visible)
+    assert newest.base_offset == next(base for base, _, time in visible if time == largest)
+
+
+def test_a_search_can_go_on_behind_a_batch() -> None:
+    log = open_log(MemoryDisk())
+    for _ in range(3):
+        log.append(1, batch(2, timestamp=50))
+    commit(log)
+
+    first = log.find_timestamp(1, 50)
+    assert first is not None
+    second = log.find_timestamp(1, 50, from_offset=first.next_offset)
+
+    assert (first.base_offset, first.next_offset) == (0, 2)
+    assert second is not None
+    assert second.base_offset == 2
+
+
+def test_an_empty_stream_has_no_times() -> None:
+    log = open_log(MemoryDisk())
+    log.append(1, batch())
+
+    assert log.find_timestamp(1, 0) is None
+    assert log.max_timestamp(1) is None
+    assert log.find_timestamp(99, 0) is None
+    assert log.max_timestamp(99) is None
+
+
+def test_extents_begin_with_the_one_that_holds_the_log_start() -> None:
+    log = open_log(MemoryDisk())
+    for _ in range(4):
+        log.append(1, batch(3, body=bytes(500)))
+        commit(log)
+    log.set_log_start(1, 4)
+    commit(log)
+
+    assert [(one.base_offset, one.next_offset) for one in log.extents(1)] == [(3, 6), (6, 9), (9, 12)]
+    assert list(log.extents(77)) == []

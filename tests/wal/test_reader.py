@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.wal.logs import DIRECTORY, batch, commit, content, open_log, small_options
+from wal.errors import LogDamaged
+from wal.index import EXTENT_BYTES
+from wal.log import VnodeLog
+from wal.memory_disk import MemoryDisk
+from wal.options import LogOptions
+from wal.segment import FileRange
+
+LARGE = LogOptions(min_free_bytes=0, segment_bytes=4 << 20)
+NO_CACHE = LogOptions(min_free_bytes=0, segment_bytes=4 << 20, tail_cache_bytes=0)
+
+
+def appended(log: VnodeLog, count: int, size: int, stream_id: int = 1) -> list[bytes]:
+    """Append batches of about `size` bytes in one frame."""
+    sent = []
+    for number in range(count):
+        data = batch(2, body=bytes([number % 256]) * size)
+        log.append(stream_id, data)
+        sent.append(bytes(data))
+    commit(log)
+    return sent
+
+
+def test_recent_small_runs_are_the_arrived_bytes_themselves() -> None:
+    log = open_log(MemoryDisk(), LARGE)
+    data = batch(body=b"x" * 5_000)
+    log.append(1, data)
+    commit(log)
+
+    assert log.read(1, 0, 10_000).parts[0] is data
+
+
+def test_many_small_batches_come_as_one_buffer() -> None:
+    log = open_log(MemoryDisk(), LARGE)
+    sent = appended(log, 100, 50)
+
+    parts = log.read(1, 0, 1 << 20).parts
+
+    assert len(parts) == 1
+    assert parts[0] == b"".join(sent)
+
+
+def test_large_runs_come_as_one_file_range() -> None:
+    log = open_log(MemoryDisk(), LARGE)
+    sent = appended(log, 40, 10_000)
+
+    result = log.read(1, 0, 1 << 20)
+
+    assert [type(part) for part in result.parts] == [FileRange]
+    assert isinstance(result.parts[0], FileRange)
+    assert not result.parts[0].maybe_cold
+    assert content(result) == b"".join(sent)
+
+
+def test_a_range_outside_the_tail_cache_may_be_cold() -> None:
+    log = open_log(MemoryDisk(), NO_CACHE)
+    appended(log, 40, 10_000)
+
+    (part,) = log.read(1, 0, 1 << 20).parts
+
+    assert isinstance(part, FileRange)
+    assert part.maybe_cold
+
+
+def test_neighbours_on_disk_are_read_together() -> None:
+    disk = MemoryDisk()
+    log = open_log(disk, NO_CACHE)
+    sent = [appended(log, 1, 3_000)[0] for _ in range(30)]
+    reads: list[int] = []
+    disk.faults.append(lambda call: reads.append(call.size_bytes) if call.kind == "read" else None)
+
+    result = log.read(1, 0, 1 << 20)
+
+    assert len(reads) == 1
+    assert content(result) == b"".join(sent)
+
+
+def test_a_sequential_reader_stands_at_extents_and_never_walks() -> None:
+    disk = MemoryDisk()
+    log = open_log(disk, NO_CACHE)
+    sent = b"".join(appended(log, 304, 4_000))
+    reads: list[int] = []
+    disk.faults.append(lambda call: reads.append(call.size_bytes) if call.kind == "read" else None)
+    offset, ranges = 0, []
+    while offset < log.high_watermark(1):
+        result = log.read(1, offset, 400_000)
+        ranges += result.parts
+        offset = result.next_offset
+
+    assert reads == []
+    assert b"".join(part.read() for part in ranges if isinstance(part, FileRange)) == sent
+
+
+def test_an_extent_holds_at_most_its_bytes_or_one_batch() -> None:
+    log = open_log(MemoryDisk(), LARGE)
+    for size in (1_000, EXTENT_BYTES, 100, EXTENT_BYTES + 1, 100, 100):
+        log.append(1, batch(body=bytes(size)))
+    commit(log)
+
+    assert [extent.next_offset - extent.base_offset for extent in log.extents(1)] == [1, 1, 1, 1, 2]
+    again = [extent.size_bytes for extent in log.extents(1)]
+    disk_index = log._state.segments.all[0].index
+    assert disk_index is not None
+    assert list(disk_index.size) == again
+
+
+@pytest.mark.parametrize("options", [LARGE, NO_CACHE])
+@pytest.mark.parametrize("max_bytes", [0, 1, 110, 111, 112, 221, 222, 223, 5_000])
+def test_whole_batches_up_to_the_limit_and_at_least_one(options: LogOptions, max_bytes: int) -> None:
+    log = open_log(MemoryDisk(), options)
+    sent = appended(log, 10, 50)
+    assert len(sent[0]) == 111
+
+    for number in range(10):
+        fitting = min(10 - number, max(1, max_bytes // 111))
+        for offset in (2 * number, 2 * number + 1):
+            result = log.read(1, offset, max_bytes)
+            assert content(result) == b"".join(sent[number : number + fitting])
+            assert result.next_offset == 2 * (number + fitting)
+        without = log.read(1, 2 * number, max_bytes, minimum_one=False)
+        assert without.size_bytes == (111 * fitting if max_bytes >= 111 else 0)
+
+
+def test_streams_between_do_not_disturb() -> None:
+    log = open_log(MemoryDisk(), NO_CACHE)
+    first: list[bytes] = []
+    for number in range(50):
+        first += appended(log, 1, 2_000, stream_id=1)
+        appended(log, 1, 40_000 if number % 10 == 0 else 10, stream_id=2)
+
+    assert content(log.read(1, 0, 1 << 20)) == b"".join(first)
+
+
+def test_a_read_crosses_segments() -> None:
+    log = open_log(MemoryDisk(), small_options())
+    sent = [appended(log, 1, 3_000)[0] for _ in range(30)]
+    assert len(log._state.segments) > 5
+
+    result = log.read(1, 0, 1 << 20)
+
+    assert content(result) == b"".join(sent)
+    assert result.next_offset == 60
+
+
+def test_a_file_that_was_cut_is_reported_and_not_read_short() -> None:
+    disk = MemoryDisk()
+    log = open_log(disk, small_options(tail_cache_bytes=0))
+    for _ in range(8):
+        appended(log, 1, 3_000)
+    first = min(name for name in disk.list(DIRECTORY) if name.endswith(".wal"))
+    disk.open(f"{DIRECTORY}/{first}").truncate(2_000)
+
+    with pytest.raises(LogDamaged, match="the file ends before"):
+        log.read(1, 0, 1_000)
