@@ -54,6 +54,20 @@ class TopicConfigs(msgspec.Struct, tag="topic_configs", frozen=True, kw_only=Tru
     configs: dict[str, str]
 
 
+class BrokerConfigs(msgspec.Struct, tag="broker_configs", frozen=True, kw_only=True):
+    """What clients have set for a node is exactly this from here on; the empty id stands for every node."""
+
+    broker_id: str
+    configs: dict[str, str]
+
+
+class GroupConfigs(msgspec.Struct, tag="group_configs", frozen=True, kw_only=True):
+    """The group's own configs are exactly these from here on, whether the group exists or not."""
+
+    group: str
+    configs: dict[str, str]
+
+
 class ProducerIdBlock(msgspec.Struct, tag="producer_ids", frozen=True, kw_only=True):
     """All producer ids below `next_id` may have been given out; none of them is given out again."""
 
@@ -72,6 +86,8 @@ CatalogueRecord: TypeAlias = (
     | PartitionsAdded
     | TopicDeleted
     | TopicConfigs
+    | BrokerConfigs
+    | GroupConfigs
     | ProducerIdBlock
     | StreamIdsUsed
 )
