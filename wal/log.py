@@ -15,6 +15,8 @@ witness, room for the next segment, deletions. It may run beside a SyncJob, in a
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from wal.appending import LogAppending
 from wal.checkpoint import write_witness
 from wal.commit import Advanced, begin_commit, begin_seal, commit_done, roll_back, roll_done
@@ -99,13 +101,15 @@ class VnodeLog(LogAppending):
             self._job = begin_seal(state, now_ms)
         return self._job
 
+    def _seal_wanted(self) -> bool:
+        """Whether frames wait for a seal; a footer, of a roll that went no further, has sealed them too."""
+        active = self._state.active
+        return self._unsealed and active is not None and not active.sealed
+
     def _seal_due(self, now_ms: int) -> bool:
         options = self._state.options
-        active = self._state.active
         return (
-            self._unsealed
-            and active is not None
-            and not active.sealed
+            self._seal_wanted()
             and now_ms >= self._last_commit_ms + options.seal_idle_ms
             and now_ms >= self._last_seal_ms + options.seal_interval_ms
         )
@@ -231,14 +235,23 @@ class VnodeLog(LogAppending):
         if self._state.failure is not None:
             return self._reopen_at_ms
         deadline = self._maintenance.next_deadline()
-        active = self._state.active
-        if self._unsealed and active is not None and not active.sealed:
+        if self._seal_wanted():
             options = self._state.options
             seal = max(
                 self._last_commit_ms + options.seal_idle_ms, self._last_seal_ms + options.seal_interval_ms
             )
             deadline = seal if deadline is None else min(deadline, seal)
         return deadline
+
+    def change_options(self, *, delete_delay_ms: int, min_free_bytes: int, producer_expiry_ms: int) -> None:
+        """Let these options hold from now on; all others are settled when the log is opened."""
+        self._state.options = replace(
+            self._state.options,
+            delete_delay_ms=delete_delay_ms,
+            min_free_bytes=min_free_bytes,
+            producer_expiry_ms=producer_expiry_ms,
+        )
+        self._state.producers.expiration_ms = producer_expiry_ms
 
     def set_wall_clock(self, *, now_ms: int, wall_ms: int) -> None:
         """Tell the wall clock's time; frames and segments carry it. Nothing is decided by it."""
@@ -260,7 +273,7 @@ class VnodeLog(LogAppending):
         assert self._maintenance.job is None
         advanced: list[Advanced] = []
         state = self._state
-        while state.refusal() is None and (state.pending or self._unsealed):
+        while state.refusal() is None and (state.pending or self._seal_wanted()):
             job = self.begin_sync(now_ms) or self._force_seal(now_ms)
             try:
                 job.run()
@@ -269,7 +282,7 @@ class VnodeLog(LogAppending):
             else:
                 advanced += self.synced(job, now_ms)
         if state.refusal() is None:
-            self._maintenance.make_checkpoint(clean=True).run()
+            self._maintenance.make_clean_checkpoint().run()
             write_witness(state.disk, state.directory, self._maintenance.make_witness())
         state.closed = True
         self._refused = state.refusal()

@@ -15,143 +15,28 @@ A failed job costs nothing but its work, except a failed sync of the log itself,
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from wal.checkpoint import Checkpoint, Witness, write_checkpoint, write_witness
-from wal.disk import Disk, File
-from wal.index import ActiveIndex, encode_index
-from wal.jobs import make_spare
+from wal.checkpoint import Witness
+from wal.index import ActiveIndex
 from wal.locate import index_of
+from wal.maintenance_jobs import (
+    CheckpointJob,
+    FlushJob,
+    IndexJob,
+    Job,
+    RenameJob,
+    SpareJob,
+    UnlinkJob,
+    WitnessJob,
+)
 from wal.options import ENTRY_COST_BYTES
 from wal.segment import DELETED_SUFFIX, SPARE, Segment, SharedFile
-from wal.snapshot import take_checkpoint
+from wal.snapshot import Capture
 from wal.state import LogState
 
 RETRY_MS = 1_000
 """Pause after a failed job: what failed once usually fails again at once."""
-
-
-class Job:
-    """Work for a thread; `run` may raise DiskError."""
-
-    def run(self) -> None:
-        """Do the work."""
-        raise NotImplementedError
-
-
-@dataclass(slots=True, eq=False)
-class IndexJob(Job):
-    """Write the index of a closed segment; no sync, because a torn one is known by its CRC and rebuilt."""
-
-    disk: Disk
-    segment: Segment
-    index: ActiveIndex
-    vnode_id: int
-
-    def run(self) -> None:
-        """Encode and write."""
-        segment = self.segment
-        data = encode_index(
-            self.index, vnode_id=self.vnode_id, base_version=segment.base_version,
-            end_position=segment.end_position, next_version=segment.next_version, seed=segment.seed,
-        )  # fmt: skip
-        file = self.disk.open(segment.index_path, create=True)
-        try:
-            file.truncate(0)
-            file.write_at(0, [data])
-        finally:
-            file.close()
-
-
-@dataclass(slots=True, eq=False)
-class CheckpointJob(Job):
-    """Write a checkpoint; for durability `os` sync the log first, because it must not promise more."""
-
-    disk: Disk
-    directory: str
-    checkpoint: Checkpoint
-    sync_first: SharedFile | None
-
-    def run(self) -> None:
-        """Sync when needed, then write."""
-        if self.sync_first is not None:
-            self.sync_first.file.sync()
-        write_checkpoint(self.disk, self.directory, self.checkpoint)
-
-
-@dataclass(slots=True, eq=False)
-class WitnessJob(Job):
-    """Write down how far the log is synced, and look how much room is left."""
-
-    disk: Disk
-    directory: str
-    witness: Witness | None
-    free_bytes: int = 0
-
-    def run(self) -> None:
-        """Write, measure."""
-        if self.witness is not None:
-            write_witness(self.disk, self.directory, self.witness)
-        self.free_bytes = self.disk.free_bytes(self.directory)
-
-
-@dataclass(slots=True, eq=False)
-class SpareJob(Job):
-    """Reserve room for the next segment under a temporary name."""
-
-    disk: Disk
-    path: str
-    capacity: int
-    file: File | None = None
-
-    def run(self) -> None:
-        """Make the file and sync it, so that the roll has less to wait for."""
-        self.file = make_spare(self.disk, self.path, self.capacity)
-        self.file.sync()
-
-
-@dataclass(slots=True, eq=False)
-class RenameJob(Job):
-    """Give retired segments their last name."""
-
-    disk: Disk
-    directory: str
-    segments: list[Segment]
-
-    def run(self) -> None:
-        """Rename what is still there, and make it durable."""
-        for segment in self.segments:
-            for path in (segment.index_path, segment.path):
-                if self.disk.exists(path):
-                    self.disk.rename(path, path + DELETED_SUFFIX)
-        self.disk.sync_directory(self.directory)
-
-
-@dataclass(slots=True, eq=False)
-class UnlinkJob(Job):
-    """Remove deleted files; readers keep what they have open."""
-
-    disk: Disk
-    paths: list[str]
-
-    def run(self) -> None:
-        """Remove what is still there."""
-        for path in self.paths:
-            if self.disk.exists(path):
-                self.disk.remove(path)
-
-
-@dataclass(slots=True, eq=False)
-class FlushJob(Job):
-    """Make durable what durability `os` has written."""
-
-    file: SharedFile
-    sequence: int
-
-    def run(self) -> None:
-        """Sync."""
-        self.file.file.sync()
 
 
 class Marks(NamedTuple):
@@ -184,6 +69,8 @@ class Maintenance:
         self._next_witness_ms = state.now_ms
         self._next_flush_ms = state.now_ms
         self._not_before_ms = state.now_ms
+        self._capture: Capture | None = None
+        """A checkpoint in the making; until it is done, no segment is renamed."""
         self._deleted: deque[tuple[int, list[str]]] = deque()
         """(when to remove them, paths)."""
 
@@ -212,7 +99,7 @@ class Maintenance:
 
     def next_deadline(self) -> int | None:
         """When `begin` should be asked again although nothing was appended."""
-        deadlines = []
+        deadlines = [] if self._capture is None else [self.state.now_ms]
         if self.state.durable_sequence > self._witnessed_sequence or self.state.full:
             deadlines.append(self._next_witness_ms)
         if self.state.next_sequence > self.state.durable_sequence:
@@ -262,25 +149,43 @@ class Maintenance:
         return None
 
     def _checkpoint(self) -> Job | None:
-        if self.cost_bytes < self.state.options.checkpoint_bytes and not self.checkpoint_wanted:
-            return None
-        return self.make_checkpoint(clean=False)
+        if self._capture is None:
+            if self.cost_bytes < self.state.options.checkpoint_bytes and not self.checkpoint_wanted:
+                return None
+            self._capture = Capture(self.state, generation=self.generation, clean=False)
+        return self._checkpoint_job(self._capture) if self._capture.step() else None
 
-    def make_checkpoint(self, *, clean: bool) -> CheckpointJob:
-        """A job that writes the state as it is now."""
+    def make_clean_checkpoint(self) -> CheckpointJob:
+        """A job that writes the state as a clean stop leaves it."""
+        capture = Capture(self.state, generation=self.generation, clean=True)
+        while not capture.step():
+            pass
+        return self._checkpoint_job(capture)
+
+    def _checkpoint_job(self, capture: Capture) -> CheckpointJob:
         state = self.state
-        checkpoint = take_checkpoint(state, generation=self.generation, clean=clean)
+        checkpoint = capture.finish()
+        self._capture = None
         self.generation += 1
         self.cost_bytes = 0
         self.checkpoint_wanted = False
-        active = state.active
-        behind = state.durable_sequence < state.next_sequence and active is not None
-        sync_first = active.open_shared(state.disk) if behind and active is not None else None
-        return CheckpointJob(state.disk, state.directory, checkpoint, sync_first)
+        return CheckpointJob(state.disk, state.directory, checkpoint, self._sync_first(), state.next_sequence)
 
     def _rename(self) -> Job | None:
+        if self._capture is not None:
+            return None
         retired = [segment for segment in self.state.segments.all if segment.retired]
-        return RenameJob(self.state.disk, self.state.directory, retired) if retired else None
+        if not retired:
+            return None
+        state = self.state
+        return RenameJob(state.disk, state.directory, retired, self._sync_first(), state.next_sequence)
+
+    def _sync_first(self) -> SharedFile | None:
+        """The file that durability `os` has not synced yet, if there is one."""
+        state, active = self.state, self.state.active
+        if active is None or state.durable_sequence >= state.next_sequence:
+            return None
+        return active.open_shared(state.disk)
 
     def _unlink(self, now_ms: int) -> Job | None:
         if not self._deleted or self._deleted[0][0] > now_ms:
@@ -298,8 +203,7 @@ class Maintenance:
                 state.index_cache.loaded(job.segment)
             case CheckpointJob():
                 self._sequences = (self._sequences[1], job.checkpoint.sequence)
-                if job.sync_first is not None:
-                    state.durable_sequence = max(state.durable_sequence, job.checkpoint.sequence)
+                self._synced_first(job)
             case WitnessJob():
                 if job.witness is not None:
                     self._witnessed_sequence = job.witness.durable_sequence
@@ -308,10 +212,15 @@ class Maintenance:
             case SpareJob():
                 state.spare = job.file
             case RenameJob():
+                self._synced_first(job)
                 self._renamed(job, now_ms)
             case FlushJob():
                 state.durable_sequence = max(state.durable_sequence, job.sequence)
                 self._next_flush_ms = now_ms + state.options.flush_ms
+
+    def _synced_first(self, job: CheckpointJob | RenameJob) -> None:
+        if job.sync_first is not None:
+            self.state.durable_sequence = max(self.state.durable_sequence, job.sequence)
 
     def _renamed(self, job: RenameJob, now_ms: int) -> None:
         paths = []
@@ -331,7 +240,9 @@ class Maintenance:
             self.checkpoint_wanted = True
         if isinstance(job, UnlinkJob):
             self._deleted.append((now_ms + RETRY_MS, job.paths))
-        return isinstance(job, FlushJob) or (isinstance(job, CheckpointJob) and job.sync_first is not None)
+        if isinstance(job, CheckpointJob | RenameJob):
+            return job.sync_first is not None
+        return isinstance(job, FlushJob)
 
     def retirable_segments(self) -> list[Segment]:
         """Segments that neither a stream nor a kept checkpoint needs; wants checkpoints when those do."""

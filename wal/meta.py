@@ -82,4 +82,4 @@ def forget_stream(state: LogState, stream_id: int) -> None:
     state.producers.drop_stream(stream_id)
     stream = state.streams.pop(stream_id, None)
     if stream is not None:
-        stream.dropped = True
+        stream.dropped = stream.forgotten = True

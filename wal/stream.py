@@ -14,6 +14,7 @@ class Stream:
     __slots__ = (
         "dropped",
         "epochs",
+        "forgotten",
         "high_watermark",
         "leader_epoch",
         "log_start",
@@ -25,21 +26,32 @@ class Stream:
         "stream_id",
     )
 
-    def __init__(self, stream_id: int) -> None:
+    def __init__(
+        self,
+        stream_id: int,
+        next_offset: int = 0,
+        log_start: int = 0,
+        size_bytes: int = 0,
+        max_timestamp: int = NO_TIMESTAMP,
+        max_timestamp_offset: int = -1,
+    ) -> None:
         self.stream_id = stream_id
-        self.next_offset = 0
+        self.next_offset = next_offset
         """The log end: what the next batch gets."""
-        self.high_watermark = 0
+        self.high_watermark = next_offset
         """What readers may see ends here: for durability `disk` what is synced, for `os` what is written."""
-        self.log_start = 0
+        self.log_start = log_start
+        self.size_bytes = size_bytes
+        """Bytes of the visible batches from the log start on, extents counted whole."""
+        self.max_timestamp = max_timestamp
+        self.max_timestamp_offset = max_timestamp_offset
+        """Base offset of an extent or batch that has it."""
         self.leader_epoch = 0
         self.epochs: tuple[tuple[int, int], ...] = ()
         """(epoch, first offset) of every epoch after 0, oldest first."""
-        self.max_timestamp = NO_TIMESTAMP
-        self.max_timestamp_offset = -1
-        """Base offset of the extent that has it."""
-        self.size_bytes = 0
-        """Bytes of the visible batches from the log start on, extents counted whole."""
         self.dropped = False
+        """A drop was appended: no further batch is taken."""
+        self.forgotten = False
+        """The drop is durable: the log does not know the stream any more."""
         self.segment_hint = 0
         """Base version of the sealed segment that was read last: where to look first."""

@@ -214,3 +214,15 @@ def test_a_log_opened_on_a_full_disk_refuses_at_once() -> None:
 
     with pytest.raises(DiskFull):
         log.append(1, batch())
+
+
+def test_a_log_closed_after_a_roll_that_found_no_room_opens_undamaged() -> None:
+    disk = MemoryDisk()
+    log, _ = log_with(disk, bytes(6_000), bytes(6_000))
+    disk.faults.append(failing("allocate", errno.ENOSPC, path="next.tmp"))
+    log.append(1, batch(body=bytes(6_000)))
+    commit(log)
+    assert (log.state, log.high_watermark(1)) == ("OPEN", 2)
+    log.close(0)
+    reopened = open_log(disk.kill())
+    assert (reopened.state, reopened.high_watermark(1)) == ("OPEN", 2)

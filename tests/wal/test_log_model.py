@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.wal.crash import RandomFates
 from tests.wal.logs import batch, commit, content, maintain, open_log, read_all, small_options
+from wal import snapshot
 from wal.errors import LogFailed
 from wal.memory_disk import MemoryDisk
 from wal.memory_faults import failing
@@ -42,6 +44,8 @@ class LogModel(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(snapshot, "STREAMS_PER_STEP", 1)
         self.disk = MemoryDisk()
         self.log = open_log(self.disk, OPTIONS)
         self.now_ms = 0
@@ -49,6 +53,9 @@ class LogModel(RuleBasedStateMachine):
         self.waiting: list[tuple[int, Batch]] = []
         self.log_starts: dict[int, int] = {}
         self.dropped: set[int] = set()
+
+    def teardown(self) -> None:
+        self.patch.undo()
 
     def stream(self, number: int) -> int:
         """A stream id that was never dropped."""

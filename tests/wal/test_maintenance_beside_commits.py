@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from tests.wal.logs import batch, commit, open_log, read_all, small_options
-from wal.maintenance import SpareJob
+from wal.maintenance_jobs import SpareJob
 from wal.memory_disk import MemoryDisk
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.wal.crash import CrashState, RecordingDisk, check_every_crash, killed_states
 from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, read_all, small_options
+from wal import snapshot
 from wal.disk import Disk
 from wal.log import VnodeLog
 from wal.memory_image import DROP_ALL
@@ -87,6 +88,12 @@ def holds(run: Run, state: CrashState, promised: Promise) -> None:
 
 def recovers(run: Run, state: CrashState) -> None:
     check(run, state.disk, newest(state))
+
+
+@pytest.fixture(autouse=True)
+def slow_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Capture one stream at a time, so that checkpoints are taken while frames are written."""
+    monkeypatch.setattr(snapshot, "STREAMS_PER_STEP", 1)
 
 
 def busy_run(
