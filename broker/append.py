@@ -95,6 +95,8 @@ def append_batch(
     except StreamDropped as error:
         raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) from error
     except (WalError, DiskError) as error:
+        if stamp is not None:
+            log.append_refused(partition.stream_id, stamp)
         raise storage_error(error) from error
     partition.vnode.last_version = appended.version
     return AppendResult(appended.base_offset, append_time_ms, appended.version)
@@ -173,7 +175,7 @@ def _timestamp_refusal(
 
 
 def _refuse_missing_keys(batch: memoryview, partition: Partition) -> None:
-    """A compacted topic keeps records by key, so each needs one: the one case in which Produce looks inside."""
+    """A compacted topic keeps records by key, so each needs one: only here does Produce look inside."""
     for record in iter_records(batch):
         if record.key is None:
             raise RequestError(

@@ -65,7 +65,7 @@ class RetentionTask:
                 self._retire_segments()
                 self._schedule(now_ms)
                 return
-            if partition.topic.name in self._broker.catalogue.by_name:
+            if partition.topic.topic_id in self._broker.catalogue.by_id:
                 self._apply(partition, now_ms)
         self._broker.deadlines.add(now_ms + SLICE_PAUSE_MS, self._run_slice)
 
@@ -82,6 +82,7 @@ class RetentionTask:
             logger.error("retention of %s-%d is put off: %s", partition.topic.name, partition.index, error)
 
     def _retire_segments(self) -> None:
+        self._broker.topics.drop_again()
         for vnodes in self._broker.vnodes.values():
             for vnode in vnodes:
                 try:

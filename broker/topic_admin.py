@@ -182,16 +182,16 @@ def growth_record(
     Raises:
         RequestError: 37 when it has as many or more, 39 for assignments that do not fit.
     """
-    added = count - topic.partition_count
+    added = count - topic.planned_count
     if added < 0:
         raise RequestError(
             ErrorCode.INVALID_PARTITIONS,
-            f"The topic {topic.name} currently has {topic.partition_count} partition(s);"
+            f"The topic {topic.name} currently has {topic.planned_count} partition(s);"
             f" {count} would not be an increase.",
         )
     if added == 0:
         raise RequestError(
-            ErrorCode.INVALID_PARTITIONS, f"Topic already has {topic.partition_count} partition(s)."
+            ErrorCode.INVALID_PARTITIONS, f"Topic already has {topic.planned_count} partition(s)."
         )
     if assignments is not None:
         if len(assignments) != added:

@@ -1,12 +1,18 @@
 """The catalogue with its log and its vnodes: how topics are made, grown, changed and removed for good.
 
-A change is applied at once and recorded in the `meta` WAL; the answer to whoever asked for it leaves when the
-record is durable (`when_durable`).  Should the record be lost with the machine before that, nobody was told.
+    append      the record joins the `meta` WAL's open frame, the catalogue plans the change
+    durable     the change is confirmed, then whoever asked for it is answered (`when_durable`)
+    failed      the change is undone, newest first, and whoever asked for it gets the error
+
+The records and the streams of a topic lie in different logs, so their order is what a crash leaves whole:
+a topic is used only when its record is durable, and its streams are dropped only when its deletion is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import logging
+from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker.catalogue_records import CatalogueRecord, TopicConfigs, TopicCreated, TopicDeleted, encode_record
@@ -15,7 +21,7 @@ from broker.errors import RequestError, storage_error
 from broker.partition import Partition
 from broker.topic_admin import NewTopic, new_topic_record
 from broker.topic_configs import TopicSettings, effective
-from broker.topics import Catalogue, Topic
+from broker.topics import Catalogue, Change, Topic
 from broker.vnode import Vnode
 from protocol.error_codes import ErrorCode
 from wal.disk import DiskError
@@ -24,6 +30,8 @@ from wal.store import Store
 
 if TYPE_CHECKING:
     from random import Random
+
+logger = logging.getLogger("kawal.broker")
 
 
 class RecordedWaiter:
@@ -58,19 +66,39 @@ class TopicDirectory:
         self._random = random
         self._store = store
         self._vnodes = vnodes
+        # Changes that are not durable yet, oldest first, each with what is to be done when it is.
+        self._planned: deque[tuple[int, Change]] = deque()
+        # Streams of deleted topics that a log has refused to drop so far.
+        self._undropped: list[tuple[Vnode, int]] = []
 
-    def append(self, records: Iterable[CatalogueRecord]) -> None:
-        """Record and apply changes of the catalogue.
+    def append(
+        self, record: CatalogueRecord, now_ms: int, *, confirmed: Callable[[], None] | None = None
+    ) -> None:
+        """Record and plan a change of the catalogue; `confirmed` is called once it is durable.
 
         Raises:
-            RequestError: KAFKA_STORAGE_ERROR; the records before the refused one are applied.
+            RequestError: KAFKA_STORAGE_ERROR; nothing has changed.
         """
-        for record in records:
-            try:
-                self._meta.last_version = self._store.catalogue.append(encode_record(record))
-            except (WalError, DiskError) as error:
-                raise storage_error(error) from error
-            self._catalogue.replay(record)
+        try:
+            version = self._store.catalogue.append(encode_record(record))
+        except (WalError, DiskError) as error:
+            raise storage_error(error) from error
+        self._meta.last_version = version
+        change = self._catalogue.plan(record)
+        if confirmed is not None:
+            change = Change(_both(change.confirm, confirmed), change.undo)
+        self._planned.append((version, change))
+        self._meta.wait_durable(version, self, now_ms)
+
+    def appended(self, _vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
+        """Settle the planned changes: those on the disk are confirmed, those lost are undone."""
+        planned = self._planned
+        if error is not None:
+            while planned:
+                planned.pop()[1].undo()
+            return
+        while planned and planned[0][0] < self._meta.log.next_version:
+            planned.popleft()[1].confirm()
 
     def when_durable(self, done: Callable[[ErrorCode | None], None], now_ms: int) -> None:
         """Call `done(error)` when every change made so far is on the disk."""
@@ -108,37 +136,62 @@ class TopicDirectory:
             wall_ms=wall_ms,
         )
 
-    def create(self, record: TopicCreated) -> Topic:
+    def create(self, record: TopicCreated, now_ms: int) -> Topic:
         """Create the topic that `check_new` allowed just now.  Raises: RequestError as `append`."""
-        self.append([record])
+        self.append(record, now_ms)
         return self._catalogue.by_name[record.name]
 
-    def change_configs(self, topic: Topic, configs: dict[str, str]) -> None:
+    def change_configs(self, topic: Topic, configs: dict[str, str], now_ms: int) -> None:
         """Make these (checked) configs the topic's own.  Raises: RequestError as `append`."""
-        self.append([TopicConfigs(topic_id=topic.topic_id.hex, configs=configs)])
+        self.append(TopicConfigs(topic_id=topic.topic_id.hex, configs=configs), now_ms)
 
-    def delete(self, topic: Topic) -> list[int]:
-        """Remove the topic and drop its streams, whose ids are returned.
+    def delete(self, topic: Topic, now_ms: int) -> list[int]:
+        """Remove the topic, whose stream ids are returned; its streams are dropped once that is durable.
 
         The catalogue is the authority: streams that a crash kept from being dropped are dropped at the next
         start, because no topic owns them.
         Raises: RequestError as `append`.
         """
-        stream_ids = list(topic.stream_ids())
-        self.append([TopicDeleted(topic_id=topic.topic_id.hex)])
+        record = TopicDeleted(topic_id=topic.topic_id.hex)
+        self.append(record, now_ms, confirmed=lambda: self._drop_streams(topic))
+        return list(topic.stream_ids())
+
+    def _drop_streams(self, topic: Topic) -> None:
         vnodes = self._vnodes[topic.database]
-        for index, stream_id in enumerate(stream_ids):
-            log = vnodes[(topic.first_vnode + index) % len(vnodes)].log
-            log.drop_stream(stream_id)
-        return stream_ids
+        for index, stream_id in enumerate(topic.stream_ids()):
+            self._undropped.append((vnodes[(topic.first_vnode + index) % len(vnodes)], stream_id))
+        self.drop_again()
+
+    def drop_again(self) -> None:
+        """Drop the streams of deleted topics that their logs still hold, as far as the logs take it."""
+        waiting, self._undropped = self._undropped, []
+        for vnode, stream_id in waiting:
+            if stream_id not in vnode.log.streams():
+                continue
+            try:
+                vnode.log.drop_stream(stream_id)
+            except WalError as error:
+                logger.warning("stream %d of a deleted topic is dropped later: %s", stream_id, error)
+            self._undropped.append((vnode, stream_id))
 
     def drop_orphans(self) -> int:
         """Drop the streams that no topic owns, as a crash between two logs may leave; how many there were."""
         owned = {stream_id for topic in self._catalogue.by_id.values() for stream_id in topic.stream_ids()}
-        count = 0
-        for vnodes in self._vnodes.values():
-            for vnode in vnodes:
-                for stream_id in [item for item in vnode.log.streams() if item not in owned]:
-                    vnode.log.drop_stream(stream_id)
-                    count += 1
+        self._undropped = [
+            (vnode, stream_id)
+            for vnodes in self._vnodes.values()
+            for vnode in vnodes
+            for stream_id in vnode.log.streams()
+            if stream_id not in owned
+        ]
+        count = len(self._undropped)
+        self.drop_again()
         return count
+
+
+def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+    def run() -> None:
+        first()
+        second()
+
+    return run

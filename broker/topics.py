@@ -1,19 +1,27 @@
 """The catalogue: which databases, topics and partitions exist, with their ids and configs.
 
-A pure machine: `replay(record)` is the only thing that changes it, at start and at run time alike; whoever
-wants a change makes a record (broker/topic_admin.py), appends it to the `meta` WAL and replays it.
+A pure machine.  Whoever wants a change makes a record (broker/topic_admin.py) and appends it to the `meta`
+WAL; here it passes two steps, or one of them and back:
+
+    plan(record) ----> confirm()     the record is durable: clients may rely on it
+                 `---> undo()        the record was lost: as if it had never been made
+
+Between the two a new topic is there for whoever would make another of its name, and for nobody else: records
+written to it would vanish with it if the machine died now.  A start replays durable records in one step.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from broker.catalogue_records import (
+    BrokerConfigs,
     CatalogueRecord,
     DatabaseCreated,
+    GroupConfigs,
     PartitionsAdded,
     ProducerIdBlock,
     StreamIdsUsed,
@@ -30,8 +38,22 @@ if TYPE_CHECKING:
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
 
+class Change(NamedTuple):
+    """A planned change: one of the two is called, once, and changes in the order of their records."""
+
+    confirm: Callable[[], None]
+    undo: Callable[[], None]
+
+
+def _nothing() -> None:
+    """The other half of a change that is all done in one step."""
+
+
 class Topic:
     """One topic: its identity, its streams and its own configs.
+
+    `partition_count` are the partitions that clients may use; `planned_count` counts those too whose record
+    is not durable yet.  `recorded` is False until the topic's own record is durable.
 
     `settings` are the effective values the produce and fetch paths need, made when first asked for and
     forgotten when the configs change; `partitions` holds the partitions touched so far.
@@ -45,7 +67,9 @@ class Topic:
         "name",
         "partition_count",
         "partitions",
+        "planned_count",
         "ranges",
+        "recorded",
         "replication_factor",
         "settings",
         "topic_id",
@@ -61,7 +85,8 @@ class Topic:
         self.configs = dict(record.configs)
         # (first partition, first stream id) of each run of partitions that were made together.
         self.ranges: list[tuple[int, int]] = [(0, record.first_stream)]
-        self.partition_count = record.partition_count
+        self.partition_count = self.planned_count = record.partition_count
+        self.recorded = False
         self.settings: TopicSettings | None = None
         self.partitions: dict[int, Partition] = {}
 
@@ -72,78 +97,166 @@ class Topic:
 
     def stream_id(self, partition_index: int) -> int:
         """The stream that holds the partition; the same for the partition's whole life."""
-        assert 0 <= partition_index < self.partition_count
+        assert 0 <= partition_index < self.planned_count
         run = bisect_right(self.ranges, partition_index, key=lambda item: item[0]) - 1
         first_partition, first_stream = self.ranges[run]
         return first_stream + partition_index - first_partition
 
     def stream_ids(self) -> Iterator[int]:
-        """Every stream of the topic, by partition."""
-        return (self.stream_id(index) for index in range(self.partition_count))
+        """Every stream of the topic, planned ones too, by partition."""
+        return (self.stream_id(index) for index in range(self.planned_count))
 
 
 class Catalogue:
-    """All databases and topics of the node."""
+    """All databases and topics of the node; `by_name` and `by_id` hold planned topics too."""
 
     def __init__(self) -> None:
         self.databases: dict[str, DatabaseCreated] = {}
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
         self.next_stream = 1
+        # Every id below it may have been given out.
         self.next_producer_id = 0
         self.partition_count = 0
         # Names with '.' written '_': two topics may not share one, as Kafka's metric names would collide.
         self.collision_names: dict[str, str] = {}
+        # What clients have set for nodes, by their ids ("": for every node), and for groups.
+        self.broker_configs: dict[str, dict[str, str]] = {}
+        self.group_configs: dict[str, dict[str, str]] = {}
+        self.broker_configs_changed: Callable[[], None] = _nothing
+
+    def find(self, name: str) -> Topic | None:
+        """The topic of that name that clients may use, if there is one."""
+        topic = self.by_name.get(name)
+        return topic if topic is not None and topic.recorded else None
+
+    def find_id(self, topic_id: UUID) -> Topic | None:
+        """The topic of that id that clients may use, if there is one."""
+        topic = self.by_id.get(topic_id)
+        return topic if topic is not None and topic.recorded else None
 
     def replay(self, record: CatalogueRecord) -> None:
-        """Apply one record; records are facts, so nothing here can fail on a sound log."""
+        """Apply a durable record; records are facts, so nothing here can fail on a sound log."""
+        self.plan(record).confirm()
+
+    def plan(self, record: CatalogueRecord) -> Change:
+        """Apply a record as far as a record that may still be lost goes."""
         match record:
             case TopicCreated():
-                self._add_topic(Topic(record), record.first_stream + record.partition_count)
+                return self._plan_topic(record)
             case PartitionsAdded():
-                self._grow(record)
+                return self._plan_growth(record)
             case TopicDeleted():
-                self._remove(self.by_id[UUID(hex=record.topic_id)])
+                return self._plan_deletion(self.by_id[UUID(hex=record.topic_id)])
             case TopicConfigs():
-                topic = self.by_id[UUID(hex=record.topic_id)]
-                topic.configs = dict(record.configs)
-                topic.settings = None
+                return self._plan_configs(record)
+            case BrokerConfigs():
+                return _plan_settings(
+                    self.broker_configs,
+                    record.broker_id,
+                    record.configs,
+                    lambda: self.broker_configs_changed(),
+                )
+            case GroupConfigs():
+                return _plan_settings(self.group_configs, record.group, record.configs, _nothing)
             case ProducerIdBlock():
-                self.next_producer_id = max(self.next_producer_id, record.next_id)
+                return Change(lambda: self._reserve_ids(record.next_id), _nothing)
             case StreamIdsUsed():
                 self.next_stream = max(self.next_stream, record.next_id)
+                return Change(_nothing, _nothing)
             case DatabaseCreated():
                 self.databases[record.name] = record
+                return Change(_nothing, lambda: self._forget_database(record.name))
 
-    def _add_topic(self, topic: Topic, next_stream: int) -> None:
+    def _plan_topic(self, record: TopicCreated) -> Change:
+        topic = Topic(record)
         assert topic.name not in self.by_name, f"topic {topic.name!r} is created twice"
+        self._add(topic)
+        self.next_stream = max(self.next_stream, record.first_stream + record.partition_count)
+
+        def confirm() -> None:
+            topic.recorded = True
+
+        return Change(confirm, lambda: self._remove(topic))
+
+    def _plan_growth(self, record: PartitionsAdded) -> Change:
+        topic = self.by_id[UUID(hex=record.topic_id)]
+        topic.ranges.append((topic.planned_count, record.first_stream))
+        topic.planned_count += record.count
+        self.next_stream = max(self.next_stream, record.first_stream + record.count)
+        self.partition_count += record.count
+
+        def confirm() -> None:
+            topic.partition_count += record.count
+
+        def undo() -> None:
+            topic.ranges.pop()
+            topic.planned_count -= record.count
+            self.partition_count -= record.count
+
+        return Change(confirm, undo)
+
+    def _plan_deletion(self, topic: Topic) -> Change:
+        self._remove(topic)
+        return Change(_nothing, lambda: self._add(topic))
+
+    def _plan_configs(self, record: TopicConfigs) -> Change:
+        topic = self.by_id[UUID(hex=record.topic_id)]
+        before = topic.configs
+
+        def set_configs(configs: dict[str, str]) -> None:
+            topic.configs = configs
+            topic.settings = None
+
+        set_configs(dict(record.configs))
+        return Change(_nothing, lambda: set_configs(before))
+
+    def _reserve_ids(self, next_id: int) -> None:
+        self.next_producer_id = max(self.next_producer_id, next_id)
+
+    def _forget_database(self, name: str) -> None:
+        del self.databases[name]
+
+    def _add(self, topic: Topic) -> None:
         self.by_name[topic.name] = topic
         self.by_id[topic.topic_id] = topic
         self.collision_names[collision_key(topic.name)] = topic.name
-        self.next_stream = max(self.next_stream, next_stream)
-        self.partition_count += topic.partition_count
-
-    def _grow(self, record: PartitionsAdded) -> None:
-        topic = self.by_id[UUID(hex=record.topic_id)]
-        topic.ranges.append((topic.partition_count, record.first_stream))
-        topic.partition_count += record.count
-        self.next_stream = max(self.next_stream, record.first_stream + record.count)
-        self.partition_count += record.count
+        self.partition_count += topic.planned_count
 
     def _remove(self, topic: Topic) -> None:
         del self.by_name[topic.name]
         del self.by_id[topic.topic_id]
         self.collision_names.pop(collision_key(topic.name), None)
-        self.partition_count -= topic.partition_count
+        self.partition_count -= topic.planned_count
 
     def snapshot(self) -> list[CatalogueRecord]:
-        """The shortest list of records that replays to this catalogue."""
+        """The shortest list of records that replays to this catalogue; no change may be only planned."""
         records: list[CatalogueRecord] = list(self.databases.values())
         for topic in self.by_name.values():
             records.extend(_topic_records(topic))
+        for broker_id, configs in self.broker_configs.items():
+            records.append(BrokerConfigs(broker_id=broker_id, configs=configs))
+        for group, configs in self.group_configs.items():
+            records.append(GroupConfigs(group=group, configs=configs))
         records.append(StreamIdsUsed(next_id=self.next_stream))
         records.append(ProducerIdBlock(next_id=self.next_producer_id))
         return records
+
+
+def _plan_settings(
+    table: dict[str, dict[str, str]], name: str, configs: dict[str, str], changed: Callable[[], None]
+) -> Change:
+    before = table.get(name, {})
+
+    def put(settings: dict[str, str]) -> None:
+        if settings:
+            table[name] = dict(settings)
+        else:
+            table.pop(name, None)
+        changed()
+
+    put(configs)
+    return Change(_nothing, lambda: put(before))
 
 
 def _topic_records(topic: Topic) -> Iterator[CatalogueRecord]:

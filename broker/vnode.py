@@ -119,6 +119,6 @@ class Vnode:
     def _fail(self, now_ms: int) -> None:
         """Everything not acknowledged was taken back: say so to everybody who waits."""
         self.last_version = self.log.next_version - 1
-        waiters = self._waiters
-        while waiters:
-            waiters.popleft()[1].appended(self, ErrorCode.KAFKA_STORAGE_ERROR, now_ms)
+        waiters, self._waiters = self._waiters, deque()
+        for _, waiter in waiters:
+            waiter.appended(self, ErrorCode.KAFKA_STORAGE_ERROR, now_ms)

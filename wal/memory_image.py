@@ -256,7 +256,8 @@ class Image:
             if isinstance(node, DirectoryNode)
         }
         for change in self.pending_names:
-            if fates.of_names(change):
+            # A lost one must not come back over names that were synced after it.
+            if not change.is_lost and fates.of_names(change):
                 _move_names(durable, change)
         survivor = Image()
         survivor.next_node = self.next_node

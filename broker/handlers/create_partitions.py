@@ -64,7 +64,7 @@ def _grow(
             topic, asked.count, assignments, catalogue=broker.catalogue, config=broker.config
         )
         if not call.request.validate_only:
-            broker.topics.append([record])
+            broker.topics.append(record, call.received_ms)
     except RequestError as error:
         return CreatePartitionsTopicResult(
             name=asked.name, error_code=error.code, error_message=error.message

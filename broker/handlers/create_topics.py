@@ -79,7 +79,7 @@ def _create(broker: Broker, call: Call[CreateTopicsRequest], asked: CreatableTop
         record = broker.topics.check_new(new, broker.wall_ms(call.received_ms))
         topic_id = ZERO_UUID
         if not call.request.validate_only:
-            topic_id = broker.topics.create(record).topic_id
+            topic_id = broker.topics.create(record, call.received_ms).topic_id
     except RequestError as error:
         return _refused(asked.name, error)
     return CreatableTopicResult(

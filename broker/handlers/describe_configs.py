@@ -63,7 +63,7 @@ def _describe(
 def _entries(broker: Broker, resource: DescribeConfigsResource) -> Iterator[Described]:
     if resource.resource_type == TOPIC:
         check_name(resource.resource_name)
-        topic = broker.catalogue.by_name.get(resource.resource_name)
+        topic = broker.catalogue.find(resource.resource_name)
         if topic is None:
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         yield from described(topic.configs, broker.config)

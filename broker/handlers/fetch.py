@@ -144,9 +144,7 @@ def find_partition(broker: Broker, item: FetchItem) -> Partition:
         RequestError: 100 for a topic id never seen by this item, 3 for what is gone or does not exist.
     """
     known = item.topic
-    topic = (
-        broker.catalogue.by_name.get(item.name) if item.name else broker.catalogue.by_id.get(item.topic_id)
-    )
+    topic = broker.catalogue.find(item.name) if item.name else broker.catalogue.find_id(item.topic_id)
     if topic is None:
         unknown_id = not item.name and known is None
         raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.call import PARKED, Call, Parked
+from broker.errors import RequestError
 from protocol.error_codes import ErrorCode
 from protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -34,5 +35,8 @@ def handle(broker: Broker, call: Call[InitProducerIdRequest]) -> InitProducerIdR
         else:
             call.reply(InitProducerIdResponse(producer_id=identity, producer_epoch=0))
 
-    broker.producer_ids.take(taken, call.received_ms)
+    try:
+        broker.producer_ids.take(taken, call.received_ms)
+    except RequestError as error:
+        return InitProducerIdResponse(error_code=error.code, producer_epoch=-1)
     return PARKED

@@ -64,7 +64,7 @@ def _answer(
 ) -> ListOffsetsPartitionResponse:
     if call.version < _SINCE.get(item.timestamp, 0):
         raise RequestError(ErrorCode.UNSUPPORTED_VERSION)
-    topic = broker.catalogue.by_name.get(name)
+    topic = broker.catalogue.find(name)
     if topic is None:
         raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     partition = broker.topics.partition(topic, item.partition_index)

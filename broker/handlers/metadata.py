@@ -52,52 +52,63 @@ def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Pa
         topics=[],
     )
     if asked is None or (call.version == 0 and not asked):
-        response.topics = [topic_answer(topic, node_id) for topic in broker.catalogue.by_name.values()]
+        usable = (topic for topic in broker.catalogue.by_name.values() if topic.recorded)
+        response.topics = [topic_answer(topic, node_id) for topic in usable]
         return response
-    created = _create_missing(broker, call, asked)
-    response.topics = [_answer(broker, call.version, item, node_id) for item in asked]
-    if not created:
+    refused = _create_missing(broker, call, asked)
+    in_the_making = {item.name for item in asked if _is_planned(broker, item.name)}
+
+    def answer(error: ErrorCode | None) -> MetadataResponse:
+        if error is not None:
+            refused.update((name, error) for name in in_the_making if name is not None)
+        response.topics = [_answer(broker, call.version, item, refused, node_id) for item in asked]
         return response
 
-    def recorded(error: ErrorCode | None) -> None:
-        for answer in response.topics:
-            if error is not None and answer.name in created:
-                answer.error_code = error
-        call.reply(response)
-
-    broker.topics.when_durable(recorded, call.received_ms)
+    if not in_the_making:
+        return answer(None)
+    broker.topics.when_durable(lambda error: call.reply(answer(error)), call.received_ms)
     return PARKED
+
+
+def _is_planned(broker: Broker, name: str | None) -> bool:
+    """Whether a topic of that name is being made, by whomever."""
+    topic = broker.catalogue.by_name.get(name or "")
+    return topic is not None and not topic.recorded
 
 
 def _create_missing(
     broker: Broker, call: Call[MetadataRequest], asked: list[MetadataRequestTopic]
-) -> set[str]:
-    """Create the named topics that do not exist and may be created; the names of the new ones."""
-    created: set[str] = set()
+) -> dict[str, ErrorCode]:
+    """Create the named topics that do not exist and may be created; why some could not be."""
+    refused: dict[str, ErrorCode] = {}
     if not (call.request.allow_auto_topic_creation and broker.config.auto_create_topics_enable):
-        return created
+        return refused
     for item in asked:
         name = item.name
         if name is None or item.topic_id != ZERO_UUID or name in broker.catalogue.by_name:
             continue
         try:
-            broker.topics.create(
-                broker.topics.check_new(NewTopic(name=name), broker.wall_ms(call.received_ms))
-            )
-        except RequestError:
-            continue
-        created.add(name)
-    return created
+            record = broker.topics.check_new(NewTopic(name=name), broker.wall_ms(call.received_ms))
+            broker.topics.create(record, call.received_ms)
+        except RequestError as error:
+            refused[name] = error.code
+    return refused
 
 
-def _answer(broker: Broker, version: int, item: MetadataRequestTopic, node_id: int) -> MetadataResponseTopic:
+def _answer(
+    broker: Broker,
+    version: int,
+    item: MetadataRequestTopic,
+    refused: dict[str, ErrorCode],
+    node_id: int,
+) -> MetadataResponseTopic:
     if item.topic_id != ZERO_UUID:
         return _answer_by_id(broker, version, item, node_id)
     name = item.name or ""
-    topic = broker.catalogue.by_name.get(name)
+    topic = broker.catalogue.find(name)
     if topic is not None:
         return topic_answer(topic, node_id)
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    code = refused.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     try:
         check_name(name)
     except RequestError as error:
@@ -108,7 +119,7 @@ def _answer(broker: Broker, version: int, item: MetadataRequestTopic, node_id: i
 def _answer_by_id(
     broker: Broker, version: int, item: MetadataRequestTopic, node_id: int
 ) -> MetadataResponseTopic:
-    topic = broker.catalogue.by_id.get(item.topic_id)
+    topic = broker.catalogue.find_id(item.topic_id)
     if topic is not None:
         return topic_answer(topic, node_id)
     return MetadataResponseTopic(

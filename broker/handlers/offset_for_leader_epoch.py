@@ -38,7 +38,7 @@ def handle(broker: Broker, call: Call[OffsetForLeaderEpochRequest]) -> OffsetFor
 def _answer(broker: Broker, name: str, item: OffsetForLeaderPartition) -> EpochEndOffset:
     answer = EpochEndOffset(partition=item.partition, leader_epoch=-1, end_offset=-1)
     try:
-        topic = broker.catalogue.by_name.get(name)
+        topic = broker.catalogue.find(name)
         if topic is None:
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         partition = broker.topics.partition(topic, item.partition)

@@ -86,8 +86,8 @@ def handle(broker: Broker, call: Call[ProduceRequest]) -> ProduceResponse | Park
 
 def _find_topic(broker: Broker, version: int, data: TopicProduceData) -> Topic | ErrorCode:
     if version >= 13:
-        return broker.catalogue.by_id.get(data.topic_id) or ErrorCode.UNKNOWN_TOPIC_ID
-    return broker.catalogue.by_name.get(data.name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return broker.catalogue.find_id(data.topic_id) or ErrorCode.UNKNOWN_TOPIC_ID
+    return broker.catalogue.find(data.name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _produce(

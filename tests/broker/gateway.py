@@ -1,4 +1,4 @@
-"""A whole broker on a simulated disk and clock, and clients that speak to it in frames: no sockets, no threads.
+"""A whole broker on a simulated disk and clock, and clients that speak to it in frames, without sockets.
 
     gateway = Gateway()
     client = gateway.client()
@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 from broker.config import Config
+from broker.connection import Connection
 from broker.core import Broker
 from broker.start import open_broker
 from protocol.headers import decode_response_header, encode_request_header
@@ -24,6 +25,7 @@ from protocol.wire import decode, encode
 from wal.disk import DiskError
 from wal.memory_disk import MemoryDisk
 from wal.memory_image import DROP_ALL
+from wal.segment import FileRange
 
 START_MS = 1_700_000_000_000
 """The clock at the start, milliseconds since 1970."""
@@ -96,28 +98,27 @@ class Client:
         self._sent: list[tuple[type[Any], int, int]] = []
         self._received = bytearray()
         self._correlation_id = 0
+        self.unread = bytearray()
 
     def send(self, request: Any, version: int) -> None:
         """Send a request and let the broker work on it; the disk does nothing yet."""
         self._correlation_id += 1
-        key = declaration(type(request)).api
-        assert key is not None
-        header = encode_request_header(
-            api_key=key, api_version=version, correlation_id=self._correlation_id, client_id="test"
-        )
-        body = b"".join(encode(request, version))  # type: ignore[arg-type]  # requests hold no file ranges
-        self._sent.append((response_type(key), version, self._correlation_id))
-        self.send_bytes(struct.pack(">i", len(header) + len(body)) + header + body)
+        self._sent.append((answer_type(request), version, self._correlation_id))
+        self.send_bytes(request_frame(request, version, self._correlation_id))
 
     def send_bytes(self, data: bytes) -> None:
-        """Send raw bytes, as much at a time as the broker's buffer takes."""
-        rest = memoryview(data)
-        while rest and self.connection.close_reason is None:
-            buffer = self.connection.reader.wanted_buffer()
-            size = min(len(buffer), len(rest))
-            buffer[:size] = rest[:size]
-            rest = rest[size:]
-            self.gateway.broker.receive(self.connection, size, self.gateway.now_ms)
+        """Send raw bytes, as far as the broker reads; the rest stays in `unread`, as in a socket."""
+        self.unread += data
+        self._push()
+
+    def _push(self) -> None:
+        connection, broker = self.connection, self.gateway.broker
+        while self.unread and connection.close_reason is None and not connection.saturated:
+            buffer = connection.reader.wanted_buffer()
+            size = min(len(buffer), len(self.unread))
+            buffer[:size] = self.unread[:size]
+            del self.unread[:size]
+            broker.receive(connection, size, self.gateway.now_ms)
 
     def answers(self) -> list[Any]:
         """The answers that have come since the last call, decoded, in order."""
@@ -130,7 +131,7 @@ class Client:
             frame = bytes(self._received[4 : 4 + size])
             del self._received[: 4 + size]
             cls, version, correlation_id = self._sent.pop(0)
-            found.append(_decode_answer(cls, version, correlation_id, frame))
+            found.append(decode_answer(cls, version, correlation_id, frame))
         return found
 
     def call(self, request: Any, version: int) -> Any:
@@ -146,21 +147,50 @@ class Client:
         self.gateway.broker.disconnect(self.connection)
 
     def _collect(self) -> None:
-        self.gateway.broker.take_unsent()
-        self.connection.dirty = False
-        outgoing = self.connection.outgoing
-        while outgoing:
-            part = outgoing.popleft()
-            data = (
-                part.file.read_at(part.position, part.size_bytes)
-                if hasattr(part, "position")
-                else bytes(part)
-            )
-            self._received += data
-            self.connection.sent(len(data))
+        """Take what is sent; room in the broker's buffers lets it read on, as the shell would."""
+        while True:
+            self._received += take_outgoing(self.connection)
+            if self.connection.stalled and not self.connection.saturated:
+                self.gateway.broker.resume(self.connection, self.gateway.now_ms)
+            self._push()
+            if not self.connection.outgoing:
+                return
 
 
-def _decode_answer(cls: type[Any], version: int, correlation_id: int, frame: bytes) -> Any:
+def answer_type(request: Any) -> type[Any]:
+    """The class of the answer to a request."""
+    key = declaration(type(request)).api
+    assert key is not None
+    return response_type(key)
+
+
+def request_frame(request: Any, version: int, correlation_id: int) -> bytes:
+    """A request as it goes over the wire, its length in front."""
+    key = declaration(type(request)).api
+    assert key is not None
+    header = encode_request_header(
+        api_key=key, api_version=version, correlation_id=correlation_id, client_id="test"
+    )
+    body = b"".join(encode(request, version))  # type: ignore[arg-type]  # requests hold no file ranges
+    return struct.pack(">i", len(header) + len(body)) + header + body
+
+
+def take_outgoing(connection: Connection) -> bytes:
+    """Everything the broker wants to send to this client, as a socket that takes all of it would."""
+    connection.dirty = False
+    if connection in connection.unsent:
+        connection.unsent.remove(connection)
+    data = bytearray()
+    outgoing = connection.outgoing
+    while outgoing:
+        part = outgoing.popleft()
+        part = part.read() if isinstance(part, FileRange) else part
+        data += part
+        connection.sent(len(part))
+    return bytes(data)
+
+
+def decode_answer(cls: type[Any], version: int, correlation_id: int, frame: bytes) -> Any:
     key = declaration(cls).api
     assert key is not None
     seen, position = decode_response_header(key, version, memoryview(frame))
