@@ -18,7 +18,7 @@ from crc32c import crc32c
 from wal.disk import Disk
 from wal.errors import MetadataLost
 from wal.log import VnodeLog
-from wal.maintenance import Job
+from wal.maintenance_jobs import Job
 from wal.options import MIB, LogOptions
 
 SNAPSHOT_MAGIC = b"KAWALCAT"

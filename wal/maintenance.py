@@ -35,6 +35,8 @@ from wal.segment import DELETED_SUFFIX, SPARE, Segment, SharedFile
 from wal.snapshot import Capture
 from wal.state import LogState
 
+__all__ = ["RETRY_MS", "Job", "Maintenance", "Marks", "retirable"]
+
 RETRY_MS = 1_000
 """Pause after a failed job: what failed once usually fails again at once."""
 
