@@ -176,7 +176,7 @@ class SparkSection(Struct, frozen=True, kw_only=True):
     ] = "1g"
     quick_start: Annotated[
         bool,
-        Meta(description="Start faster and run long batches at half the speed: first-tier JIT only."),
+        Meta(description="For runs of a few minutes: Java starts fast, but never compiles its best."),
     ] = False
     options: Annotated[
         dict[str, str | int | bool], Meta(description="Further Spark configuration; wins over ours.")

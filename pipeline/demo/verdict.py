@@ -36,9 +36,11 @@ def landed_origins(weather: DataFrame) -> dict[str, OriginSums]:
 
 def repeated_records(table: DataFrame) -> int:
     """Return how many rows are there more than once, by the coordinates of their record."""
-    rows: int = table.count()
-    records: int = table.select("topic", "partition", "offset").distinct().count()
-    return rows - records
+    from pyspark.sql import functions as F
+
+    [counted] = table.agg(F.count(F.lit(1)), F.count_distinct("topic", "partition", "offset")).collect()
+    rows, records = counted
+    return int(rows - records)
 
 
 def compare(spark: SparkSession, lake: Path) -> tuple[list[str], list[str]]:

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.config import SparkSection
 from pipeline.errors import SetupError
-from pipeline.session import find_java, plan_session, require_pyspark
+from pipeline.session import QUICK_START, find_java, plan_session, require_pyspark
 
 LOG = Path("/lake/.my table.landing/spark.log")
 
@@ -50,7 +50,7 @@ def test_a_path_with_a_blank_stays_one_java_option() -> None:
 def test_quick_start_and_class_archive_are_java_options() -> None:
     plan = plan_session("j", SparkSection(quick_start=True), [], log_path=LOG, archive=Path("/c/a.jsa"))
     options = shlex.split(plan.options["spark.driver.extraJavaOptions"])
-    assert {"-XX:TieredStopAtLevel=1", "-XX:SharedArchiveFile=/c/a.jsa", "-Xshare:auto"} <= set(options)
+    assert {*QUICK_START, "-XX:SharedArchiveFile=/c/a.jsa", "-Xshare:auto"} <= set(options)
 
 
 def test_rows_mean_the_same_everywhere() -> None:
