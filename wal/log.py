@@ -28,7 +28,7 @@ from wal.maintenance import RETRY_MS, Job, Maintenance, Marks
 from wal.options import LogOptions
 from wal.recovery import Recovery
 from wal.recovery_report import RecoveryReport
-from wal.segment import DELETED_SUFFIX, TEMPORARY
+from wal.segment import DELETED_SUFFIX, SPARE, TEMPORARY
 from wal.state import LogState
 
 EXPIRY_MS = 10_000
@@ -78,6 +78,11 @@ class VnodeLog(LogAppending):
     def damage(self) -> LogDamaged | None:
         """What is damaged, when something is."""
         return self._state.damage
+
+    @property
+    def scrub_damages(self) -> list[LogDamaged]:
+        """Damage that was found in sealed segments since the start: reads of it raise, all else goes on."""
+        return self._state.scrub_damages
 
     @property
     def open_frame_bytes(self) -> int:
@@ -281,6 +286,10 @@ class VnodeLog(LogAppending):
                 self.failed(job, error, now_ms)
             else:
                 advanced += self.synced(job, now_ms)
+        if state.spare is not None:
+            state.spare.close()
+            state.disk.remove(state.path(SPARE))
+            state.spare = None
         if state.refusal() is None:
             self._maintenance.make_clean_checkpoint().run()
             write_witness(state.disk, state.directory, self._maintenance.make_witness())

@@ -8,6 +8,7 @@
     a segment was retired durably              RenameJob       to `*.deleted`, directory synced
     `delete_delay_ms` after that               UnlinkJob
     durability `os`, `flush_ms` passed         FlushJob        fdatasync of the active segment
+    nothing else, and its turn has come        ScrubJob        read a sealed segment again, check every CRC
 
 A failed job costs nothing but its work, except a failed sync of the log itself, which stops the log.
 """
@@ -26,11 +27,13 @@ from wal.maintenance_jobs import (
     IndexJob,
     Job,
     RenameJob,
+    ScrubJob,
     SpareJob,
     UnlinkJob,
     WitnessJob,
 )
 from wal.options import ENTRY_COST_BYTES
+from wal.scrub import Scrubbing
 from wal.segment import DELETED_SUFFIX, SPARE, Segment, SharedFile
 from wal.snapshot import Capture
 from wal.state import LogState
@@ -73,6 +76,7 @@ class Maintenance:
         self._not_before_ms = state.now_ms
         self._capture: Capture | None = None
         """A checkpoint in the making; until it is done, no segment is renamed."""
+        self._scrubbing = Scrubbing(state.now_ms)
         self._deleted: deque[tuple[int, list[str]]] = deque()
         """(when to remove them, paths)."""
 
@@ -96,6 +100,7 @@ class Maintenance:
             or self._checkpoint()
             or self._rename()
             or self._unlink(now_ms)
+            or self._scrub(now_ms)
         )
         return self.job
 
@@ -108,6 +113,8 @@ class Maintenance:
             deadlines.append(self._next_flush_ms)
         if self._deleted:
             deadlines.append(self._deleted[0][0])
+        if self._scrubbing.wants(self.state):
+            deadlines.append(self._scrubbing.due_ms)
         return max(min(deadlines), self._not_before_ms) if deadlines else None
 
     def _flush(self, now_ms: int) -> Job | None:
@@ -194,6 +201,15 @@ class Maintenance:
             return None
         return UnlinkJob(self.state.disk, self._deleted.popleft()[1])
 
+    def _scrub(self, now_ms: int) -> Job | None:
+        segment = self._scrubbing.next_segment(self.state, now_ms)
+        return ScrubJob(self.state.disk, segment) if segment is not None else None
+
+    def _scrubbed(self, job: ScrubJob) -> None:
+        if job.damage is not None and job.segment.damage is None:
+            job.segment.damage = job.damage
+            self.state.scrub_damages.append(job.damage)
+
     def done(self, job: Job, now_ms: int) -> None:
         """Make true what a finished job did."""
         assert job is self.job
@@ -216,6 +232,8 @@ class Maintenance:
             case RenameJob():
                 self._synced_first(job)
                 self._renamed(job, now_ms)
+            case ScrubJob():
+                self._scrubbed(job)
             case FlushJob():
                 state.durable_sequence = max(state.durable_sequence, job.sequence)
                 self._next_flush_ms = now_ms + state.options.flush_ms

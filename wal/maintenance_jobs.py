@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from wal.checkpoint import Checkpoint, Witness, write_checkpoint, write_witness
 from wal.disk import Disk, File
+from wal.errors import LogDamaged
 from wal.index import ActiveIndex, encode_index
 from wal.jobs import make_spare
+from wal.scrub import scrub
 from wal.segment import DELETED_SUFFIX, Segment, SharedFile
 
 
@@ -128,6 +130,23 @@ class UnlinkJob(Job):
         for path in self.paths:
             if self.disk.exists(path):
                 self.disk.remove(path)
+
+
+@dataclass(slots=True, eq=False)
+class ScrubJob(Job):
+    """Read a sealed segment again and check every CRC."""
+
+    disk: Disk
+    segment: Segment
+    damage: LogDamaged | None = None
+
+    def run(self) -> None:
+        """Read and check all of it."""
+        found = scrub(self.disk, self.segment)
+        if found is not None:
+            fault, problem = found
+            end = fault.end_position or self.segment.end_position
+            self.damage = LogDamaged(self.segment.path, fault.position, end, problem)
 
 
 @dataclass(slots=True, eq=False)

@@ -38,6 +38,10 @@ class LogOptions:
     """A deleted segment's file keeps its name `*.deleted` this long: time to bring it back by hand."""
     torn_copy_bytes: int = MIB
     """How much of a torn tail is copied aside before it is cut."""
+    scrub_bytes_per_second: int = 10_000_000
+    """How fast sealed segments are read again to find damage; 0: not at all."""
+    scrub_pass_ms: int = 86_400_000
+    """A pass over all segments begins at most this often."""
     producer_expiry_ms: int = 86_400_000
 
 

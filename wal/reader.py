@@ -82,6 +82,11 @@ def _gather(
         base, size, position = index.base[row], index.size[row], index.position[row]
         if base > offset and state.damage is not None:
             break
+        damage = segment.damage
+        if damage is not None and position < damage.end and position + size > damage.start:
+            if total:
+                break
+            raise damage
         next_offset = base + index.count[row]
         room = max_bytes - total
         if base >= offset and size <= room:

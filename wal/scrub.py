@@ -7,6 +7,39 @@ from wal.format import FIRST_FRAME_POSITION, decode_segment_start
 from wal.recovery_report import Fault, FaultKind
 from wal.scan import Scan, survey_after
 from wal.segment import Segment
+from wal.state import LogState
+
+FIRST_PASS_AFTER_MS = 600_000
+"""How long after the start the first pass begins: a start has better things to do."""
+
+
+class Scrubbing:
+    """Whose turn it is: all sealed segments one after the other, slowly, then a pause."""
+
+    def __init__(self, now_ms: int) -> None:
+        self.due_ms = now_ms + FIRST_PASS_AFTER_MS
+        self._pass_began_ms = self.due_ms
+        self._after = -1
+        """Base version of the segment that was read last."""
+
+    def wants(self, state: LogState) -> bool:
+        """Whether there is something to read, now or later."""
+        return state.options.scrub_bytes_per_second > 0 and any(one.sealed for one in state.segments.all)
+
+    def next_segment(self, state: LogState, now_ms: int) -> Segment | None:
+        """The segment whose turn it is now, if its time has come."""
+        if now_ms < self.due_ms or not self.wants(state):
+            return None
+        for segment in state.segments.all:
+            if segment.sealed and segment.base_version > self._after:
+                if self._after < 0:
+                    self._pass_began_ms = now_ms
+                self._after = segment.base_version
+                self.due_ms = now_ms + segment.end_position * 1_000 // state.options.scrub_bytes_per_second
+                return segment
+        self._after = -1
+        self.due_ms = max(self.due_ms, self._pass_began_ms + state.options.scrub_pass_ms)
+        return None
 
 
 def scrub(disk: Disk, segment: Segment) -> tuple[Fault, str] | None:

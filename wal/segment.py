@@ -8,6 +8,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from wal.disk import Buffer, Disk, File
+from wal.errors import LogDamaged
 from wal.format import FIRST_FRAME_POSITION, FrameHeader, SegmentHeader, seed_of
 from wal.index import ActiveIndex, SegmentIndex, decode_index
 from wal.scan import NO_TIMESTAMP
@@ -99,9 +100,9 @@ class Segment:
     """One segment, active or sealed. Positions are bytes in its file."""
 
     __slots__ = (
-        "base_sequence", "base_version", "blocker", "capacity", "end_position", "index", "index_stored",
-        "last_crc", "next_sequence", "next_version", "path", "retired", "salt", "sealed", "seed", "shared",
-        "tail", "totals",
+        "base_sequence", "base_version", "blocker", "capacity", "damage", "end_position", "index",
+        "index_stored", "last_crc", "next_sequence", "next_version", "path", "retired", "salt", "sealed",
+        "seed", "shared", "tail", "totals",
     )  # fmt: skip
 
     def __init__(self, path: str, *, base_version: int, base_sequence: int, salt: int) -> None:
@@ -130,6 +131,8 @@ class Segment:
         self.blocker: int | None = None
         """A stream that still needs the segment, when one was found."""
         self.retired = False
+        self.damage: LogDamaged | None = None
+        """What a scrub found wrong with it; extents that lie there are not handed out."""
 
     @property
     def index_path(self) -> str:

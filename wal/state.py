@@ -46,7 +46,7 @@ class LogState:
         self.spare_in_use = False
         """A commit under way has taken the spare and has not renamed it yet: its name must not be reused."""
         self.spare: File | None = None
-        """A preallocated `next.tmp`."""
+        """A preallocated `spare.tmp`."""
         self.expected_crc = 0
         """Header CRC of the last frame of the newest segment."""
         self.producers = Producers(expiration_ms=options.producer_expiry_ms)
@@ -58,6 +58,8 @@ class LogState:
         self.failure: LogFailed | None = None
         self.damage: LogDamaged | None = None
         self.closed = False
+        self.scrub_damages: list[LogDamaged] = []
+        """Damage found in sealed segments while running; appends go on, the damaged batches are refused."""
 
     @property
     def active(self) -> Segment | None:

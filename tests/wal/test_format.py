@@ -7,8 +7,18 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wal.logs import batch
+from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log
 from wal import format as fmt
+from wal.memory_disk import MemoryDisk
+
+GOLDEN_NAMES = [
+    "00000000000000000000.idx",
+    "00000000000000000000.wal",
+    "00000000000000000025.wal",
+    "checkpoint.0",
+    "witness",
+]
+GOLDEN_CRCS = ["a4ed964b", "5e88d03e", "c4ffef49", "48674bc7", "a1f3fef3"]
 
 U8, U32, U64 = st.integers(0, 2**8 - 1), st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
 I16, I32 = st.integers(-(2**15), 2**15 - 1), st.integers(-(2**31), 2**31 - 1)
@@ -123,3 +133,23 @@ def test_a_segment_of_another_format_is_refused() -> None:
     body = fmt.SEGMENT_BODY.pack(fmt.SEGMENT_MAGIC, fmt.FORMAT + 1, 1, 2, 3, 4, 5, 6)
 
     assert fmt.decode_segment_header(body + fmt.CRC.pack(crc32c(body))) is None
+
+
+def test_the_bytes_of_a_log_are_what_they_were() -> None:
+    """Whoever changes this digest changes the format: raise its number, or break every data directory."""
+    disk = MemoryDisk()
+    log = open_log(disk, now_ms=1_000)
+    log.set_wall_clock(now_ms=1_000, wall_ms=1_700_000_000_000)
+    for number in range(20):
+        log.append(number % 3, batch(number % 4 + 1, body=bytes([number]) * 900, timestamp=number))
+        if number % 5 == 4:
+            log.append_meta(9, b"note")
+            commit(log, 1_000)
+    commit(log, 5_000)
+    maintain(log, 5_000)
+    log.close(5_000)
+
+    contents = [disk.contents(f"{DIRECTORY}/{name}").rstrip(b"\0") for name in disk.list(DIRECTORY)]
+
+    assert disk.list(DIRECTORY) == GOLDEN_NAMES
+    assert [f"{crc32c(data):08x}" for data in contents] == GOLDEN_CRCS
