@@ -16,6 +16,14 @@ TAIL_BYTES = 3_000
 """How much of a server's output a failure shows: enough for a Java stack trace with its cause."""
 
 
+def queued_seconds(pid: int) -> float:
+    """Return how long the first thread of a process waited for a core: what a busy machine adds to its times.
+
+    Source: Linux, Documentation/scheduler/sched-stats.rst: running ns, waiting ns, time slices.
+    """
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+
+
 class ServerProcess:
     """One running process. Standard output and error go to one file, which survives restarts."""
 
@@ -43,6 +51,10 @@ class ServerProcess:
     def exit_code(self) -> int | None:
         """The exit code, negative for a signal; None while the process runs."""
         return self._process.poll()
+
+    def queued_seconds(self) -> float:
+        """Return how long the process has been ready to run while other processes had the cores."""
+        return queued_seconds(self.pid)
 
     def output(self) -> str:
         """Return everything this process has written so far."""

@@ -23,6 +23,7 @@ from compat_tests.broker import API_VERSIONS_REQUEST, HOST, Broker
 from compat_tests.confluent import make_producer, open_consumer, produce
 from compat_tests.conftest import StartBroker
 from compat_tests.kawal_broker import KAWAL
+from compat_tests.process import queued_seconds
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
 
@@ -126,7 +127,7 @@ def test_the_first_answer_comes_within_half_a_second_of_the_start(serve: Any, tm
         with socket.create_connection((HOST, port), timeout=5) as connection:
             connection.sendall(API_VERSIONS_REQUEST)
             assert connection.recv(100)
-        took.append(time.monotonic() - served.started)
+        took.append(time.monotonic() - served.started - queued_seconds(served.process.pid))
         served.end()
     assert min(took) < 0.5, took
 
