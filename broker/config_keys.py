@@ -44,6 +44,8 @@ class ConfigSource(IntEnum):
     DYNAMIC_DEFAULT_BROKER_CONFIG = 3
     STATIC_BROKER_CONFIG = 4
     DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    GROUP_CONFIG = 8
 
 
 class ConfigProblem(ValueError):
@@ -59,7 +61,8 @@ class ConfigError(ConfigProblem):
     """A key that does not exist, or a value it cannot take; `str()` is one sentence for the user.
 
     `nearest` is the known key most like an unknown one, `source` where the setting was made (`kawal.toml:7`,
-    `environment variable KAWAL_X`, `--set`), each "" when there is none.
+    `environment variable KAWAL_X`, `--set`), each "" when there is none.  `kafka` is what Apache Kafka 4.3.1
+    says of the same error, for clients and tools that look for its words.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class ConfigError(ConfigProblem):
         nearest: str = "",
         source: str = "",
         secret: bool = False,
+        kafka: str = "",
     ) -> None:
         self.name = name
         self.value = value
@@ -78,7 +82,14 @@ class ConfigError(ConfigProblem):
         self.nearest = nearest
         self.source = source
         self.secret = secret
+        self.kafka = kafka
         super().__init__(self._sentence())
+
+    @property
+    def for_client(self) -> str:
+        """The error as a client reads it: Kafka's words where Kafka has some, and the nearest known key."""
+        hint = f"; did you mean {self.nearest!r}?" if self.nearest else ""
+        return self.kafka + hint if self.kafka else str(self)
 
     def _sentence(self) -> str:
         where = f"{self.source}: " if self.source else ""
@@ -91,7 +102,13 @@ class ConfigError(ConfigProblem):
     def at(self, source: str) -> ConfigError:
         """Return the same error, told with the place of the setting."""
         return ConfigError(
-            self.name, self.value, self.reason, nearest=self.nearest, source=source, secret=self.secret
+            self.name,
+            self.value,
+            self.reason,
+            nearest=self.nearest,
+            source=source,
+            secret=self.secret,
+            kafka=self.kafka,
         )
 
 
@@ -123,6 +140,11 @@ class Key:
         return self.type is ConfigType.PASSWORD
 
     @property
+    def is_list(self) -> bool:
+        """Whether values can be added and taken away one by one."""
+        return self.type is ConfigType.LIST
+
+    @property
     def kafka_name(self) -> str:
         """Kafka's equivalent, "" when there is none: a key that is not ours has Kafka's own name."""
         return self.kafka if self.name.startswith("kawal.") else self.name
@@ -151,22 +173,47 @@ class Key:
 
     def _validated(self, raw: object, value: Value) -> Value:
         if value is None:
-            raise self._error(raw, f"must be of type {self.type.text}")
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            low = self.minimum is not None and value < self.minimum
-            high = self.maximum is not None and value > self.maximum
-            if low or high or value != value:  # the last is true of NaN only
-                raise self._error(raw, f"must be {self.range_text() or 'a number'}")
-        members = value if isinstance(value, tuple) else (value,)
-        if self.choices and any(member not in self.choices for member in members):
-            raise self._error(raw, f"must be {self.range_text()}")
+            raise self._error(raw, f"must be of type {self.type.text}", kafka=_type_problem(self.type))
         problem = self.check(value) if self.check else None
         if problem:
             raise self._error(raw, problem)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            problem = self._range_problem(value)
+            if problem:
+                raise self._error(
+                    raw, f"must be {self.range_text() or 'a number'}", kafka=problem, shown=value
+                )
+        members = value if isinstance(value, tuple) else (value,)
+        foreign = [member for member in members if self.choices and member not in self.choices]
+        if foreign:
+            allowed = f"String must be one of: {', '.join(self.choices)}"
+            raise self._error(raw, f"must be {self.range_text()}", kafka=allowed, shown=foreign[0])
         return value
 
-    def _error(self, raw: object, reason: str) -> ConfigError:
-        return ConfigError(self.name, raw, reason, secret=self.sensitive)
+    def _range_problem(self, value: float) -> str | None:
+        """What is wrong with a number, in Kafka's words."""
+        if value != value:  # true of NaN only
+            return _type_problem(self.type)
+        if self.minimum is not None and value < self.minimum:
+            return f"Value must be at least {self.minimum}"
+        if self.maximum is not None and value > self.maximum:
+            return f"Value must be no more than {self.maximum}"
+        return None
+
+    def _error(self, raw: object, reason: str, *, kafka: str = "", shown: Value = None) -> ConfigError:
+        """`shown` is the part of the value that Kafka names."""
+        named = "[hidden]" if self.sensitive else raw if shown is None else shown
+        sentence = f"Invalid value {named} for configuration {self.name}: {kafka or reason}"
+        if shown == "":
+            sentence = f"Configuration {self.name!r} values must not be empty."
+        return ConfigError(self.name, raw, reason, secret=self.sensitive, kafka=sentence)
+
+
+def _type_problem(kind: ConfigType) -> str:
+    """What Kafka says of text that is not of the type."""
+    if kind is ConfigType.BOOLEAN:
+        return "Expected value to be either true or false"
+    return f"Not a number of type {kind.name}"
 
 
 def text_of(value: Value) -> str | None:

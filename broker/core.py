@@ -21,6 +21,8 @@ from broker.connection import Connection
 from broker.errors import RequestError
 from broker.fetch_sessions import FetchSessions
 from broker.handlers import APIS, Api
+from broker.live_config import LiveConfig
+from broker.loggers import Loggers
 from broker.producer_ids import ProducerIds
 from broker.retention import RetentionTask
 from broker.topic_directory import TopicDirectory
@@ -54,8 +56,13 @@ class Broker:
         random: Random,
         now_ms: int,
         wall_ms: int,
+        loggers: Loggers | None = None,
     ) -> None:
-        self.config = config
+        self.live_config = LiveConfig(config, catalogue)
+        # What holds now, also after clients have changed it.
+        self.config = self.live_config.current
+        self.live_config.reaction = self._reconfigure
+        self.loggers = loggers or Loggers()
         self.random = random
         self.store = store
         self.catalogue = catalogue
@@ -75,7 +82,7 @@ class Broker:
         self._all_vnodes = [self.meta, *(vnode for group in vnodes.values() for vnode in group)]
         self.topics = TopicDirectory(
             catalogue=self.catalogue,
-            config=config,
+            config=self.live_config,
             meta=self.meta,
             random=random,
             store=store,
@@ -85,11 +92,22 @@ class Broker:
         self.snapshots = CatalogueSnapshots(catalogue, store.catalogue, self.meta)
         self.producer_ids = ProducerIds(self.catalogue, self.topics)
         self.retention = RetentionTask(self, now_ms)
+        self._reconfigure(self.config)
 
     @property
     def cluster_id(self) -> str:
         """The id that all clients of this cluster see."""
         return self.store.identity.cluster_id
+
+    def _reconfigure(self, config: Config) -> None:
+        """Let a changed configuration hold everywhere."""
+        self.config = config
+        for vnode in self._all_vnodes:
+            vnode.log.change_options(
+                delete_delay_ms=config.log_segment_delete_delay_ms,
+                min_free_bytes=config.kawal_min_free_bytes,
+                producer_expiry_ms=config.producer_id_expiration_ms,
+            )
 
     # --- clocks ----------------------------------------------------------------------------------------
 

@@ -53,7 +53,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         minimum=0, unit="bytes", dynamic=True),
     Key("compression.type", STRING, "producer",
         "Codec of stored batches; batches are stored as the producer sent them.",
-        choices=("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"), dynamic=True),
+        choices=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"), dynamic=True),
     Key("log.message.timestamp.type", STRING, "CreateTime",
         "Whether a record keeps the producer's time or gets the time it was appended.",
         choices=("CreateTime", "LogAppendTime"), dynamic=True),

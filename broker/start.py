@@ -10,6 +10,7 @@ from uuid import UUID
 from broker.catalogue_records import DatabaseCreated, decode_record, encode_record
 from broker.config import Config
 from broker.core import Broker
+from broker.loggers import Loggers
 from broker.topics import Catalogue
 from broker.vnode import Vnode
 from wal.disk import Disk
@@ -27,9 +28,18 @@ DEFAULT_DATABASE: Final = "default"
 SALT_BITS: Final = 128
 
 
-def open_broker(disk: Disk, config: Config, *, random: Random, now_ms: int, wall_ms: int) -> Broker:
+def open_broker(
+    disk: Disk,
+    config: Config,
+    *,
+    random: Random,
+    now_ms: int,
+    wall_ms: int,
+    loggers: Loggers | None = None,
+) -> Broker:
     """Open the data directory `config.log_dirs`, making it when it is new.
 
+    `loggers` are those whose levels clients may change; by default the process's own.
     Raises:
         StoreError: the directory cannot be used; the text says why and what to do.
         DiskError: a file call failed.
@@ -65,6 +75,7 @@ def open_broker(disk: Disk, config: Config, *, random: Random, now_ms: int, wall
         random=random,
         now_ms=now_ms,
         wall_ms=wall_ms,
+        loggers=loggers,
     )
 
 

@@ -63,7 +63,7 @@ def new_topic_record(
     try:
         configs = checked(new.configs, config)
     except ConfigError as error:
-        raise RequestError(ErrorCode.INVALID_CONFIG, str(error)) from error
+        raise RequestError(ErrorCode.INVALID_CONFIG, error.for_client) from error
     check_room(partition_count, catalogue, config)
     return TopicCreated(
         name=new.name,

@@ -12,6 +12,7 @@ from typing import Any
 
 from broker.config import Config
 from broker.config_keys import ConfigError, ConfigSource, Key, Value, nearest, text_of
+from broker.config_layers import ConfigLayers
 from broker.described_configs import Described, Synonym
 from broker.server_keys import KEYS
 from broker.topic_keys import INTERNAL_SEGMENT_BYTES, TOPIC_KEYS
@@ -60,7 +61,13 @@ def topic_key(name: str) -> Key:
         return INTERNAL_SEGMENT_BYTES
     found = TOPIC_KEYS.get(name)
     if found is None:
-        raise ConfigError(name, None, "is not a topic configuration", nearest=nearest(name, TOPIC_KEYS))
+        raise ConfigError(
+            name,
+            None,
+            "is not a topic configuration",
+            nearest=nearest(name, TOPIC_KEYS),
+            kafka=f"Unknown topic config name: {name}",
+        )
     return found
 
 
@@ -70,7 +77,9 @@ def validate(name: str, raw: str | None) -> Value:
     Null is refused for every name, known or not.  Source: Kafka 4.3.1 answers INVALID_CONFIG to it.
     """
     if raw is None:
-        raise ConfigError(name, "null", "a value is needed")
+        raise ConfigError(
+            name, "null", "a value is needed", kafka=f"Null value not supported for topic configs: {name}"
+        )
     return topic_key(name).parse(raw)
 
 
@@ -87,6 +96,8 @@ def checked(overrides: Mapping[str, str | None], config: Config) -> dict[str, st
             "min.compaction.lag.ms",
             settings.min_compaction_lag_ms,
             f"is above max.compaction.lag.ms ({settings.max_compaction_lag_ms})",
+            kafka="conflict topic config setting min.compaction.lag.ms"
+            f" ({settings.min_compaction_lag_ms}) > max.compaction.lag.ms ({settings.max_compaction_lag_ms})",
         )
     return kept
 
@@ -116,26 +127,14 @@ def server_default(key: Key, config: Config) -> Value:
     return key.default
 
 
-def described(overrides: Mapping[str, str], config: Config) -> list[Described]:
+def described(overrides: Mapping[str, str], layers: ConfigLayers) -> list[Described]:
     """Return every listed topic configuration with its value, source and synonyms, in the table's order."""
-    return [_described(key, overrides.get(key.name), config) for key in TOPIC_KEYS.values()]
+    return [_described(key, overrides.get(key.name), layers) for key in TOPIC_KEYS.values()]
 
 
-def _described(key: Key, override: str | None, config: Config) -> Described:
-    chain = [] if override is None else [Synonym(key.name, override, ConfigSource.DYNAMIC_TOPIC_CONFIG)]
-    # Kafka 4.3.1 lists the nearest server key only: retention.ms that comes from log.retention.hours is shown
-    # as a default without synonyms.
-    for name in key.synonyms[:1]:
-        if name in config.set_by_operator:
-            value = text_of(config.value(name))
-            chain.append(Synonym(name, value, ConfigSource.STATIC_BROKER_CONFIG))
-        built_in = KEYS[name].default if name in KEYS else key.default
-        if built_in is not None and name not in _UNSET_IN_KAFKA:
-            chain.append(Synonym(name, text_of(built_in), ConfigSource.DEFAULT_CONFIG))
-    value = override if override is not None else text_of(server_default(key, config))
-    source = chain[0].source if chain else ConfigSource.DEFAULT_CONFIG
-    return Described(key, value, source, tuple(chain))
-
-
-_UNSET_IN_KAFKA = frozenset({"log.flush.interval.ms", "log.roll.jitter.ms"})
-"""Server keys of Kafka that have no default of their own and that this server does not have."""
+def _described(key: Key, override: str | None, layers: ConfigLayers) -> Described:
+    chain = layers.synonyms(*key.synonyms) if key.synonyms else ()
+    if override is not None:
+        chain = (Synonym(key.name, override, ConfigSource.DYNAMIC_TOPIC_CONFIG), *chain)
+    value = chain[0].value if chain else text_of(server_default(key, layers.current))
+    return Described(key, value, chain[0].source if chain else ConfigSource.DEFAULT_CONFIG, chain)

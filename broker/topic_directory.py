@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker.catalogue_records import CatalogueRecord, TopicConfigs, TopicCreated, TopicDeleted, encode_record
-from broker.config import Config
 from broker.errors import RequestError, storage_error
+from broker.live_config import LiveConfig
 from broker.partition import Partition
 from broker.topic_admin import NewTopic, new_topic_record
 from broker.topic_configs import TopicSettings, effective
@@ -54,7 +54,7 @@ class TopicDirectory:
         self,
         *,
         catalogue: Catalogue,
-        config: Config,
+        config: LiveConfig,
         meta: Vnode,
         random: Random,
         store: Store,
@@ -122,7 +122,7 @@ class TopicDirectory:
     def settings(self, topic: Topic) -> TopicSettings:
         """The topic's effective configs, computed at their first use after a change."""
         if topic.settings is None:
-            topic.settings = effective(topic.configs, self._config)
+            topic.settings = effective(topic.configs, self._config.current)
         return topic.settings
 
     def check_new(self, new: NewTopic, wall_ms: int) -> TopicCreated:
@@ -130,7 +130,7 @@ class TopicDirectory:
         return new_topic_record(
             new,
             catalogue=self._catalogue,
-            config=self._config,
+            config=self._config.current,
             random=self._random,
             vnode_count=len(self._vnodes["default"]),
             wall_ms=wall_ms,

@@ -25,15 +25,24 @@ def _throttled_replicas_problem(value: Value) -> str | None:
     assert isinstance(value, tuple)
     if value == ("*",) or all(re.fullmatch(r"[0-9]+:[0-9]+", part) for part in value):
         return None
-    return "must be '*' or a list of PARTITION:BROKER"
+    return (
+        "must be the literal '*' or a list of replicas in the following format:"
+        " [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+    )
 
 
 def _gzip_level_problem(value: Value) -> str | None:
-    return None if value == -1 or (isinstance(value, int) and value > 0) else "must be between 1 and 9, or -1"
+    allowed = value == -1 or (isinstance(value, int) and 1 <= value <= 9)
+    return None if allowed else "Value must be between 1 and 9 or equal to -1"
 
 
 def _remote_storage_problem(value: Value) -> str | None:
-    return "tiered storage is disabled in this server" if value else None
+    if not value:
+        return None
+    return (
+        "Tiered Storage functionality is disabled in the broker."
+        " Topic cannot be configured with remote log storage."
+    )
 
 
 _NO_COMPRESSION = "No effect: batches are stored as the producer compressed them."
@@ -51,7 +60,7 @@ _TABLE: tuple[Key, ...] = (
         minimum=1, maximum=17, synonyms=("compression.lz4.level",)),
     Key("compression.type", STRING, "producer",
         "Codec of stored batches; batches are stored as the producer sent them, whatever is set here.",
-        choices=("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"),
+        choices=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
         synonyms=("compression.type",)),
     Key("compression.zstd.level", INT, 3, _NO_COMPRESSION,
         minimum=-131_072, maximum=22, synonyms=("compression.zstd.level",)),

@@ -104,5 +104,5 @@ def _configs(broker: Broker, overrides: dict[str, str]) -> list[CreatableTopicCo
             config_source=ConfigSource(entry.source),
             is_sensitive=entry.key.sensitive,
         )
-        for entry in described(overrides, broker.config)
+        for entry in described(overrides, broker.live_config.layers)
     ]

@@ -1,24 +1,28 @@
 """DescribeConfigs: v1-4.
 
-Behaviour: every config of a topic or of this node with its effective value, source, synonyms, type and
+Behaviour: every config of a topic, of this node, of all nodes (BROKER with the empty name: what clients have
+set for them), of a group or of this node's loggers, with its effective value, source, synonyms, type and
 documentation; an empty list of keys means all of them, as null does (seen with Kafka 4.3.1).
-Differences from Apache Kafka: broker loggers, client metrics and groups answer INVALID_REQUEST until they
-exist.
+Differences from Apache Kafka: client metrics are not collected (42).
 Version notes: v1 synonyms (KIP-226); v3 types and documentation (KIP-569); v4 flexible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from broker.call import Call
-from broker.config import Config
+from broker.config_keys import ConfigSource
+from broker.config_layers import is_changeable
+from broker.config_resources import ResourceType, node_id_of
 from broker.described_configs import Described
 from broker.errors import RequestError
+from broker.group_configs import described as described_group
 from broker.server_configs import described as described_server
+from broker.server_configs import described_defaults
 from broker.topic_admin import check_name
-from broker.topic_configs import described
+from broker.topic_configs import described as described_topic
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -32,8 +36,6 @@ from protocol.messages.describe_configs import (
 if TYPE_CHECKING:
     from broker.core import Broker
 
-TOPIC, BROKER = 2, 4
-
 
 def handle(broker: Broker, call: Call[DescribeConfigsRequest]) -> DescribeConfigsResponse:
     """Describe every resource on its own."""
@@ -46,53 +48,84 @@ def _describe(
     broker: Broker, request: DescribeConfigsRequest, resource: DescribeConfigsResource
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(
-        resource_type=resource.resource_type, resource_name=resource.resource_name, configs=[]
+        error_message="",
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[],
     )
     wanted = set(resource.configuration_keys or ())
     try:
-        result.configs = [
-            _entry(entry, request, is_topic=resource.resource_type == TOPIC)
-            for entry in _entries(broker, resource)
-            if not wanted or entry.key.name in wanted
-        ]
+        if resource.resource_type == ResourceType.BROKER_LOGGER:
+            entries = _loggers(broker, resource.resource_name)
+        else:
+            is_broker = resource.resource_type == ResourceType.BROKER
+            entries = [
+                _entry(entry, request, read_only=is_broker and not is_changeable(entry.key))
+                for entry in _described(broker, resource)
+            ]
+        result.configs = [entry for entry in entries if not wanted or entry.name in wanted]
     except RequestError as error:
         result.error_code, result.error_message = error.code, error.message
     return result
 
 
-def _entries(broker: Broker, resource: DescribeConfigsResource) -> Iterator[Described]:
-    if resource.resource_type == TOPIC:
-        check_name(resource.resource_name)
-        topic = broker.catalogue.find(resource.resource_name)
-        if topic is None:
-            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        yield from described(topic.configs, broker.config)
-    elif resource.resource_type == BROKER:
-        if not resource.resource_name:
-            return
-        yield from described_server(_own_config(broker, resource.resource_name))
-    else:
-        raise RequestError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {resource.resource_type}")
+def _described(broker: Broker, resource: DescribeConfigsResource) -> Iterable[Described]:
+    name, layers = resource.resource_name, broker.live_config.layers
+    match resource.resource_type:
+        case ResourceType.TOPIC:
+            check_name(name)
+            topic = broker.catalogue.find(name)
+            if topic is None:
+                raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+            return described_topic(topic.configs, layers)
+        case ResourceType.BROKER:
+            if not name:
+                return described_defaults(layers)
+            _check_node(broker, name, ", expected {} or empty string, but received {}")
+            return described_server(layers)
+        case ResourceType.GROUP:
+            if not name:
+                raise RequestError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+            return described_group(broker.catalogue.group_configs.get(name, {}), layers)
+        case unknown:
+            raise RequestError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {unknown}")
 
 
-def _own_config(broker: Broker, name: str) -> Config:
-    """This node's configuration; the empty name means the cluster-wide defaults, of which there are none."""
-    if name != str(broker.config.node_id):
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            f"Unexpected broker id, expected {broker.config.node_id} or empty string, but received {name}",
+def _check_node(broker: Broker, name: str, sentence: str) -> None:
+    try:
+        node_id = node_id_of(name)
+    except RequestError as error:
+        raise RequestError(error.code, f"Broker id must be an integer, but it is: {name}") from error
+    if node_id != broker.config.node_id:
+        expected = sentence.format(broker.config.node_id, name)
+        raise RequestError(ErrorCode.INVALID_REQUEST, f"Unexpected broker id{expected}")
+
+
+def _loggers(broker: Broker, name: str) -> list[DescribeConfigsResourceResult]:
+    if not name:
+        raise RequestError(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+    _check_node(broker, name, ", expected {} but received {}")
+    return [
+        DescribeConfigsResourceResult(
+            name=logger,
+            value=level,
+            read_only=False,
+            config_source=ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG,
+            is_sensitive=False,
+            synonyms=[],
         )
-    return broker.config
+        for logger, level in broker.loggers.levels().items()
+    ]
 
 
 def _entry(
-    entry: Described, request: DescribeConfigsRequest, *, is_topic: bool
+    entry: Described, request: DescribeConfigsRequest, *, read_only: bool
 ) -> DescribeConfigsResourceResult:
     key = entry.key
     return DescribeConfigsResourceResult(
         name=key.name,
         value=None if key.sensitive else entry.value,
-        read_only=not (entry.key.dynamic or is_topic),
+        read_only=read_only,
         config_source=entry.source,
         is_sensitive=key.sensitive,
         synonyms=[

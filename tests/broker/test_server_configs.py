@@ -2,6 +2,7 @@
 
 from broker.config import config_of
 from broker.config_keys import ConfigSource
+from broker.config_layers import layered
 from broker.described_configs import Described
 from broker.server_configs import described
 from broker.server_keys import KEYS
@@ -11,11 +12,11 @@ STATIC, DEFAULT = ConfigSource.STATIC_BROKER_CONFIG, ConfigSource.DEFAULT_CONFIG
 
 def listing(**values: object) -> dict[str, Described]:
     config = config_of({name.replace("_", "."): value for name, value in values.items()})
-    return {entry.key.name: entry for entry in described(config)}
+    return {entry.key.name: entry for entry in described(layered(config))}
 
 
 def test_every_key_is_listed_once_in_order_of_its_name() -> None:
-    names = [entry.key.name for entry in described(config_of({}))]
+    names = [entry.key.name for entry in described(layered(config_of({})))]
     assert names == sorted(set(names))
     assert len(names) == 340 + sum(name.startswith("kawal.") for name in KEYS)
 

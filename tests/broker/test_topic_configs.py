@@ -4,9 +4,11 @@ import pytest
 
 from broker.config import Config, config_of
 from broker.config_keys import ConfigError, ConfigSource
+from broker.config_layers import layered
 from broker.topic_configs import checked, described, effective, topic_key, validate
 
 DEFAULTS = Config()
+LAYERS = layered(DEFAULTS)
 DYNAMIC, STATIC = ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.STATIC_BROKER_CONFIG
 DEFAULT = ConfigSource.DEFAULT_CONFIG
 
@@ -43,7 +45,7 @@ def test_small_segments_are_for_tests_only() -> None:
     kept = checked({"internal.segment.bytes": "1000"}, DEFAULTS)
     assert effective(kept, DEFAULTS).segment_bytes == 1000
     assert effective({"internal.segment.bytes": "-5"}, DEFAULTS).segment_bytes == 1
-    assert "internal.segment.bytes" not in {entry.key.name for entry in described(kept, DEFAULTS)}
+    assert "internal.segment.bytes" not in {entry.key.name for entry in described(kept, LAYERS)}
 
 
 def test_overrides_are_kept_in_kafkas_spelling() -> None:
@@ -68,8 +70,8 @@ def test_overrides_are_kept_in_kafkas_spelling() -> None:
             {"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"},
             r"'min.compaction.lag.ms': is above max.compaction.lag.ms \(5\)",
         ),
-        ({"remote.storage.enable": "true"}, "tiered storage is disabled"),
-        ({"leader.replication.throttled.replicas": "*,0:1"}, r"'\*' or a list of PARTITION:BROKER"),
+        ({"remote.storage.enable": "true"}, "Tiered Storage functionality is disabled"),
+        ({"leader.replication.throttled.replicas": "*,0:1"}, r"'\*' or a list of replicas"),
     ],
 )
 def test_what_kafka_refuses_is_refused(overrides: dict[str, str | None], message: str) -> None:
@@ -84,7 +86,7 @@ def test_validation_returns_typed_values() -> None:
 
 
 def test_an_override_is_listed_before_what_it_covers() -> None:
-    entries = {entry.key.name: entry for entry in described({"max.message.bytes": "5"}, DEFAULTS)}
+    entries = {entry.key.name: entry for entry in described({"max.message.bytes": "5"}, LAYERS)}
     entry = entries["max.message.bytes"]
     assert (entry.value, entry.source) == ("5", DYNAMIC)
     assert [tuple(one) for one in entry.synonyms] == [
@@ -95,7 +97,7 @@ def test_an_override_is_listed_before_what_it_covers() -> None:
 
 def test_a_setting_of_the_server_is_listed_under_its_own_name() -> None:
     config = config_of({"log.segment.bytes": 2_000_000})
-    entry = next(one for one in described({}, config) if one.key.name == "segment.bytes")
+    entry = next(one for one in described({}, layered(config)) if one.key.name == "segment.bytes")
     assert (entry.value, entry.source) == ("2000000", STATIC)
     assert [tuple(one) for one in entry.synonyms] == [
         ("log.segment.bytes", "2000000", STATIC),
@@ -105,12 +107,12 @@ def test_a_setting_of_the_server_is_listed_under_its_own_name() -> None:
 
 def test_retention_in_hours_is_listed_as_a_default_as_kafka_does() -> None:
     config = config_of({"log.retention.hours": 5})
-    entry = next(one for one in described({}, config) if one.key.name == "retention.ms")
+    entry = next(one for one in described({}, layered(config)) if one.key.name == "retention.ms")
     assert (entry.value, entry.source, entry.synonyms) == ("18000000", DEFAULT, ())
 
 
 def test_a_key_without_a_server_key_has_no_synonyms() -> None:
-    entries = {entry.key.name: entry for entry in described({}, DEFAULTS)}
+    entries = {entry.key.name: entry for entry in described({}, LAYERS)}
     assert entries["remote.storage.enable"].synonyms == ()
     assert entries["flush.ms"].synonyms == ()
     assert entries["flush.messages"].synonyms[0].name == "log.flush.interval.messages"

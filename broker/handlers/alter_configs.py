@@ -1,0 +1,61 @@
+"""AlterConfigs: v0-2.
+
+Behaviour: a resource has exactly the settings of the request from here on, what it does not name is unset;
+each resource is changed whole or not at all, and the answer leaves when the changes are durable.
+Differences from Apache Kafka: a resource given twice answers INVALID_REQUEST (Kafka never answers); otherwise
+those of IncrementalAlterConfigs.
+Version notes: v2 flexible.  Loggers cannot be altered by this API.  Source: KIP-133; KIP-339 supersedes it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from broker.answers import reply_when_durable
+from broker.call import Call, Parked
+from broker.config_changes import check_lines
+from broker.config_resources import find_resource
+from broker.errors import RequestError
+from protocol.error_codes import ErrorCode
+from protocol.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[AlterConfigsRequest]) -> AlterConfigsResponse | Parked:
+    """Replace the settings of every resource that is named once."""
+    request = call.request
+    times = Counter((item.resource_type, item.resource_name) for item in request.resources)
+    changed: list[AlterConfigsResourceResponse] = []
+    response = AlterConfigsResponse(responses=[])
+    for item in request.resources:
+        answer = AlterConfigsResourceResponse(
+            resource_type=item.resource_type, resource_name=item.resource_name
+        )
+        response.responses.append(answer)
+        try:
+            if times[item.resource_type, item.resource_name] > 1:
+                raise RequestError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+            if _replace(broker, call, item):
+                changed.append(answer)
+        except RequestError as error:
+            answer.error_code, answer.error_message = error.code, error.message
+    return reply_when_durable(broker, call, response, changed) if changed else response
+
+
+def _replace(broker: Broker, call: Call[AlterConfigsRequest], item: AlterConfigsResource) -> bool:
+    """Whether the catalogue got a record."""
+    check_lines([(line.name, line.value) for line in item.configs])
+    resource = find_resource(broker, item.resource_type, item.resource_name)
+    settings = resource.checked({line.name: line.value or "" for line in item.configs})
+    if call.request.validate_only:
+        return False
+    broker.topics.append(resource.record(settings), call.received_ms)
+    return True

@@ -1,0 +1,95 @@
+"""IncrementalAlterConfigs: v0-1.
+
+Behaviour: each resource takes all of its changes or none; they hold at once, for every connection, and the
+answer leaves when they are durable.  Topics, this node (its id), every node (the empty name) and groups are
+kept; levels of this node's loggers last until the server stops, as in Kafka.  `validate_only` checks all the
+same and changes nothing.
+Differences from Apache Kafka: an unknown operation answers INVALID_REQUEST for every resource (Kafka: -1 for
+topics); an unknown broker configuration answers INVALID_CONFIG with the nearest known name (Kafka accepts
+it), and so does one that would protect a Kafka broker and nothing here; APPEND and SUBTRACT begin with what
+holds, not with the built-in default; client metrics are not collected (42).
+Version notes: v1 flexible.  Source: KIP-339, KIP-412 (loggers), KIP-848 (groups).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from broker.answers import reply_when_durable
+from broker.call import Call, Parked
+from broker.config_changes import Alteration, Operation, altered, check_alterations
+from broker.config_resources import ResourceType, find_resource, node_id_of
+from broker.errors import RequestError
+from broker.loggers import check_change
+from protocol.error_codes import ErrorCode
+from protocol.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(
+    broker: Broker, call: Call[IncrementalAlterConfigsRequest]
+) -> IncrementalAlterConfigsResponse | Parked:
+    """Alter every resource that is named once."""
+    request = call.request
+    times = Counter((item.resource_type, item.resource_name) for item in request.resources)
+    changed: list[AlterConfigsResourceResponse] = []
+    response = IncrementalAlterConfigsResponse(responses=[])
+    for item in request.resources:
+        answer = AlterConfigsResourceResponse(
+            resource_type=item.resource_type, resource_name=item.resource_name
+        )
+        response.responses.append(answer)
+        try:
+            if times[item.resource_type, item.resource_name] > 1:
+                raise RequestError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+            if _alter(broker, call, item):
+                changed.append(answer)
+        except RequestError as error:
+            answer.error_code, answer.error_message = error.code, error.message
+    return reply_when_durable(broker, call, response, changed) if changed else response
+
+
+def _alter(broker: Broker, call: Call[IncrementalAlterConfigsRequest], item: AlterConfigsResource) -> bool:
+    """Whether the catalogue got a record."""
+    alterations = [Alteration(line.name, line.config_operation, line.value) for line in item.configs]
+    check_alterations(alterations)
+    if item.resource_type == ResourceType.BROKER_LOGGER:
+        _alter_loggers(broker, item.resource_name, alterations, validate_only=call.request.validate_only)
+        return False
+    resource = find_resource(broker, item.resource_type, item.resource_name)
+    settings = resource.checked(altered(resource, alterations))
+    if call.request.validate_only:
+        return False
+    broker.topics.append(resource.record(settings), call.received_ms)
+    return True
+
+
+def _alter_loggers(broker: Broker, name: str, alterations: list[Alteration], *, validate_only: bool) -> None:
+    node_id = broker.config.node_id
+    if node_id_of(name) != node_id:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, f"Unexpected node id. Expected {node_id}, but received {name}"
+        )
+    for line in alterations:
+        if line.operation in (Operation.APPEND, Operation.SUBTRACT):
+            operation = Operation(line.operation).name
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                f"{operation} operation is not allowed for the BROKER_LOGGER resource",
+            )
+        check_change(broker.loggers, line.name, _level(line))
+    if not validate_only:
+        for line in alterations:
+            broker.loggers.set_level(line.name, _level(line))
+
+
+def _level(line: Alteration) -> str | None:
+    return None if line.operation == Operation.DELETE else line.value
