@@ -17,7 +17,6 @@ from wal.format import (
     FOOTER_FRAME_BYTES,
     HEADER_BYTES,
     SEAL_BLOCK_BYTES,
-    FrameHeader,
     FrameKind,
     encode_frame,
     encode_segment_start,
@@ -299,8 +298,3 @@ def roll_back(state: LogState, frames: list[OpenFrame]) -> None:
     if active is not None and active.sealed and active.base_version == state.next_version:
         # The next segment is named after its first version; without this it would bear the same name.
         state.next_version = state.written_version = active.base_version + 1
-
-
-def frame_header_of(job: CommitJob) -> FrameHeader | None:
-    """The header of the job's data frame, for tests and metrics."""
-    return None if job.built is None else job.built.header

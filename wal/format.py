@@ -294,35 +294,7 @@ def reference_codecs() -> dict[str, Construct[Any, Any]]:
     """
     import construct as c
 
-    return {
-        "segment_header": c.Struct(
-            "magic" / c.Const(SEGMENT_MAGIC),
-            "format" / c.Const(FORMAT, c.Int16ul),
-            c.Padding(2),
-            "vnode_id" / c.Int32ul,
-            "base_version" / c.Int64ul,
-            "base_sequence" / c.Int64ul,
-            "salt" / c.Int64ul,
-            "previous_crc" / c.Int32ul,
-            "created_ms" / c.Int64ul,
-            c.Padding(8),
-            "crc" / c.Int32ul,
-        ),
-        "frame_header": c.Struct(
-            "magic" / c.Const(FRAME_MAGIC),
-            "kind" / c.Int8ul,
-            c.Padding(3),
-            "sequence" / c.Int64ul,
-            "durable_sequence" / c.Int64ul,
-            "base_version" / c.Int64ul,
-            "entry_count" / c.Int32ul,
-            "record_count" / c.Int32ul,
-            "table_bytes" / c.Int32ul,
-            "payload_bytes" / c.Int32ul,
-            "ingest_ms" / c.Int64ul,
-            "table_crc" / c.Int32ul,
-            "crc" / c.Int32ul,
-        ),
+    return _header_codecs(c) | {
         "entry": c.Struct(
             "stream_id" / c.Int64ul,
             "kind" / c.Int8ul,
@@ -360,5 +332,38 @@ def reference_codecs() -> dict[str, Construct[Any, Any]]:
             "producer_epoch" / c.Int16sb,
             "base_sequence" / c.Int32sb,
             "record_count" / c.Int32sb,
+        ),
+    }
+
+
+def _header_codecs(c: Any) -> dict[str, Construct[Any, Any]]:
+    return {
+        "segment_header": c.Struct(
+            "magic" / c.Const(SEGMENT_MAGIC),
+            "format" / c.Const(FORMAT, c.Int16ul),
+            c.Padding(2),
+            "vnode_id" / c.Int32ul,
+            "base_version" / c.Int64ul,
+            "base_sequence" / c.Int64ul,
+            "salt" / c.Int64ul,
+            "previous_crc" / c.Int32ul,
+            "created_ms" / c.Int64ul,
+            c.Padding(8),
+            "crc" / c.Int32ul,
+        ),
+        "frame_header": c.Struct(
+            "magic" / c.Const(FRAME_MAGIC),
+            "kind" / c.Int8ul,
+            c.Padding(3),
+            "sequence" / c.Int64ul,
+            "durable_sequence" / c.Int64ul,
+            "base_version" / c.Int64ul,
+            "entry_count" / c.Int32ul,
+            "record_count" / c.Int32ul,
+            "table_bytes" / c.Int32ul,
+            "payload_bytes" / c.Int32ul,
+            "ingest_ms" / c.Int64ul,
+            "table_crc" / c.Int32ul,
+            "crc" / c.Int32ul,
         ),
     }

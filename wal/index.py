@@ -151,10 +151,6 @@ class ActiveIndex(SegmentIndex):
         self.max_timestamp.append(max_timestamp)
         self.version.append(version)
 
-    def drop(self, stream_id: int) -> None:
-        """Forget a dropped stream; its rows stay, unreachable."""
-        self.by_stream.pop(stream_id, None)
-
     def highest_timestamp(self) -> int:
         """The highest timestamp of all extents."""
         return max(self.max_timestamp, default=NO_TIMESTAMP)

@@ -33,7 +33,6 @@ class LogOptions:
     """Write a checkpoint after this much; an entry counts as `ENTRY_COST_BYTES` on top of its bytes."""
     min_free_bytes: int = 64 * MIB
     """Below this much free space, ordinary appends are refused with DiskFull."""
-    space_check_ms: int = 1_000
     delete_delay_ms: int = 60_000
     """A deleted segment's file keeps its name `*.deleted` this long: time to bring it back by hand."""
     torn_copy_bytes: int = MIB

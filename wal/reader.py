@@ -128,7 +128,7 @@ def _cut(
         return (0, size, end) if must or size <= room else (0, 0, offset)
     start = stop = 0
     reached = offset
-    for batch_start, batch_size, next_offset in _walk(extent_bytes(state, segment, position, size)):
+    for batch_start, batch_size, next_offset, _ in batches(extent_bytes(state, segment, position, size)):
         if next_offset <= offset:
             start = stop = batch_start + batch_size
             continue
@@ -139,16 +139,6 @@ def _cut(
         if stop - start >= room:
             break
     return start, stop, reached
-
-
-def _walk(data: Buffer) -> Iterator[tuple[int, int, int]]:
-    """Begin, size and next offset of every batch of an extent."""
-    position = 0
-    while position < len(data):
-        prefix = BATCH_PREFIX.unpack_from(data, position)
-        size = prefix[1] + 12
-        yield position, size, prefix[0] + prefix[6] + 1
-        position += size
 
 
 def batches(data: Buffer) -> Iterator[tuple[int, int, int, int]]:

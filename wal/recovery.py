@@ -6,6 +6,10 @@ behind it, of the witness and of the checkpoints. All frames below D were synced
     D > s     an acknowledged frame is damaged: serve what lies below s, refuse appends, name file and bytes
     D <= s    a torn tail: nobody was promised anything behind s; keep a copy, cut, go on
 
+What was read may be in the page cache and nowhere else: after a failed sync the kernel shows the lost bytes
+and takes them for written, so that syncing again writes nothing. The frames that nothing proves synced are
+therefore written once more before the log goes on.
+
 A segment is followed by one that begins with the sequence due and repeats the CRC of the last frame before;
 if it does not, frames or whole segments are missing. After a write that failed a segment may end without a
 footer, and its successor proves that nothing is missing.
@@ -13,8 +17,10 @@ footer, and its successor proves that nothing is missing.
 
 from __future__ import annotations
 
+from collections import deque
+
 from wal.checkpoint import Checkpoint, Witness, load_checkpoints, load_witness
-from wal.disk import Disk
+from wal.disk import Disk, File
 from wal.errors import LogDamaged
 from wal.format import FIRST_FRAME_POSITION, FrameKind, SegmentHeader, decode_segment_start
 from wal.index import ActiveIndex, index_frame
@@ -30,6 +36,7 @@ from wal.state import LogState
 from wal.torn import cut_torn_tail, is_never_written
 
 TEMPORARY_SUFFIX = ".tmp"
+NO_BYTES = memoryview(b"")
 
 
 class Recovery:
@@ -48,6 +55,8 @@ class Recovery:
         self.witness: Witness | None = None
         self._promised = 0
         """Highest sequence below which everything was synced, by witness and checkpoints."""
+        self._unproven: deque[FoundFrame] = deque()
+        """The last frames of the newest segment, those that no later frame says were synced."""
         self._replay_from = 0
         self._due: int | None = 0
         """The sequence with which the next segment must begin; None when only the checkpoint could tell."""
@@ -153,6 +162,7 @@ class Recovery:
         segment.capacity = shared.file.size()
         segment.index = ActiveIndex()
         self.state.segments.add(segment)
+        self._unproven.clear()
         return True
 
     def _unusable(self, path: str, header: SegmentHeader | None, base: int) -> None:
@@ -222,6 +232,9 @@ class Recovery:
     def _found(self, segment: Segment, frame: FoundFrame) -> None:
         index_frame(segment.active_index, frame)
         header = frame.header
+        self._unproven.append(frame._replace(table=NO_BYTES, payload=None))
+        while self._unproven[0].header.sequence < header.durable_sequence:
+            self._unproven.popleft()
         segment.end_position = frame.next_position
         segment.next_sequence = frame.next_sequence
         segment.last_crc = frame.header_crc
@@ -312,6 +325,15 @@ class Recovery:
         self.report.damage = LogDamaged(path, start, end, problem)
         self.state.damage = self.report.damage
 
+    def _write_unproven(self, file: File) -> None:
+        """Make the unproven frames dirty again, with the bytes they have: a sync then writes them."""
+        if self.report.damage is not None:
+            return
+        for frame in self._unproven:
+            if frame.header.sequence >= self._promised:
+                data = file.read_at(frame.position, frame.header.size_bytes)
+                file.write_at(frame.position, [data])
+
     def _finish(self, checkpoint: Checkpoint | None) -> None:
         """Make sure that what was found is on the disk before anything is built on it."""
         state = self.state
@@ -323,6 +345,7 @@ class Recovery:
         self.report.clean = ends_as_left and self.report.damage is None
         if not self.report.clean:
             if active is not None and active.shared is not None:
+                self._write_unproven(active.shared.file)
                 active.shared.file.sync()
             self.disk.sync_directory(self.directory)
         state.durable_sequence = state.next_sequence

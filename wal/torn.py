@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wal.disk import Disk, File
+from wal.disk import Disk, DiskFull, File
 from wal.segment import Segment
 
 STEP_BYTES = 1 << 20
@@ -35,18 +35,25 @@ def keep_copy(disk: Disk, path: str, data: bytes) -> None:
 
 
 def cut_torn_tail(disk: Disk, directory: str, segment: Segment, limit_bytes: int) -> tuple[int, str]:
-    """Cut the segment behind its last frame, keeping a copy of at most `limit_bytes`.
+    """Cut the segment behind its last frame, keeping a copy of at most `limit_bytes` if there is room for it.
 
-    Returns how many bytes were cut and the path of the copy.
+    Returns how many bytes were cut and the path of the copy, "" without one.
     """
     assert segment.shared is not None
     file = segment.shared.file
     position = segment.end_position
     torn = written_bytes(file, position)
     path = f"{directory}/torn-{segment.base_version:020d}-{position}.bin"
-    keep_copy(disk, path, torn[:limit_bytes])
+    try:
+        keep_copy(disk, path, torn[:limit_bytes])
+    except DiskFull:
+        disk.remove(path)
+        path = ""
     file.truncate(position)
-    file.allocate(segment.capacity)
+    try:
+        file.allocate(segment.capacity)
+    except DiskFull:
+        segment.capacity = position  # the next frame begins a new segment, once there is room
     file.sync()
     disk.sync_directory(directory)
     return len(torn), path

@@ -110,13 +110,3 @@ def test_no_damaged_or_foreign_index_is_taken() -> None:
         damaged = bytearray(data)
         damaged[bit // 8] ^= 1 << bit % 8
         assert decode_index(bytes(damaged), base_version=42, seed=SEED) is None
-
-
-def test_a_dropped_stream_is_not_found() -> None:
-    index = built()
-    stream_id = next(iter(index.stream_ids()))
-
-    index.drop(stream_id)
-
-    assert index.slots(stream_id) is None
-    assert stored(index).slots(stream_id) is None

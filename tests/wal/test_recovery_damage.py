@@ -202,6 +202,27 @@ def test_damage_in_derived_files_costs_nothing() -> None:
         assert not assert_reported_or_harmless(after, sent, options)
 
 
+def test_a_torn_tail_is_cut_on_a_full_disk_too() -> None:
+    disk = MemoryDisk(capacity_bytes=4 << 10)
+    log = open_log(disk, OPTIONS)
+    log.append(1, batch(body=b"first"))
+    commit(log)
+    log.append(1, batch(body=b"torn" * 50))
+    job = log.begin_sync(0)
+    assert job is not None
+    job.run()
+    path = wal_files(disk)[0]
+    disk.open(path).sync()
+    disk.damage(path, disk.contents(path).index(b"torn"), b"TORN")
+    disk.restart()
+
+    log = open_log(disk, OPTIONS)
+
+    assert (log.state, log.high_watermark(1), log.recovery.torn_file) == ("OPEN", 1, "")
+    assert not any(name.startswith("torn-") for name in disk.list(DIRECTORY))
+    assert read_all(open_log(disk, OPTIONS), 1).endswith(b"first")
+
+
 def test_a_torn_tail_is_kept_aside_and_cut() -> None:
     disk = MemoryDisk()
     log = open_log(disk, OPTIONS)
