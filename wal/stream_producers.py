@@ -93,7 +93,7 @@ def with_appended_ms(state: bytes, now_ms: int) -> bytes:
 
 
 def awaiting_first(epoch: int, now_ms: int) -> bytes:
-    """The state of a producer whose first batch, of sequence 0, was not stored: it must come before others."""
+    """The state of a producer whose first batch, of sequence 0, was not stored and must come first."""
     return _STATE.pack(epoch, NO_EPOCH, now_ms, NO_OFFSET)
 
 
