@@ -232,7 +232,7 @@ class Recovery:
     def _found(self, segment: Segment, frame: FoundFrame) -> None:
         index_frame(segment.active_index, frame)
         header = frame.header
-        self._unproven.append(frame._replace(table=NO_BYTES, payload=None))
+        self._unproven.append(frame._replace(head=NO_BYTES, table=NO_BYTES, payload=None))
         while self._unproven[0].header.sequence < header.durable_sequence:
             self._unproven.popleft()
         segment.end_position = frame.next_position
