@@ -13,7 +13,7 @@ from wal.format import (
     empty_batch,
 )
 from wal.frame import OpenFrame, Run
-from wal.lookup import bytes_below, end_of_data
+from wal.lookup import bytes_between, end_of_data
 from wal.meta import drop_meta, leader_epoch_meta, log_start_meta, opaque_meta, retired_meta
 from wal.producers import ProducerStamp
 from wal.reading import LogReading
@@ -141,18 +141,26 @@ class LogAppending(LogReading):
         """
         return self._append_meta(stream_id, opaque_meta(payload))
 
-    def set_log_start(self, stream_id: int, offset: int) -> None:
+    def set_log_start(self, stream_id: int, offset: int) -> int:
         """Move a stream's log start up to `offset`, at most to the high watermark; visible once synced.
 
+        Returns the version with which it is; one that is written already when nothing had to be done.
         Raises: OffsetOutOfRange above the high watermark; LogFailed, LogDamaged, LogClosed.
         """
-        stream = self._state.streams.get(stream_id)
+        state = self._state
+        stream = state.streams.get(stream_id)
         log_start, end = (stream.log_start, stream.high_watermark) if stream is not None else (0, 0)
         if not 0 <= offset <= end:
             raise OffsetOutOfRange(stream_id, offset, log_start, end)
-        if stream is not None and offset > log_start:
-            released_bytes = bytes_below(self._state, stream, offset)
+        if stream is None or offset <= log_start:
+            return state.written_version - 1
+        # What a move on its way releases must not be released again.
+        announced = state.announced_starts.get(stream_id, log_start)
+        if offset > announced:
+            released_bytes = bytes_between(state, stream, announced, offset)
             self._append_meta(stream_id, log_start_meta(offset, released_bytes))
+            state.announced_starts[stream_id] = offset
+        return state.next_version - 1
 
     def drop_stream(self, stream_id: int) -> None:
         """Drop a stream: appends are refused at once, the stream is forgotten once this is synced."""

@@ -155,6 +155,9 @@ class Disk(Protocol):
     def free_bytes(self, path: str) -> int:
         """Bytes an unprivileged writer may still add to the file system that holds `path`."""
 
+    def total_bytes(self, path: str) -> int:
+        """Size of the file system that holds `path`."""
+
 
 class OsDisk:
     """The operating system's disk. Paths are used as given, relative ones from the working directory."""
@@ -237,3 +240,11 @@ class OsDisk:
         except OSError as error:
             fail("read the free space of", path, error)
         return answer.f_bavail * answer.f_frsize
+
+    def total_bytes(self, path: str) -> int:
+        """Ask statvfs; the blocks kept for root are counted."""
+        try:
+            answer = os.statvfs(path)
+        except OSError as error:
+            fail("read the size of", path, error)
+        return answer.f_blocks * answer.f_frsize

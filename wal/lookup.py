@@ -87,11 +87,11 @@ def end_of_data(state: LogState, stream_id: int) -> int:
     return 0
 
 
-def bytes_below(state: LogState, stream: Stream, offset: int) -> int:
-    """Bytes of the extents between the log start and `offset` that end at or below `offset`."""
+def bytes_between(state: LogState, stream: Stream, start: int, offset: int) -> int:
+    """Bytes of the extents from the one that holds `start` on that end at or below `offset`."""
     total = 0
-    for extent in stream_extents(state, stream):
-        if extent.next_offset > offset:
+    for _, index, row in extents_from(state, stream, start):
+        if index.base[row] + index.count[row] > offset:
             break
-        total += extent.size_bytes
+        total += index.size[row]
     return total

@@ -276,6 +276,11 @@ class MemoryDisk:
         self._find("read the free space of", path)
         return UNLIMITED_BYTES if self.capacity_bytes is None else self.capacity_bytes - self.used_bytes()
 
+    def total_bytes(self, path: str) -> int:
+        """The capacity."""
+        self._find("read the size of", path)
+        return UNLIMITED_BYTES if self.capacity_bytes is None else self.capacity_bytes
+
     def used_bytes(self) -> int:
         """The sizes of all files that have a name or are open."""
         return sum(node.size for node in self._visible_files().values())

@@ -38,6 +38,8 @@ def apply_meta(state: LogState, stream_id: int, payload: bytes | memoryview) -> 
     if kind == MetaKind.LOG_START:
         _, offset, released_bytes = LOG_START_META.unpack(payload)
         move_log_start(state.stream(stream_id), offset, released_bytes)
+        if state.announced_starts.get(stream_id, offset) <= offset:
+            state.announced_starts.pop(stream_id, None)
         state.producers.log_start_moved(stream_id, offset)
     elif kind == MetaKind.DROP:
         forget_stream(state, stream_id)
@@ -59,7 +61,9 @@ def undo_meta(state: LogState, stream_id: int, payload: bytes) -> None:
     """Take back what appending a meta entry announced, since it did not become durable."""
     stream = state.streams.get(stream_id)
     kind = payload[0]
-    if kind == MetaKind.DROP and stream is not None:
+    if kind == MetaKind.LOG_START:
+        state.announced_starts.pop(stream_id, None)
+    elif kind == MetaKind.DROP and stream is not None:
         stream.dropped = False
     elif kind == MetaKind.LEADER_EPOCH and stream is not None:
         stream.leader_epoch = stream.epochs[-1][0] if stream.epochs else 0
@@ -80,6 +84,7 @@ def move_log_start(stream: Stream, offset: int, released_bytes: int) -> None:
 def forget_stream(state: LogState, stream_id: int) -> None:
     """Remove a dropped stream."""
     state.producers.drop_stream(stream_id)
+    state.announced_starts.pop(stream_id, None)
     stream = state.streams.pop(stream_id, None)
     if stream is not None:
         stream.dropped = stream.forgotten = True

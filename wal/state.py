@@ -32,6 +32,8 @@ class LogState:
         self.wall_offset_ms = 0
         """What the wall clock is ahead of `now_ms`; frames carry its time, for people to read."""
         self.streams: dict[int, Stream] = {}
+        self.announced_starts: dict[int, int] = {}
+        """Log starts on their way to the disk, by stream."""
         self.segments = Segments()
         self.tail = TailCache(options.tail_cache_bytes)
         self.index_cache = IndexCache(options.index_cache_bytes)

@@ -125,7 +125,7 @@ def test_names_are_listed_in_order(disk: Disk) -> None:
 
 
 def test_free_bytes_are_more_than_none(disk: Disk) -> None:
-    assert disk.free_bytes(".") > 0
+    assert 0 < disk.free_bytes(".") <= disk.total_bytes(".")
 
 
 @pytest.mark.parametrize(
@@ -178,6 +178,7 @@ def test_an_exclusive_open_refuses_what_exists(disk: Disk, file: File) -> None:
         lambda disk: disk.make_directory("none/d"),
         lambda disk: disk.sync_directory("none"),
         lambda disk: disk.free_bytes("none"),
+        lambda disk: disk.total_bytes("none"),
         lambda disk: disk.open("none/x", create=True),
     ],
 )

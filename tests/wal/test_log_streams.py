@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from tests.wal.logs import batch, commit, content, maintain, open_log, read_all, small_options
@@ -9,6 +11,7 @@ from wal.errors import LogClosed, OffsetOutOfRange, StreamDropped
 from wal.format import EntryKind
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
+from wal.memory_faults import failing
 from wal.producers import Duplicate, New, OutOfOrderSequence, ProducerStamp
 
 WITH_CHECKPOINTS = small_options(checkpoint_bytes=1)
@@ -54,6 +57,46 @@ def test_a_log_start_neither_goes_back_nor_above_the_high_watermark() -> None:
     assert log.log_start(1) == 4
     with pytest.raises(OffsetOutOfRange):
         log.set_log_start(1, 6)
+
+
+def test_bytes_are_released_once_however_many_moves_are_on_their_way() -> None:
+    log = open_log(MemoryDisk())
+    for _ in range(5):
+        log.append(1, batch(2, body=b"x" * 100))
+        commit(log)
+    size = log.stream_size_bytes(1)
+
+    versions = [log.set_log_start(1, offset) for offset in (4, 2, 4, 6)]
+    assert versions == sorted(versions)
+    assert log.next_version == versions[0]
+    commit(log)
+
+    assert (log.log_start(1), log.stream_size_bytes(1)) == (6, size * 2 // 5)
+    assert log.next_version == versions[-1] + 1
+    assert log.set_log_start(1, 6) < log.next_version
+    log.set_log_start(1, 8)
+    commit(log)
+    assert (log.log_start(1), log.stream_size_bytes(1)) == (8, size // 5)
+
+
+def test_a_move_that_was_lost_is_made_again_in_full() -> None:
+    disk = MemoryDisk()
+    log = open_log(disk)
+    for _ in range(5):
+        log.append(1, batch(2, body=b"x" * 100))
+        commit(log)
+    size = log.stream_size_bytes(1)
+    disk.faults.append(failing("sync", errno.EIO))
+    log.set_log_start(1, 4)
+    job = log.begin_sync(0)
+    assert job is not None
+    with pytest.raises(OSError, match="sync") as caught:
+        job.run()
+    log.failed(job, caught.value, 0)
+    commit(log)
+    log.set_log_start(1, 4)
+    commit(log)
+    assert (log.log_start(1), log.stream_size_bytes(1)) == (4, size * 3 // 5)
 
 
 @pytest.mark.parametrize("stopped", ["cleanly", "killed"])
