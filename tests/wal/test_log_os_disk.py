@@ -16,7 +16,11 @@ from wal.options import LogOptions
 from wal.segment import FileRange
 
 OPTIONS = LogOptions(
-    min_free_bytes=0, segment_bytes=1 << 20, checkpoint_bytes=3 << 20, tail_cache_bytes=1 << 20, witness_ms=100
+    min_free_bytes=0,
+    segment_bytes=1 << 20,
+    checkpoint_bytes=3 << 20,
+    tail_cache_bytes=1 << 20,
+    witness_ms=100,
 )
 
 
