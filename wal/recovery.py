@@ -185,7 +185,8 @@ class Recovery:
             return f"the file holds the segment of version {header.base_version}: it was renamed or copied"
         if header.vnode_id != self.state.options.vnode_id:
             return f"the file belongs to vnode {header.vnode_id}, this is vnode {self.state.options.vnode_id}"
-        if self._due is None:
+        if self._due is None or self._due < header.base_sequence <= self._replay_from:
+            # The first segment behind the checkpoint: those between the ones it names were retired.
             if header.base_sequence <= self._replay_from:
                 return ""
             return f"it begins with frame {header.base_sequence}, frame {self._replay_from} is due before it"

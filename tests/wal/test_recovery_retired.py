@@ -1,0 +1,43 @@
+"""Segments retired in the middle are missed by nobody, whichever of their neighbours stay."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.wal.logs import batch, commit, maintain, open_log, read_all
+from wal.log import VnodeLog
+from wal.memory_disk import MemoryDisk
+
+
+def retire(log: VnodeLog, now_ms: int) -> None:
+    """Let retention and deletion come to their end."""
+    for _ in range(4):
+        log.retire_segments()
+        commit(log, now_ms)
+        maintain(log, now_ms)
+
+
+@pytest.mark.parametrize("kept", [{0}, {0, 1}, {0, 2}, {1}, {0, 1, 2}, set()])
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_log_opens_whichever_segments_were_retired(kept: set[int], is_killed: bool) -> None:
+    disk = MemoryDisk()
+    log = open_log(disk)
+    for number in range(3):  # three segments, each with a stream of its own
+        for _ in range(2):
+            log.append(number, batch(body=bytes(6_000)))
+            commit(log)
+        maintain(log)
+    log.append(9, batch(body=b"the newest"))
+    commit(log)
+    for number in {0, 1, 2} - kept:
+        log.set_log_start(number, 2)
+    commit(log)
+    retire(log, now_ms=1_000)
+    retire(log, now_ms=100_000)
+    if not is_killed:
+        log.close(200_000)
+    log = open_log(disk.kill(), now_ms=300_000)
+    assert log.state == "OPEN", log.damage
+    for number in range(3):
+        assert len(read_all(log, number)) == (2 * 6_061 if number in kept else 0)
+    assert b"the newest" in read_all(log, 9)
