@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 WINDOW_SECONDS = 30.0
 """The rate is that of the last half minute: long enough for some batches, short enough to show a change."""
 
+KNOWN_FRACTION = 100
+"""The time left is told once a hundredth of what is left has been read."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
@@ -65,6 +68,8 @@ class Meter:
         self._rows_shown = rows
         rate = self._rate(now, rows)
         left = max(0, count(lag) - in_flight)
+        # Before the first batch has landed, the first rows of a cold JVM would promise days.
+        known = rate > 0 and (run.batches > 0 or rows * KNOWN_FRACTION > left)
         worst = max(lag.items(), key=lambda item: item[1], default=None)
         return Progress(
             job=self.job,
@@ -74,7 +79,7 @@ class Meter:
             rows_per_second=rate,
             lag=count(lag),
             worst=(*worst[0], worst[1]) if worst and worst[1] else None,
-            seconds_left=left / rate if rate else (0.0 if not left else None),
+            seconds_left=left / rate if known else (None if left else 0.0),
         )
 
     def _rate(self, now: float, rows: int) -> float:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 from pipeline.checkpoint import Checkpoint
 from pipeline.config import Job
 from pipeline.errors import DONE, PipelineError, SourceError
+from pipeline.failures import explain
 from pipeline.jars import find_jars
 from pipeline.job_file import duration_ms
 from pipeline.ledger import Ledger
 from pipeline.lock import job_lock
 from pipeline.places import Places, places_of
-from pipeline.positions import moved
+from pipeline.positions import Positions, moved
 from pipeline.progress import Meter, Summary, rows_in_flight
 from pipeline.report import Report
 from pipeline.session import require_pyspark, spark_session
@@ -93,6 +94,7 @@ class _Run:
     land: Land
     topics: Topics
     report: Report
+    broker_away: bool = False
 
     def go(self) -> int:
         """Start the query, follow it to its end and return the exit code."""
@@ -129,7 +131,7 @@ class _Run:
             if now - shown_at < PROGRESS_SECONDS:
                 continue
             if self.job.trigger.mode == "interval":
-                target = self.topics.latest()
+                target = self._latest_or(target)
             progress = meter.measure(
                 now,
                 self.land.run,
@@ -142,6 +144,18 @@ class _Run:
                 shown_at, shown_rows = now, progress.rows
         query.stop()  # returns when the running batch has ended: landed, or given up without a trace
 
+    def _latest_or(self, known: Positions) -> Positions:
+        """Return the ends of the partitions, or what is known of them while the broker is away."""
+        try:
+            latest = self.topics.latest()
+        except SourceError as error:
+            if not self.broker_away:
+                self.report.note(f"{self.job.name}: {error}; waiting for it, the lag is as of before")
+            self.broker_away = True
+            return known
+        self.broker_away = False
+        return latest
+
     def _has_ended(self, query: StreamingQuery) -> bool:
         """Wait a moment for the end of the query.  Raises: PipelineError when it failed."""
         from pyspark.errors import StreamingQueryException
@@ -149,9 +163,10 @@ class _Run:
         try:
             return bool(query.awaitTermination(LOOK_SECONDS))
         except StreamingQueryException as error:
-            if self.land.failure is not None:
-                raise self.land.failure from None
-            raise query_error(self.job.name, str(error), self.land.places) from error
+            failure = self.land.failure or error
+            if isinstance(failure, PipelineError):
+                raise failure from None
+            raise explain(self.job.name, str(failure), self.land.places.log) from failure
 
     def _ended(self, stop: Stop) -> tuple[int, str]:
         """Return the exit code and the word for the summary; a job for ever is stopped by a signal."""
@@ -195,17 +210,3 @@ def stop_on_signals() -> Iterator[Stop]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def query_error(job: str, message: str, places: Places) -> PipelineError:
-    """Turn Spark's report of a failed query into one sentence, with what to do where we know it."""
-    cause = message.partition("terminated with exception: ")[2] or message
-    cause = cause.partition("=== Streaming Query ===")[0]
-    lines = [line.strip() for line in cause.splitlines() if line.strip()]
-    sentence = f"{job}: {lines[0] if lines else message}; the whole story is in {places.log}"
-    if "KAFKA_DATA_LOSS" in message:
-        return SourceError(
-            f"{sentence}. Records were deleted before they were read, or the topic was made anew: set "
-            "source.fail_on_data_loss = false to go on with what is left"
-        )
-    return PipelineError(sentence)

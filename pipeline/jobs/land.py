@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from pipeline import rows
 from pipeline.checkpoint import Checkpoint
 from pipeline.config import Job
-from pipeline.errors import BadRowsError, LedgerError, PipelineError
+from pipeline.errors import BadRowsError, LedgerError
 from pipeline.ledger import Entry, File, Ledger, Totals
 from pipeline.places import Places
 from pipeline.positions import Range, moved
@@ -53,14 +53,14 @@ class Land:
     probe: Probe = no_probe
     run: Totals = field(default_factory=Totals)
     """Counts of this run."""
-    failure: PipelineError | None = None
-    """Why the last batch was refused: on its way through the JVM an exception becomes text."""
+    failure: Exception | None = None
+    """Why the last batch did not land: on its way through the JVM an exception becomes text."""
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
-        """Land one batch, or find that it has landed.  Raises: PipelineError, also kept in `failure`."""
+        """Land one batch, or find that it has landed.  What is raised is also kept in `failure`."""
         try:
             self._land(records, batch_id)
-        except PipelineError as error:
+        except Exception as error:
             self.failure = error
             raise
 

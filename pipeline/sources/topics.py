@@ -20,11 +20,8 @@ from pipeline.job_file import start_timestamp_ms
 from pipeline.positions import Positions, offset_of
 from pipeline.sources.kafka import EARLIEST, LATEST
 
-CONNECT_MS = 5_000
-"""How long a broker may take to answer at all: one that is just starting needs less."""
-
-DEADLINE_MS = 10_000
-"""How long one question may take; Spark itself keeps trying for minutes."""
+DEADLINE_MS = 5_000
+"""How long a broker may take to answer: one that is just starting needs less. Spark itself waits minutes."""
 
 
 class Topics:
@@ -130,7 +127,7 @@ def _connected(bootstrap: str, isolation: str) -> Iterator[KafkaConsumer]:
             client_id="kawal-pipe",
             isolation_level=isolation,
             allow_auto_create_topics=False,
-            bootstrap_timeout_ms=CONNECT_MS,
+            bootstrap_timeout_ms=DEADLINE_MS,
             request_timeout_ms=DEADLINE_MS,
         )
     except KafkaError as error:

@@ -45,6 +45,14 @@ def test_without_a_rate_the_time_left_is_unknown() -> None:
     assert measure(Meter("j", 0.0), 5.0, 0).seconds_left is None
 
 
+def test_the_first_rows_of_a_cold_start_promise_nothing() -> None:
+    meter = Meter("j", 0.0)
+    nothing_landed = Totals()
+    for now, in_flight, known in ((5.0, 2, False), (10.0, 500, True)):
+        progress = meter.measure(now, nothing_landed, in_flight=in_flight, landed={}, target=TARGET)
+        assert (progress.seconds_left is not None) == known
+
+
 def test_rows_never_go_back_when_a_batch_has_been_read_and_is_not_landed() -> None:
     meter = Meter("j", 0.0)
     assert measure(meter, 5.0, 0, in_flight=500).rows == 500

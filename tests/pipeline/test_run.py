@@ -9,33 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import PipelineError, SetupError, SourceError
-from pipeline.places import places_of
+from pipeline.errors import PipelineError, SetupError
 from pipeline.report import TextReport
-from pipeline.run import query_error, run_job, stop_on_signals
+from pipeline.run import run_job, stop_on_signals
 from tests.pipeline.made import job
-
-FAILED_QUERY = """[STREAM_FAILED] Query [id = 1-2, runId = 3-4] terminated with exception: Writing job aborted
-SQLSTATE: 42K0E
-=== Streaming Query ===
-Identifier: land-t [id = 1-2]
-"""
-
-
-def test_a_failed_query_is_its_cause_and_where_to_read_more(tmp_path: Path) -> None:
-    error = query_error("land-t", FAILED_QUERY, places_of(job(tmp_path)))
-    assert str(error) == f"land-t: Writing job aborted; the whole story is in {tmp_path}/.t.landing/spark.log"
-
-
-def test_lost_records_come_with_the_switch_that_lets_them_go(tmp_path: Path) -> None:
-    lost = "terminated with exception: [KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE] Some data may be lost"
-    error = query_error("land-t", lost, places_of(job(tmp_path)))
-    assert isinstance(error, SourceError)
-    assert "set source.fail_on_data_loss = false" in str(error)
-
-
-def test_an_unknown_report_is_passed_on(tmp_path: Path) -> None:
-    assert "land-t: boom;" in str(query_error("land-t", "boom", places_of(job(tmp_path))))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

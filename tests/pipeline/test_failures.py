@@ -1,0 +1,76 @@
+"""Reports of failures as Spark 4.2 gives them, and the sentence a user sees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import PipelineError, SourceError
+from pipeline.failures import explain
+
+LOG = Path("/lake/.t.landing/spark.log")
+
+RECORDS_GONE = """An error occurred while calling o175.parquet.
+: org.apache.spark.sql.kafka010.KafkaIllegalStateException: Some data may have been lost
+topic was processed.
+If you don't want your streaming query to fail on such cases, set the source option failOnDataLoss to false.
+Reason: Could not read records in offset [10, 30) for topic partition t-0
+with consumer group kawal-pipe-land-t-1d806836--1476424085-executor.
+\tat org.apache.spark.sql.kafka010.KafkaExceptions$.couldNotReadOffsetRange(KafkaExceptions.scala:94)
+Caused by: org.apache.kafka.clients.consumer.OffsetOutOfRangeException: Fetch position is out of range
+"""
+
+TOPIC_GONE = """[STREAM_FAILED] Query [id = 1] terminated with exception: Some data may have been lost
+Reason: Partitions Set(t-2) have been deleted. SQLSTATE: XXKST
+=== Streaming Query ===
+"""
+
+DISK_FULL = """An error occurred while calling o175.parquet.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times
+\tat org.apache.spark.scheduler.DAGScheduler.abortStage(DAGScheduler.scala:1)
+Caused by: java.io.IOException: No space left on device
+\tat java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)
+"""
+
+NO_CAUSE = """An error occurred while calling o175.parquet.
+: java.lang.IllegalArgumentException: requirement failed: 3 is too many.
+\tat org.apache.spark.X(X.scala:1)
+"""
+
+PLAIN = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Writing job aborted
+SQLSTATE: 42K0E
+=== Streaming Query ===
+Identifier: land-t [id = 1]
+"""
+
+
+@pytest.mark.parametrize(
+    ("report", "what"),
+    [
+        (RECORDS_GONE, "Could not read records in offset [10, 30) for topic partition t-0."),
+        (TOPIC_GONE, "Partitions Set(t-2) have been deleted."),
+    ],
+)
+def test_lost_records_are_told_with_the_reason_and_both_ways_out(report: str, what: str) -> None:
+    error = explain("land-t", report, LOG)
+    assert isinstance(error, SourceError)
+    assert str(error).startswith(f"land-t: records were deleted before they were read. {what} To go on")
+    assert "source.fail_on_data_loss = false" in str(error)
+    assert "give the job another table" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("report", "cause"),
+    [
+        (DISK_FULL, "No space left on device (IOException)"),
+        (NO_CAUSE, "requirement failed: 3 is too many (IllegalArgumentException)"),
+        (PLAIN, "Writing job aborted"),
+        ("boom", "boom"),
+        ("", "Spark gave no reason"),
+    ],
+)
+def test_other_failures_are_their_innermost_cause_and_where_to_read_more(report: str, cause: str) -> None:
+    error = explain("land-t", report, LOG)
+    assert type(error) is PipelineError
+    assert str(error) == f"land-t: {cause}; the whole story is in {LOG}"
