@@ -106,6 +106,9 @@ class Vnode:
         waiters = self._waiters
         while waiters and waiters[0][0] < self.log.next_version:
             waiters.popleft()[1].appended(self, None, now_ms)
+        if self.log.state == "FAILED":
+            # A sync beside the commit had failed: the log stops now, and the frames behind are taken back.
+            self._fail(now_ms)
         return advanced
 
     def _end_maintenance(self, job: Job, error: DiskError | None, now_ms: int) -> None:
