@@ -1,0 +1,144 @@
+"""An administrator of the simulation: makes, grows and deletes topics, lists them, and asks for offsets."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from protocol.error_codes import ErrorCode
+from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.sim.clients import Link
+from tests.sim.history import SHORT_LIVED, History
+from tests.sim.world import World
+
+RETENTION = {"retention.bytes": "4000", "internal.segment.bytes": "2000"}
+"""Topic configs under which retention deletes something soon."""
+
+
+class Admin:
+    """Names are never used twice, so that a name stands for one topic id."""
+
+    def __init__(self, world: World, history: History, chance: Random, name: str) -> None:
+        self.world = world
+        self.history = history
+        self.chance = chance
+        self.name = name
+        self.link: Link | None = None
+        self._names = 0
+
+    @property
+    def open_link(self) -> Link:
+        """A connection that is open."""
+        if self.link is None or not self.link.is_open:
+            self.link = Link(self.world)
+        return self.link
+
+    def step(self) -> str:
+        """Do one of its duties."""
+        live = self.history.live_topics()
+        if not live or self.chance.random() < 0.1:
+            return self.create()
+        duty = self.chance.choice(
+            (self._list, self._list, self._offsets, self._grow, self._delete, self._auto)
+        )
+        return duty()
+
+    def _new_name(self) -> str:
+        self._names += 1
+        return f"{self.name}-{self._names}"
+
+    def create(self) -> str:
+        """Make a topic, whose records may be short-lived."""
+        deletes = self.chance.random() < 0.3
+        name = self._new_name() + (SHORT_LIVED if deletes else "")
+        configs = RETENTION if deletes else {}
+        topic = CreatableTopic(
+            name=name,
+            num_partitions=self.chance.randint(1, 3),
+            replication_factor=1,
+            assignments=[],
+            configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
+        )
+
+        def done(answer: Any) -> None:
+            if answer is None or answer.topics[0].error_code:
+                return
+            made = answer.topics[0]
+            self.history.saw_topic(made.topic_id, name, topic.num_partitions)
+
+        self.open_link.send(CreateTopicsRequest(topics=[topic]), 7, done)
+        return f"creates {name}"
+
+    def _auto(self) -> str:
+        name = self._new_name()
+
+        def done(answer: Any) -> None:
+            if answer is not None and not answer.topics[0].error_code:
+                made = answer.topics[0]
+                self.history.saw_topic(made.topic_id, name, len(made.partitions))
+
+        topic = MetadataRequestTopic(name=name)
+        self.open_link.send(MetadataRequest(topics=[topic], allow_auto_topic_creation=True), 12, done)
+        return f"asks for {name}"
+
+    def _list(self) -> str:
+        def done(answer: Any) -> None:
+            if answer is None:
+                return
+            for topic in answer.topics:
+                self.history.saw_topic(topic.topic_id, topic.name, len(topic.partitions))
+
+        self.open_link.send(MetadataRequest(topics=None), 12, done)
+        return "lists topics"
+
+    def _grow(self) -> str:
+        topic_id, facts = self.chance.choice(self.history.live_topics())
+        count = facts.partition_count + 1
+
+        def done(answer: Any) -> None:
+            if answer is not None and not answer.results[0].error_code:
+                self.history.saw_topic(topic_id, facts.name, count)
+
+        topic = CreatePartitionsTopic(name=facts.name, count=count, assignments=None)
+        request = CreatePartitionsRequest(topics=[topic], timeout_ms=1000, validate_only=False)
+        self.open_link.send(request, 3, done)
+        return f"grows {facts.name} to {count}"
+
+    def _delete(self) -> str:
+        topic_id, facts = self.chance.choice(self.history.live_topics())
+        facts.deletion_asked = True
+
+        def done(answer: Any) -> None:
+            if answer is not None and not answer.responses[0].error_code:
+                facts.deletion_done = True
+
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(topic_id=topic_id)], timeout_ms=1000)
+        self.open_link.send(request, 6, done)
+        return f"deletes {facts.name}"
+
+    def _offsets(self) -> str:
+        topic_id, facts = self.chance.choice(self.history.live_topics())
+        index = self.chance.randrange(max(1, facts.partition_count))
+        marks = self.history.marks_of(topic_id, index)
+        earliest = marks.log_start
+
+        def done(answer: Any) -> None:
+            if answer is None:
+                return
+            (found,) = answer.topics[0].partitions
+            if found.error_code:
+                assert facts.deletion_asked or found.error_code == ErrorCode.KAFKA_STORAGE_ERROR, found
+            else:
+                assert earliest <= found.offset <= marks.high_watermark, found
+
+        timestamp = self.chance.choice((-1, -2))
+        asked = ListOffsetsPartition(partition_index=index, timestamp=timestamp)
+        request = ListOffsetsRequest(
+            replica_id=-1, topics=[ListOffsetsTopic(name=facts.name, partitions=[asked])]
+        )
+        self.open_link.send(request, 9, done)
+        return f"asks offsets of {facts.name}-{index}"

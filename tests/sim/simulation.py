@@ -1,0 +1,274 @@
+"""One run of the whole broker: a seed chooses who does what, what arrives when, what breaks and who dies.
+
+    Simulation(seed).run()      raises AssertionError when a promise is broken; `trace` tells what happened
+
+The same seed gives the same trace, so that a seed in a bug report is the bug.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from random import Random
+from typing import Any
+from uuid import UUID
+
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.record_reader import iter_records
+from protocol.records import iter_batches
+from tests.sim.admins import Admin
+from tests.sim.clients import Link
+from tests.sim.consumers import Consumer
+from tests.sim.history import History
+from tests.sim.producers import IdempotentProducer, PlainProducer
+from tests.sim.world import BREAKABLE, PowerCut, World
+
+DRAIN_ROUNDS = 60
+
+logging.getLogger("kawal").setLevel(logging.CRITICAL)
+
+Step = Callable[[], str]
+
+
+class Simulation:
+    """A world, its actors and the history of what they were told."""
+
+    def __init__(self, seed: int, *, steps: int = 500) -> None:
+        self.seed = seed
+        self.steps = steps
+        self.trace: list[str] = []
+        chance = self.chance = Random(seed)
+        # Durability `os` survives the end of the process only.
+        self.weak = chance.random() < 0.15
+        self.breaks = chance.random() < 0.6
+        self.world = World(
+            chance,
+            kawal_durability="os" if self.weak else "disk",
+            kawal_vnodes=chance.choice((1, 2, 3)),
+            kawal_segment_bytes=chance.choice((8_000, 30_000, 1 << 20)),
+            kawal_tail_cache_bytes=chance.choice((0, 20_000, 1 << 20)),
+            kawal_min_free_bytes=chance.choice((0, 50_000)),
+            log_retention_check_interval_ms=chance.choice((1_000, 20_000)),
+            log_segment_delete_delay_ms=chance.choice((0, 5_000)),
+            num_partitions=2,
+        )
+        self.history = History()
+        parts = (self.world, self.history, chance)
+        self.admin = Admin(*parts, "a0")
+        self.idempotent = [IdempotentProducer(*parts, f"i{number}") for number in range(3)]
+        self.actors: list[Any] = [
+            *self.idempotent,
+            PlainProducer(*parts, "p0"),
+            PlainProducer(*parts, "p1"),
+            Consumer(*parts, "c0", uses_session=False),
+            Consumer(*parts, "c1", uses_session=True),
+            self.admin,
+        ]
+        self._choices, self._weights = self._table()
+
+    def _table(self) -> tuple[list[Step], list[float]]:
+        """What may happen next, and how often."""
+        table: list[tuple[float, Step]] = [
+            (30, self._act),
+            (25, self._push),
+            (25, self._pull),
+            (45, self._work),
+            (4, self._advance),
+            (2, self._settle),
+            (0.7, self._hang_up),
+            (0.3, self._kill),
+            (0.2, self._stop),
+        ]
+        if not self.weak:
+            table += [(0.3, self._cut_power), (0.6, self._cut_power_soon)]
+        if self.breaks:
+            table += [(1.2, self._break), (0.2, self._fill), (0.6, self._heal)]
+        return [step for _, step in table], [weight for weight, _ in table]
+
+    def run(self) -> None:
+        """Let everything happen, then heal what is broken and compare what is left with the history."""
+        try:
+            for _ in range(3):
+                self.trace.append(self.admin.create())
+                self._happen(self._exchange)
+            for _ in range(self.steps):
+                self._happen(self.chance.choices(self._choices, self._weights)[0])
+            self._happen(self._heal)
+            self._happen(self.chance.choice((self._stop, self._kill, self._settle)))
+            self._drain()
+            self._check_all()
+            self._happen(self._stop)
+            self._check_all()
+        except Exception as error:
+            last = "\n  ".join(self.trace[-25:])
+            raise AssertionError(f"seed {self.seed}: {error!r}\n  {last}") from error
+
+    def _happen(self, step: Step) -> None:
+        broker = self.world.broker
+        try:
+            told = step()
+        except PowerCut:
+            told = f"{step.__name__} ends in a power cut"
+            self.world.calls_until_cut = None
+            self.world.cut_power()
+        self.trace.append(f"{self.world.now_ms} {told}")
+        if broker is not self.world.broker:
+            self.history.in_doubt.clear()
+        for topic, partition in self.world.partitions():
+            self.history.sample(topic, partition)
+        if self.world.is_sound():
+            self.history.logs_are_sound()
+
+    # --- what may happen -------------------------------------------------------------------------------
+
+    def _act(self) -> str:
+        actor = self.chance.choice(self.actors)
+        return f"{actor.name} {actor.step()}"
+
+    def _push(self) -> str:
+        links = [link for link in self.world.links if link.outbox]
+        if not links:
+            return "nothing to push"
+        link = self.chance.choice(links)
+        size = self.chance.choice((1, 50, 500, 100_000, 100_000, 100_000))
+        link.push(size)
+        return f"push {size} on {link.connection.identity}"
+
+    def _pull(self) -> str:
+        links = [
+            link for link in self.world.links if link.connection.outgoing or link.connection.close_reason
+        ]
+        if not links:
+            return "nothing to pull"
+        link = self.chance.choice(links)
+        link.pull()
+        return f"pull on {link.connection.identity}, {len(link)} wait"
+
+    def _work(self) -> str:
+        """One step of the disk's work: begin what there is, let one job run, or hand one result back."""
+        begun = self.world.begin_jobs()
+        if not self.world.flights:
+            return "no disk work"
+        flight = self.chance.choice(self.world.flights)
+        job = f"{flight.vnode.name} {type(flight.job).__name__}"
+        if flight.ran:
+            self.world.finish(flight)
+            return f"begin {begun}, finish {job}"
+        self.world.run(flight)
+        return f"begin {begun}, run {job}: {flight.error}"
+
+    def _advance(self) -> str:
+        duration_ms = self.chance.choice((1, 10, 100, 1_000, 6_000))
+        self.world.advance(duration_ms)
+        return f"advance {duration_ms}"
+
+    def _settle(self) -> str:
+        self.world.settle()
+        return "settle"
+
+    def _hang_up(self) -> str:
+        if not self.world.links:
+            return "nobody to hang up"
+        link = self.chance.choice(self.world.links)
+        link.close()
+        return f"{link.connection.identity} hangs up"
+
+    def _kill(self) -> str:
+        self.world.kill()
+        return "kill"
+
+    def _cut_power(self) -> str:
+        again = self.chance.choice((None, None, self.chance.randrange(60)))
+        self.world.cut_power(again_after_calls=again)
+        self.world.calls_until_cut = None
+        return f"cut power, again after {again}"
+
+    def _cut_power_soon(self) -> str:
+        self.world.calls_until_cut = self.chance.randrange(40)
+        return f"power fails in {self.world.calls_until_cut} calls"
+
+    def _stop(self) -> str:
+        self.world.stop()
+        return "stop"
+
+    def _break(self) -> str:
+        kind = self.chance.choice(BREAKABLE)
+        self.world.break_next(kind)
+        return f"break {kind}"
+
+    def _fill(self) -> str:
+        room = self.chance.choice((0, 1_000, 100_000))
+        self.world.fill_disk(room)
+        return f"fill the disk but for {room}"
+
+    def _heal(self) -> str:
+        self.world.heal_disk()
+        return "heal"
+
+    # --- the end ---------------------------------------------------------------------------------------
+
+    def _exchange(self) -> str:
+        for link in tuple(self.world.links):
+            link.push(1 << 30)
+        self.world.settle()
+        for link in tuple(self.world.links):
+            link.pull()
+        return "exchange"
+
+    def _drain(self) -> None:
+        """Let every idempotent producer finish; that it can is part of the promise."""
+        for _ in range(DRAIN_ROUNDS):
+            self._happen(self._exchange)
+            self.world.advance(1_500)
+            for producer in self.idempotent:
+                self.trace.append(f"{producer.name} {producer.step(drain=True)}")
+            if all(producer.is_done for producer in self.idempotent):
+                break
+        else:
+            raise AssertionError("a producer does not come to an end")
+        self._happen(self._exchange)
+
+    def _pass_time(self) -> str:
+        self.world.advance(25_000)
+        return "time passes"
+
+    def _check_all(self) -> None:
+        # Streams of deleted topics that a failed log kept are dropped when retention runs next.
+        self._happen(self._pass_time)
+        self._happen(self._settle)
+        topics = self.world.broker.catalogue.by_id
+        self.history.check_catalogue({key: topic.partition_count for key, topic in topics.items()})
+        for topic_id, topic in topics.items():
+            self.history.saw_topic(topic_id, topic.name, topic.partition_count)
+            for index in range(topic.partition_count):
+                self.history.check_partition(topic_id, index, self._read_all(topic_id, index))
+        owned = {stream for topic in topics.values() for stream in topic.stream_ids()}
+        for vnodes in self.world.broker.vnodes.values():
+            for vnode in vnodes:
+                assert set(vnode.log.streams()) <= owned, "streams that no topic owns are kept"
+
+    def _read_all(self, topic_id: UUID, index: int) -> dict[int, bytes]:
+        """All records of a partition, as a new consumer reads them."""
+        link = Link(self.world)
+        records: dict[int, bytes] = {}
+        marks = self.history.marks_of(topic_id, index)
+        position = marks.log_start
+        while position < marks.high_watermark:
+            answers: list[Any] = []
+            asked = FetchPartition(partition=index, fetch_offset=position, partition_max_bytes=1 << 20)
+            topic = FetchTopic(topic_id=topic_id, partitions=[asked])
+            link.send(FetchRequest(max_wait_ms=0, min_bytes=0, topics=[topic]), 13, answers.append)
+            link.push(1 << 30)
+            link.pull()
+            data = answers[0].responses[0].partitions[0]
+            assert not data.error_code, data
+            before = position
+            for batch in iter_batches(data.records):
+                for record in iter_records(batch):
+                    if record.offset >= position:
+                        assert record.value is not None
+                        records[record.offset] = record.value
+                position = max(records) + 1
+            assert position > before, f"{topic_id}/{index} cannot be read from {position} on"
+        link.close()
+        return records
