@@ -131,6 +131,8 @@ def _checked_batch(
 
 def _stamp_time(batch: memoryview, header: BatchHeader, settings: TopicSettings, wall_ms: int) -> int:
     """Make the batch's timestamps what the topic says; the append time for the answer, -1 for CreateTime."""
+    if header.is_append_time and (settings.append_time or header.max_timestamp == NO_TIMESTAMP):
+        raise _append_time_refusal(batch)
     if settings.append_time:
         patch_append_time(batch, wall_ms)
         return wall_ms
@@ -150,6 +152,19 @@ def _stamp_time(batch: memoryview, header: BatchHeader, settings: TopicSettings,
         # The log reads the header's maximum, and clients the append-time bit: both must be right.
         patch_create_time(batch, header.max_timestamp)
     return -1
+
+
+def _append_time_refusal(batch: memoryview) -> RequestError:
+    """Only the log says when it appended; elsewhere the bit is cleared, if the batch has other times."""
+    errors = tuple(
+        (index, "Producer should not set timestamp type to LogAppendTime.")
+        for index, _ in enumerate(iter_records(batch))
+    )
+    return RequestError(
+        ErrorCode.INVALID_TIMESTAMP,
+        "One or more records have been rejected due to invalid timestamp",
+        record_errors=errors[:RECORD_ERRORS_MAX],
+    )
 
 
 def _timestamp_refusal(
@@ -176,10 +191,14 @@ def _timestamp_refusal(
 
 def _refuse_missing_keys(batch: memoryview, partition: Partition) -> None:
     """A compacted topic keeps records by key, so each needs one: only here does Produce look inside."""
-    for record in iter_records(batch):
-        if record.key is None:
-            raise RequestError(
-                ErrorCode.INVALID_RECORD,
-                "Compacted topic cannot accept message without key in topic partition"
-                f" {partition.topic.name}-{partition.index}.",
-            )
+    why = (
+        "Compacted topic cannot accept message without key in topic partition"
+        f" {partition.topic.name}-{partition.index}."
+    )
+    errors = [(index, why) for index, record in enumerate(iter_records(batch)) if record.key is None]
+    if errors:
+        raise RequestError(
+            ErrorCode.INVALID_RECORD,
+            "One or more records have been rejected",
+            record_errors=tuple(errors[:RECORD_ERRORS_MAX]),
+        )

@@ -44,6 +44,7 @@ class FetchItem:
     """One partition a fetch asks for, and what its session last told about it."""
 
     __slots__ = (
+        "by_id",
         "fetch_offset",
         "index",
         "last_fetched_epoch",
@@ -56,7 +57,8 @@ class FetchItem:
         "topic_id",
     )
 
-    def __init__(self, *, name: str, topic_id: UUID, index: int) -> None:
+    def __init__(self, *, name: str, topic_id: UUID, index: int, by_id: bool) -> None:
+        self.by_id = by_id
         self.name = name
         self.topic_id = topic_id
         self.index = index
@@ -132,7 +134,7 @@ class FetchSessions:
         items: OrderedDict[PartitionKey, FetchItem] = OrderedDict()
         update_items(items, request, uses_topic_ids=uses_topic_ids)
         session = None
-        if request.session_epoch == INITIAL_EPOCH and items:
+        if request.session_epoch == INITIAL_EPOCH:
             session = self._open(len(items), uses_topic_ids=uses_topic_ids, now_ms=now_ms)
             if session:
                 session.items = items
@@ -191,7 +193,10 @@ def update_items(
             item = items.get(key)
             if item is None:
                 item = items[key] = FetchItem(
-                    name=topic.topic, topic_id=topic.topic_id, index=asked.partition
+                    name=topic.topic,
+                    topic_id=topic.topic_id,
+                    index=asked.partition,
+                    by_id=uses_topic_ids,
                 )
             item.fetch_offset = asked.fetch_offset
             item.max_bytes = asked.partition_max_bytes

@@ -1,8 +1,8 @@
 """DescribeCluster: v0-2.
 
 Behaviour: one node, which is the controller as well.
-Differences from Apache Kafka: the endpoint type "controllers" answers UNSUPPORTED_ENDPOINT_TYPE, as a Kafka
-broker does; authorised operations are not told before authorisation exists.
+Differences from Apache Kafka: none known; the endpoint type "controllers" answers MISMATCHED_ENDPOINT_TYPE,
+as a Kafka broker does.
 Version notes: v1 endpoint type (KIP-919); v2 fenced brokers (there are none).
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.authorized_operations import CLUSTER_OPERATIONS
 from broker.call import Call
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_cluster import (
@@ -36,7 +37,6 @@ def handle(broker: Broker, call: Call[DescribeClusterRequest]) -> DescribeCluste
                 if known
                 else f"Unsupported endpoint type {asked}"
             ),
-            endpoint_type=asked,
             cluster_id="",
             brokers=[],
         )
@@ -44,6 +44,9 @@ def handle(broker: Broker, call: Call[DescribeClusterRequest]) -> DescribeCluste
     node = DescribeClusterBroker(
         broker_id=broker.config.node_id, host=host, port=port, rack=broker.config.broker_rack
     )
-    return DescribeClusterResponse(
+    response = DescribeClusterResponse(
         cluster_id=broker.cluster_id, controller_id=broker.config.node_id, brokers=[node]
     )
+    if call.request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return response

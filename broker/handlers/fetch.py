@@ -35,6 +35,17 @@ if TYPE_CHECKING:
 
 READ_COMMITTED = 1
 TOPIC_IDS_VERSION = 13
+NO_EPOCH = -1
+
+
+_READ_ERRORS = frozenset(
+    {
+        ErrorCode.OFFSET_OUT_OF_RANGE,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
 
 
 class FetchReader:
@@ -62,7 +73,8 @@ class FetchReader:
     def _read(self, item: FetchItem) -> PartitionData:
         try:
             partition = find_partition(self.broker, item)
-            check_leader_epoch(item.leader_epoch)
+            # Here, and only here, Kafka takes every negative epoch for none.
+            check_leader_epoch(max(item.leader_epoch, NO_EPOCH))
             return self._read_records(item, partition)
         except RequestError as error:
             return _error_data(item, error.code)
@@ -144,9 +156,9 @@ def find_partition(broker: Broker, item: FetchItem) -> Partition:
         RequestError: 100 for a topic id never seen by this item, 3 for what is gone or does not exist.
     """
     known = item.topic
-    topic = broker.catalogue.find(item.name) if item.name else broker.catalogue.find_id(item.topic_id)
+    topic = broker.catalogue.find_id(item.topic_id) if item.by_id else broker.catalogue.find(item.name)
     if topic is None:
-        unknown_id = not item.name and known is None
+        unknown_id = item.by_id and known is None
         raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     partition = broker.topics.partition(topic, item.index)
     item.topic = topic
@@ -155,14 +167,17 @@ def find_partition(broker: Broker, item: FetchItem) -> Partition:
 
 def check_leader_epoch(epoch: int) -> None:
     """Compare the client's idea of the leader epoch with ours; -1 means it has none (KIP-320)."""
-    if epoch >= 0 and epoch != LEADER_EPOCH:
+    if epoch not in (NO_EPOCH, LEADER_EPOCH):
         later = epoch > LEADER_EPOCH
         raise RequestError(ErrorCode.UNKNOWN_LEADER_EPOCH if later else ErrorCode.FENCED_LEADER_EPOCH)
 
 
 def _divergence(item: FetchItem, partition: Partition) -> EpochEndOffset | None:
+    """Where the client's log and ours part.  Raises: RequestError for an epoch that our log never had."""
+    if item.last_fetched_epoch > LEADER_EPOCH:
+        raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)
     end_offset = partition.vnode.log.next_offset(partition.stream_id)
-    if item.last_fetched_epoch <= LEADER_EPOCH and item.fetch_offset <= end_offset:
+    if item.fetch_offset <= end_offset:
         return None
     return EpochEndOffset(epoch=LEADER_EPOCH, end_offset=end_offset)
 
@@ -174,7 +189,8 @@ def _error_data(item: FetchItem, code: ErrorCode) -> PartitionData:
         high_watermark=-1,
         last_stable_offset=-1,
         log_start_offset=-1,
-        aborted_transactions=None,
+        # Kafka leaves null only where it has tried to read.
+        aborted_transactions=None if code in _READ_ERRORS else [],
         records=b"",
     )
 

@@ -34,7 +34,8 @@ def handle(broker: Broker, call: Call[FindCoordinatorRequest]) -> FindCoordinato
     only = found[0]
     return FindCoordinatorResponse(
         error_code=only.error_code,
-        error_message=only.error_message,
+        # Kafka's word for no error in these versions; from v4 on it is the empty string.
+        error_message=only.error_message or "NONE",
         node_id=only.node_id,
         host=only.host,
         port=only.port,
@@ -43,6 +44,13 @@ def handle(broker: Broker, call: Call[FindCoordinatorRequest]) -> FindCoordinato
 
 def _coordinator(broker: Broker, call: Call[FindCoordinatorRequest], key_type: int, key: str) -> Coordinator:
     if key_type not in (GROUP, TRANSACTION):
-        return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=ErrorCode.INVALID_REQUEST)
+        return Coordinator(
+            key=key,
+            node_id=-1,
+            host="",
+            port=-1,
+            error_code=ErrorCode.INVALID_REQUEST,
+            error_message=f"coordinator type {key_type} is not served: 0 is a group's, 1 a transaction's",
+        )
     host, port = call.connection.told
-    return Coordinator(key=key, node_id=broker.config.node_id, host=host, port=port)
+    return Coordinator(key=key, node_id=broker.config.node_id, host=host, port=port, error_message="")

@@ -1,8 +1,8 @@
 """InitProducerId: v0-5.
 
 Behaviour: gives an idempotent producer an id that was never given out before, with epoch 0.  A producer that
-names
-its id and epoch (v3+, without transactional id) gets a new id, as from Kafka.
+names its id and epoch (v3+, without transactional id) gets a new id, as from Kafka; one without the other is
+refused.
 Differences from Apache Kafka: transactional ids are not served yet and answer UNSUPPORTED_VERSION, which
 every
 client takes for final; the empty transactional id answers INVALID_REQUEST, as Kafka's does.
@@ -22,12 +22,18 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+
+
 def handle(broker: Broker, call: Call[InitProducerIdRequest]) -> InitProducerIdResponse | Parked:
     """Answer with a fresh producer id, at once or when its block is recorded."""
     transactional_id = call.request.transactional_id
     if transactional_id is not None:
         code = ErrorCode.UNSUPPORTED_VERSION if transactional_id else ErrorCode.INVALID_REQUEST
         return InitProducerIdResponse(error_code=code, producer_epoch=-1)
+    if (call.request.producer_id == NO_PRODUCER_ID) != (call.request.producer_epoch == NO_PRODUCER_EPOCH):
+        return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
 
     def taken(identity: int | ErrorCode) -> None:
         if isinstance(identity, ErrorCode):

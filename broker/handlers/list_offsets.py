@@ -3,7 +3,8 @@
 Behaviour: latest (-1; the last stable offset for read_committed), earliest (-2), the record of the largest
 timestamp (-3, v7), earliest local (-4, v8; the log start), last tiered (-5, v9) and earliest pending upload
 (-6, v11; both -1, there is no tier), or the first record with a timestamp at or after the one given.
-All but the last and -3 are reads of memory; those look into one batch.
+All but the last and -3 are reads of memory; those look into one batch.  Another negative timestamp answers 35
+before anything is looked up, a partition named twice answers 42 once.
 Differences from Apache Kafka: latest is the end of what is durable.
 Version notes: v2 isolation level; v4 leader epochs (KIP-320); v6 flexible; v10 timeout (not needed here).
 """
@@ -34,7 +35,16 @@ LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING
 
 LEADER_EPOCH_SINCE: Final = 4
 
-_SINCE: Final = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}
+NEVER: Final = 1 << 15
+_SINCE: Final = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING: 11,
+}
+"""The versions from which on a negative timestamp has a meaning; all others answer UNSUPPORTED_VERSION."""
 
 
 def handle(broker: Broker, call: Call[ListOffsetsRequest]) -> ListOffsetsResponse:
@@ -43,12 +53,17 @@ def handle(broker: Broker, call: Call[ListOffsetsRequest]) -> ListOffsetsRespons
     asked = Counter(
         (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
     )
+    refused: set[tuple[str, int]] = set()
     response = ListOffsetsResponse(topics=[])
     for topic in request.topics:
         answers = ListOffsetsTopicResponse(name=topic.name, partitions=[])
         for item in topic.partitions:
+            key = topic.name, item.partition_index
+            if key in refused:
+                continue
             try:
-                if asked[topic.name, item.partition_index] > 1:
+                if asked[key] > 1:
+                    refused.add(key)
                     raise RequestError(ErrorCode.INVALID_REQUEST)
                 answers.partitions.append(_answer(broker, call, topic.name, item))
             except RequestError as error:
@@ -62,7 +77,7 @@ def handle(broker: Broker, call: Call[ListOffsetsRequest]) -> ListOffsetsRespons
 def _answer(
     broker: Broker, call: Call[ListOffsetsRequest], name: str, item: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
-    if call.version < _SINCE.get(item.timestamp, 0):
+    if item.timestamp < 0 and call.version < _SINCE.get(item.timestamp, NEVER):
         raise RequestError(ErrorCode.UNSUPPORTED_VERSION)
     topic = broker.catalogue.find(name)
     if topic is None:

@@ -5,19 +5,21 @@ the
 client allows it (v4+, implied below) and `auto.create.topics.enable` holds; the answer waits until the new
 topic
 is durable and then shows it, so that no client has to ask twice.  v0: no topics means all of them.
-Differences from Apache Kafka: a topic created here is in the same answer (Kafka answers 3 first); authorised
-operations are not told before authorisation exists.  With `kawal.accept.replication.factor` the replica list
-still names the one replica there is.
+A topic named twice is answered once, and where any id is given only ids count.  Without an authorizer
+everything is authorised.
+Differences from Apache Kafka: a topic created here is in the same answer (Kafka answers 3 first).  With
+`kawal.accept.replication.factor` the replica list still names the one replica there is.
 Version notes: v1 null topics = all, controller; v2 cluster id; v4 allow auto creation; v5 offline replicas;
 v7
-leader epoch; v8 authorised operations; v9 flexible; v10 topic ids (KIP-516); v12 by topic id; v13 top-level
-error.
+leader epoch; v8 authorised operations; v9 flexible; v10 topic ids (KIP-516), which v10 and v11 refuse in the
+request; v12 by topic id; v13 top-level error.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from broker.call import PARKED, Call, Parked
 from broker.errors import RequestError
 from broker.partition import LEADER_EPOCH
@@ -38,9 +40,16 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 
+IDS_SINCE = 12
+
+
 def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Parked:
     """Describe the topics asked for, creating those that may be created."""
     asked = call.request.topics
+    if call.version < IDS_SINCE and any(
+        item.topic_id != ZERO_UUID or item.name is None for item in asked or ()
+    ):
+        return _refused(asked or [])
     host, port = call.connection.told
     node_id = broker.config.node_id
     response = MetadataResponse(
@@ -54,20 +63,52 @@ def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Pa
     if asked is None or (call.version == 0 and not asked):
         usable = (topic for topic in broker.catalogue.by_name.values() if topic.recorded)
         response.topics = [topic_answer(topic, node_id) for topic in usable]
-        return response
+        return _with_operations(call.request, response)
+    asked = _distinct(asked)
     refused = _create_missing(broker, call, asked)
     in_the_making = {item.name for item in asked if _is_planned(broker, item.name)}
 
     def answer(error: ErrorCode | None) -> MetadataResponse:
         if error is not None:
             refused.update((name, error) for name in in_the_making if name is not None)
-        response.topics = [_answer(broker, call.version, item, refused, node_id) for item in asked]
-        return response
+        response.topics = [_answer(broker, item, refused, node_id) for item in asked]
+        return _with_operations(call.request, response)
 
     if not in_the_making:
         return answer(None)
     broker.topics.when_durable(lambda error: call.reply(answer(error)), call.received_ms)
     return PARKED
+
+
+def _refused(asked: list[MetadataRequestTopic]) -> MetadataResponse:
+    """The answer to ids in a version too old for them: every topic is told so, and no broker."""
+    code = ErrorCode.INVALID_REQUEST
+    return MetadataResponse(
+        brokers=[],
+        topics=[
+            MetadataResponseTopic(
+                error_code=code, name=item.name or "", topic_id=item.topic_id, partitions=[]
+            )
+            for item in asked
+        ],
+    )
+
+
+def _distinct(asked: list[MetadataRequestTopic]) -> list[MetadataRequestTopic]:
+    """Each topic once, in order of its first mention; only the ids when there are any."""
+    ids = {item.topic_id: item for item in asked if item.topic_id != ZERO_UUID}
+    return list(ids.values() or {item.name: item for item in asked}.values())
+
+
+def _with_operations(request: MetadataRequest, response: MetadataResponse) -> MetadataResponse:
+    """Tell what the client may do, as far as it asked."""
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    if request.include_topic_authorized_operations:
+        # Kafka tells them for names that no topic has, but not for such ids.
+        for topic in (one for one in response.topics if one.error_code != ErrorCode.UNKNOWN_TOPIC_ID):
+            topic.topic_authorized_operations = TOPIC_OPERATIONS
+    return response
 
 
 def _is_planned(broker: Broker, name: str | None) -> bool:
@@ -96,14 +137,10 @@ def _create_missing(
 
 
 def _answer(
-    broker: Broker,
-    version: int,
-    item: MetadataRequestTopic,
-    refused: dict[str, ErrorCode],
-    node_id: int,
+    broker: Broker, item: MetadataRequestTopic, refused: dict[str, ErrorCode], node_id: int
 ) -> MetadataResponseTopic:
     if item.topic_id != ZERO_UUID:
-        return _answer_by_id(broker, version, item, node_id)
+        return _answer_by_id(broker, item, node_id)
     name = item.name or ""
     topic = broker.catalogue.find(name)
     if topic is not None:
@@ -116,18 +153,12 @@ def _answer(
     return MetadataResponseTopic(error_code=code, name=name, partitions=[])
 
 
-def _answer_by_id(
-    broker: Broker, version: int, item: MetadataRequestTopic, node_id: int
-) -> MetadataResponseTopic:
+def _answer_by_id(broker: Broker, item: MetadataRequestTopic, node_id: int) -> MetadataResponseTopic:
     topic = broker.catalogue.find_id(item.topic_id)
     if topic is not None:
         return topic_answer(topic, node_id)
     return MetadataResponseTopic(
-        error_code=ErrorCode.UNKNOWN_TOPIC_ID,
-        # The name is nullable from v12 on; before, a client may name an id but gets no null.
-        name=None if version >= 12 else "",
-        topic_id=item.topic_id,
-        partitions=[],
+        error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=item.topic_id, partitions=[]
     )
 
 

@@ -38,6 +38,17 @@ if TYPE_CHECKING:
 
 ACKS_NONE = 0
 
+_TELLING_LOG_START = frozenset(
+    {
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.INVALID_RECORD,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    }
+)
+"""Refusals that tell where the log begins, as a producer may have fallen behind retention (KIP-360)."""
+
 
 class PendingProduce:
     """An answer that is complete but for the disk."""
@@ -74,11 +85,12 @@ def handle(broker: Broker, call: Call[ProduceRequest]) -> ProduceResponse | Park
         topic = _find_topic(broker, call.version, topic_data)
         answers = [_produce(broker, call, topic, data, pending) for data in topic_data.partition_data]
         failed = failed or any(answer.error_code for answer in answers)
-        response.responses.append(
-            TopicProduceResponse(
-                name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=answers
+        if answers:
+            response.responses.append(
+                TopicProduceResponse(
+                    name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=answers
+                )
             )
-        )
     if request.acks == ACKS_NONE:
         return _answer_nothing(call, failed=failed)
     return _wait(call, pending)
@@ -98,10 +110,13 @@ def _produce(
     pending: PendingProduce,
 ) -> PartitionProduceResponse:
     answer = PartitionProduceResponse(index=data.index, base_offset=-1)
+    partition = None
     try:
         partition = _find_partition(broker, call.request, topic, data.index)
         result = append_batch(broker, call, partition, data.records)
     except RequestError as error:
+        if partition is not None and error.code in _TELLING_LOG_START:
+            answer.log_start_offset = partition.log_start
         answer.error_code = error.code
         answer.error_message = error.message
         answer.record_errors = [
@@ -121,9 +136,10 @@ def _find_partition(
 ) -> Partition:
     if isinstance(topic, ErrorCode):
         raise RequestError(topic)
+    partition = broker.topics.partition(topic, index)
     if request.acks not in (-1, 0, 1):
         raise RequestError(ErrorCode.INVALID_REQUIRED_ACKS)
-    return broker.topics.partition(topic, index)
+    return partition
 
 
 def _answer_nothing(call: Call[ProduceRequest], *, failed: bool) -> Parked:

@@ -1,0 +1,104 @@
+"""Produce in odd cases: the codes, and what goes with them, were seen with Apache Kafka 4.3.1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from protocol.error_codes import ErrorCode
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.record_reader import Record
+from protocol.record_writer import encode_batch
+from tests.broker.gateway import START_MS, Client, Gateway
+from tests.broker.handlers.topics import create
+
+APPEND_TIME_BIT = 8
+
+
+@pytest.fixture
+def client() -> Client:
+    return Gateway().client()
+
+
+def batch(key: bytes | None = None, count: int = 2) -> bytearray:
+    return bytearray(encode_batch([Record(i, START_MS, key, b"v") for i in range(count)]))
+
+
+def with_attributes(data: bytearray, attributes: int, **fields: Any) -> bytes:
+    from protocol.records import HEADER, BatchHeader, computed_crc
+
+    header = BatchHeader._make(HEADER.unpack_from(data))._replace(attributes=attributes, **fields)
+    HEADER.pack_into(data, 0, *header)
+    header = header._replace(crc=computed_crc(data, len(data)))
+    HEADER.pack_into(data, 0, *header)
+    return bytes(data)
+
+
+def produce(client: Client, *topics: tuple[str, list[tuple[int, bytes]]], acks: int = -1) -> Any:
+    data = [
+        TopicProduceData(
+            name=name,
+            partition_data=[PartitionProduceData(index=index, records=records) for index, records in parts],
+        )
+        for name, parts in topics
+    ]
+    return client.call(ProduceRequest(acks=acks, timeout_ms=1000, topic_data=data), 9).responses
+
+
+def test_a_topic_named_without_partitions_is_left_out_of_the_answer(client: Client) -> None:
+    create(client, "t")
+    answers = produce(client, ("t", []), ("t", [(0, bytes(batch()))]))
+    assert [(one.name, len(one.partition_responses)) for one in answers] == [("t", 1)]
+
+
+def test_a_missing_partition_is_told_before_wrong_acks(client: Client) -> None:
+    create(client, "t")
+    answers = produce(client, ("t", [(0, bytes(batch())), (1, bytes(batch()))]), acks=2)
+    codes = [part.error_code for part in answers[0].partition_responses]
+    assert codes == [ErrorCode.INVALID_REQUIRED_ACKS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def test_each_record_without_key_is_named_on_a_compacted_topic(client: Client) -> None:
+    create(client, "t", cleanup_policy="compact")
+    (answer,) = produce(client, ("t", [(0, bytes(batch(count=3)))]))[0].partition_responses
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    assert [error.batch_index for error in answer.record_errors] == [0, 1, 2]
+    assert answer.log_start_offset == 0
+
+
+def test_a_producer_may_not_claim_append_time_on_a_topic_of_append_time(client: Client) -> None:
+    create(client, "t", message_timestamp_type="LogAppendTime")
+    data = with_attributes(batch(), APPEND_TIME_BIT)
+    (answer,) = produce(client, ("t", [(0, data)]))[0].partition_responses
+    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert [error.batch_index for error in answer.record_errors] == [0, 1]
+    assert "LogAppendTime" in answer.record_errors[0].batch_index_error_message
+
+
+def test_claimed_append_time_is_dropped_on_a_topic_of_create_time(client: Client) -> None:
+    create(client, "t")
+    data = with_attributes(batch(), APPEND_TIME_BIT)
+    (answer,) = produce(client, ("t", [(0, data)]))[0].partition_responses
+    assert (answer.error_code, answer.log_append_time_ms) == (0, -1)
+
+
+def test_claimed_append_time_without_any_time_is_refused(client: Client) -> None:
+    create(client, "t")
+    data = with_attributes(batch(), APPEND_TIME_BIT, max_timestamp=-1)
+    (answer,) = produce(client, ("t", [(0, data)]))[0].partition_responses
+    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_a_refusal_by_the_log_tells_where_the_log_starts(client: Client) -> None:
+    create(client, "t")
+    data = with_attributes(batch(), 0, last_offset_delta=5)
+    (answer,) = produce(client, ("t", [(0, data)]))[0].partition_responses
+    assert (answer.error_code, answer.log_start_offset) == (ErrorCode.INVALID_RECORD, 0)
+
+
+def test_damaged_bytes_tell_nothing_of_the_log(client: Client) -> None:
+    create(client, "t")
+    data = bytes(batch())[:-1] + b"x"
+    (answer,) = produce(client, ("t", [(0, data)]))[0].partition_responses
+    assert (answer.error_code, answer.log_start_offset) == (ErrorCode.CORRUPT_MESSAGE, -1)
