@@ -1,0 +1,243 @@
+"""Answers as plain data that JSON can hold: fields of their version that differ from the default, by name.
+
+What cannot be the same on two brokers is replaced: ids by the stand-ins of steps.py, moments of the run by
+"<now>", addresses by words. Records are shown batch by batch. Texts for people are shown as "<text>": the
+gateway has its own words, which name the thing and the value.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from typing import Any
+from uuid import UUID
+from zlib import crc32
+
+from crc32c import crc32c
+
+from compat_tests.differential.steps import FIRST_PRODUCER, FIRST_SESSION, topic_id
+from protocol.layout import Field, Layout, layout
+from protocol.messages.metadata import MetadataResponse
+from protocol.schema import Records
+
+PLACES = {"host": "<host>", "port": "<port>", "cluster_id": "<cluster id>"}
+TEXTS = frozenset({"error_message", "documentation", "batch_index_error_message"})
+MOMENTS = frozenset({"log_append_time_ms", "timestamp"})
+NOW_WITHIN_MS = 3_600_000
+
+SORTED = {
+    "TopicProduceResponse": ("name", "topic_id"),
+    "PartitionProduceResponse": ("index",),
+    "FetchableTopicResponse": ("topic", "topic_id"),
+    "PartitionData": ("partition_index",),
+    "ListOffsetsTopicResponse": ("name",),
+    "ListOffsetsPartitionResponse": ("partition_index",),
+    "MetadataResponseTopic": ("name", "topic_id"),
+    "MetadataResponsePartition": ("partition_index",),
+    "CreatableTopicResult": ("name",),
+    "DeletableTopicResult": ("name", "topic_id"),
+    "CreatePartitionsTopicResult": ("name",),
+}
+"""Structs that Kafka answers in the order of a hash table, and what we put them in order by.
+
+Fetch is among them because Kafka puts what it could not find behind what it read.
+"""
+
+MERGED = {
+    "FetchableTopicResponse": "partitions",
+    "ListOffsetsTopicResponse": "partitions",
+    "TopicProduceResponse": "partition_responses",
+}
+"""Structs of which there may be several with one name: where their elements are."""
+
+_BATCH = struct.Struct(">qiibIhiqqqhii")
+
+
+class Names:
+    """The stand-ins of one sequence on one broker: which id stands for which."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self.prefix = prefix
+        self._topics: dict[UUID, tuple[str, int]] = {}
+        self._generations: dict[str, int] = {}
+        self._real_topics: dict[UUID, UUID] = {}
+        self._producers: list[int] = []
+        self._sessions: list[int] = []
+
+    def owns(self, topic: str | None) -> bool:
+        """Say whether a topic can be one of the sequence, not one of another that ran before."""
+        return (
+            topic is None
+            or len(topic) <= len(self.prefix)
+            or self._plain(topic).startswith(self._plain(self.prefix))
+        )
+
+    def _plain(self, topic: str) -> str:
+        return topic.lower().replace("_", "-")
+
+    def learn_topic(self, name: str, real: UUID) -> None:
+        """Remember the id of a topic as it is now."""
+        if real.int and real not in self._topics:
+            generation = self._generations[name] = self._generations.get(name, 0) + 1
+            self._topics[real] = (name, generation)
+            self._real_topics[topic_id(name, generation)] = real
+
+    def real_topic(self, stand_in: UUID) -> UUID:
+        """The broker's id in place of a stand-in; other ids, unknown to every broker, as they are."""
+        return self._real_topics.get(stand_in, stand_in)
+
+    def real_producer(self, stand_in: int) -> int:
+        """The broker's producer id in place of a stand-in; another number as it is."""
+        return _real(stand_in, FIRST_PRODUCER, self._producers)
+
+    def real_session(self, stand_in: int) -> int:
+        """The broker's session id in place of a stand-in; another number as it is."""
+        return _real(stand_in, FIRST_SESSION, self._sessions)
+
+    def shown_topic(self, real: UUID) -> str:
+        """The id for people: by name, so that it is the same on every broker."""
+        if real not in self._topics:
+            return str(real)
+        name, generation = self._topics[real]
+        return f"<id {generation} of {name}>"
+
+    def shown_producer(self, real: int) -> int:
+        """The stand-in for a producer id, a new one when it was never seen."""
+        return _shown(real, FIRST_PRODUCER, self._producers)
+
+    def shown_session(self, real: int) -> int:
+        """The stand-in for a session id, a new one when it was never seen."""
+        return _shown(real, FIRST_SESSION, self._sessions) if real > 0 else real
+
+
+def _real(stand_in: int, first: int, known: list[int]) -> int:
+    number = stand_in - first
+    return known[number] if 0 <= number < len(known) else stand_in
+
+
+def _shown(real: int, first: int, known: list[int]) -> int:
+    if real < 0:
+        return real
+    if real not in known:
+        known.append(real)
+    return first + known.index(real)
+
+
+def plain(message: Any, version: int, names: Names) -> dict[str, Any]:
+    """Return the message as plain data."""
+    return _struct(message, layout(type(message), version), names)
+
+
+def _struct(value: Any, shape: Layout, names: Names) -> dict[str, Any]:
+    shown = {}
+    for field in (*shape.plain, *shape.tagged):
+        found = getattr(value, field.name)
+        if shape.cls is MetadataResponse and field.name == "topics":
+            found = [topic for topic in found if names.owns(topic.name)]
+        if found != field.default:
+            shown[field.name] = _value(found, field, names)
+    if value.unknown_tags:
+        shown["unknown_tags"] = {str(tag): data.hex() for tag, data in value.unknown_tags.items()}
+    return shown
+
+
+def _value(value: Any, field: Field, names: Names) -> Any:
+    if value is None:
+        return None
+    if field.kind is Records:
+        return batches(bytes(value) if not hasattr(value, "parts") else b"".join(value.parts), names)
+    if isinstance(value, list):
+        return _ordered([_item(item, field, names) for item in value], field)
+    return _item(value, field, names)
+
+
+def _ordered(items: list[Any], field: Field) -> list[Any]:
+    cls = field.layout.cls.__name__ if field.layout else ""
+    keys = SORTED.get(cls)
+    if not keys:
+        return items
+    items = sorted(items, key=lambda item: [str(item.get(key, "")).zfill(12) for key in keys])
+    inner = MERGED.get(cls)
+    return items if inner is None else _merged(items, keys, inner)
+
+
+def _merged(items: list[Any], keys: tuple[str, ...], inner: str) -> list[Any]:
+    """Put the elements of neighbours with the same keys together; leave out those without elements."""
+    found: list[Any] = []
+    for item in items:
+        if found and all(found[-1].get(key) == item.get(key) for key in keys):
+            found[-1][inner] += item[inner]
+        elif item[inner]:
+            found.append(item)
+    for item in found:
+        item[inner].sort(key=lambda part: part.get("index", part.get("partition_index")))
+    return found
+
+
+def _item(value: Any, field: Field, names: Names) -> Any:
+    if field.layout is not None:
+        return _struct(value, field.layout, names)
+    if isinstance(value, UUID):
+        return names.shown_topic(value)
+    if isinstance(value, bytes | memoryview):
+        return bytes(value).hex()
+    if field.name in PLACES:
+        return PLACES[field.name]
+    if field.name in TEXTS:
+        return "<text>" if value else value
+    if field.name in MOMENTS:
+        return moment(value)
+    if field.name == "session_id":
+        return names.shown_session(value)
+    if field.name == "producer_id":
+        return names.shown_producer(value)
+    return value
+
+
+def moment(value_ms: int) -> int | str:
+    """A time as it is, or "<now>" when it lies in the run."""
+    return "<now>" if abs(value_ms - time.time() * 1000) < NOW_WITHIN_MS else value_ms
+
+
+def batches(data: bytes, names: Names) -> list[dict[str, Any]]:
+    """Return every batch in `data`: its header, whether its CRC is right, a checksum of its records."""
+    found: list[dict[str, Any]] = []
+    position = 0
+    while position < len(data):
+        if len(data) - position < _BATCH.size:
+            found.append({"cut": True})
+            break
+        (
+            base,
+            length,
+            epoch,
+            magic,
+            crc,
+            attributes,
+            delta,
+            first_ms,
+            max_ms,
+            producer,
+            era,
+            sequence,
+            count,
+        ) = _BATCH.unpack_from(data, position)
+        whole = data[position : position + 12 + length]
+        if len(whole) < 12 + length:
+            found.append({"cut": True})
+            break
+        found.append(
+            {
+                "offsets": [base, base + delta],
+                "leader_epoch": epoch,
+                "magic": magic,
+                "crc_is_right": crc == crc32c(whole[21:]),
+                "attributes": attributes,
+                "times": [first_ms, moment(max_ms)],
+                "producer": [names.shown_producer(producer), era, sequence],
+                "count": count,
+                "records": crc32(whole[61:]),
+            }
+        )
+        position += len(whole)
+    return found

@@ -1,0 +1,95 @@
+"""Runs steps against one broker and collects what came back, as plain data."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from compat_tests.batches import Batch
+from compat_tests.broker import Broker
+from compat_tests.differential.plain import Names, plain
+from compat_tests.differential.settling import Settler
+from compat_tests.differential.steps import Step
+from compat_tests.wire import RawClient
+from protocol.api_keys import ApiKey
+from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.schema import declaration
+
+SILENCE_SECONDS = 3.0
+"""A broker that has not answered for so long is taken to never answer: every wait asked for is shorter."""
+
+CLOSED, SILENT, NO_ANSWER = {"outcome": "closed"}, {"outcome": "silent"}, {"outcome": "no answer"}
+
+
+class Runner:
+    """Sends the steps of one sequence to one broker, each after the answer to the one before."""
+
+    def __init__(self, broker: Broker, prefix: str) -> None:
+        """Connect; all topics of the sequence begin with `prefix`."""
+        self.names = Names(prefix)
+        self._broker = broker
+        self._client = RawClient(broker)
+        self._settler = Settler(broker, self.names)
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._client.close()
+        self._settler.close()
+
+    def run(self, step: Step) -> dict[str, Any]:
+        """Send one step and return what came of it."""
+        request = resolve(step.request, self.names)
+        self._client.socket.settimeout(SILENCE_SECONDS)
+        try:
+            if step.api is ApiKey.PRODUCE and step.request.acks == 0:
+                return self._run_unanswered(request, step.version)
+            answer = self._client.call(request, step.version)
+        except TimeoutError:
+            return self._connect_again(SILENT)
+        except (ConnectionError, AssertionError) as error:
+            if isinstance(error, AssertionError) and "closed the connection" not in str(error):
+                raise
+            return self._connect_again(CLOSED)
+        self._settler.settle(step, answer)
+        return plain(answer, step.version, self.names)
+
+    def _run_unanswered(self, request: Any, version: int) -> dict[str, Any]:
+        self._client.send(request, version, answered=False)
+        self._client.call(ApiVersionsRequest(), 0)
+        return dict(NO_ANSWER)
+
+    def _connect_again(self, outcome: dict[str, Any]) -> dict[str, Any]:
+        self._client.close()
+        self._client = RawClient(self._broker)
+        return dict(outcome)
+
+
+def run_steps(broker: Broker, prefix: str, steps: Iterable[Step]) -> list[dict[str, Any]]:
+    """Run a whole sequence on new connections."""
+    runner = Runner(broker, prefix)
+    try:
+        return [runner.run(step) for step in steps]
+    finally:
+        runner.close()
+
+
+def resolve(value: Any, names: Names, field: str = "") -> Any:
+    """Return a copy of a request with real ids in place of stand-ins, and its batches encoded."""
+    if isinstance(value, Batch):
+        return dataclasses.replace(value, producer_id=names.real_producer(value.producer_id)).encode()
+    if field == "records" and isinstance(value, tuple):
+        return b"".join(resolve(part, names, field) for part in value)
+    if isinstance(value, UUID):
+        return names.real_topic(value)
+    if isinstance(value, list):
+        return [resolve(item, names, field) for item in value]
+    if field == "session_id":
+        return names.real_session(value)
+    if field == "producer_id":
+        return names.real_producer(value)
+    if not hasattr(type(value), "__wire__"):
+        return value
+    fields = {item.name: item.name for item in declaration(type(value)).fields}
+    return type(value)(**{name: resolve(getattr(value, name), names, name) for name in fields})
