@@ -1,3 +1,5 @@
+"""Checkpoints and witnesses come back as they were written, and damaged ones are not taken."""
+
 from __future__ import annotations
 
 from array import array

@@ -1,3 +1,5 @@
+"""The log's structures are what they are declared to be, and no flipped or foreign byte passes for one."""
+
 from __future__ import annotations
 
 from typing import Any

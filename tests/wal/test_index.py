@@ -1,3 +1,5 @@
+"""A segment's index answers the same from memory and from its file, and a damaged file is not taken."""
+
 from __future__ import annotations
 
 import random

@@ -1,3 +1,5 @@
+"""What `kawal wal inspect` and `verify` tell of a log: its frames, its damages, its odd files."""
+
 from __future__ import annotations
 
 import random

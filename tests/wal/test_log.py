@@ -1,3 +1,5 @@
+"""The log as its callers see it: offsets, what is visible when, what comes back after a restart."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Finding batches by their time, claim by claim and against brute force."""
+
 from __future__ import annotations
 
 import random

@@ -1,3 +1,5 @@
+"""Work beside the commits: when each job is due, what it leaves, and what a failed one costs."""
+
 from __future__ import annotations
 
 import errno

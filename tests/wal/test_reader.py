@@ -1,3 +1,5 @@
+"""Reads give whole batches up to a limit, from memory or as ranges of a file, with few calls."""
+
 from __future__ import annotations
 
 import pytest

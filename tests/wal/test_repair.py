@@ -1,3 +1,5 @@
+"""A repair gives up the frames that cannot be read and nothing else."""
+
 from __future__ import annotations
 
 import random

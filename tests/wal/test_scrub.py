@@ -1,3 +1,5 @@
+"""Scrubbing reads sealed segments again, within its rate, and reports damage before a reader meets it."""
+
 from __future__ import annotations
 
 from itertools import pairwise

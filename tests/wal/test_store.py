@@ -1,3 +1,5 @@
+"""The data directory: made once, owned by one process, refused when it is not ours or not whole."""
+
 from __future__ import annotations
 
 import json
