@@ -69,6 +69,7 @@ class Config:
     # Limits
     socket_request_max_bytes: int = _of("socket.request.max.bytes")
     fetch_max_bytes: int = _of("fetch.max.bytes")
+    max_request_partition_size_limit: int = _of("max.request.partition.size.limit")
     max_incremental_fetch_session_cache_slots: int = _of("max.incremental.fetch.session.cache.slots")
     max_connections: int = _of("max.connections")
     max_connections_per_ip: int = _of("max.connections.per.ip")

@@ -11,6 +11,7 @@ records and for retention.
 from __future__ import annotations
 
 import logging
+import os.path
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,11 @@ class Broker:
                 min_free_bytes=config.kawal_min_free_bytes,
                 producer_expiry_ms=config.producer_id_expiration_ms,
             )
+
+    @property
+    def data_directory(self) -> str:
+        """The data directory as tools shall see it, from the root."""
+        return os.path.abspath(self.store.path)
 
     # --- clocks ----------------------------------------------------------------------------------------
 

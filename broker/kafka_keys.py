@@ -146,7 +146,6 @@ INT - log.roll.jitter.hours 0 | Largest random delay of a roll, in hours.
 LONG D log.roll.jitter.ms null | Largest random delay of a roll.
 INT D max.connection.creation.rate 2147483647 | New connections a second.
 STRING D max.connections.per.ip.overrides "" | Connection limits of single addresses.
-INT - max.request.partition.size.limit 2000 | Most partitions in one DescribeTopicPartitions answer.
 STRING - metadata.log.dir null | Directory of the metadata log.
 LONG - metadata.log.max.record.bytes.between.snapshots 20971520 | Metadata bytes before a new snapshot.
 LONG - metadata.log.max.snapshot.interval.ms 3600000 | Longest time before a new snapshot.

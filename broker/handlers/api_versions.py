@@ -2,7 +2,8 @@
 
 Behaviour: lists the APIs of broker/handlers/__init__.py and nothing else; a version that is not served is
 answered in the v0 layout with UNSUPPORTED_VERSION and the same list, so that the client can choose (KIP-511).
-Differences from Apache Kafka: only features that exist are told.
+Features (broker/features.py) are told with the level they run at.
+Differences from Apache Kafka: only features that exist are told; their epoch is the version of the catalogue.
 Version notes: v1 throttle time; v3 flexible, client software name and version, features; v4 features whose
 least level is 0 (left out below, because older Java clients cannot read them).
 """
@@ -13,8 +14,15 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from broker.call import Call
+from broker.features import FEATURES
 from protocol.error_codes import ErrorCode
-from protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 
 if TYPE_CHECKING:
     from broker.core import Broker
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?\Z")
 
 
-def handle(_broker: Broker, call: Call[ApiVersionsRequest]) -> ApiVersionsResponse:
+def handle(broker: Broker, call: Call[ApiVersionsRequest]) -> ApiVersionsResponse:
     """List what is served."""
     request = call.request
     if call.version >= 3:
@@ -30,7 +38,18 @@ def handle(_broker: Broker, call: Call[ApiVersionsRequest]) -> ApiVersionsRespon
         if not (_SOFTWARE.match(name) and _SOFTWARE.match(version)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
         call.connection.client_software = (name, version)
-    return ApiVersionsResponse(api_keys=advertised())
+    return ApiVersionsResponse(
+        api_keys=advertised(),
+        supported_features=[
+            SupportedFeatureKey(name=name, min_version=level, max_version=level)
+            for name, level in FEATURES.values()
+        ],
+        finalized_features_epoch=broker.meta.log.next_version,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in FEATURES.values()
+        ],
+    )
 
 
 def unsupported() -> ApiVersionsResponse:

@@ -1,0 +1,25 @@
+"""The features of Kafka's feature machinery that this server has, each with the one level it runs at.
+
+A feature is listed only when the behaviour it stands for is there: clients switch protocols by it.
+Source: KIP-584; levels are those of Kafka 4.3 (`MetadataVersion`).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Feature(NamedTuple):
+    """A feature and its level, which is the least, the largest and the finalized one."""
+
+    name: str
+    level: int
+
+
+FEATURES: Final = {
+    feature.name: feature
+    for feature in (
+        # 4.3-IV0.  Clients change nothing by it; tools show it as the cluster's version.
+        Feature("metadata.version", 30),
+    )
+}

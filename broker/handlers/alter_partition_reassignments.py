@@ -1,0 +1,67 @@
+"""AlterPartitionReassignments: v0-1.
+
+Behaviour: there is one node, so the only replicas a partition can get are the ones it has: asking for them
+succeeds and does nothing, others answer INVALID_REPLICA_ASSIGNMENT.  Nothing is ever being reassigned, so
+there is nothing to cancel (85).
+Differences from Apache Kafka: none known.
+Version notes: v1 `allow_replication_factor_change` (KIP-860; the factor never changes here).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.call import Call
+from broker.errors import RequestError
+from broker.topic_admin import check_replicas
+from protocol.error_codes import ErrorCode
+from protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(
+    broker: Broker, call: Call[AlterPartitionReassignmentsRequest]
+) -> AlterPartitionReassignmentsResponse:
+    """Judge every partition on its own."""
+    request = call.request
+    return AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=request.allow_replication_factor_change,
+        responses=[
+            ReassignableTopicResponse(
+                name=topic.name,
+                partitions=[_answer(broker, topic.name, item) for item in topic.partitions],
+            )
+            for topic in request.topics
+        ],
+    )
+
+
+def _answer(broker: Broker, name: str, item: ReassignablePartition) -> ReassignablePartitionResponse:
+    answer = ReassignablePartitionResponse(partition_index=item.partition_index)
+    try:
+        _check(broker, name, item)
+    except RequestError as error:
+        answer.error_code, answer.error_message = error.code, error.message
+    return answer
+
+
+def _check(broker: Broker, name: str, item: ReassignablePartition) -> None:
+    topic = broker.catalogue.find(name)
+    if topic is None:
+        raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {name}.")
+    if not 0 <= item.partition_index < topic.partition_count:
+        raise RequestError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"Unable to find partition {name}:{item.partition_index}.",
+        )
+    if item.replicas is None:
+        raise RequestError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
+    check_replicas([item.replicas], broker.config)

@@ -1,0 +1,56 @@
+"""AlterReplicaLogDirs: v1-2.
+
+Behaviour: every partition is where it can be; asking for this node's data directory succeeds and does
+nothing, any other directory answers LOG_DIR_NOT_FOUND.
+Differences from Apache Kafka: none known.  Of a partition named twice the last directory counts, as in Kafka.
+Version notes: v2 flexible.  Source: KIP-113.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.call import Call
+from broker.errors import RequestError
+from protocol.error_codes import ErrorCode
+from protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[AlterReplicaLogDirsRequest]) -> AlterReplicaLogDirsResponse:
+    """Judge every partition on its own."""
+    wanted: dict[str, dict[int, str]] = {}
+    for directory in call.request.dirs:
+        for topic in directory.topics:
+            wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions, directory.path))
+    return AlterReplicaLogDirsResponse(
+        results=[
+            AlterReplicaLogDirTopicResult(
+                topic_name=name,
+                partitions=[
+                    AlterReplicaLogDirPartitionResult(
+                        partition_index=index, error_code=_judge(broker, name, index, path)
+                    )
+                    for index, path in paths.items()
+                ],
+            )
+            for name, paths in wanted.items()
+        ]
+    )
+
+
+def _judge(broker: Broker, name: str, index: int, path: str) -> int:
+    if path != broker.data_directory:
+        return ErrorCode.LOG_DIR_NOT_FOUND
+    try:
+        broker.topics.partition(broker.find_topic(name), index)
+    except RequestError as error:
+        return error.code
+    return ErrorCode.NONE

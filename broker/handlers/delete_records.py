@@ -1,0 +1,118 @@
+"""DeleteRecords: v0-2.
+
+Behaviour: a partition's log start moves up to the offset, -1 meaning the high watermark; an offset below the
+log start changes nothing.  The answer tells the log start and leaves when it is durable; fetches below it
+then answer OFFSET_OUT_OF_RANGE.  The bytes go when no stream needs their segment any more.
+Differences from Apache Kafka: `timeout_ms` is not needed, no other node is waited for.  Of a partition named
+twice the last offset counts, as in Kafka.
+Version notes: v2 flexible.  Source: KIP-107.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from broker.call import PARKED, Call, Parked
+from broker.errors import RequestError, storage_error
+from broker.partition import Partition
+from broker.vnode import Vnode
+from protocol.error_codes import ErrorCode
+from protocol.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from wal.disk import DiskError
+from wal.errors import OffsetOutOfRange, WalError
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+HIGH_WATERMARK: Final = -1
+UNKNOWN: Final = -1
+
+
+class PendingDeletions:
+    """An answer that is complete but for the disk."""
+
+    __slots__ = ("call", "moves", "outstanding", "response")
+
+    def __init__(self, call: Call[DeleteRecordsRequest], response: DeleteRecordsResponse) -> None:
+        self.call = call
+        self.response = response
+        self.moves: list[tuple[Partition, DeleteRecordsPartitionResult]] = []
+        self.outstanding = 0
+
+    def appended(self, vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
+        """Count one vnode down; answer after the last one."""
+        for partition, result in self.moves:
+            if partition.vnode is not vnode:
+                continue
+            if error is None:
+                result.low_watermark = partition.log_start
+            else:
+                result.error_code = error
+        self.outstanding -= 1
+        if not self.outstanding:
+            self.call.reply(self.response)
+
+
+def handle(broker: Broker, call: Call[DeleteRecordsRequest]) -> DeleteRecordsResponse | Parked:
+    """Move the log start of every partition, then answer when all moves are durable."""
+    response = DeleteRecordsResponse(topics=[])
+    pending = PendingDeletions(call, response)
+    versions: dict[Vnode, int] = {}
+    for name, offsets in _asked(call.request).items():
+        results: list[DeleteRecordsPartitionResult] = []
+        for index, offset in offsets.items():
+            result = DeleteRecordsPartitionResult(partition_index=index, low_watermark=UNKNOWN)
+            results.append(result)
+            try:
+                partition = _find(broker, name, index)
+                version = _delete(partition, offset)
+                versions[partition.vnode] = max(version, versions.get(partition.vnode, version))
+                pending.moves.append((partition, result))
+            except RequestError as error:
+                result.error_code = error.code
+        response.topics.append(DeleteRecordsTopicResult(name=name, partitions=results))
+    if not versions:
+        return response
+    pending.outstanding = len(versions)
+    for vnode, version in versions.items():
+        vnode.wait_durable(version, pending, call.received_ms)
+    return PARKED
+
+
+def _asked(request: DeleteRecordsRequest) -> dict[str, dict[int, int]]:
+    """The offsets by topic and partition."""
+    asked: dict[str, dict[int, int]] = {}
+    for topic in request.topics:
+        for item in topic.partitions:
+            asked.setdefault(topic.name, {})[item.partition_index] = item.offset
+    return asked
+
+
+def _find(broker: Broker, name: str, index: int) -> Partition:
+    topic = broker.find_topic(name)
+    partition = broker.topics.partition(topic, index)
+    if topic.internal:
+        raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+    settings = broker.topics.settings(topic)
+    if settings.compacts and not settings.deletes:
+        raise RequestError(ErrorCode.POLICY_VIOLATION)
+    return partition
+
+
+def _delete(partition: Partition, offset: int) -> int:
+    """Move the log start; returns the version with which the move is durable."""
+    wanted = partition.high_watermark if offset == HIGH_WATERMARK else offset
+    log = partition.vnode.log
+    try:
+        version = log.set_log_start(partition.stream_id, wanted)
+    except OffsetOutOfRange as error:
+        raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE) from error
+    except (WalError, DiskError) as error:
+        raise storage_error(error) from error
+    partition.vnode.last_version = max(partition.vnode.last_version, version)
+    return version

@@ -1,0 +1,79 @@
+"""DescribeLogDirs: v1-5.
+
+Behaviour: one directory, this node's data directory, with the size of every partition asked for (null: of
+all); unknown topics and partitions are left out, as in Kafka.  A partition's size are the bytes of its
+batches; segment files hold those of many partitions.
+Differences from Apache Kafka: none known; no replica ever lags or moves.
+Version notes: v2 flexible; v3 top-level error (KIP-784); v4 size of the file system (KIP-827); v5 cordoned
+directories (KIP-1066; there are none).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from broker.call import Call
+from protocol.error_codes import ErrorCode
+from protocol.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from wal.disk import DiskError
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+    from broker.topics import Topic
+
+
+def handle(broker: Broker, call: Call[DescribeLogDirsRequest]) -> DescribeLogDirsResponse:
+    """Describe the data directory."""
+    path, disk = broker.store.path, broker.store.disk
+    try:
+        total_bytes, usable_bytes = disk.total_bytes(path), disk.free_bytes(path)
+    except DiskError:
+        failed = DescribeLogDirsResult(
+            error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=broker.data_directory, topics=[]
+        )
+        return DescribeLogDirsResponse(results=[failed])
+    topics = [
+        DescribeLogDirsTopic(name=topic.name, partitions=_sizes(broker, topic, indexes))
+        for topic, indexes in _asked(broker, call.request)
+    ]
+    directory = DescribeLogDirsResult(
+        log_dir=broker.data_directory, topics=topics, total_bytes=total_bytes, usable_bytes=usable_bytes
+    )
+    return DescribeLogDirsResponse(results=[directory])
+
+
+def _asked(broker: Broker, request: DescribeLogDirsRequest) -> Iterator[tuple[Topic, Iterable[int]]]:
+    """The topics with the partitions that were asked for and exist."""
+    if request.topics is None:
+        for topic in broker.catalogue.by_name.values():
+            if topic.recorded:
+                yield topic, range(topic.partition_count)
+        return
+    asked: dict[str, dict[int, None]] = {}
+    for item in request.topics:
+        asked.setdefault(item.topic, {}).update(dict.fromkeys(item.partitions))
+    for name, indexes in asked.items():
+        found = broker.catalogue.find(name)
+        known = [] if found is None else [index for index in indexes if 0 <= index < found.partition_count]
+        if found is not None and known:
+            yield found, known
+
+
+def _sizes(broker: Broker, topic: Topic, indexes: Iterable[int]) -> list[DescribeLogDirsPartition]:
+    sizes = []
+    for index in indexes:
+        partition = broker.topics.partition(topic, index)
+        size_bytes = partition.vnode.log.stream_size_bytes(partition.stream_id)
+        sizes.append(
+            DescribeLogDirsPartition(
+                partition_index=index, partition_size=size_bytes, offset_lag=0, is_future_key=False
+            )
+        )
+    return sizes

@@ -1,0 +1,62 @@
+"""DescribeProducers: v0.
+
+Behaviour: what is remembered of each producer of a partition, the one idle for longest first.
+Differences from Apache Kafka: none known.
+Version notes: none.  Source: KIP-664.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.call import Call
+from broker.errors import RequestError
+from broker.topic_admin import check_name
+from protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+from wal.stream_producers import ProducerDescription
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[DescribeProducersRequest]) -> DescribeProducersResponse:
+    """Answer every partition on its own."""
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[_answer(broker, topic.name, index) for index in topic.partition_indexes],
+            )
+            for topic in call.request.topics
+        ]
+    )
+
+
+def _answer(broker: Broker, name: str, index: int) -> PartitionResponse:
+    answer = PartitionResponse(partition_index=index, active_producers=[])
+    try:
+        check_name(name)
+        partition = broker.topics.partition(broker.find_topic(name), index)
+    except RequestError as error:
+        answer.error_code, answer.error_message = error.code, error.message
+        return answer
+    producers = partition.vnode.log.producers(partition.stream_id)
+    answer.active_producers = [_state(producer) for producer in producers.describe()]
+    return answer
+
+
+def _state(producer: ProducerDescription) -> ProducerState:
+    return ProducerState(
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        last_sequence=producer.last_sequence,
+        last_timestamp=producer.last_timestamp_ms,
+        coordinator_epoch=producer.coordinator_epoch,
+        current_txn_start_offset=producer.transaction_first_offset,
+    )

@@ -1,0 +1,89 @@
+"""DescribeQuorum: v0-2.
+
+Behaviour: the quorum of the catalogue is this node: it leads, it is the one voter, nobody observes.  Offsets
+are versions of the catalogue's log, the high watermark is what is durable of it.  The catalogue goes by
+Kafka's name for it, `__cluster_metadata`, partition 0; anything else is unknown.
+Differences from Apache Kafka: the leader epoch is always 0; the one listener is told for the controller.
+Version notes: v1 times of the last fetch (KIP-836); v2 directory ids and nodes (KIP-853).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from broker.call import Call
+from broker.partition import LEADER_EPOCH
+from protocol.error_codes import ErrorCode
+from protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    Listener,
+    Node,
+    ReplicaState,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+CATALOGUE_TOPIC: Final = "__cluster_metadata"
+LISTENER: Final = "PLAINTEXT"
+NODES_SINCE: Final = 2
+
+
+def handle(broker: Broker, call: Call[DescribeQuorumRequest]) -> DescribeQuorumResponse:
+    """Describe the quorum of the catalogue, when that is all that was asked for."""
+    asked = [
+        (topic.topic_name, item.partition_index) for topic in call.request.topics for item in topic.partitions
+    ]
+    known = asked == [(CATALOGUE_TOPIC, 0)]
+    host, port = call.connection.told
+    return DescribeQuorumResponse(
+        error_message="",
+        topics=[
+            ResponseTopicData(
+                topic_name=topic.topic_name,
+                partitions=[
+                    _quorum(broker, call.received_ms) if known else _unknown(item.partition_index)
+                    for item in topic.partitions
+                ],
+            )
+            for topic in call.request.topics
+        ],
+        nodes=[Node(node_id=broker.config.node_id, listeners=[Listener(name=LISTENER, host=host, port=port)])]
+        if known and call.version >= NODES_SINCE
+        else [],
+    )
+
+
+def _quorum(broker: Broker, now_ms: int) -> ResponsePartitionData:
+    node_id, wall_ms = broker.config.node_id, broker.wall_ms(now_ms)
+    voter = ReplicaState(
+        replica_id=node_id,
+        log_end_offset=broker.meta.last_version + 1,
+        last_fetch_timestamp=wall_ms,
+        last_caught_up_timestamp=wall_ms,
+    )
+    return ResponsePartitionData(
+        partition_index=0,
+        error_message="",
+        leader_id=node_id,
+        leader_epoch=LEADER_EPOCH,
+        high_watermark=broker.meta.log.next_version,
+        current_voters=[voter],
+        observers=[],
+    )
+
+
+def _unknown(index: int) -> ResponsePartitionData:
+    return ResponsePartitionData(
+        partition_index=index,
+        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        error_message="This server does not host this topic-partition.",
+        leader_id=0,
+        leader_epoch=0,
+        high_watermark=0,
+        current_voters=[],
+        observers=[],
+    )

@@ -1,0 +1,124 @@
+"""DescribeTopicPartitions: v0.
+
+Behaviour: topics by name, from the cursor on, until as many partitions are listed as the client or
+`max.request.partition.size.limit` allows; `next_cursor` is where the next request goes on.  No topics mean
+all of them.  This node leads every partition.
+Differences from Apache Kafka: the empty topic name answers INVALID_TOPIC_EXCEPTION (Kafka: -1).
+Version notes: none.  Source: KIP-966.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.authorized_operations import TOPIC_OPERATIONS
+from broker.call import Call
+from broker.errors import RequestError
+from broker.partition import LEADER_EPOCH
+from broker.topic_admin import check_name
+from protocol.error_codes import ErrorCode
+from protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from protocol.wire import ZERO_UUID
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+    from broker.topics import Topic
+
+
+def handle(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> DescribeTopicPartitionsResponse:
+    """Describe one page of topics."""
+    request = call.request
+    try:
+        names = _names(broker, request)
+    except RequestError as error:
+        return _refused(request, error)
+    first_index = 0 if request.cursor is None else request.cursor.partition_index
+    limit = broker.config.max_request_partition_size_limit
+    room = max(1, min(request.response_partition_limit, limit))
+    response = DescribeTopicPartitionsResponse(topics=[])
+    for name in names:
+        if not room:
+            response.next_cursor = Cursor(topic_name=name, partition_index=0)
+            break
+        start = first_index if request.cursor is not None and name == request.cursor.topic_name else 0
+        topic = broker.catalogue.find(name)
+        if topic is None:
+            response.topics.append(_unknown(name))
+            continue
+        answer = _answer(topic, range(start, min(topic.partition_count, start + room)), broker.config.node_id)
+        response.topics.append(answer)
+        room -= len(answer.partitions)
+        if start + len(answer.partitions) < topic.partition_count:
+            index = start + len(answer.partitions)
+            response.next_cursor = Cursor(topic_name=name, partition_index=index)
+            break
+    return response
+
+
+def _names(broker: Broker, request: DescribeTopicPartitionsRequest) -> list[str]:
+    """The topics from the cursor on, in order."""
+    asked = {topic.name for topic in request.topics}
+    cursor = request.cursor
+    if cursor is not None:
+        if asked and cursor.topic_name not in asked:
+            raise RequestError(ErrorCode.INVALID_REQUEST)
+        if cursor.partition_index < 0:
+            raise RequestError(ErrorCode.INVALID_REQUEST)
+    if not asked:
+        asked = {topic.name for topic in broker.catalogue.by_name.values() if topic.recorded}
+    first = "" if cursor is None else cursor.topic_name
+    return sorted(name for name in asked if name >= first)
+
+
+def _refused(request: DescribeTopicPartitionsRequest, error: RequestError) -> DescribeTopicPartitionsResponse:
+    return DescribeTopicPartitionsResponse(
+        topics=[
+            DescribeTopicPartitionsResponseTopic(
+                error_code=error.code, name=topic.name, topic_id=ZERO_UUID, partitions=[]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        check_name(name)
+    except RequestError as error:
+        code = error.code
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=code,
+        name=name,
+        topic_id=ZERO_UUID,
+        partitions=[],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _answer(topic: Topic, indexes: range, node_id: int) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.internal,
+        partitions=[
+            DescribeTopicPartitionsResponsePartition(
+                partition_index=index,
+                leader_id=node_id,
+                leader_epoch=LEADER_EPOCH,
+                replica_nodes=[node_id],
+                isr_nodes=[node_id],
+                eligible_leader_replicas=[],
+                last_known_elr=[],
+                offline_replicas=[],
+            )
+            for index in indexes
+        ],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )

@@ -1,0 +1,52 @@
+"""DescribeProducers: what a partition remembers of those who wrote to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from tests.broker.gateway import Client, Gateway
+from tests.broker.handlers.topics import create, produce
+
+
+@pytest.fixture
+def client() -> Client:
+    made = Gateway().client()
+    create(made, "t", 2)
+    return made
+
+
+def ask(client: Client, *topics: tuple[str, list[int]]) -> list[Any]:
+    asked = [TopicRequest(name=name, partition_indexes=indexes) for name, indexes in topics]
+    return [
+        one
+        for topic in client.call(DescribeProducersRequest(topics=asked), 0).topics
+        for one in topic.partitions
+    ]
+
+
+def test_each_producer_is_told_with_its_last_batch(client: Client) -> None:
+    produce(client, "t", producer_id=7, producer_epoch=3, base_sequence=0)
+    produce(client, "t", 4, producer_id=9, producer_epoch=0, base_sequence=0)
+    produce(client, "t", 2, producer_id=7, producer_epoch=3, base_sequence=1)
+    produce(client, "t")
+    first, second = ask(client, ("t", [0, 1]))
+    told = [
+        (one.producer_id, one.producer_epoch, one.last_sequence, one.last_timestamp)
+        for one in first.active_producers
+    ]
+    now_ms = client.gateway.now_ms
+    assert told == [(9, 0, 3, now_ms), (7, 3, 2, now_ms)]
+    assert {(one.coordinator_epoch, one.current_txn_start_offset) for one in first.active_producers} == {
+        (-1, -1)
+    }
+    assert (second.error_code, second.active_producers) == (0, [])
+
+
+def test_what_is_not_there_is_told_each_time(client: Client) -> None:
+    answers = ask(client, ("t", [0, 0, 9, -1]), ("nope", [0]), ("bad name!", [0]), ("", [0]), ("t", []))
+    assert [one.error_code for one in answers] == [0, 0, 3, 3, 3, 17, 17]
+    assert answers[4].error_message == "This server does not host this topic-partition."
+    assert "ASCII" in answers[5].error_message
