@@ -1,4 +1,4 @@
-"""What the tests of the log share: batches to append, and a way to run the log's jobs at once."""
+"""What the tests of the log share: batches, frames and states to begin with, and jobs run at once."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from crc32c import crc32c
 
 from wal.commit import Advanced
 from wal.disk import Disk
+from wal.format import ENTRY, Entry, EntryKind
+from wal.frame import OpenFrame, Run
 from wal.jobs import SyncJob
 from wal.log import VnodeLog
 from wal.options import LogOptions
 from wal.reader import ReadResult
 from wal.segment import FileRange
+from wal.state import LogState
+from wal.stream import Stream
 
 PREFIX = struct.Struct(">qiibIhiqqqhii")
 DIRECTORY = "vnode-0"
@@ -36,6 +40,40 @@ def batch(
     )
     struct.pack_into(">I", data, 17, crc32c(memoryview(data)[21:]))
     return data
+
+
+def add_batch(frame: OpenFrame, stream: Stream, data: bytearray) -> None:
+    """Put a batch of `batch` into a frame at the stream's next offset, as an append does."""
+    count = int.from_bytes(data[23:27], "big") + 1
+    base, version = stream.next_offset, frame.next_version
+    struct.pack_into(">q", data, 0, base)
+    timestamp = int.from_bytes(data[35:43], "big", signed=True)
+    crc = int.from_bytes(data[17:21], "big")
+    entry = Entry(stream.stream_id, EntryKind.DATA, 0, 0, base, count, len(data), timestamp, crc,
+                  version - frame.base_version)  # fmt: skip
+    run = frame.runs.setdefault(stream.stream_id, Run(stream))
+    run.add(ENTRY.pack(*entry), data, base, base + count, len(data), timestamp, version)
+    stream.next_offset = base + count
+    frame.entry_count += 1
+    frame.payload_bytes += len(data)
+    frame.next_version += count
+
+
+def frame_bytes(
+    *batches: bytearray, sequence: int, durable: int = 0, base_version: int = 0, offset: int = 0, seed: int
+) -> bytes:
+    """A data frame of stream 1, as it lies in a segment."""
+    frame, stream = OpenFrame(base_version), Stream(1, offset)
+    for data in batches:
+        add_batch(frame, stream, data)
+    return b"".join(frame.build(sequence=sequence, durable_sequence=durable, now_ms=0, seed=seed).buffers)
+
+
+def new_state(disk: Disk, options: LogOptions | None = None, *, now_ms: int = 0) -> LogState:
+    """The state of an empty log in DIRECTORY, which is made."""
+    disk.make_directory(DIRECTORY)
+    disk.sync_directory("")
+    return LogState(disk, DIRECTORY, options or small_options(), now_ms)
 
 
 def open_log(disk: Disk, options: LogOptions | None = None, *, now_ms: int = 0) -> VnodeLog:
