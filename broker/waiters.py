@@ -7,38 +7,90 @@ deadline has come; it reads only then.  An append therefore costs nothing on str
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 from broker.call import Call
 
+SWEEP_AFTER: Final = 64
+"""Cancelled deadlines that are left lying before anything is swept."""
+
+
+class Timer:
+    """One deadline; whoever made it may cancel it, and what it held on to is free then."""
+
+    __slots__ = ("_action", "_deadlines")
+
+    def __init__(self, deadlines: Deadlines, action: Callable[[int], None]) -> None:
+        self._deadlines = deadlines
+        self._action: Callable[[int], None] | None = action
+
+    @property
+    def is_over(self) -> bool:
+        """True once it ran or was cancelled."""
+        return self._action is None
+
+    def run(self, now_ms: int) -> None:
+        """Do what was to be done, once."""
+        action, self._action = self._action, None
+        if action is not None:
+            action(now_ms)
+
+    def cancel(self) -> None:
+        """Do nothing when the time comes."""
+        if self._action is not None:
+            self._action = None
+            self._deadlines.cancelled()
+
 
 class Deadlines:
-    """Moments at which something must happen, the nearest first.  Cancelling is the owner's flag."""
+    """Moments at which something must happen, the nearest first.
+
+    Cancelled ones are swept out once they are the larger part: clients may ask for waits of weeks and be
+    answered in a millisecond, over and over.
+    """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Callable[[int], None]]] = []
+        self._heap: list[tuple[int, int, Timer]] = []
         self._order = count()
+        self._cancelled = 0
 
-    def add(self, deadline_ms: int, action: Callable[[int], None]) -> None:
+    def __len__(self) -> int:
+        return len(self._heap) - self._cancelled
+
+    def add(self, deadline_ms: int, action: Callable[[int], None]) -> Timer:
         """Run `action(now_ms)` in the first tick at or after `deadline_ms`."""
-        heappush(self._heap, (deadline_ms, next(self._order), action))
+        timer = Timer(self, action)
+        heappush(self._heap, (deadline_ms, next(self._order), timer))
+        return timer
+
+    def cancelled(self) -> None:
+        """Count a timer that was cancelled; timers call it themselves."""
+        self._cancelled += 1
+        if self._cancelled > SWEEP_AFTER and 2 * self._cancelled > len(self._heap):
+            self._heap = [entry for entry in self._heap if not entry[2].is_over]
+            heapify(self._heap)
+            self._cancelled = 0
 
     def next_deadline(self) -> int | None:
         """The nearest deadline, None when nothing waits."""
-        return self._heap[0][0] if self._heap else None
+        heap = self._heap
+        while heap and heap[0][2].is_over:
+            heappop(heap)
+            self._cancelled -= 1
+        return heap[0][0] if heap else None
 
     def run_due(self, now_ms: int) -> None:
         """Run every action whose time has come."""
-        while self._heap and self._heap[0][0] <= now_ms:
-            heappop(self._heap)[2](now_ms)
+        while (deadline_ms := self.next_deadline()) is not None and deadline_ms <= now_ms:
+            heappop(self._heap)[2].run(now_ms)
 
 
 class ParkedFetch:
     """A fetch that had too little to return.  `resume(now_ms)` reads again and answers."""
 
-    __slots__ = ("call", "done", "min_bytes", "resume", "size_bytes", "stream_ids")
+    __slots__ = ("call", "min_bytes", "resume", "size_bytes", "stream_ids", "timer")
 
     def __init__(
         self,
@@ -54,7 +106,7 @@ class ParkedFetch:
         self.size_bytes = size_bytes
         self.min_bytes = min_bytes
         self.resume = resume
-        self.done = False
+        self.timer: Timer | None = None
 
 
 class FetchWaiters:
@@ -74,7 +126,7 @@ class FetchWaiters:
             self._by_stream.setdefault(stream_id, {})[id(fetch)] = fetch
         self._by_call[id(fetch.call)] = fetch
         fetch.call.holder = self
-        self._deadlines.add(deadline_ms, lambda now_ms: self._finish(fetch, now_ms))
+        fetch.timer = self._deadlines.add(deadline_ms, lambda now_ms: self._finish(fetch, now_ms))
 
     def advanced(self, stream_id: int, added_bytes: int, now_ms: int) -> None:
         """Count bytes that became readable and wake the fetches that now have enough."""
@@ -101,12 +153,13 @@ class FetchWaiters:
             self._forget(fetch)
 
     def _finish(self, fetch: ParkedFetch, now_ms: int) -> None:
-        if not fetch.done:
+        if id(fetch.call) in self._by_call:
             self._forget(fetch)
             fetch.resume(now_ms)
 
     def _forget(self, fetch: ParkedFetch) -> None:
-        fetch.done = True
+        if fetch.timer is not None:
+            fetch.timer.cancel()
         fetch.call.holder = None
         del self._by_call[id(fetch.call)]
         for stream_id in fetch.stream_ids:

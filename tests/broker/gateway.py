@@ -17,7 +17,9 @@ from typing import Any
 from broker.config import Config
 from broker.connection import Connection
 from broker.core import Broker
+from broker.partition import Partition
 from broker.start import open_broker
+from broker.vnode import DiskJob, Vnode
 from protocol.headers import decode_response_header, encode_request_header
 from protocol.messages import response_type
 from protocol.schema import declaration
@@ -51,16 +53,23 @@ class Gateway:
 
     def run_jobs(self) -> bool:
         """Run the disk work there is now; False when there was none."""
-        worked = False
-        for vnode, job in list(self.broker.take_jobs(self.now_ms)):
+        jobs = list(self.broker.take_jobs(self.now_ms))
+        self.finish(jobs)
+        return bool(jobs)
+
+    def finish(self, jobs: list[tuple[Vnode, DiskJob]]) -> None:
+        """Run disk work that was taken, and hand back what became of it."""
+        for vnode, job in jobs:
             error: DiskError | None = None
             try:
                 job.run()
             except DiskError as failure:
                 error = failure
             self.broker.job_done(vnode, job, error, self.now_ms)
-            worked = True
-        return worked
+
+    def partition(self, name: str, index: int = 0) -> Partition:
+        """A partition, to look inside."""
+        return self.broker.topics.partition(self.broker.find_topic(name), index)
 
     def settle(self) -> None:
         """Run disk work until there is none."""
@@ -104,6 +113,11 @@ class Client:
         """Send a request and let the broker work on it; the disk does nothing yet."""
         self._correlation_id += 1
         self._sent.append((answer_type(request), version, self._correlation_id))
+        self.send_bytes(request_frame(request, version, self._correlation_id))
+
+    def send_unanswered(self, request: Any, version: int) -> None:
+        """Send a request that gets no answer: a produce with acks=0."""
+        self._correlation_id += 1
         self.send_bytes(request_frame(request, version, self._correlation_id))
 
     def send_bytes(self, data: bytes) -> None:

@@ -88,3 +88,59 @@ def test_deadlines_run_in_the_order_of_their_time() -> None:
     deadlines.add(10, lambda _now: ran.append("early too"))
     deadlines.run_due(30)
     assert ran == ["early", "early too", "late"]
+
+
+def test_a_cancelled_deadline_never_runs_and_is_not_waited_for() -> None:
+    deadlines = Deadlines()
+    ran: list[str] = []
+    first = deadlines.add(10, lambda _now: ran.append("first"))
+    deadlines.add(20, lambda _now: ran.append("second"))
+    first.cancel()
+    first.cancel()
+    assert (len(deadlines), deadlines.next_deadline()) == (1, 20)
+    deadlines.run_due(30)
+    assert ran == ["second"]
+    assert len(deadlines) == 0
+
+
+def test_a_deadline_may_add_and_cancel_others_while_it_runs() -> None:
+    deadlines = Deadlines()
+    ran: list[str] = []
+    late = deadlines.add(10, lambda _now: ran.append("cancelled"))
+
+    def first(now_ms: int) -> None:
+        late.cancel()
+        deadlines.add(now_ms, lambda _now: ran.append("added"))
+
+    deadlines.add(5, first)
+    deadlines.run_due(10)
+    assert ran == ["added"]
+
+
+def test_cancelled_deadlines_are_swept_out() -> None:
+    deadlines = Deadlines()
+    kept = [deadlines.add(10_000 + number, lambda _now: None) for number in range(10)]
+    for number in range(10_000):
+        deadlines.add(20_000 + number, lambda _now: None).cancel()
+    assert len(deadlines) == len(kept)
+    assert len(deadlines._heap) < 200
+    assert deadlines.next_deadline() == 10_000
+
+
+def test_waiting_fetches_hold_no_deadline_once_they_are_answered() -> None:
+    deadlines = Deadlines()
+    waiters = FetchWaiters(deadlines)
+    parked(waiters, [1], min_bytes=1, deadline_ms=2**40)
+    waiters.advanced(1, 5, now_ms=3)
+    assert len(deadlines) == 0
+    assert deadlines.next_deadline() is None
+
+
+def test_a_fetch_that_waits_again_on_the_same_call_is_another_fetch() -> None:
+    waiters = FetchWaiters(Deadlines())
+    first, resumed = parked(waiters, [1], min_bytes=1)
+    waiters.advanced(1, 5, now_ms=1)
+    again = ParkedFetch(first.call, stream_ids=[1], size_bytes=0, min_bytes=1, resume=resumed.append)
+    waiters.park(again, deadline_ms=500)
+    waiters.advanced(1, 5, now_ms=2)
+    assert resumed == [1, 2]
