@@ -1,0 +1,162 @@
+"""What stays in memory to be read from is bounded, and the oldest goes first."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.wal.logs import new_state
+from wal.disk import Buffer
+from wal.index import ActiveIndex
+from wal.memory_disk import MemoryDisk
+from wal.segment import Segment, SharedFile
+from wal.tail import IndexCache, TailCache
+
+EXTENT_COST, FRAME_COST = 40, 12
+"""Bytes that a row of an index counts for."""
+
+
+def segment(base_version: int = 0) -> Segment:
+    return Segment(f"{base_version}.wal", base_version=base_version, base_sequence=0, salt=1)
+
+
+def extents(*positions: int) -> dict[int, list[Buffer]]:
+    return {position: [b"%d" % position] for position in positions}
+
+
+def test_extents_are_kept_up_to_the_limit_oldest_out_first() -> None:
+    cache, one, two = TailCache(300), segment(0), segment(9)
+
+    cache.add(one, extents(1024, 1500), 100)
+    cache.add(one, extents(2000), 100)
+    cache.add(two, extents(1024), 100)
+    assert sorted(one.tail) == [1024, 1500, 2000]
+    cache.add(two, extents(1200), 50)
+
+    assert (one.tail, two.tail) == (extents(2000), extents(1024, 1200))
+    assert cache.size_bytes == 250
+
+
+@pytest.mark.parametrize("limit", [0, 99])
+def test_a_frame_above_the_limit_is_not_kept_at_all(limit: int) -> None:
+    cache, one = TailCache(limit), segment()
+
+    cache.add(one, extents(1024, 1500), 100)
+
+    assert (one.tail, cache.size_bytes) == ({}, 0)
+
+
+def test_one_large_frame_pushes_out_all_small_ones() -> None:
+    cache, one = TailCache(100), segment()
+    for position in range(5):
+        cache.add(one, extents(position), 20)
+
+    cache.add(one, extents(77), 100)
+
+    assert (sorted(one.tail), cache.size_bytes) == ([77], 100)
+
+
+def test_frames_without_batches_cost_nothing() -> None:
+    cache, one = TailCache(0), segment()
+
+    cache.add(one, {}, 0)
+
+    assert (one.tail, cache.size_bytes) == ({}, 0)
+
+
+def test_clearing_forgets_every_segment() -> None:
+    cache, one, two = TailCache(300), segment(0), segment(9)
+    cache.add(one, extents(1), 100)
+    cache.add(two, extents(2), 100)
+
+    cache.clear()
+    cache.add(two, extents(3), 300)
+
+    assert (one.tail, two.tail, cache.size_bytes) == ({}, extents(3), 300)
+
+
+def indexed(base_version: int, extent_count: int = 1, frame_count: int = 0) -> Segment:
+    """A sealed segment with an index and an open file."""
+    disk = MemoryDisk()
+    one = segment(base_version)
+    one.sealed = True
+    one.shared = SharedFile(disk.open("file", create=True))
+    one.index = index = ActiveIndex()
+    for number in range(extent_count):
+        index.add(1, base=number, count=1, position=number, size=1, max_timestamp=0, version=number)
+    for number in range(frame_count):
+        index.add_frame(number, number)
+    return one
+
+
+def loaded(one: Segment) -> bool:
+    return one.index is not None and one.shared is not None
+
+
+def test_indexes_are_given_up_oldest_first_with_their_files() -> None:
+    cache = IndexCache(2 * EXTENT_COST)
+    segments = [indexed(number) for number in range(4)]
+
+    for one in segments:
+        cache.loaded(one)
+
+    assert [loaded(one) for one in segments] == [False, False, True, True]
+    assert cache.size_bytes == 2 * EXTENT_COST
+
+
+def test_an_index_counts_its_extents_and_frames() -> None:
+    cache = IndexCache(1 << 20)
+
+    cache.loaded(indexed(0, extent_count=7, frame_count=3))
+
+    assert cache.size_bytes == 7 * EXTENT_COST + 3 * FRAME_COST
+
+
+def test_the_one_in_use_is_kept_however_large_it_is() -> None:
+    cache, large = IndexCache(0), indexed(0, extent_count=50)
+
+    cache.loaded(large)
+
+    assert loaded(large)
+    cache.loaded(indexed(1))
+    assert not loaded(large)
+
+
+def test_an_index_counts_once() -> None:
+    cache, one = IndexCache(1 << 20), indexed(0)
+
+    cache.loaded(one)
+    cache.loaded(one)
+    cache.forget(one)
+
+    assert cache.size_bytes == 0
+    cache.forget(one)
+    assert cache.size_bytes == 0
+
+
+def test_no_more_files_stay_open_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(IndexCache, "FILES_MAX", 3)
+    cache = IndexCache(1 << 30)
+    segments = [indexed(number) for number in range(5)]
+
+    for one in segments:
+        cache.loaded(one)
+
+    assert [loaded(one) for one in segments] == [False, False, True, True, True]
+
+
+def test_a_growing_segment_keeps_its_index_and_file() -> None:
+    cache, one = IndexCache(1 << 20), indexed(0)
+    one.sealed = False
+    cache.loaded(one)
+
+    cache.forget(one)
+
+    assert loaded(one)
+    assert cache.size_bytes == 0
+
+
+def test_only_an_index_in_memory_can_be_noted() -> None:
+    one = new_state(MemoryDisk()).new_segment(0, 0)
+
+    with pytest.raises(AssertionError):
+        IndexCache(0).loaded(one)
