@@ -47,7 +47,8 @@ def cut_torn_tail(disk: Disk, directory: str, segment: Segment, limit_bytes: int
     try:
         keep_copy(disk, path, torn[:limit_bytes])
     except DiskFull:
-        disk.remove(path)
+        if disk.exists(path):  # there may have been no room for its name either
+            disk.remove(path)
         path = ""
     file.truncate(position)
     try:
