@@ -161,6 +161,7 @@ class Land:
             self.places.staging / "bad", self.places.quarantine, job=self.job.name, batch=entry.batch
         )
         self.ledger.publish(self.places.staging / "batch", entry)
+        shutil.rmtree(self.places.staging)
         self.run = self.run.plus(entry.landed)
         self.on_landed(entry)
 

@@ -102,6 +102,7 @@ def test_batches_land_with_their_rows_their_bad_records_and_their_counts(spark: 
     world.land_both()
     assert world.rows() == LANDED_ROWS
     assert set(world.files()) == LANDED_FILES
+    assert not world.places.staging.exists()
     [bad] = spark.read.parquet(str(world.places.quarantine)).collect()
     assert (bad.offset, bytes(bad.value), bad.job, bad.batch) == (2, b"junk", "land-t", 0)
     counted = Totals(batches=1, offsets=3, rows=2, bad=1, files=1, payload_bytes=7 + 7 + 4 + 3)
