@@ -87,7 +87,7 @@ class RetentionTask:
             for vnode in vnodes:
                 try:
                     vnode.log.retire_segments()
-                except WalError as error:
+                except (WalError, DiskError) as error:
                     logger.error("vnode %s: segments cannot be retired: %s", vnode.name, error)
 
 
