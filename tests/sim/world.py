@@ -159,7 +159,16 @@ class World:
 
     def kill(self) -> None:
         """End the process; what it wrote is in the page cache, no safer than before."""
-        self._crashed(self.disk.kill())
+        self._crashed(self._left_behind())
+
+    def _left_behind(self) -> MemoryDisk:
+        """The disk as the next process finds it.
+
+        File systems with a journal go read-only when a directory cannot be synced: only a new mount helps.
+        """
+        if any(change.is_lost for change in self.disk.image.pending_names):
+            return self.disk.crash(RandomFates(self.chance.getrandbits(32)))
+        return self.disk.kill()
 
     def cut_power(self, *, again_after_calls: int | None = None) -> None:
         """Lose the process and any part of what was not synced, maybe once more during the next start."""
@@ -171,7 +180,7 @@ class World:
         self.broker.begin_stop(self.now_ms)
         self.settle()
         self.broker.close(self.now_ms)
-        self._crashed(self.disk.kill())
+        self._crashed(self._left_behind())
 
     def _crashed(self, disk: MemoryDisk) -> None:
         disk.capacity_bytes = self.disk.capacity_bytes
