@@ -1,0 +1,140 @@
+"""A vnode in the order of its versions: every batch and meta entry of all streams, as they arrived."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.wal.logs import batch, commit, maintain, open_log, small_options
+from wal.format import EntryKind
+from wal.log import VnodeLog
+from wal.memory_disk import MemoryDisk
+from wal.versions import VersionedEntry
+
+Arrived = tuple[int, int, bytes]
+"""Version, stream id, bytes."""
+
+
+def busy_log(disk: MemoryDisk, seed: int) -> tuple[VnodeLog, list[Arrived]]:
+    """A log of several segments, and what was appended, in order."""
+    chance = random.Random(seed)
+    log = open_log(disk, small_options(index_cache_bytes=1))
+    arrived: list[Arrived] = []
+    for number in range(80):
+        stream_id = chance.randrange(4)
+        if chance.random() < 0.2:
+            payload = b"note %d" % number
+            arrived.append((log.append_meta(stream_id, payload), stream_id, b"\0" + payload))
+        else:
+            data = batch(chance.randrange(1, 6), body=bytes([number]) * chance.randrange(900))
+            at = log.append(stream_id, data)
+            arrived.append((at.version, stream_id, bytes(data)))
+        if chance.random() < 0.3:
+            commit(log)
+    commit(log)
+    maintain(log)
+    return log, arrived
+
+
+def plain(entries: list[VersionedEntry]) -> list[Arrived]:
+    return [(one.version, one.stream_id, bytes(one.data)) for one in entries]
+
+
+def test_nothing_is_read_above_the_last_version() -> None:
+    log = open_log(MemoryDisk())
+    assert log.read_versions(0, 1_000) == []
+    log.append(1, batch(3))
+    commit(log)
+
+    assert log.read_versions(3, 1_000) == []
+    assert log.read_versions(99, 1_000) == []
+
+
+def test_what_is_not_synced_is_not_read() -> None:
+    log = open_log(MemoryDisk())
+    log.append(1, batch(2))
+    commit(log)
+    log.append(1, batch(2))
+
+    assert [one.version for one in log.read_versions(0, 1_000)] == [0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("reopened", [False, True])
+@pytest.mark.parametrize("max_bytes", [1, 3_000, 1 << 20])
+def test_entries_come_as_they_arrived(seed: int, max_bytes: int, *, reopened: bool) -> None:
+    disk = MemoryDisk()
+    log, arrived = busy_log(disk, seed)
+    if reopened:
+        log = open_log(disk)
+    found: list[Arrived] = []
+    version = 0
+    while entries := log.read_versions(version, max_bytes):
+        found += plain(entries)
+        version = entries[-1].version + entries[-1].record_count
+
+    assert found == arrived
+    assert version == log.next_version
+
+
+def test_reading_on_from_inside_a_batch_gives_that_batch_whole() -> None:
+    log = open_log(MemoryDisk())
+    first, second = batch(4), batch(2)
+    log.append(1, first)
+    log.append(2, second)
+    commit(log)
+
+    for version in (0, 1, 3):
+        assert plain(log.read_versions(version, 1)) == [(0, 1, bytes(first)), (4, 2, bytes(second))]
+    for version in (4, 5):
+        assert plain(log.read_versions(version, 1)) == [(4, 2, bytes(second))]
+
+
+def test_whole_frames_are_given_until_there_is_enough() -> None:
+    log = open_log(MemoryDisk())
+    for _ in range(5):
+        log.append(1, batch(body=bytes(100)))
+        log.append(1, batch(body=bytes(100)))
+        commit(log)
+    frame_bytes = 64 + 2 * (48 + 161)
+
+    for max_bytes, frames in ((0, 1), (1, 1), (frame_bytes, 1), (frame_bytes + 1, 2), (4 * frame_bytes, 4)):
+        assert len(log.read_versions(0, max_bytes)) == 2 * frames
+
+
+def test_only_the_callers_own_entries_have_opaque_bytes() -> None:
+    log = open_log(MemoryDisk())
+    log.append(1, batch(2))
+    log.append_meta(7, b"mine")
+    commit(log)
+    log.set_log_start(1, 1)
+    log.drop_stream(1)
+    commit(log)
+
+    entries = log.read_versions(0, 1 << 20)
+
+    assert [one.kind for one in entries] == [EntryKind.DATA, *[EntryKind.META] * 3]
+    opaque = [one.opaque for one in entries]
+    assert [bytes(one) if one is not None else None for one in opaque] == [None, b"mine", None, None]
+
+
+def test_below_the_oldest_segment_reading_begins_with_it() -> None:
+    disk = MemoryDisk()
+    log = open_log(disk, small_options(segment_bytes=4 << 10))
+    for _ in range(12):
+        log.append(1, batch(body=bytes(900)))
+        commit(log)
+    for _ in range(2):
+        log._maintenance.checkpoint_wanted = True
+        maintain(log)
+    log.set_log_start(1, 8)
+    commit(log)
+    log.retire_segments()
+    commit(log)
+    maintain(log)
+
+    entries = log.read_versions(0, 1 << 20)
+
+    assert log.first_version > 0
+    assert entries[0].version == log.first_version
