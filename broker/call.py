@@ -36,6 +36,7 @@ class Call(Generic[RequestT]):
         "holder",
         "output",
         "received_ms",
+        "received_ns",
         "request",
         "version",
     )
@@ -49,6 +50,7 @@ class Call(Generic[RequestT]):
         correlation_id: int,
         client_id: str | None,
         received_ms: int,
+        received_ns: int = 0,
         frame_size_bytes: int = 0,
         frame_owned: bool = False,
     ) -> None:
@@ -58,6 +60,8 @@ class Call(Generic[RequestT]):
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.received_ms = received_ms
+        # By the clock of `broker.stats`, for durations only.
+        self.received_ns = received_ns
         self.frame_size_bytes = frame_size_bytes
         # True: slices of the request's frame stay valid for ever; False: only until the handler returns.
         self.frame_owned = frame_owned

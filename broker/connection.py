@@ -15,6 +15,9 @@ from collections import deque
 from typing import Any, Final
 
 from broker.call import Call
+from broker.error_counts import count_errors
+from broker.flow import Flow
+from broker.stats import Cause, Stats
 from protocol.errors import Unencodable
 from protocol.framing import BufferPool, FrameReader
 from protocol.headers import decode_request_header, encode_response_header
@@ -22,41 +25,43 @@ from protocol.wire import encode
 
 logger = logging.getLogger("kawal.broker")
 
-CALLS_IN_FLIGHT_MAX: Final = 10_000
-"""Unanswered calls of one connection before it is no longer read; librdkafka may pipeline thousands."""
-
-OUTGOING_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Unsent answer bytes of one connection before it is no longer read: a slow reader costs this, not more."""
-
-REQUEST_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Bytes of unanswered requests of one connection before it is no longer read (one frame may exceed it)."""
-
 _SIZE: Final = struct.Struct(">i")
+_IN_MEMORY: Final = frozenset({bytes, bytearray, memoryview})
 
 
 class Connection:
     """What the broker knows of one client's connection.
 
     `outgoing` holds the buffers to be sent, in order: bytes-like objects and file ranges (anything with
-    `size_bytes`).  The shell removes what it sent and reports it by `sent`.
+    `size_bytes`); of the first, `head_sent` bytes have left.  The shell reports what it sent by `sent`.
     """
 
     __slots__ = (
+        "aborted",
+        "active_ms",
         "calls",
         "client_software",
+        "close_cause",
         "close_reason",
         "closed",
         "descriptor",
         "dirty",
+        "flow",
+        "head_sent",
         "identity",
+        "memory_bytes",
         "outgoing",
         "outgoing_bytes",
         "peer",
         "reader",
         "request_bytes",
         "stalled",
+        "stats",
         "told",
+        "unfinished_bytes",
+        "unfinished_since_ms",
         "unsent",
+        "unsent_since_ms",
     )
 
     def __init__(
@@ -67,6 +72,9 @@ class Connection:
         frame_bytes_max: int,
         pool: BufferPool,
         unsent: list[Connection],
+        flow: Flow,
+        stats: Stats,
+        now_ms: int = 0,
         told: tuple[str, int] = ("127.0.0.1", 9092),
         descriptor: int = -1,
     ) -> None:
@@ -75,20 +83,35 @@ class Connection:
         # The shell's number of the socket, and the address it tells this client to connect to.
         self.descriptor = descriptor
         self.told = told
+        self.flow = flow
+        self.stats = stats
         self.reader = FrameReader(pool, frame_bytes_max)
         self.calls: deque[Call[Any]] = deque()
         self.request_bytes = 0
         self.outgoing: deque[Any] = deque()
         self.outgoing_bytes = 0
+        self.head_sent = 0
+        # The part of `outgoing` that is kept in memory.
+        self.memory_bytes = 0
         self.client_software = ("", "")
         # Set: the shell sends what is outgoing, then closes and logs this reason.
         self.close_reason: str | None = None
+        self.close_cause = Cause.CLIENT
+        # True: the shell closes now, and sends nothing any more.
+        self.aborted = False
         self.closed = False
         # True while the connection is listed with the broker as having something to send.
         self.dirty = False
         self.unsent = unsent
-        # True: the reader still holds whole frames that were left while the connection was saturated.
+        # True: it was not read, or not to the end, while it was saturated; to be resumed when it is no more.
         self.stalled = False
+        # When bytes last came or went.
+        self.active_ms = now_ms
+        # What there is of a frame that is still coming in, and since when; 0 bytes: there is none.
+        self.unfinished_bytes = 0
+        self.unfinished_since_ms = now_ms
+        # Since when the client has taken nothing of what is outgoing; the shell keeps it.
+        self.unsent_since_ms = now_ms
 
     @property
     def host(self) -> str:
@@ -98,10 +121,17 @@ class Connection:
     @property
     def saturated(self) -> bool:
         """True while nothing more may be read from the client: stop reading, never drop."""
+        flow = self.flow
+        return self.at_own_limit or (flow.full and flow.holds_back(self))
+
+    @property
+    def at_own_limit(self) -> bool:
+        """True while this connection alone has as much in work, or unsent, as one may have."""
+        flow = self.flow
         return (
-            self.outgoing_bytes > OUTGOING_BYTES_MAX
-            or self.request_bytes > REQUEST_BYTES_MAX
-            or len(self.calls) > CALLS_IN_FLIGHT_MAX
+            len(self.calls) >= flow.connection_requests_max
+            or self.request_bytes >= flow.connection_bytes_max
+            or self.outgoing_bytes >= flow.connection_answers_bytes_max
         )
 
     def open_call(self, frame: memoryview, *, frame_owned: bool, now_ms: int) -> tuple[Call[Any], int]:
@@ -118,20 +148,36 @@ class Connection:
             correlation_id=header.correlation_id,
             client_id=header.client_id,
             received_ms=now_ms,
+            received_ns=self.stats.turn_began_ns,
             frame_size_bytes=len(frame),
             frame_owned=frame_owned,
         )
-
         self.calls.append(call)
         self.request_bytes += len(frame)
+        self.flow.requests_bytes += len(frame)
         return call, header.size_bytes
+
+    def note_unfinished(self, now_ms: int, *, fresh: bool) -> None:
+        """Account for the frame that is still coming in; `fresh`: others were completed by the last bytes."""
+        count = self.reader.pending_bytes
+        if count == self.unfinished_bytes == 0:
+            return
+        if count and (fresh or not self.unfinished_bytes):
+            self.unfinished_since_ms = now_ms
+            self.flow.unfinished.pop(self, None)
+            self.flow.unfinished[self] = None
+        elif not count:
+            self.flow.unfinished.pop(self, None)
+        self.flow.requests_bytes += count - self.unfinished_bytes
+        self.unfinished_bytes = count
 
     def answer(self, call: Call[Any], response: object) -> None:
         """Encode the call's answer and send all that is now in order."""
         assert call.output is None, "a call is answered once"
-        if self.closed:
+        if self.closed or self.aborted:
             call.output = []
             return
+        count_errors(response, self.stats.request_stats(call.api_key, call.version).errors)
         try:
             output = encode_frame(call, response)
         except Unencodable:
@@ -142,7 +188,7 @@ class Connection:
                 call.api_key,
                 call.version,
             )
-            self.close("internal error")
+            self.close("internal error", Cause.BUG)
             output = []
         self._release(call, output)
 
@@ -154,47 +200,87 @@ class Connection:
     def _release(self, call: Call[Any], output: list[Any]) -> None:
         call.output = output
         calls = self.calls
+        stats = self.stats
+        now_ns = stats.clock_ns()
+        released_bytes = memory_bytes = 0
         while calls and calls[0].output is not None:
             done = calls.popleft()
-            self.request_bytes -= done.frame_size_bytes
+            released_bytes += done.frame_size_bytes
+            stats.answered(done.api_key, done.version, now_ns - done.received_ns)
             assert done.output is not None
             for part in done.output:
                 self.outgoing.append(part)
-                self.outgoing_bytes += part_size_bytes(part)
-        if self.outgoing and not self.dirty:
-            self.dirty = True
-            self.unsent.append(self)
+                if type(part) in _IN_MEMORY:
+                    memory_bytes += len(part)
+                else:
+                    self.outgoing_bytes += part.size_bytes
+        self.request_bytes -= released_bytes
+        self.outgoing_bytes += memory_bytes
+        self.memory_bytes += memory_bytes
+        self.flow.requests_bytes -= released_bytes
+        self.flow.answers_bytes += memory_bytes
+        if (self.outgoing or self.stalled) and not self.dirty:
+            self._list_unsent()
 
-    def close(self, reason: str) -> None:
+    def _list_unsent(self) -> None:
+        self.dirty = True
+        self.unsent.append(self)
+
+    def close(self, reason: str, cause: Cause = Cause.PROTOCOL) -> None:
         """Ask the shell to close the connection once everything answered so far is sent."""
         if self.close_reason is None:
             self.close_reason = reason
+            self.close_cause = cause
             if not self.dirty:
-                self.dirty = True
-                self.unsent.append(self)
+                self._list_unsent()
+
+    def abort(self, reason: str, cause: Cause) -> None:
+        """Ask the shell to close the connection at once, whatever is still to be sent."""
+        self.close_reason = None
+        self.close(reason, cause)
+        self.aborted = True
+        self._forget_outgoing()
 
     def sent(self, size_bytes: int) -> None:
-        """Account for bytes that have left; the shell has already taken them off `outgoing`."""
+        """Take what has left off `outgoing`."""
         self.outgoing_bytes -= size_bytes
         assert self.outgoing_bytes >= 0, "more was sent than was outgoing"
+        self.stats.sent_bytes += size_bytes
+        outgoing = self.outgoing
+        left = self.head_sent + size_bytes
+        freed_bytes = 0
+        while outgoing and left >= (size := part_size_bytes(outgoing[0])):
+            left -= size
+            if type(outgoing.popleft()) in _IN_MEMORY:
+                freed_bytes += size
+        self.head_sent = left
+        self.memory_bytes -= freed_bytes
+        self.flow.answers_bytes -= freed_bytes
+
+    def _forget_outgoing(self) -> None:
+        self.outgoing.clear()
+        self.outgoing_bytes = self.head_sent = 0
+        self.flow.answers_bytes -= self.memory_bytes
+        self.memory_bytes = 0
 
     def lost(self) -> None:
         """The client is gone: withdraw every parked call and forget what was to be sent."""
         self.closed = True
         self.reader.release_buffer()
-        self.outgoing.clear()
-        self.outgoing_bytes = 0
+        self._forget_outgoing()
         for call in self.calls:
             if call.holder is not None:
                 call.holder.cancel(call)
                 call.holder = None
         self.calls.clear()
+        self.flow.requests_bytes -= self.request_bytes + self.unfinished_bytes
+        self.request_bytes = self.unfinished_bytes = 0
+        self.flow.unfinished.pop(self, None)
 
 
 def part_size_bytes(part: Any) -> int:
     """The number of bytes one outgoing part puts on the wire."""
-    size = getattr(part, "size_bytes", None)
-    return len(part) if size is None else int(size)
+    return len(part) if type(part) in _IN_MEMORY else int(part.size_bytes)
 
 
 def encode_frame(call: Call[Any], response: object) -> list[Any]:

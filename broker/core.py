@@ -19,13 +19,17 @@ from broker.call import PARKED, Call
 from broker.catalogue_snapshots import CatalogueSnapshots
 from broker.config import Config
 from broker.connection import Connection
+from broker.connection_sweep import ConnectionSweep
 from broker.errors import RequestError
 from broker.fetch_sessions import FetchSessions
+from broker.flow import Flow
+from broker.group_driver import GroupDriver
 from broker.handlers import APIS, Api
 from broker.live_config import LiveConfig
 from broker.loggers import Loggers
 from broker.producer_ids import ProducerIds
 from broker.retention import RetentionTask
+from broker.stats import Cause, Stats
 from broker.topic_directory import TopicDirectory
 from broker.topics import Catalogue, Topic
 from broker.vnode import DiskJob, Vnode
@@ -58,6 +62,7 @@ class Broker:
         now_ms: int,
         wall_ms: int,
         loggers: Loggers | None = None,
+        stats: Stats | None = None,
     ) -> None:
         self.live_config = LiveConfig(config, catalogue)
         # What holds now, also after clients have changed it.
@@ -72,7 +77,10 @@ class Broker:
         self.fetch_sessions = FetchSessions(
             slots=config.max_incremental_fetch_session_cache_slots, random=random
         )
+        self.stats = stats or Stats()
+        self.flow = Flow(self.config)
         self.connections: dict[int, Connection] = {}
+        self.sweep = ConnectionSweep(self)
         self.stopping = False
         self._pool = BufferPool()
         self._unsent: list[Connection] = []
@@ -93,6 +101,7 @@ class Broker:
         self.snapshots = CatalogueSnapshots(catalogue, store.catalogue, self.meta)
         self.producer_ids = ProducerIds(self.catalogue, self.topics)
         self.retention = RetentionTask(self, now_ms)
+        self.groups = GroupDriver(self, now_ms)
         self._reconfigure(self.config)
 
     @property
@@ -103,6 +112,7 @@ class Broker:
     def _reconfigure(self, config: Config) -> None:
         """Let a changed configuration hold everywhere."""
         self.config = config
+        self.flow.configure(config)
         for vnode in self._all_vnodes:
             vnode.log.change_options(
                 delete_delay_ms=config.log_segment_delete_delay_ms,
@@ -128,18 +138,19 @@ class Broker:
     def tick(self, now_ms: int) -> None:
         """Do everything whose time has come."""
         self.deadlines.run_due(now_ms)
+        self.groups.tick(now_ms)
         for vnode in self._all_vnodes:
             vnode.log.tick(now_ms)
 
     def next_deadline(self) -> int | None:
         """The monotonic moment of the next `tick`, None when nothing is due ever."""
         moments = [vnode.next_deadline() for vnode in self._all_vnodes]
-        moments.append(self.deadlines.next_deadline())
+        moments += (self.deadlines.next_deadline(), self.groups.next_deadline())
         return min((moment for moment in moments if moment is not None), default=None)
 
     # --- connections -----------------------------------------------------------------------------------
 
-    def connect(self, *, peer: str, told: tuple[str, int], descriptor: int = -1) -> Connection:
+    def connect(self, *, peer: str, told: tuple[str, int], now_ms: int, descriptor: int = -1) -> Connection:
         """A client has come; `told` is the address it shall be told for this node."""
         connection = Connection(
             identity=self._next_connection,
@@ -147,16 +158,22 @@ class Broker:
             frame_bytes_max=self.config.socket_request_max_bytes,
             pool=self._pool,
             unsent=self._unsent,
+            flow=self.flow,
+            stats=self.stats,
+            now_ms=now_ms,
             told=told,
             descriptor=descriptor,
         )
         self._next_connection += 1
         self.connections[connection.identity] = connection
+        self.stats.connections_opened += 1
+        self.sweep.connected(now_ms)
         return connection
 
     def disconnect(self, connection: Connection) -> None:
         """The client is gone; whatever it waited for is withdrawn."""
         connection.lost()
+        self.stats.connections_closed[connection.close_cause] += 1
         del self.connections[connection.identity]
 
     def receive(self, connection: Connection, size_bytes: int, now_ms: int) -> bool:
@@ -165,25 +182,37 @@ class Broker:
         True: read no more from this client for now.
         """
         connection.reader.received(size_bytes)
+        connection.active_ms = now_ms
+        self.stats.received_bytes += size_bytes
         return self.resume(connection, now_ms)
 
     def resume(self, connection: Connection, now_ms: int) -> bool:
         """Serve the frames the connection holds, as far as its limits allow; True as for `receive`."""
         reader = connection.reader
         connection.stalled = False
+        served = False
         try:
             while connection.close_reason is None:
                 if connection.saturated:
                     connection.stalled = True
+                    connection.note_unfinished(now_ms, fresh=served)
+                    self.held_back(connection, now_ms)
                     return True
                 frame = reader.next_frame()
                 if frame is None:
+                    connection.note_unfinished(now_ms, fresh=served)
                     return False
+                served = True
                 self._serve(connection, frame, frame_owned=reader.owned, now_ms=now_ms)
         except ProtocolError as error:
             logger.info("connection %d from %s closed: %s", connection.identity, connection.peer, error)
             connection.close(str(error))
         return True
+
+    def held_back(self, connection: Connection, now_ms: int) -> None:
+        """A connection that is saturated is not read; see to it that this ends."""
+        if not connection.at_own_limit:
+            self.sweep.relieve_soon(now_ms)
 
     def _serve(self, connection: Connection, frame: memoryview, *, frame_owned: bool, now_ms: int) -> None:
         call, position = connection.open_call(frame, frame_owned=frame_owned, now_ms=now_ms)
@@ -215,7 +244,7 @@ class Broker:
                 call.version,
                 call.correlation_id,
             )
-            call.connection.close("internal error")
+            call.connection.close("internal error", Cause.BUG)
             return
         if response is not PARKED:
             call.reply(response)

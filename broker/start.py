@@ -11,6 +11,7 @@ from broker.catalogue_records import DatabaseCreated, decode_record, encode_reco
 from broker.config import Config
 from broker.core import Broker
 from broker.loggers import Loggers
+from broker.stats import Stats
 from broker.topics import Catalogue
 from broker.vnode import Vnode
 from wal.disk import Disk
@@ -36,10 +37,12 @@ def open_broker(
     now_ms: int,
     wall_ms: int,
     loggers: Loggers | None = None,
+    stats: Stats | None = None,
 ) -> Broker:
     """Open the data directory `config.log_dirs`, making it when it is new.
 
-    `loggers` are those whose levels clients may change; by default the process's own.
+    `loggers` are those whose levels clients may change; by default the process's own.  `stats` brings the
+    clock for durations.
     Raises:
         StoreError: the directory cannot be used; the text says why and what to do.
         DiskError: a file call failed.
@@ -76,6 +79,7 @@ def open_broker(
         now_ms=now_ms,
         wall_ms=wall_ms,
         loggers=loggers,
+        stats=stats,
     )
 
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from broker.config import Config
 from broker.endpoints import Endpoint, parse_endpoint
 
-BACKLOG = 1024
-
 
 class StartError(Exception):
     """The server cannot start; the text is one sentence for its user."""
@@ -41,7 +39,7 @@ def open_listeners(config: Config) -> list[Listener]:
     try:
         for number, text in enumerate(config.listeners):
             told = advertised[number] if advertised else None
-            listeners.append(_open(parse_endpoint(text), told, insecure=config.kawal_insecure))
+            listeners.append(_open(parse_endpoint(text), told, config))
     except StartError:
         for listener in listeners:
             listener.socket.close()
@@ -49,14 +47,14 @@ def open_listeners(config: Config) -> list[Listener]:
     return listeners
 
 
-def _open(endpoint: Endpoint, advertised: Endpoint | None, *, insecure: bool) -> Listener:
+def _open(endpoint: Endpoint, advertised: Endpoint | None, config: Config) -> Listener:
     try:
         family, _, _, _, address = socket.getaddrinfo(
             endpoint.host, endpoint.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except socket.gaierror as error:
         raise StartError(f"cannot listen on {endpoint.text}: the host is unknown ({error})") from error
-    if not insecure and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
+    if not config.kawal_insecure and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
         raise StartError(
             f"listening on {endpoint.text} would let other machines in without a password;"
             " say --insecure (kawal.insecure=true) if that is meant, or listen on 127.0.0.1"
@@ -66,7 +64,7 @@ def _open(endpoint: Endpoint, advertised: Endpoint | None, *, insecure: bool) ->
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.setblocking(False)
         sock.bind(address)
-        sock.listen(BACKLOG)
+        sock.listen(config.socket_listen_backlog_size)
     except OSError as error:
         sock.close()
         hint = "another program has the port; stop it or choose another with --listen"

@@ -20,16 +20,25 @@ from typing import Final
 
 import trio
 
+from broker.admission import Admission
+from broker.connection import Connection
 from broker.core import Broker
 from broker.server.listeners import Listener, told_address
-from broker.server.transport import RECEIVES_PER_TURN, Transport
+from broker.server.transport import RECEIVES_PER_TURN, Transport, warm
 from broker.server.workers import Crashed, DiskWorkers, Finished, TaskDone
+from broker.stats import Cause
 from wal.segment import FileRange
 
 logger = logging.getLogger("kawal.server")
 
 EVENTS_PER_TURN: Final = 512
 ACCEPTS_PER_TURN: Final = 64
+
+TURN_NS_MAX: Final = 20_000_000
+"""After 20 ms answers leave and others have their turn, however many sockets are still ready."""
+
+ACCEPT_PAUSE_MS: Final = 100
+"""How long nobody is accepted after the system had no file descriptor left: trying at once would spin."""
 
 _READ: Final = select.EPOLLIN
 _BOTH: Final = select.EPOLLIN | select.EPOLLOUT
@@ -47,18 +56,25 @@ class Reactor:
         workers: DiskWorkers,
         now_ms: Callable[[], int],
         wall_ms: Callable[[], int],
+        connection_room: int,
     ) -> None:
+        """`connection_room`: connections there may be at once whatever is configured."""
         self._broker = broker
         self._workers = workers
         self._now_ms = now_ms
         self._wall_ms = wall_ms
         self._epoll = select.epoll()
         self._transports: dict[int, Transport] = {}
-        self._hosts: dict[str, int] = {}
+        self._admission = Admission(connection_room)
+        # Connections that are not read because of what all of them hold, in the order in which that began.
+        self._held: dict[Transport, None] = {}
         self._listeners = {listener.socket.fileno(): listener for listener in listeners}
+        self._accepting = False
         self._timer: trio.CancelScope | None = None
-        for descriptor in self._listeners:
-            self._epoll.register(descriptor, _READ)
+        # What the last poll reported and nobody has served yet, the next one last.
+        self._ready: list[tuple[int, int]] = []
+        self._poll_number = 0
+        self._watch_listeners()
         self._epoll.register(workers.event_descriptor, _READ)
 
     async def run(self) -> None:
@@ -67,7 +83,10 @@ class Reactor:
             nursery.start_soon(self._run_timer)
             while True:
                 self.turn()
-                await trio.lowlevel.wait_readable(self._epoll.fileno())
+                if self._ready:
+                    await trio.lowlevel.checkpoint()
+                else:
+                    await trio.lowlevel.wait_readable(self._epoll.fileno())
 
     async def _run_timer(self) -> None:
         """Wake at the machine's next deadline; `_set_timer` moves it."""
@@ -75,7 +94,7 @@ class Reactor:
             with trio.CancelScope() as self._timer:
                 self._set_timer()
                 await trio.sleep_forever()
-            now_ms = self._clock()
+            now_ms = self._begin_turn()
             self._broker.tick(now_ms)
             self._finish_turn(now_ms)
 
@@ -87,26 +106,37 @@ class Reactor:
         if deadline < self._timer.deadline:
             self._timer.deadline = deadline
 
-    def _clock(self) -> int:
-        now_ms = self._now_ms()
-        self._broker.set_clocks(now_ms=now_ms, wall_ms=self._wall_ms())
-        return now_ms
-
     def turn(self) -> None:
         """Serve what is ready now and carry out what follows from it."""
-        now_ms = self._clock()
-        for descriptor, mask in self._epoll.poll(0, EVENTS_PER_TURN):
+        now_ms = self._begin_turn()
+        stats = self._broker.stats
+        if not self._ready:
+            self._poll_number += 1
+            self._ready = self._epoll.poll(0, EVENTS_PER_TURN)
+            self._ready.reverse()
+        ends_ns = stats.turn_began_ns + TURN_NS_MAX
+        while self._ready:
+            descriptor, mask = self._ready.pop()
             transport = self._transports.get(descriptor)
             if transport is not None:
-                self._serve(transport, mask, now_ms)
+                if transport.poll_number < self._poll_number:
+                    self._serve(transport, mask, now_ms)
             elif descriptor in self._listeners:
                 self._accept(self._listeners[descriptor], now_ms)
             elif descriptor == self._workers.event_descriptor:
                 self._take_results(now_ms)
+            if stats.clock_ns() > ends_ns:
+                break
         self._finish_turn(now_ms)
 
+    def _begin_turn(self) -> int:
+        now_ms = self._now_ms()
+        self._broker.stats.turn_began_ns = self._broker.stats.clock_ns()
+        self._broker.set_clocks(now_ms=now_ms, wall_ms=self._wall_ms())
+        return now_ms
+
     def _finish_turn(self, now_ms: int) -> None:
-        while self._broker.has_unsent:
+        while self._broker.has_unsent or self._resume_held(now_ms):
             for connection in self._broker.take_unsent():
                 transport = self._transports.get(connection.descriptor)
                 if transport is not None and transport.connection is connection:
@@ -114,8 +144,22 @@ class Reactor:
         for vnode, job in self._broker.take_jobs(now_ms):
             self._workers.submit(vnode, job)
         self._set_timer()
+        stats = self._broker.stats
+        stats.turn_done(stats.clock_ns())
 
     # --- connections -----------------------------------------------------------------------------------
+
+    def _watch_listeners(self) -> None:
+        if not self._accepting:
+            self._accepting = True
+            for descriptor in self._listeners:
+                self._epoll.register(descriptor, _READ)
+
+    def _unwatch_listeners(self) -> None:
+        if self._accepting:
+            self._accepting = False
+            for descriptor in self._listeners:
+                self._epoll.unregister(descriptor)
 
     def _accept(self, listener: Listener, now_ms: int) -> None:
         for _ in range(ACCEPTS_PER_TURN):
@@ -123,31 +167,44 @@ class Reactor:
                 sock, address = listener.socket.accept()
             except BlockingIOError:
                 return
+            except ConnectionAbortedError:
+                continue
             except OSError as error:
-                if error.errno in (errno.EMFILE, errno.ENFILE):
-                    logger.warning(
-                        "no file descriptor left for a new connection; raise the limit of open files"
-                    )
+                self._pause_accepting(error, now_ms)
                 return
             self._admit(listener, sock, str(address[0]), int(address[1]), now_ms)
 
+    def _pause_accepting(self, error: OSError, now_ms: int) -> None:
+        """Leave the waiting clients in the kernel's queue for a while; the listener stays readable."""
+        advice = "; raise the limit of open files" if error.errno in (errno.EMFILE, errno.ENFILE) else ""
+        logger.warning("cannot accept connections for %d ms: %s%s", ACCEPT_PAUSE_MS, error.strerror, advice)
+        self._unwatch_listeners()
+        self._broker.deadlines.add(now_ms + ACCEPT_PAUSE_MS, lambda _: self._watch_listeners())
+
     def _admit(self, listener: Listener, sock: socket.socket, host: str, port: int, now_ms: int) -> None:
         config = self._broker.config
-        if (
-            len(self._transports) >= config.max_connections
-            or self._hosts.get(host, 0) >= config.max_connections_per_ip
-        ):
-            logger.warning("connection from %s refused: the limit of connections is reached", host)
+        refusal = self._admission.refusal(
+            host, count_max=config.max_connections, host_count_max=config.max_connections_per_ip
+        )
+        if refusal is not None:
             sock.close()
+            self._broker.stats.connections_refused += 1
+            if count := self._admission.refused(now_ms):
+                logger.warning("refused %d connections, the last one from %s: %s", count, host, refusal)
             return
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # A client whose machine is gone says nothing; its parked calls would stay.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         connection = self._broker.connect(
-            peer=f"{host}:{port}", descriptor=sock.fileno(), told=told_address(listener, sock)
+            peer=f"{host}:{port}",
+            descriptor=sock.fileno(),
+            told=told_address(listener, sock),
+            now_ms=now_ms,
         )
-        transport = Transport(sock, connection)
+        transport = Transport(sock, connection, host=host, poll_number=self._poll_number)
         self._transports[sock.fileno()] = transport
-        self._hosts[host] = self._hosts.get(host, 0) + 1
+        self._admission.enter(host)
         transport.interest = _READ
         self._epoll.register(sock.fileno(), _READ)
 
@@ -164,42 +221,74 @@ class Reactor:
         connection = transport.connection
         for _ in range(RECEIVES_PER_TURN):
             if connection.saturated or connection.close_reason is not None:
-                self._set_interest(transport)
-                return
+                self._set_interest(transport, now_ms)
+                break
             try:
                 size = transport.receive()
             except OSError as error:
                 self._lose(transport, (error.strerror or "connection error").lower())
                 return
             if size < 0:
-                connection.reader.release_buffer()
-                return
+                break
             if size == 0:
                 self._lose(transport, "the client closed the connection")
                 return
             if self._broker.receive(connection, size, now_ms):
-                return
+                self._set_interest(transport, now_ms)
+                break
+            if transport.drained:
+                break
+        connection.reader.release_buffer()
+
+    def _resume_held(self, now_ms: int) -> bool:
+        """Read connections again that were held back for others' sake; True when there is more to send."""
+        flow = self._broker.flow
+        while self._held and not self._broker.has_unsent:
+            transport = next(iter(self._held)) if not flow.full else self._held_floor(flow.floor)
+            if transport is None:
+                return False
+            del self._held[transport]
+            self._resume(transport, now_ms)
+        return self._broker.has_unsent
+
+    def _held_floor(self, floor: Connection | None) -> Transport | None:
+        """The one connection that may be read although memory is full, if it is held back."""
+        transport = self._transports.get(floor.descriptor) if floor is not None else None
+        return transport if transport in self._held and not transport.connection.saturated else None
+
+    def _resume(self, transport: Transport, now_ms: int) -> None:
+        connection = transport.connection
+        if connection.stalled and not connection.saturated:
+            self._broker.resume(connection, now_ms)
+            connection.reader.release_buffer()
+        self._set_interest(transport, now_ms)
 
     def _send(self, transport: Transport, now_ms: int) -> None:
         connection = transport.connection
         connection.dirty = False
         try:
-            left = transport.send()
+            transport.send(now_ms)
         except OSError as error:
             self._lose(transport, (error.strerror or str(error)).lower())
             return
-        if left:
+        if transport.blocked:
             self._warm_if_cold(transport)
         elif connection.close_reason is not None and not connection.outgoing:
             self._lose(transport, connection.close_reason)
             return
-        if connection.stalled and not connection.saturated:
-            self._broker.resume(connection, now_ms)
-        self._set_interest(transport)
+        self._resume(transport, now_ms)
 
-    def _set_interest(self, transport: Transport) -> None:
+    def _set_interest(self, transport: Transport, now_ms: int) -> None:
         connection = transport.connection
-        wanted = 0 if connection.saturated or connection.close_reason is not None else _READ
+        wanted = _READ
+        if connection.close_reason is not None:
+            wanted = 0
+        elif connection.saturated:
+            wanted = 0
+            connection.stalled = True
+            if not connection.at_own_limit:
+                self._held[transport] = None
+                self._broker.held_back(connection, now_ms)
         if connection.outgoing and not transport.warming:
             wanted |= select.EPOLLOUT
         if wanted != transport.interest and not connection.closed:
@@ -214,9 +303,8 @@ class Reactor:
         descriptor = transport.socket.fileno()
         self._epoll.unregister(descriptor)
         del self._transports[descriptor]
-        self._hosts[connection.host] -= 1
-        if not self._hosts[connection.host]:
-            del self._hosts[connection.host]
+        self._held.pop(transport, None)
+        self._admission.leave(transport.host)
         transport.socket.close()
         self._broker.disconnect(connection)
 
@@ -240,19 +328,20 @@ class Reactor:
 
         def warmed(_error: BaseException | None) -> None:
             transport.warming = False
+            transport.blocked = False
             head.maybe_cold = False
             if not transport.connection.closed:
                 self._send(transport, self._now_ms())
 
         transport.warming = True
-        self._workers.submit_task(head.read, warmed)
+        self._workers.submit_task(lambda: warm(head), warmed)
 
     # --- the end ---------------------------------------------------------------------------------------
 
     def stop_accepting(self) -> None:
         """Close the listeners; connections that exist live on."""
-        for descriptor, listener in self._listeners.items():
-            self._epoll.unregister(descriptor)
+        self._unwatch_listeners()
+        for listener in self._listeners.values():
             listener.socket.close()
         self._listeners.clear()
 
@@ -267,5 +356,6 @@ class Reactor:
     def close(self) -> None:
         """Close every connection and the epoll."""
         for transport in tuple(self._transports.values()):
+            transport.connection.close("the server stops", Cause.STOP)
             self._lose(transport, "the server stops")
         self._epoll.close()

@@ -14,18 +14,17 @@ from typing import Final
 
 import trio
 
+from broker.admission import connection_room
 from broker.config import Config
 from broker.core import Broker
 from broker.server.listeners import Listener, StartError, open_listeners
 from broker.server.reactor import Reactor
 from broker.server.workers import DiskWorkers
 from broker.start import open_broker
+from broker.stats import Stats
 from wal.disk import OsDisk
 
 logger = logging.getLogger("kawal.server")
-
-DRAIN_SECONDS_MAX: Final = 2.5
-"""How long a stop waits for answers in flight; with the checkpoint the process ends within five seconds."""
 
 THREAD_SWITCH_SECONDS: Final = 0.0005
 """A disk thread that has its result should not wait the usual 5 ms for the interpreter."""
@@ -64,7 +63,14 @@ def main(config: Config, *, ready: Callable[[str], None]) -> int:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     listeners = open_listeners(config)
     try:
-        broker = open_broker(OsDisk(), config, random=SystemRandom(), now_ms=now_ms(), wall_ms=wall_ms())
+        broker = open_broker(
+            OsDisk(),
+            config,
+            random=SystemRandom(),
+            now_ms=now_ms(),
+            wall_ms=wall_ms(),
+            stats=Stats(time.monotonic_ns),
+        )
     except BaseException:
         for listener in listeners:
             listener.socket.close()
@@ -94,7 +100,14 @@ def _calm_collector() -> None:
 
 async def _serve(broker: Broker, listeners: list[Listener], ready: Callable[[str], None]) -> int:
     workers = DiskWorkers(broker.disk_threads)
-    reactor = Reactor(broker, listeners=listeners, workers=workers, now_ms=now_ms, wall_ms=wall_ms)
+    reactor = Reactor(
+        broker,
+        listeners=listeners,
+        workers=workers,
+        now_ms=now_ms,
+        wall_ms=wall_ms,
+        connection_room=connection_room(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
+    )
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(reactor.run)
@@ -112,10 +125,10 @@ async def _serve(broker: Broker, listeners: list[Listener], ready: Callable[[str
 
 
 async def _stop(broker: Broker, reactor: Reactor) -> None:
-    """Stop accepting, answer what is parked, and let everything in flight leave."""
+    """Stop accepting, answer what is parked, and let everything in flight leave, for as long as it may."""
     reactor.stop_accepting()
     broker.begin_stop(now_ms())
-    with trio.move_on_after(DRAIN_SECONDS_MAX):
+    with trio.move_on_after(broker.config.kawal_shutdown_timeout_ms / 1000):
         while reactor.busy or broker.has_disk_work:
             reactor.turn()
             await trio.sleep(0.005)

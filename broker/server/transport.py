@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from collections import deque
 from typing import Any, Final
 
 from broker.connection import Connection
@@ -20,20 +19,31 @@ RECEIVES_PER_TURN: Final = 16
 """Receive calls for one connection in one turn: a large frame is read in few turns, nobody starves."""
 
 
+WARM_BYTES_PER_READ: Final = 1024 * 1024
+"""A cold range is read into the page cache in pieces, so that it takes no memory of ours."""
+
+
 class Transport:
     """A non-blocking socket and the connection it carries.
 
     `receive` and `send` do what is possible now; `interest` is what the reactor has registered with epoll.
     """
 
-    __slots__ = ("_range_sent", "connection", "interest", "socket", "warming")
+    __slots__ = ("blocked", "connection", "drained", "host", "interest", "poll_number", "socket", "warming")
 
-    def __init__(self, sock: socket.socket, connection: Connection) -> None:
+    def __init__(
+        self, sock: socket.socket, connection: Connection, *, host: str = "", poll_number: int = 0
+    ) -> None:
         self.socket = sock
         self.connection = connection
+        self.host = host
+        # The poll before which the socket was not known: events of that poll are another's.
+        self.poll_number = poll_number
         self.interest = 0
-        # Bytes already sent of the file range at the head of the outgoing queue.
-        self._range_sent = 0
+        # True after a receive that got less than there was room for: the socket is empty, or nearly so.
+        self.drained = False
+        # True while something is left that the socket did not take.
+        self.blocked = False
         # True while a thread brings the range at the head into the page cache.
         self.warming = False
 
@@ -43,17 +53,28 @@ class Transport:
         Raises:
             OSError: the connection is broken.
         """
+        buffer = self.connection.reader.wanted_buffer()
         try:
-            return self.socket.recv_into(self.connection.reader.wanted_buffer())
+            count = self.socket.recv_into(buffer)
         except BlockingIOError:
             return -1
+        self.drained = count < len(buffer)
+        return count
 
-    def send(self) -> bool:
-        """Send as much as the socket takes; True when more is left for later.
+    def send(self, now_ms: int) -> None:
+        """Send as much as the socket takes; `blocked` tells whether more is left for later.
 
         Raises:
             OSError: the connection is broken.
         """
+        connection = self.connection
+        before_bytes = connection.outgoing_bytes
+        was_blocked = self.blocked
+        self.blocked = self._send_all()
+        if not was_blocked or connection.outgoing_bytes != before_bytes:
+            connection.active_ms = connection.unsent_since_ms = now_ms
+
+    def _send_all(self) -> bool:
         connection = self.connection
         outgoing = connection.outgoing
         room = SEND_BYTES_PER_TURN
@@ -62,9 +83,9 @@ class Transport:
                 return True
             try:
                 if type(outgoing[0]) is FileRange:
-                    count = self._send_range(outgoing)
+                    count = self._send_range(outgoing[0])
                 else:
-                    count = self._send_buffers(outgoing)
+                    count = self._send_buffers()
             except BlockingIOError:
                 return True
             connection.sent(count)
@@ -73,7 +94,7 @@ class Transport:
 
     def _is_cold(self, part: FileRange) -> bool:
         """Whether sending the range might wait for the disk: its first or last byte is not in memory."""
-        if not part.maybe_cold or self._range_sent:
+        if not part.maybe_cold or self.connection.head_sent:
             return False
         file, last = part.file, part.position + part.size_bytes - 1
         part.maybe_cold = any(
@@ -81,37 +102,32 @@ class Transport:
         )
         return part.maybe_cold
 
-    def _send_range(self, outgoing: deque[Any]) -> int:
-        part: FileRange = outgoing[0]
-        position = part.position + self._range_sent
-        count = os.sendfile(
-            self.socket.fileno(), part.file.descriptor, position, part.size_bytes - self._range_sent
-        )
+    def _send_range(self, part: FileRange) -> int:
+        head_sent = self.connection.head_sent
+        position = part.position + head_sent
+        count = os.sendfile(self.socket.fileno(), part.file.descriptor, position, part.size_bytes - head_sent)
         if not count:
             raise OSError(f"{part.file.path!r} ends before byte {position}, which its index names")
-        self._range_sent += count
-        if self._range_sent == part.size_bytes:
-            outgoing.popleft()
-            self._range_sent = 0
         return count
 
-    def _send_buffers(self, outgoing: deque[Any]) -> int:
+    def _send_buffers(self) -> int:
+        connection = self.connection
         buffers: list[Any] = []
         more = 0
-        for part in outgoing:
+        for part in connection.outgoing:
             if type(part) is FileRange:
                 more = socket.MSG_MORE
                 break
             if len(buffers) == BUFFERS_PER_SEND:
                 break
             buffers.append(part)
-        count = self.socket.sendmsg(buffers, (), more)
-        left = count
-        while left:
-            size = len(outgoing[0])
-            if size > left:
-                outgoing[0] = memoryview(outgoing[0])[left:]
-                break
-            outgoing.popleft()
-            left -= size
-        return count
+        if connection.head_sent:
+            buffers[0] = memoryview(buffers[0])[connection.head_sent :]
+        return self.socket.sendmsg(buffers, (), more)
+
+
+def warm(part: FileRange) -> None:
+    """Bring a range into the page cache; blocks for as long as the disk takes."""
+    end = part.position + part.size_bytes
+    for position in range(part.position, end, WARM_BYTES_PER_READ):
+        part.file.read_at(position, min(WARM_BYTES_PER_READ, end - position))

@@ -103,7 +103,9 @@ class Client:
 
     def __init__(self, gateway: Gateway) -> None:
         self.gateway = gateway
-        self.connection = gateway.broker.connect(peer="10.0.0.9:5000", told=("gateway", 9092))
+        self.connection = gateway.broker.connect(
+            peer="10.0.0.9:5000", told=("gateway", 9092), now_ms=gateway.now_ms
+        )
         self._sent: list[tuple[type[Any], int, int]] = []
         self._received = bytearray()
         self._correlation_id = 0
@@ -197,8 +199,7 @@ def take_outgoing(connection: Connection) -> bytes:
     data = bytearray()
     outgoing = connection.outgoing
     while outgoing:
-        part = outgoing.popleft()
-        part = part.read() if isinstance(part, FileRange) else part
+        part = outgoing[0].read() if isinstance(outgoing[0], FileRange) else outgoing[0]
         data += part
         connection.sent(len(part))
     return bytes(data)
