@@ -1,0 +1,132 @@
+"""The records of one operation, applied as they are made.
+
+with Changes(context, group_id) as changes:
+    changes.put(MemberKey(…), metadata)        # the group has changed, what follows sees it
+    changes.offset(OffsetKey(…), value)        # changes nothing before it is durable
+    …                                          # an exception here takes everything back
+    changes.commit(answer, refuse)             # to the log; a failure there takes everything back, too
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from groups.context import Context
+from groups.effects import EncodedRecord, Undo
+from groups.errors import append_error
+from groups.offsets import read_committed
+from groups.record_keys import ClassicGroupKey, CurrentKey, Key, OffsetKey
+from groups.record_schemas import GroupMetadataValue
+from groups.records import encode_record
+from protocol.error_codes import ErrorCode
+
+Answer = Callable[[], None]
+Refuse = Callable[[ErrorCode], None]
+
+
+class Changes:
+    """What one operation writes about one group."""
+
+    __slots__ = ("_committed", "_context", "_offsets", "_records", "_undo", "group_id")
+
+    def __init__(self, context: Context, group_id: str) -> None:
+        self._context = context
+        self.group_id = group_id
+        self._records: list[EncodedRecord] = []
+        self._offsets: list[tuple[OffsetKey, bytes | None]] = []
+        self._undo: list[Undo] = []
+        self._committed = False
+
+    def __enter__(self) -> Changes:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._committed:
+            for undo in reversed(self._undo):
+                undo()
+            self._settle_offsets()
+
+    def put(self, key: Key, value: Any) -> None:
+        """Apply a record of a group and write it."""
+        if isinstance(key, CurrentKey) and value is not None:
+            group = self._context.consumer(key.group_id)
+            if group is not None:
+                group.check_sole_owner(key.member_id, value)
+        undo = self._context.replay(key, value)
+        if undo is not None:
+            self._undo.append(undo)
+        self.write(key, value)
+
+    def write(self, key: Key, value: Any) -> None:
+        """Write a record whose effect is there already."""
+        if isinstance(key, ClassicGroupKey) and value is not None:
+            self._note_written(key.group_id, value)
+        self._records.append(encode_record(key, value))
+
+    def _note_written(self, group_id: str, record: GroupMetadataValue) -> None:
+        group = self._context.classic(group_id)
+        assert group is not None, f"a record of group {group_id!r}, which is not there"
+        before = group.written
+
+        def undo() -> None:
+            group.written = before
+
+        group.written = record
+        self._undo.append(undo)
+
+    def offset(self, key: OffsetKey, value: bytes | None) -> None:
+        """Write the record of an offset; it counts once it is durable."""
+        self._context.offsets.announce(key, value)
+        self._offsets.append((key, value))
+        self.write(key, value)
+
+    def on_undo(self, undo: Undo) -> None:
+        """Run `undo` when the changes are taken back, after what is undone for later changes."""
+        self._undo.append(undo)
+
+    def commit(self, answer: Answer, refuse: Refuse) -> None:
+        """Hand the records to the log, and answer when they, or what they build upon, are durable.
+
+        `refuse` is called with what the client should be told.
+        """
+        self._committed = True
+        context = self._context
+
+        def done(error: ErrorCode | None, now_ms: int) -> None:
+            context.now_ms = now_ms
+            self._settle_offsets()
+            if error is None:
+                self._replay_offsets()
+                answer()
+            else:
+                refuse(append_error(error))
+
+        if self._records:
+            partition = context.partition(self.group_id)
+            context.journal.write(partition, self._records, self._undo, done)
+        else:
+            context.after_writes(self.group_id, done)
+
+    def _settle_offsets(self) -> None:
+        for key, _ in self._offsets:
+            self._context.offsets.settle(key)
+
+    def _replay_offsets(self) -> None:
+        offsets = self._context.offsets
+        for key, value in self._offsets:
+            before = offsets.get(*key)
+            offsets.replay(key, value)
+            if value is not None:
+                offsets.count_rows(key, before, read_committed(value))
+
+
+def nothing() -> None:
+    """Answer nobody: the operation was the server's own."""
+
+
+def nobody(_: ErrorCode) -> None:
+    """Refuse nobody: what could not be stored is done again when the next request needs it."""

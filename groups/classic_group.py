@@ -1,0 +1,234 @@
+"""A classic group: its members and generation.
+
+The live object runs ahead of its record, which is written when a generation has its assignment, or has
+become empty; a restart goes back to the last one written. Generations that members were told of since then
+must not be given to others: so a loaded group goes on GENERATIONS_SKIPPED numbers later.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from groups.classic_member import ClassicMember, Protocols, join_refused, member_of_record, sync_refused
+from groups.record_schemas import GroupMetadataValue
+from groups.states import TRANSITIONS, Event, GroupState
+from protocol.consumer_protocol import decode_subscription
+from protocol.error_codes import ErrorCode
+from protocol.errors import Malformed
+
+CONSUMER_PROTOCOL: Final = "consumer"
+"""The protocol type of consumers, whose metadata we can read."""
+
+GENERATIONS_SKIPPED: Final = 100
+"""More generations than members are ever told of without one being stored."""
+GENERATIONS_UNSTORED_MAX: Final = 50
+"""After so many generations without an assignment the number is stored for itself; the rest is for those
+that are announced until that is durable."""
+
+
+class ClassicGroup:
+    """One group. `pending` are ids given out and not used yet, `unsynced` members whose SyncGroup is due."""
+
+    __slots__ = (
+        "generation",
+        "group_id",
+        "instances",
+        "leader",
+        "members",
+        "more_have_joined",
+        "pending",
+        "protocol",
+        "protocol_type",
+        "server_assigned",
+        "since_ms",
+        "skipped",
+        "state",
+        "stored_generation",
+        "unsynced",
+        "was_empty",
+        "written",
+    )
+
+    def __init__(self, group_id: str, *, generation: int = 0, since_ms: int = -1) -> None:
+        self.group_id = group_id
+        self.state = GroupState.EMPTY
+        # When the state was entered, in ms since 1970; -1: unknown.
+        self.since_ms = since_ms
+        self.generation = generation
+        self.stored_generation = generation
+        # The record written last, durable or not.
+        self.written: GroupMetadataValue | None = None
+        self.skipped = 0
+        self.protocol_type: str | None = None
+        self.protocol: str | None = None
+        self.leader: str | None = None
+        self.members: dict[str, ClassicMember] = {}
+        self.instances: dict[str, str] = {}
+        self.pending: set[str] = set()
+        self.unsynced: set[str] = set()
+        # Of the rebalance that runs: it began with an empty group, and who came since the last look.
+        self.was_empty = False
+        self.more_have_joined = False
+        # Of the generation: its partitions are assigned here, not by the leader.
+        self.server_assigned = False
+
+    # --- questions ------------------------------------------------------------------------------------------
+
+    @property
+    def is_consumer_group(self) -> bool:
+        """Whether its members speak the consumers' embedded protocol."""
+        return self.protocol_type == CONSUMER_PROTOCOL
+
+    @property
+    def waiting_joins(self) -> int:
+        """How many members have joined the rebalance that runs."""
+        return sum(member.join is not None for member in self.members.values())
+
+    @property
+    def all_have_joined(self) -> bool:
+        """Whether the rebalance that runs waits for nobody."""
+        return not self.pending and all(member.join is not None for member in self.members.values())
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """The longest that any member asks for."""
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    def supports(self, protocol_type: str, protocols: Protocols) -> bool:
+        """Whether a member with these protocols fits in: with one at least that all others know, too."""
+        if not self.members:
+            return bool(protocol_type) and bool(protocols)
+        common = self.common_protocols()
+        return self.protocol_type == protocol_type and any(name in common for name, _ in protocols)
+
+    def common_protocols(self) -> set[str]:
+        """Return the protocols that every member knows."""
+        known = Counter(name for member in self.members.values() for name, _ in member.protocols)
+        return {name for name, count in known.items() if count == len(self.members)}
+
+    def choose_protocol(self) -> str:
+        """Return the protocol that most members prefer among those that all know."""
+        common = self.common_protocols()
+        votes = Counter(
+            next((name for name, _ in member.protocols if name in common), "")
+            for member in self.members.values()
+        )
+        return min(votes, key=lambda name: (-votes[name], name))
+
+    def subscribed_topics(self) -> frozenset[str] | None:
+        """Return the topics its consumers subscribe to; None if that cannot be known."""
+        if not self.members:
+            return frozenset() if self.protocol_type else None
+        if not self.is_consumer_group or self.protocol is None:
+            return None
+        try:
+            return frozenset(
+                topic
+                for member in self.members.values()
+                for topic in decode_subscription(member.metadata(self.protocol)).topics
+            )
+        except Malformed:
+            return None
+
+    def subscribes(self, topic: str) -> bool:
+        """Whether consumers of the group subscribe to the topic, or may do so for all we can tell."""
+        topics = self.subscribed_topics()
+        return self.is_consumer_group if topics is None else topic in topics
+
+    # --- changes --------------------------------------------------------------------------------------------
+
+    def move(self, event: Event, wall_ms: int) -> None:
+        """Enter the state that the event leads to."""
+        self.state = TRANSITIONS[self.state, event]
+        self.since_ms = wall_ms
+
+    def dissolve(self, code: ErrorCode, wall_ms: int) -> None:
+        """End the life of this object: all calls that wait are answered with the error."""
+        self.move(Event.REMOVED, wall_ms)
+        for member in self.members.values():
+            member.answer_join(join_refused(code, member.member_id))
+            member.answer_sync(sync_refused(code))
+
+    def add(self, member: ClassicMember) -> None:
+        """Let a member in; the first one becomes the leader and decides the protocol type."""
+        self.pending.discard(member.member_id)
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.instances[member.instance_id] = member.member_id
+        if self.leader is None:
+            self.leader = member.member_id
+
+    def remove(self, member_id: str) -> None:
+        """Forget a member, or an id that was given out."""
+        member = self.members.pop(member_id, None)
+        self.pending.discard(member_id)
+        self.unsynced.discard(member_id)
+        instance_id = None if member is None else member.instance_id
+        if instance_id is not None and self.instances.get(instance_id) == member_id:
+            del self.instances[instance_id]
+        if self.leader == member_id:
+            self.leader = next(iter(self.members), None)
+
+    def replace_static(self, old_id: str, new_id: str) -> ClassicMember:
+        """Give a static member another id: its client has started again."""
+        member = self.members.pop(old_id)
+        self.unsynced.discard(old_id)
+        member.member_id = new_id
+        self.members[new_id] = member
+        if member.instance_id is not None:
+            self.instances[member.instance_id] = new_id
+        if self.leader == old_id:
+            self.leader = new_id
+        return member
+
+    def elect_leader(self) -> bool:
+        """Make sure that the leader has joined the rebalance that runs; False if nobody has."""
+        leader = self.members.get(self.leader or "")
+        if leader is not None and leader.join is not None:
+            return True
+        for member_id, member in self.members.items():
+            if member.join is not None:
+                self.leader = member_id
+                return True
+        return False
+
+    def begin_generation(self) -> None:
+        """Count up, and settle what the new generation's members agree on."""
+        self.generation = (self.generation + self.skipped + 1) & 0x7FFFFFFF
+        self.skipped = 0
+        self.protocol = self.choose_protocol() if self.members else None
+        if not self.members:
+            self.leader = None
+
+    # --- records --------------------------------------------------------------------------------------------
+
+    def record(self, assignments: dict[str, bytes] | None = None) -> GroupMetadataValue:
+        """Return the group as it is stored; with other assignments, if they are given."""
+        members = [member.record(self.protocol) for member in self.members.values()]
+        if assignments is not None:
+            for member in members:
+                member.assignment = assignments.get(member.member_id, b"")
+        return GroupMetadataValue(
+            protocol_type=self.protocol_type or "",
+            generation=self.generation,
+            protocol=self.protocol,
+            leader=self.leader,
+            current_state_timestamp=self.since_ms,
+            members=members,
+        )
+
+    @classmethod
+    def from_record(cls, group_id: str, record: GroupMetadataValue) -> ClassicGroup:
+        """Return the group as it was stored."""
+        group = cls(group_id, generation=record.generation, since_ms=record.current_state_timestamp)
+        group.protocol_type = record.protocol_type or None
+        group.protocol = record.protocol
+        for stored in record.members:
+            group.add(member_of_record(stored, record.protocol))
+        group.leader = record.leader
+        group.skipped = GENERATIONS_SKIPPED
+        group.written = record
+        if group.members:
+            group.state = GroupState.STABLE
+        return group

@@ -1,0 +1,128 @@
+"""A member of a classic group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from groups.activity import Activity
+from groups.record_schemas import MemberMetadata
+from protocol.error_codes import ErrorCode
+from protocol.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
+from protocol.messages.sync_group import SyncGroupResponse
+
+JoinReply = Callable[[JoinGroupResponse], None]
+SyncReply = Callable[[SyncGroupResponse], None]
+Protocols = tuple[tuple[str, bytes], ...]
+"""Name and metadata of each protocol that a member can take part in, the preferred first."""
+
+
+def protocols_of(protocols: list[JoinGroupRequestProtocol]) -> Protocols:
+    """Return the protocols of a request; of two with one name the last counts, as in Kafka's collection."""
+    return tuple({protocol.name: bytes(protocol.metadata) for protocol in protocols}.items())
+
+
+def join_refused(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:
+    """Return the answer to a JoinGroup that failed."""
+    return JoinGroupResponse(
+        error_code=code, protocol_type=None, protocol_name=None, leader="", member_id=member_id, members=[]
+    )
+
+
+def sync_refused(code: ErrorCode) -> SyncGroupResponse:
+    """Return the answer to a SyncGroup that failed."""
+    return SyncGroupResponse(error_code=code, assignment=b"")
+
+
+class ClassicMember:
+    """One member, with the calls that wait for it: at most one of each kind."""
+
+    __slots__ = (
+        "activity",
+        "assignment",
+        "client_host",
+        "client_id",
+        "instance_id",
+        "is_new",
+        "join",
+        "member_id",
+        "protocols",
+        "rebalance_timeout_ms",
+        "session_timeout_ms",
+        "sync",
+    )
+
+    def __init__(
+        self,
+        member_id: str,
+        *,
+        instance_id: str | None,
+        client_id: str,
+        client_host: str,
+        session_timeout_ms: int,
+        rebalance_timeout_ms: int,
+        protocols: Protocols,
+        assignment: bytes = b"",
+        activity: Activity | None = None,
+    ) -> None:
+        self.member_id = member_id
+        self.instance_id = instance_id
+        self.client_id = client_id
+        self.client_host = client_host
+        self.session_timeout_ms = session_timeout_ms
+        self.rebalance_timeout_ms = rebalance_timeout_ms
+        self.protocols = protocols
+        self.assignment = assignment
+        # True until the first JoinGroup is answered: its client does not know the id yet and cannot beat.
+        self.is_new = False
+        self.join: JoinReply | None = None
+        self.sync: SyncReply | None = None
+        self.activity = activity or Activity()
+
+    @property
+    def waits(self) -> bool:
+        """Whether an answer is owed to it, so that its silence means nothing."""
+        return self.join is not None or self.sync is not None
+
+    def metadata(self, protocol: str | None) -> bytes:
+        """Return what the member said for a protocol; nothing if it does not know it."""
+        return dict(self.protocols).get(protocol or "", b"")
+
+    def answer_join(self, response: JoinGroupResponse) -> None:
+        """Answer the JoinGroup that waits, if one does."""
+        reply, self.join = self.join, None
+        if reply is not None:
+            reply(response)
+
+    def answer_sync(self, response: SyncGroupResponse) -> None:
+        """Answer the SyncGroup that waits, if one does."""
+        reply, self.sync = self.sync, None
+        if reply is not None:
+            reply(response)
+
+    def record(self, protocol: str | None) -> MemberMetadata:
+        """Return the member as its group's record keeps it."""
+        return MemberMetadata(
+            member_id=self.member_id,
+            group_instance_id=self.instance_id,
+            client_id=self.client_id,
+            client_host=self.client_host,
+            rebalance_timeout=self.rebalance_timeout_ms,
+            session_timeout=self.session_timeout_ms,
+            subscription=self.metadata(protocol),
+            assignment=self.assignment,
+        )
+
+
+def member_of_record(record: MemberMetadata, protocol: str | None) -> ClassicMember:
+    """Return the member that a group's record holds."""
+    rebalance_timeout_ms = record.rebalance_timeout
+    return ClassicMember(
+        record.member_id,
+        instance_id=record.group_instance_id,
+        client_id=record.client_id,
+        client_host=record.client_host,
+        session_timeout_ms=record.session_timeout,
+        rebalance_timeout_ms=record.session_timeout if rebalance_timeout_ms < 0 else rebalance_timeout_ms,
+        protocols=() if protocol is None else ((protocol, bytes(record.subscription)),),
+        assignment=bytes(record.assignment),
+    )

@@ -1,0 +1,333 @@
+"""How a classic group gets from one generation to the next.
+
+    prepare --all have joined, or the deadline--> complete --leader's SyncGroup--> store --durable--> spread
+
+`prepare` is called for every change of the members. An empty group waits `group.initial.rebalance.delay.ms`
+for more members first, and again as long as some come. Members that do not join within the longest rebalance
+timeout are dropped; static ones stay, they have their session for that.
+Source: KIP-134 (initial delay), KIP-345 (static members); Kafka 4.3's GroupMetadataManager.
+"""
+
+from __future__ import annotations
+
+from groups.changes import Changes, nobody
+from groups.classic_assignment import assign_on_server, server_assigns
+from groups.classic_group import GENERATIONS_UNSTORED_MAX, ClassicGroup
+from groups.classic_member import ClassicMember, join_refused, sync_refused
+from groups.context import Context
+from groups.lost import LostConsumer
+from groups.record_keys import ClassicGroupKey
+from groups.record_schemas import GroupMetadataValue
+from groups.states import Event, GroupState
+from groups.timers import TimerKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from protocol.messages.sync_group import SyncGroupResponse
+
+
+def joined(group: ClassicGroup, member: ClassicMember) -> JoinGroupResponse:
+    """Return what a member is told of the generation; the leader is told the members, to assign to them."""
+    leads = group.leader == member.member_id and not group.server_assigned
+    return JoinGroupResponse(
+        generation_id=group.generation,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol,
+        leader="" if group.server_assigned else group.leader or "",
+        member_id=member.member_id,
+        members=members_for_leader(group) if leads else [],
+    )
+
+
+def members_for_leader(group: ClassicGroup) -> list[JoinGroupResponseMember]:
+    """Return all members with what they said for the chosen protocol."""
+    return [
+        JoinGroupResponseMember(
+            member_id=member.member_id,
+            group_instance_id=member.instance_id,
+            metadata=member.metadata(group.protocol),
+        )
+        for member in group.members.values()
+    ]
+
+
+# --- sessions -----------------------------------------------------------------------------------------------
+
+
+def start_session(
+    context: Context, group: ClassicGroup, member: ClassicMember, timeout_ms: int | None = None
+) -> None:
+    """Start a member's session anew."""
+    keep_pending(
+        context,
+        group,
+        member.member_id,
+        member.session_timeout_ms if timeout_ms is None else timeout_ms,
+    )
+
+
+def keep_pending(context: Context, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
+    """Keep a member, or an id that was given out, for so long."""
+    group_id = group.group_id
+    context.timers.set(
+        TimerKey("heartbeat", group_id, member_id),
+        context.now_ms + timeout_ms,
+        lambda now_ms: _expire(context, group_id, member_id, now_ms),
+    )
+
+
+def end_session(context: Context, group: ClassicGroup, member_id: str) -> None:
+    """The member is gone, its silence means nothing any more."""
+    context.timers.cancel(TimerKey("heartbeat", group.group_id, member_id))
+
+
+def _expire(context: Context, group_id: str, member_id: str, now_ms: int) -> None:
+    context.now_ms = now_ms
+    group = context.classic(group_id)
+    if group is None:
+        return
+    if member_id in group.pending:
+        group.pending.discard(member_id)
+        complete_if_gathered(context, group)
+        return
+    member = group.members.get(member_id)
+    # Whoever waits for an answer cannot beat; a new member is lost all the same, its client does not know its
+    # id and comes back under another one.
+    if member is not None and (member.is_new or not member.waits):
+        note_lost(context, group, member, "its session timed out")
+        remove_member(context, group, member)
+        after_removal(context, group)
+
+
+def arm(context: Context, group: ClassicGroup) -> None:
+    """Set the timers that the group should have and has not, after loading or after a failed append."""
+    for member in group.members.values():
+        if TimerKey("heartbeat", group.group_id, member.member_id) not in context.timers:
+            start_session(context, group, member)
+    if group.state == GroupState.PREPARING_REBALANCE:
+        if TimerKey("gather", group.group_id) not in context.timers:
+            _complete_after(context, group, group.rebalance_timeout_ms)
+    elif group.unsynced and TimerKey("sync", group.group_id) not in context.timers:
+        _expect_syncs(context, group)
+
+
+def note_lost(context: Context, group: ClassicGroup, member: ClassicMember, reason: str) -> None:
+    """Remember a member that is gone without having said so."""
+    context.lost.append(
+        LostConsumer(
+            group_id=group.group_id,
+            member_id=member.member_id,
+            client_id=member.client_id,
+            host=member.client_host,
+            user=member.activity.user,
+            topics=tuple(sorted(group.subscribed_topics() or ())),
+            lost_ms=context.wall_ms,
+            reason=reason,
+        )
+    )
+
+
+def remove_member(context: Context, group: ClassicGroup, member: ClassicMember) -> None:
+    """Let a member go; a call that waits for it is told that it is unknown, so its client joins anew."""
+    end_session(context, group, member.member_id)
+    group.remove(member.member_id)
+    member.answer_join(join_refused(ErrorCode.UNKNOWN_MEMBER_ID))
+    member.answer_sync(sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
+
+
+def after_removal(context: Context, group: ClassicGroup) -> None:
+    """Members are gone: the others must gather, or need not wait for them any more."""
+    if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+        prepare(context, group)
+    else:
+        complete_if_gathered(context, group)
+
+
+# --- gathering ----------------------------------------------------------------------------------------------
+
+
+def prepare_or_complete(context: Context, group: ClassicGroup) -> None:
+    """A member has joined or changed: begin a rebalance, or see whether it was the last one waited for."""
+    if group.state == GroupState.PREPARING_REBALANCE:
+        complete_if_gathered(context, group)
+    else:
+        prepare(context, group)
+
+
+def prepare(context: Context, group: ClassicGroup) -> None:
+    """Let all members gather."""
+    if group.state == GroupState.COMPLETING_REBALANCE:
+        spread(context, group, {}, ErrorCode.REBALANCE_IN_PROGRESS)
+    group.unsynced.clear()
+    context.timers.cancel(TimerKey("sync", group.group_id))
+    group.was_empty = group.state == GroupState.EMPTY
+    group.more_have_joined = False
+    group.move(Event.REBALANCE, context.wall_ms)
+    context.counts["rebalances"] += 1
+    if group.was_empty:
+        delay_ms = context.config.group_initial_rebalance_delay_ms
+        _wait_for_more(context, group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0))
+    elif group.all_have_joined:
+        complete(context, group)
+    else:
+        _complete_after(context, group, group.rebalance_timeout_ms)
+
+
+def complete_if_gathered(context: Context, group: ClassicGroup) -> None:
+    """End the gathering if nobody is missing; the first one of an empty group has its own time."""
+    if group.state == GroupState.PREPARING_REBALANCE and not group.was_empty and group.all_have_joined:
+        complete(context, group)
+
+
+def _wait_for_more(context: Context, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
+    """Wait for more members of a group that was empty, in steps, as long as some come in each."""
+    group_id = group.group_id
+
+    def look(now_ms: int) -> None:
+        context.now_ms = now_ms
+        if context.classic(group_id) is not group:
+            return
+        if not group.more_have_joined or not remaining_ms:
+            complete(context, group)
+            return
+        group.more_have_joined = False
+        next_ms = min(context.config.group_initial_rebalance_delay_ms, remaining_ms)
+        _wait_for_more(context, group, next_ms, max(remaining_ms - delay_ms, 0))
+
+    context.timers.set(TimerKey("gather", group_id), context.now_ms + delay_ms, look)
+    if delay_ms == 0:
+        context.timers.cancel(TimerKey("gather", group_id))
+        complete(context, group)
+
+
+def _complete_after(context: Context, group: ClassicGroup, timeout_ms: int) -> None:
+    group_id = group.group_id
+
+    def end(now_ms: int) -> None:
+        context.now_ms = now_ms
+        if context.classic(group_id) is group:
+            complete(context, group)
+
+    context.timers.set(TimerKey("gather", group_id), context.now_ms + timeout_ms, end)
+
+
+def complete(context: Context, group: ClassicGroup) -> None:
+    """End the gathering: drop who did not join, tell the others the new generation."""
+    context.timers.cancel(TimerKey("gather", group.group_id))
+    for member in [one for one in group.members.values() if one.join is None and one.instance_id is None]:
+        note_lost(context, group, member, "it did not join again within the rebalance timeout")
+        remove_member(context, group, member)
+    if group.members and not group.elect_leader():
+        # Only static members that are away: their sessions will tell.
+        _complete_after(context, group, group.rebalance_timeout_ms)
+        return
+    group.begin_generation()
+    if not group.members:
+        group.move(Event.DESERTED, context.wall_ms)
+        store(context, group, group.record())
+        return
+    group.server_assigned = server_assigns(context, group)
+    group.move(Event.GATHERED, context.wall_ms)
+    for member in list(group.members.values()):
+        member.is_new = False
+        group.unsynced.add(member.member_id)
+        member.activity.rebalanced_ms = context.wall_ms
+        start_session(context, group, member)
+        member.answer_join(joined(group, member))
+    _expect_syncs(context, group)
+    if group.generation - group.stored_generation > GENERATIONS_UNSTORED_MAX:
+        store(context, group, _number_only(group))
+    if group.server_assigned:
+        store_assignment(context, group, assign_on_server(context, group))
+
+
+def _number_only(group: ClassicGroup) -> GroupMetadataValue:
+    """Return a record that keeps the number: after a crash its members are unknown and join anew."""
+    record = group.record()
+    record.members = []
+    record.protocol = record.leader = None
+    return record
+
+
+def store(context: Context, group: ClassicGroup, record: GroupMetadataValue) -> None:
+    """Write a record that nobody waits for; should it fail, the one before stays and does no harm."""
+    generation = group.generation
+
+    def stored() -> None:
+        group.stored_generation = max(group.stored_generation, generation)
+
+    with Changes(context, group.group_id) as changes:
+        changes.write(ClassicGroupKey(group.group_id), record)
+        changes.commit(stored, nobody)
+
+
+# --- assigning ----------------------------------------------------------------------------------------------
+
+
+def _expect_syncs(context: Context, group: ClassicGroup) -> None:
+    """Drop members that know the generation and do not ask for their assignment (KAFKA-13435)."""
+    group_id, generation = group.group_id, group.generation
+
+    def end(now_ms: int) -> None:
+        context.now_ms = now_ms
+        if context.classic(group_id) is not group or group.generation != generation or not group.unsynced:
+            return
+        for member_id in list(group.unsynced):
+            member = group.members[member_id]
+            note_lost(
+                context, group, member, "it did not ask for its assignment within the rebalance timeout"
+            )
+            remove_member(context, group, member)
+        prepare(context, group)
+
+    context.timers.set(TimerKey("sync", group_id), context.now_ms + group.rebalance_timeout_ms, end)
+
+
+def synced(context: Context, group: ClassicGroup, member_id: str) -> None:
+    """The member has asked for its assignment."""
+    group.unsynced.discard(member_id)
+    if not group.unsynced:
+        context.timers.cancel(TimerKey("sync", group.group_id))
+
+
+def store_assignment(context: Context, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
+    """Store what everybody gets and, when that is durable, let them know."""
+    generation = group.generation
+
+    def still_wanted() -> bool:
+        # Others may have joined, left or converted the group meanwhile.
+        return group.state == GroupState.COMPLETING_REBALANCE and group.generation == generation
+
+    def stored() -> None:
+        group.stored_generation = max(group.stored_generation, generation)
+        if still_wanted():
+            spread(context, group, assignments, ErrorCode.NONE)
+            group.move(Event.ASSIGNED, context.wall_ms)
+
+    def failed(code: ErrorCode) -> None:
+        if still_wanted():
+            spread(context, group, {}, code)
+            prepare(context, group)
+
+    with Changes(context, group.group_id) as changes:
+        changes.write(ClassicGroupKey(group.group_id), group.record(assignments))
+        changes.commit(stored, failed)
+
+
+def spread(context: Context, group: ClassicGroup, assignments: dict[str, bytes], code: ErrorCode) -> None:
+    """Answer every SyncGroup that waits, with an assignment or an error."""
+    for member in list(group.members.values()):
+        member.assignment = assignments.get(member.member_id, b"")
+        if member.sync is None:
+            continue
+        start_session(context, group, member)
+        if code:
+            member.answer_sync(sync_refused(code))
+        else:
+            member.answer_sync(assigned(group, member))
+
+
+def assigned(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
+    """Return what a member is told when it asks for its assignment."""
+    return SyncGroupResponse(
+        protocol_type=group.protocol_type, protocol_name=group.protocol, assignment=member.assignment
+    )

@@ -1,0 +1,136 @@
+"""What is forgotten by itself: offsets past their retention, and empty groups that hold nothing.
+
+Offsets live for ever unless `offsets.retention.minutes` is set, or their client set a retention time
+(OffsetCommit v2-v4). The time runs from the moment the group lost its last member; for groups that still
+have members, and for those that never had any, from the commit. What the group subscribes to is kept.
+
+All groups are looked at in slices, so that a million offsets do not stop the server.
+Source: KIP-211, KIP-496; Kafka 4.3's OffsetExpirationConditionImpl and GroupMetadataManager.
+"""
+
+from __future__ import annotations
+
+from groups.changes import Changes, nobody, nothing
+from groups.classic_group import ClassicGroup
+from groups.consumer_group import ConsumerGroup
+from groups.context import Context
+from groups.deletion import delete_all
+from groups.offsets import NO_EXPIRY, Committed, read_committed
+from groups.record_keys import OffsetKey
+from groups.states import GroupState
+from groups.timers import TimerKey
+
+SLICE_OFFSETS = 5_000
+"""Offsets looked at in one step: some 10 ms."""
+PAUSE_MS = 10
+"""Between two slices."""
+MINUTE_MS = 60_000
+
+_TIMER = TimerKey("cleanup", "")
+
+
+def schedule_cleanup(context: Context) -> None:
+    """Look for what has expired, one interval from now."""
+    due_ms = context.now_ms + context.config.offsets_retention_check_interval_ms
+    context.timers.set(_TIMER, due_ms, lambda now_ms: _begin(context, now_ms))
+
+
+def _begin(context: Context, now_ms: int) -> None:
+    context.regexes.forget_unused(
+        regex
+        for group in context.groups.values()
+        if isinstance(group, ConsumerGroup)
+        for regex in group.regexes
+    )
+    waiting = sorted({*context.groups, *context.offsets.groups()}, reverse=True)
+    _go_on(context, waiting, now_ms)
+
+
+def _go_on(context: Context, waiting: list[str], now_ms: int) -> None:
+    context.now_ms = now_ms
+    seen = 0
+    while waiting and seen < SLICE_OFFSETS:
+        seen += 1 + _clean(context, waiting.pop())
+    if waiting:
+        context.timers.set(_TIMER, now_ms + PAUSE_MS, lambda later_ms: _go_on(context, waiting, later_ms))
+    else:
+        schedule_cleanup(context)
+
+
+def _clean(context: Context, group_id: str) -> int:
+    """Forget what has expired of a group, or all of it; return how many offsets were looked at."""
+    if context.partition(group_id) not in context.loaded:
+        return 0
+    group = context.groups.get(group_id)
+    count = sum(map(len, context.offsets.topics(group_id).values()))
+    if count == 0:
+        if group is not None and _is_idle(context, group):
+            _delete(context, group_id)
+        return 0
+    if context.config.offsets_retention_minutes is None and not context.offsets.expiring:
+        return 0
+    expired = _expired(context, group_id, group)
+    if len(expired) == count and (group is None or _is_empty(group)):
+        _delete(context, group_id)
+    elif expired:
+        with Changes(context, group_id) as changes:
+            for key in expired:
+                changes.offset(key, None)
+            changes.commit(nothing, nobody)
+    return count
+
+
+def _delete(context: Context, group_id: str) -> None:
+    with Changes(context, group_id) as changes:
+        delete_all(context, changes, group_id)
+        changes.commit(nothing, nobody)
+
+
+def _is_empty(group: ClassicGroup | ConsumerGroup) -> bool:
+    if isinstance(group, ConsumerGroup):
+        return not group.metadata
+    return group.state == GroupState.EMPTY and not group.pending
+
+
+def _is_idle(context: Context, group: ClassicGroup | ConsumerGroup) -> bool:
+    """Whether the group has been empty for an interval, so that nobody is just about to come back."""
+    since_ms = group.target_ms if isinstance(group, ConsumerGroup) else group.since_ms
+    interval_ms = context.config.offsets_retention_check_interval_ms
+    in_flight = context.journal.in_flight(context.partition(group.group_id))
+    return _is_empty(group) and not in_flight and context.wall_ms - since_ms >= interval_ms
+
+
+def _expired(context: Context, group_id: str, group: ClassicGroup | ConsumerGroup | None) -> list[OffsetKey]:
+    used = _used_topics(group)
+    if used is None:
+        return []
+    # The group's own time counts where it had members: its offsets get old together.
+    since_ms = -1
+    if isinstance(group, ClassicGroup) and group.protocol_type and group.state == GroupState.EMPTY:
+        since_ms = group.since_ms
+    return [
+        key
+        for key, value in context.offsets.iterate(group_id)
+        if key.topic not in used and _is_expired(context, read_committed(value), since_ms)
+    ]
+
+
+def _used_topics(group: ClassicGroup | ConsumerGroup | None) -> frozenset[str] | None:
+    """Return the topics whose offsets are kept; None: all of them."""
+    if group is None:
+        return frozenset()
+    if isinstance(group, ConsumerGroup):
+        return group.subscribed_names()
+    if group.state == GroupState.EMPTY:
+        return frozenset()
+    return group.subscribed_topics() if group.state == GroupState.STABLE else None
+
+
+def _is_expired(context: Context, committed: Committed, since_ms: int) -> bool:
+    if committed.expire_ms != NO_EXPIRY:
+        return context.wall_ms >= committed.expire_ms
+    retention_minutes = context.config.offsets_retention_minutes
+    if retention_minutes is None:
+        return False
+    base_ms = committed.commit_ms if since_ms < 0 else since_ms
+    return context.wall_ms - base_ms >= retention_minutes * MINUTE_MS

@@ -1,0 +1,102 @@
+"""The settings of group coordination, under Kafka's names with `_` for `.`.
+
+Where the protocol lets the server decide, the defaults are TDengine's: sessions of 12 s, heartbeats every
+3 s, changes gathered for 2 s, offsets that never expire. All others are Kafka 4.3's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+INT32_MAX = 2**31 - 1
+
+NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
+"""A member that was never told its id is forgotten when its first join takes longer than this: its client is
+gone and has come back under another id. Source: KIP-394; Kafka's constant, too."""
+
+
+class MigrationPolicy(Enum):
+    """Which groups may change between the two protocols while members run."""
+
+    BIDIRECTIONAL = "bidirectional"
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    DISABLED = "disabled"
+
+    @property
+    def upgrades(self) -> bool:
+        """Whether a classic group becomes a consumer group when the first member of that kind joins."""
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
+
+    @property
+    def downgrades(self) -> bool:
+        """Whether a consumer group becomes a classic one when the last member of that kind leaves."""
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupConfig:
+    """The broker's settings for all groups."""
+
+    offsets_topic_num_partitions: int = 50
+    """Partitions of __consumer_offsets; fixed once the topic exists. 1 or more."""
+
+    offsets_retention_minutes: int | None = None
+    """How long an offset is kept that nobody uses; None: for ever, as in TDengine (Kafka: 10,080)."""
+
+    offsets_retention_check_interval_ms: int = 600_000
+    """How often offsets that have expired are looked for. 1 or more."""
+
+    offset_metadata_max_bytes: int = 4096
+    """Longest metadata of a committed offset, in UTF-16 units as in Kafka. 0 or more."""
+
+    group_min_session_timeout_ms: int = 6_000
+    """Shortest session timeout a classic member may ask for."""
+
+    group_max_session_timeout_ms: int = 1_800_000
+    """Longest session timeout a classic member may ask for."""
+
+    group_initial_rebalance_delay_ms: int = 3_000
+    """How long an empty classic group waits for more members; each new one prolongs it. 0 or more."""
+
+    group_max_size: int = INT32_MAX
+    """Most members of a classic group. 1 or more."""
+
+    group_consumer_session_timeout_ms: int = 12_000
+    """Time without heartbeat after which a member is removed (Kafka: 45,000; TDengine: 12,000)."""
+
+    group_consumer_heartbeat_interval_ms: int = 3_000
+    """What members are told (Kafka: 5,000; TDengine: 3,000)."""
+
+    group_consumer_max_size: int = INT32_MAX
+    """Most members of a consumer group. 1 or more."""
+
+    group_consumer_assignors: tuple[str, ...] = ("tdengine", "uniform", "range")
+    """Server-side assignors that members may ask for, the default first."""
+
+    group_consumer_migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+    """Which groups may change between the two protocols while members run."""
+
+    kawal_rebalance_interval_ms: int = 2_000
+    """Least time between two assignments of a group: changes are gathered meanwhile. 0: at once.
+
+    `group.consumer.assignment.interval.ms` is Kafka's name for it (default there: 1,000)."""
+
+    kawal_group_assignor: str = "client"
+    """Who assigns the partitions of classic eager groups: `client` (their leader), or `server` (with the
+    default assignor)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSettings:
+    """The settings of one group that differ from the broker's (config resource GROUP); None: they do not."""
+
+    consumer_session_timeout_ms: int | None = None
+    consumer_heartbeat_interval_ms: int | None = None
+    consumer_assignment_interval_ms: int | None = None
+    kawal_group_assignor: str | None = None
+
+
+NO_SETTINGS = GroupSettings()
+"""What nearly every group has."""

@@ -1,0 +1,233 @@
+"""A consumer group (KIP-848): what its records say, and what follows from them.
+
+`replay` is the only thing that changes it, at load and at run time alike; it returns what undoes the change.
+Records may come in any order, as compaction leaves them: a member exists once its metadata are there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groups.activity import Activity
+from groups.assignment import NOTHING, Assignment, Partition, partitions_of
+from groups.consumer_member import AWAY_EPOCH, NEW_MEMBER, MemberAssignment, MemberMetadata
+from groups.effects import Undo
+from groups.record_keys import (
+    CurrentKey,
+    GroupEpoch,
+    GroupEpochKey,
+    MemberKey,
+    RegexKey,
+    ResolvedRegex,
+    TargetEpoch,
+    TargetEpochKey,
+    TargetKey,
+)
+from groups.states import (
+    CONSUMER_STATES,
+    ConsumerGroupState,
+    GroupFacts,
+    MemberState,
+)
+
+ConsumerGroupKey = GroupEpochKey | MemberKey | TargetEpochKey | TargetKey | CurrentKey | RegexKey
+
+Subscription = tuple[tuple[str, ...], str]
+"""Topics by name, and a regular expression."""
+
+
+class ConsumerGroup:
+    """One group. All dictionaries are keyed by member id unless they say otherwise."""
+
+    __slots__ = (
+        "_subscriptions",
+        "activity",
+        "assigned_ms",
+        "current",
+        "epoch",
+        "group_id",
+        "instances",
+        "metadata",
+        "metadata_hash",
+        "owners",
+        "regexes",
+        "target",
+        "target_epoch",
+        "target_ms",
+    )
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.epoch = 0
+        self.metadata_hash = 0
+        self.metadata: dict[str, MemberMetadata] = {}
+        self.current: dict[str, MemberAssignment] = {}
+        self.target: dict[str, Assignment] = {}
+        self.target_epoch = 0
+        self.target_ms = 0
+        self.regexes: dict[str, ResolvedRegex] = {}
+        # What follows from the records.
+        self.instances: dict[str, str] = {}  # instance id -> member id
+        self.owners: dict[Partition, str] = {}  # what members have or are giving up
+        self._subscriptions: dict[Subscription, int] = {}  # how many members have it
+        # What is lost at a restart.
+        self.activity: dict[str, Activity] = {}
+        self.assigned_ms: int | None = None  # when the last target was computed, monotonic
+
+    # --- questions ------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> ConsumerGroupState:
+        """What Kafka's APIs show."""
+        return CONSUMER_STATES[
+            GroupFacts(
+                has_members=bool(self.metadata),
+                target_is_current=self.epoch == self.target_epoch,
+                all_reconciled=all(map(self.reconciled, self.metadata)),
+            )
+        ]
+
+    @property
+    def blank(self) -> bool:
+        """Whether nothing is left of it: the last tombstone has been replayed."""
+        return not (self.epoch or self.metadata or self.current or self.target or self.regexes)
+
+    def assignment(self, member_id: str) -> MemberAssignment:
+        """Return what a member has."""
+        return self.current.get(member_id, NEW_MEMBER)
+
+    def target_of(self, member_id: str) -> Assignment:
+        """Return what a member shall have."""
+        return self.target.get(member_id, NOTHING)
+
+    def reconciled(self, member_id: str) -> bool:
+        """Whether the member has followed the target."""
+        current = self.assignment(member_id)
+        return current.state == MemberState.STABLE and current.epoch == self.target_epoch
+
+    def away(self, member_id: str) -> bool:
+        """Whether it is a static member that left for a while."""
+        return self.assignment(member_id).epoch == AWAY_EPOCH
+
+    @property
+    def subscriptions(self) -> list[Subscription]:
+        """What members subscribe to, each once."""
+        return list(self._subscriptions)
+
+    def regex_count(self, regex: str) -> int:
+        """Return how many members subscribe to a regular expression."""
+        return sum(count for (_, wanted), count in self._subscriptions.items() if wanted == regex)
+
+    def names(self, subscription: Subscription) -> frozenset[str]:
+        """Return the topics that a subscription stands for, whether they exist or not."""
+        topics, regex = subscription
+        if not regex:
+            return frozenset(topics)
+        resolved = self.regexes.get(regex)
+        return frozenset(topics) | resolved.topics if resolved else frozenset(topics)
+
+    def subscribed_names(self) -> frozenset[str]:
+        """Return all topics that somebody subscribes to."""
+        return frozenset[str]().union(*map(self.names, self._subscriptions))
+
+    def classic_members(self) -> list[str]:
+        """Return the members that speak the classic protocol."""
+        return [member_id for member_id, member in self.metadata.items() if member.classic is not None]
+
+    def owner(self, partition: Partition) -> str | None:
+        """Return the member that has a partition or has not given it up yet."""
+        return self.owners.get(partition)
+
+    # --- changes --------------------------------------------------------------------------------------------
+
+    def replay(self, key: ConsumerGroupKey, value: Any) -> Undo:
+        """Apply one record and return what undoes it."""
+        match key:
+            case GroupEpochKey():
+                return self._set_epoch(value or GroupEpoch(0, 0))
+            case TargetEpochKey():
+                return self._set_target_epoch(value or TargetEpoch(0, 0))
+            case MemberKey():
+                return self._set_metadata(key.member_id, value)
+            case CurrentKey():
+                return self._set_current(key.member_id, value)
+            case TargetKey():
+                return _put(self.target, key.member_id, value)
+            case RegexKey():
+                return _put(self.regexes, key.regex, value)
+
+    def _set_epoch(self, value: GroupEpoch) -> Undo:
+        old = GroupEpoch(self.epoch, self.metadata_hash)
+        self.epoch, self.metadata_hash = value
+        return lambda: _ignore(self._set_epoch(old))
+
+    def _set_target_epoch(self, value: TargetEpoch) -> Undo:
+        old = TargetEpoch(self.target_epoch, self.target_ms)
+        self.target_epoch, self.target_ms = value
+        return lambda: _ignore(self._set_target_epoch(old))
+
+    def _set_metadata(self, member_id: str, value: MemberMetadata | None) -> Undo:
+        old = self.metadata.get(member_id)
+        if old is not None:
+            self._count(old, -1)
+            if old.instance_id is not None and self.instances.get(old.instance_id) == member_id:
+                del self.instances[old.instance_id]
+        if value is None:
+            self.metadata.pop(member_id, None)
+        else:
+            self.metadata[member_id] = value
+            self._count(value, 1)
+            if value.instance_id is not None:
+                self.instances[value.instance_id] = member_id
+        return lambda: _ignore(self._set_metadata(member_id, old))
+
+    def _count(self, member: MemberMetadata, change: int) -> None:
+        subscription = (member.topics, member.regex)
+        count = self._subscriptions.get(subscription, 0) + change
+        if count:
+            self._subscriptions[subscription] = count
+        else:
+            del self._subscriptions[subscription]
+
+    def _set_current(self, member_id: str, value: MemberAssignment | None) -> Undo:
+        old = self.current.get(member_id)
+        if old is not None:
+            for partition in _held(old):
+                if self.owners.get(partition) == member_id:
+                    del self.owners[partition]
+        if value is None:
+            self.current.pop(member_id, None)
+        else:
+            self.current[member_id] = value
+            for partition in _held(value):
+                self.owners[partition] = member_id
+        return lambda: _ignore(self._set_current(member_id, old))
+
+    def check_sole_owner(self, member_id: str, value: MemberAssignment) -> None:
+        """Fail if the member would get what another has not given up, which must never happen."""
+        for partition in _held(value):
+            owner = self.owners.get(partition, member_id)
+            assert owner == member_id, (
+                f"group {self.group_id!r}: partition {partition} of member {owner!r} given to {member_id!r}"
+            )
+
+
+def _held(assignment: MemberAssignment) -> list[Partition]:
+    return [*partitions_of(assignment.assigned), *partitions_of(assignment.revoking)]
+
+
+def _put(table: dict[str, Any], key: str, value: Any) -> Undo:
+    old = table.get(key)
+    _store(table, key, value)
+    return lambda: _store(table, key, old)
+
+
+def _store(table: dict[str, Any], key: str, value: Any) -> None:
+    if value is None:
+        table.pop(key, None)
+    else:
+        table[key] = value
+
+
+def _ignore(undo: Undo) -> None:
+    """An undo is not undone itself."""

@@ -1,0 +1,208 @@
+"""ConsumerGroupHeartbeat: join, stay in and leave a consumer group (KIP-848).
+
+One beat: find or make group and member, store what changed, count that as a new group epoch, compute the
+target if it is due, reconcile the member with it, restart its session. The records of one beat are one batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from groups.assignment import Assignment as Assigned
+from groups.assignment import plain
+from groups.changes import Changes
+from groups.consumer_group import ConsumerGroup
+from groups.consumer_leave import leave
+from groups.consumer_member import AWAY_EPOCH, JOINING_EPOCH, LEAVING_EPOCH, MemberMetadata
+from groups.consumer_members import check_epoch, check_size, new_member_id, replace_static, set_metadata
+from groups.consumer_sessions import heartbeat_interval_ms, note_beat, reconcile, start_session
+from groups.consumer_target import assign_when_due
+from groups.context import Context
+from groups.errors import (
+    FencedInstance,
+    InvalidRequest,
+    UnknownMember,
+    UnreleasedInstance,
+    UnsupportedAssignor,
+)
+from groups.reconciliation import Owned
+from groups.topics import Client
+from groups.upgrade import consumer_group_for
+from protocol.error_codes import ErrorCode
+from protocol.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+
+UNCHANGED_MS = -1
+"""A rebalance timeout that was not sent."""
+
+Reply = Callable[[ConsumerGroupHeartbeatResponse], None]
+
+
+def refused(code: ErrorCode, message: str | None = None) -> ConsumerGroupHeartbeatResponse:
+    """Return the answer that says no."""
+    return ConsumerGroupHeartbeatResponse(
+        error_code=code, error_message=message, member_epoch=0, heartbeat_interval_ms=0
+    )
+
+
+def consumer_group_heartbeat(
+    context: Context, request: ConsumerGroupHeartbeatRequest, client: Client, reply: Reply
+) -> None:
+    """Serve one beat.
+
+    Raises: GroupError.
+    """
+    check_request(context, request, client.version)
+    context.check_loaded(request.group_id)
+    if request.member_epoch in (LEAVING_EPOCH, AWAY_EPOCH):
+        leave(context, request, reply)
+    else:
+        _beat(context, request, client, reply)
+
+
+def check_request(context: Context, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
+    """Check what can be checked without the group.
+
+    Raises: InvalidRequest, UnsupportedAssignor.
+    """
+    epoch = request.member_epoch
+    if not request.member_id and (version >= 1 or epoch > JOINING_EPOCH or epoch == LEAVING_EPOCH):
+        raise InvalidRequest("MemberId can't be empty.")
+    for name, value in (
+        ("GroupId", request.group_id),
+        ("InstanceId", request.instance_id),
+        ("RackId", request.rack_id),
+    ):
+        if value is not None and not value.strip():
+            raise InvalidRequest(f"{name} can't be empty.")
+    if epoch == JOINING_EPOCH:
+        _check_join(request)
+    elif epoch == AWAY_EPOCH and request.instance_id is None:
+        raise InvalidRequest("InstanceId can't be null.")
+    elif epoch < AWAY_EPOCH:
+        raise InvalidRequest("MemberEpoch is invalid.")
+    allowed = context.config.group_consumer_assignors
+    if request.server_assignor is not None and request.server_assignor not in allowed:
+        raise UnsupportedAssignor(
+            f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: "
+            f"{', '.join(allowed)}."
+        )
+
+
+def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
+    if request.rebalance_timeout_ms == UNCHANGED_MS:
+        raise InvalidRequest("RebalanceTimeoutMs must be provided in first request.")
+    if request.topic_partitions is None or request.topic_partitions:
+        raise InvalidRequest("TopicPartitions must be empty when (re-)joining.")
+    if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+        raise InvalidRequest(
+            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
+        )
+
+
+def _beat(context: Context, request: ConsumerGroupHeartbeatRequest, client: Client, reply: Reply) -> None:
+    joins = request.member_epoch == JOINING_EPOCH
+    owned = _owned(request)
+    with Changes(context, request.group_id) as changes:
+        group = consumer_group_for(context, changes, request.group_id, joins=joins)
+        member_id = request.member_id or new_member_id(context)
+        check_size(context, group, member_id)
+        known = _find_member(changes, group, request, member_id, owned)
+        before = plain(group.assignment(member_id).assigned)
+        resubscribed = set_metadata(context, changes, group, member_id, _wanted(request, client, known))
+        assign_when_due(context, changes, group)
+        reconcile(context, changes, group, member_id, owned, resubscribed=resubscribed)
+        start_session(context, group, member_id)
+        after = plain(group.assignment(member_id).assigned)
+        full = _is_full(request)
+        note_beat(
+            context, group, member_id, client, polled=full, subscribed=resubscribed, moved=after != before
+        )
+        response = ConsumerGroupHeartbeatResponse(
+            member_id=member_id,
+            member_epoch=group.assignment(member_id).epoch,
+            heartbeat_interval_ms=heartbeat_interval_ms(context, group.group_id),
+        )
+        if joins or full or after != before:
+            response.assignment = Assignment(topic_partitions=_on_the_wire(after))
+        changes.commit(lambda: reply(response), lambda code: reply(refused(code)))
+
+
+def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned:
+    if request.topic_partitions is None:
+        return None
+    return {(topic.topic_id, index) for topic in request.topic_partitions for index in topic.partitions}
+
+
+def _find_member(
+    changes: Changes,
+    group: ConsumerGroup,
+    request: ConsumerGroupHeartbeatRequest,
+    member_id: str,
+    owned: Owned,
+) -> MemberMetadata | None:
+    """Return what is known of the member, None if it is new; a static one takes the place of its holder."""
+    joins = request.member_epoch == JOINING_EPOCH
+    instance_id = request.instance_id
+    holder = member_id if instance_id is None else group.instances.get(instance_id, member_id)
+    known = group.metadata.get(holder)
+    if known is None:
+        if joins:
+            return None
+        raise UnknownMember(f"Member {member_id} is not a member of group {group.group_id}.")
+    if holder == member_id:
+        check_epoch(group, member_id, request.member_epoch, owned)
+        return known
+    if not joins:
+        raise FencedInstance(
+            f"Static member {member_id} with instance id {instance_id} was fenced by member {holder}."
+        )
+    if known.classic is None and not group.away(holder):
+        raise UnreleasedInstance(
+            f"Static member {member_id} with instance id {instance_id} cannot join the group because the "
+            f"instance id is owned by {holder} member."
+        )
+    replace_static(changes, group, holder, member_id)
+    return known
+
+
+def _wanted(
+    request: ConsumerGroupHeartbeatRequest, client: Client, known: MemberMetadata | None
+) -> MemberMetadata:
+    """Return what the member wants after this request; null fields leave what is known."""
+    changed = MemberMetadata(client_id=client.client_id, client_host=client.host)
+    if known is not None:
+        changed = replace(known, client_id=client.client_id, client_host=client.host, classic=None)
+    if request.instance_id is not None:
+        changed = replace(changed, instance_id=request.instance_id)
+    if request.rack_id is not None:
+        changed = replace(changed, rack_id=request.rack_id)
+    if request.rebalance_timeout_ms != UNCHANGED_MS:
+        changed = replace(changed, rebalance_timeout_ms=request.rebalance_timeout_ms)
+    if request.server_assignor is not None:
+        changed = replace(changed, assignor=request.server_assignor)
+    if request.subscribed_topic_names is not None:
+        changed = replace(changed, topics=tuple(sorted(set(request.subscribed_topic_names))))
+    if request.subscribed_topic_regex is not None:
+        changed = replace(changed, regex=request.subscribed_topic_regex)
+    return changed
+
+
+def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Whether the request carries all that there is: clients send that when they join and after errors."""
+    subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+    return (
+        request.rebalance_timeout_ms != UNCHANGED_MS and subscribes and request.topic_partitions is not None
+    )
+
+
+def _on_the_wire(assigned: Assigned) -> list[TopicPartitions]:
+    return [
+        TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
+        for topic_id, partitions in assigned.items()
+    ]

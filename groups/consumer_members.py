@@ -1,0 +1,100 @@
+"""What is written about a member of a consumer group when it comes, changes or is replaced."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+
+from groups.assignment import contains
+from groups.changes import Changes
+from groups.consumer_group import ConsumerGroup
+from groups.consumer_member import JOINING_EPOCH, MemberMetadata
+from groups.consumer_target import bump
+from groups.context import Context
+from groups.errors import FencedMemberEpoch, GroupFull
+from groups.reconciliation import Owned
+from groups.record_keys import CurrentKey, MemberKey, RegexKey, ResolvedRegex, TargetKey
+
+
+def new_member_id(context: Context) -> str:
+    """Return an id as Kafka makes them, without a dash in front, for those who use it on command lines."""
+    while True:
+        found = base64.urlsafe_b64encode(context.new_uuid().bytes).decode().rstrip("=")
+        if not found.startswith("-"):
+            return found
+
+
+def check_size(context: Context, group: ConsumerGroup, member_id: str) -> None:
+    """Check that the group has room for the member.
+
+    Raises: GroupFull.
+    """
+    size_max = context.config.group_consumer_max_size
+    if len(group.metadata) >= size_max and member_id not in group.metadata:
+        raise GroupFull(f"The consumer group has reached its maximum capacity of {size_max} members.")
+
+
+def check_epoch(group: ConsumerGroup, member_id: str, epoch: int, owned: Owned) -> None:
+    """Check the epoch of a beat: the member's own, or the one before if its last answer may have been lost.
+
+    Raises: FencedMemberEpoch.
+    """
+    current = group.assignment(member_id)
+    if epoch in (JOINING_EPOCH, current.epoch):
+        return
+    lost_answer = epoch == current.previous_epoch and owned is not None
+    if epoch < current.epoch and lost_answer and contains(current.assigned, owned or ()):
+        return
+    raise FencedMemberEpoch(
+        f"The consumer group member has a {'greater' if epoch > current.epoch else 'smaller'} member epoch "
+        f"({epoch}) than the one known by the group coordinator ({current.epoch}). The member must abandon "
+        "all its partitions and rejoin."
+    )
+
+
+def set_metadata(
+    context: Context, changes: Changes, group: ConsumerGroup, member_id: str, wanted: MemberMetadata
+) -> bool:
+    """Store what a member wants; True if it subscribes to something else than before.
+
+    Raises: InvalidRegularExpression.
+    """
+    old = group.metadata.get(member_id)
+    if old != wanted:
+        changes.put(MemberKey(group.group_id, member_id), wanted)
+    old_topics, old_regex = (old.topics, old.regex) if old is not None else ((), "")
+    if old_regex != wanted.regex:
+        forget_regex(changes, group, old_regex)
+        if wanted.regex and wanted.regex not in group.regexes:
+            found = ResolvedRegex(context.regexes.resolve(wanted.regex), context.wall_ms)
+            changes.put(RegexKey(group.group_id, wanted.regex), found)
+    resubscribed = (old_topics, old_regex) != (wanted.topics, wanted.regex)
+    if resubscribed or not group.epoch:
+        bump(context, changes, group)
+    return resubscribed
+
+
+def forget_regex(changes: Changes, group: ConsumerGroup, regex: str) -> None:
+    """Delete a regular expression that nobody subscribes to any more."""
+    if regex in group.regexes and not group.regex_count(regex):
+        changes.put(RegexKey(group.group_id, regex), None)
+
+
+def replace_static(changes: Changes, group: ConsumerGroup, old_id: str, new_id: str) -> None:
+    """Let a new member take the place of a static one: what it wants, has and shall have."""
+    group_id = group.group_id
+    metadata, target, current = group.metadata[old_id], group.target_of(old_id), group.assignment(old_id)
+    drop_member(changes, group, old_id)
+    changes.put(MemberKey(group_id, new_id), metadata)
+    changes.put(TargetKey(group_id, new_id), target)
+    fresh = replace(current, epoch=JOINING_EPOCH, previous_epoch=JOINING_EPOCH)
+    changes.put(CurrentKey(group_id, new_id), fresh)
+    if old_id in group.activity:
+        group.activity[new_id] = group.activity.pop(old_id)
+
+
+def drop_member(changes: Changes, group: ConsumerGroup, member_id: str) -> None:
+    """Delete all that is stored about a member."""
+    changes.put(CurrentKey(group.group_id, member_id), None)
+    changes.put(TargetKey(group.group_id, member_id), None)
+    changes.put(MemberKey(group.group_id, member_id), None)

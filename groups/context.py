@@ -1,0 +1,179 @@
+"""What all handlers of group requests share: the groups, their timers, and the way to the log."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from groups.classic_group import ClassicGroup
+from groups.config import NO_SETTINGS, GroupConfig, GroupSettings
+from groups.consumer_group import ConsumerGroup
+from groups.effects import Done, Journal, Undo
+from groups.errors import NotLoaded
+from groups.lost import LostConsumer
+from groups.offsets import OffsetTable
+from groups.record_keys import ClassicGroupKey, Key, OffsetKey, partition_for
+from groups.regexes import RegexIndex
+from groups.timers import Timers
+from groups.topics import Topics
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from random import Random
+
+Group = ClassicGroup | ConsumerGroup
+
+LOST_CONSUMERS_MAX = 256
+"""Consumers that vanished and are still shown; enough to see what a night was like, 100 KB at most."""
+
+
+def no_settings(_: str) -> GroupSettings:
+    """Return the settings of a group that has none of its own."""
+    return NO_SETTINGS
+
+
+class Context:
+    """The state of the coordinator.
+
+    A group that has nothing but offsets has no object.  `now_ms` is the monotonic time of the step that runs.
+    """
+
+    __slots__ = (
+        "_settings",
+        "_wall_ms",
+        "changed_topics",
+        "config",
+        "counts",
+        "groups",
+        "journal",
+        "loaded",
+        "lost",
+        "now_ms",
+        "offsets",
+        "random",
+        "regexes",
+        "timers",
+        "topics",
+    )
+
+    def __init__(
+        self,
+        *,
+        config: GroupConfig,
+        topics: Topics,
+        random: Random,
+        wall_ms: Callable[[int], int],
+        settings: Callable[[str], GroupSettings],
+    ) -> None:
+        self.config = config
+        self.topics = topics
+        self.random = random
+        self._wall_ms = wall_ms
+        self._settings = settings
+        self.now_ms = 0
+        self.groups: dict[str, Group] = {}
+        self.offsets = OffsetTable()
+        self.timers = Timers()
+        self.journal = Journal()
+        self.regexes = RegexIndex(topics)
+        self.changed_topics: set[str] = set()
+        self.loaded: set[int] = set()
+        self.lost: deque[LostConsumer] = deque(maxlen=LOST_CONSUMERS_MAX)
+        self.counts: Counter[str] = Counter()
+
+    @property
+    def wall_ms(self) -> int:
+        """The time of day, in ms since 1970; it may jump."""
+        return self._wall_ms(self.now_ms)
+
+    def settings(self, group_id: str) -> GroupSettings:
+        """Return the settings of a group that differ from the broker's."""
+        return self._settings(group_id)
+
+    # --- groups ---------------------------------------------------------------------------------------------
+
+    def partition(self, group_id: str) -> int:
+        """Return the partition of __consumer_offsets that holds the group."""
+        return partition_for(group_id, self.config.offsets_topic_num_partitions)
+
+    def check_loaded(self, group_id: str) -> None:
+        """Raises: NotLoaded."""
+        if self.partition(group_id) not in self.loaded:
+            raise NotLoaded
+
+    def exists(self, group_id: str) -> bool:
+        """Whether there is such a group, if only as the owner of offsets."""
+        return group_id in self.groups or self.offsets.holds(group_id)
+
+    def classic(self, group_id: str) -> ClassicGroup | None:
+        """Return the classic group of that id, if it is one."""
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ClassicGroup) else None
+
+    def consumer(self, group_id: str) -> ConsumerGroup | None:
+        """Return the consumer group of that id, if it is one."""
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
+
+    def new_uuid(self) -> UUID:
+        """Return a random id."""
+        return UUID(int=self.random.getrandbits(128), version=4)
+
+    def topic_ids(self, names: Collection[str]) -> set[UUID]:
+        """Return the ids of those topics that exist."""
+        known = self.topics.by_name
+        return {known[name].topic_id for name in names if name in known}
+
+    # --- records --------------------------------------------------------------------------------------------
+
+    def replay(self, key: Key, value: Any) -> Undo | None:
+        """Apply one record, at load and at run time alike; None if it changed nothing that can be undone."""
+        if isinstance(key, OffsetKey):
+            self.offsets.replay(key, value)
+            return None
+        if isinstance(key, ClassicGroupKey):
+            return self.put_group(
+                key.group_id, None if value is None else ClassicGroup.from_record(key.group_id, value)
+            )
+        group = self.consumer(key.group_id)
+        if group is None:
+            if value is None:
+                return None
+            group = ConsumerGroup(key.group_id)
+            undo_creation = self.put_group(key.group_id, group)
+            return _both(group.replay(key, value), undo_creation)
+        undo = group.replay(key, value)
+        if value is None and group.blank:
+            return _both(self.put_group(key.group_id, None), undo)
+        return undo
+
+    def put_group(self, group_id: str, group: Group | None) -> Undo:
+        """Set or remove a group."""
+        old = self.groups.get(group_id)
+        if group is None:
+            self.groups.pop(group_id, None)
+        else:
+            self.groups[group_id] = group
+
+        def undo() -> None:
+            made_since = self.groups.get(group_id)
+            if isinstance(made_since, ClassicGroup) and made_since is not old:
+                # Members wait in it that nobody will ever call.
+                made_since.dissolve(ErrorCode.NOT_COORDINATOR, self.wall_ms)
+            self.put_group(group_id, old)
+
+        return undo
+
+    def after_writes(self, group_id: str, done: Done) -> None:
+        """Call `done` when all that the group's partition is waiting for is durable, maybe at once."""
+        self.journal.after_writes(self.partition(group_id), done, self.now_ms)
+
+
+def _both(first: Undo, second: Undo) -> Undo:
+    def undo() -> None:
+        first()
+        second()
+
+    return undo

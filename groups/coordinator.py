@@ -1,0 +1,268 @@
+"""The group coordinator: everything that the rest of the broker may ask of groups.
+
+It is a pure machine: it neither waits nor writes, and knows the time only from its arguments.
+
+    request methods   the decoded request, who sent it (Client), a callback for the answer, the time
+    take_effects()    what must be appended to __consumer_offsets, after every call of any method below
+    durable/failed    what became of it
+    tick()            timers; next_deadline() tells when
+
+The driver, after each call:
+
+    for effects in coordinator.take_effects():
+        if effects.settled:                       # lost together with an earlier one
+            continue
+        try:
+            append effects.records as ONE batch to partition effects.partition
+        except …:
+            coordinator.failed(effects, error_code, now_ms)
+        else:
+            when it is durable:  coordinator.durable(effects, now_ms)      in the order of the appends
+            when it is lost:     coordinator.failed(effects, error_code, now_ms)
+
+`durable` and `failed` may lead to further effects. An answer is given exactly once, maybe before the request
+method returns; it never shows what a crash could take back (see effects.py). Requests that need no record
+(heartbeats of classic members, descriptions) are answered at once.
+
+At the start, and again for partitions whose log was lost and reopened (after `unload`):
+
+    coordinator.replay(key, value)                every record of the partitions, each partition in its order
+    coordinator.loaded(partitions, now_ms)        before that, requests get COORDINATOR_LOAD_IN_PROGRESS
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING
+
+from groups import classic_requests, deletion, describe, loading, offset_commit, offset_fetch, show
+from groups.classic_member import JoinReply, SyncReply
+from groups.classic_requests import LeaveReply
+from groups.cleanup import schedule_cleanup
+from groups.config import GroupConfig, GroupSettings
+from groups.consumer_heartbeat import Reply as BeatReply
+from groups.consumer_heartbeat import consumer_group_heartbeat, refused
+from groups.context import Context, no_settings
+from groups.effects import Effects, EncodedRecord
+from groups.errors import GroupError
+from groups.offsets import Committed
+from groups.topic_changes import topics_changed
+from groups.topics import Client, Topics
+from protocol.error_codes import ErrorCode
+from protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from protocol.messages.delete_groups import DeleteGroupsRequest
+from protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from protocol.messages.join_group import JoinGroupRequest
+from protocol.messages.leave_group import LeaveGroupRequest
+from protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from protocol.messages.offset_commit import OffsetCommitRequest
+from protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from protocol.messages.offset_fetch import OffsetFetchRequest
+from protocol.messages.sync_group import SyncGroupRequest
+
+if TYPE_CHECKING:
+    from random import Random
+
+
+class Coordinator:
+    """All groups of this node."""
+
+    def __init__(
+        self,
+        *,
+        config: GroupConfig,
+        topics: Topics,
+        random: Random,
+        wall_ms: Callable[[int], int],
+        settings: Callable[[str], GroupSettings] = no_settings,
+    ) -> None:
+        """Make a coordinator of which nothing is loaded yet.
+
+        `wall_ms(now_ms)` is the time of day at a monotonic moment; it dates commits and may jump. `settings`
+        returns what is configured for one group.
+        """
+        self._context = Context(
+            config=config, topics=topics, random=random, wall_ms=wall_ms, settings=settings
+        )
+        schedule_cleanup(self._context)
+
+    # --- the driver's side ----------------------------------------------------------------------------------
+
+    def take_effects(self) -> list[Effects]:
+        """Return what must be appended now, in this order; see the top of this file."""
+        return self._context.journal.take()
+
+    def durable(self, effects: Effects, now_ms: int) -> None:
+        """The records of `effects`, and all before them in their partition, are on the disk."""
+        self._at(now_ms).journal.durable(effects, now_ms)
+
+    def failed(self, effects: Effects, error: ErrorCode, now_ms: int) -> None:
+        """The records of `effects`, and all after them in their partition, are not and will not be stored."""
+        context = self._at(now_ms)
+        context.journal.failed(effects, error, now_ms)
+        for group in list(context.groups.values()):
+            if context.partition(group.group_id) == effects.partition:
+                loading.arm(context, group)
+
+    def tick(self, now_ms: int) -> None:
+        """Do everything whose time has come."""
+        self._at(now_ms).timers.run_due(now_ms)
+
+    def next_deadline(self) -> int | None:
+        """Return the monotonic moment of the next `tick`; it may be early, never late."""
+        return self._context.timers.next_deadline()
+
+    def configure(self, config: GroupConfig) -> None:
+        """Use other settings from now on; the number of partitions must stay."""
+        assert config.offsets_topic_num_partitions == self._context.config.offsets_topic_num_partitions
+        self._context.config = config
+
+    def _at(self, now_ms: int) -> Context:
+        self._context.now_ms = now_ms
+        return self._context
+
+    # --- loading --------------------------------------------------------------------------------------------
+
+    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
+        """Apply one stored record of a partition that is being loaded.
+
+        Raises: Malformed.
+        """
+        loading.replay_record(self._context, key, value)
+
+    def loaded(self, partitions: Collection[int], now_ms: int) -> None:
+        """All records of these partitions have been replayed: serve their groups."""
+        loading.finish_loading(self._at(now_ms), partitions)
+
+    def unload(self, partitions: Collection[int], now_ms: int) -> None:
+        """Forget these partitions; whoever waits for their groups gets NOT_COORDINATOR or the like."""
+        loading.unload(self._at(now_ms), partitions)
+
+    def snapshot(self, partition: int, records_max: int = 1_000) -> Iterator[list[EncodedRecord]]:
+        """Yield the present state of a partition in lists, each to be appended before anything else is done.
+
+        Once all are durable, every record that was in the partition before the first is superfluous.
+        """
+        return loading.snapshot(self._context, partition, records_max)
+
+    def partition_of(self, group_id: str) -> int:
+        """Return the partition of __consumer_offsets that holds a group."""
+        return self._context.partition(group_id)
+
+    # --- topics ---------------------------------------------------------------------------------------------
+
+    def topics_changed(
+        self,
+        now_ms: int,
+        *,
+        created: Collection[str] = (),
+        deleted: Collection[str] = (),
+        grown: Collection[str] = (),
+    ) -> None:
+        """Topics have changed, and the injected `topics` show it already.
+
+        Committed offsets of deleted topics are deleted; groups get other assignments.
+        """
+        topics_changed(self._at(now_ms), created=created, deleted=deleted, grown=grown)
+
+    def subscribers(self, topic: str) -> list[str]:
+        """Return the groups with members that subscribe to a topic (TDengine refuses to drop it then)."""
+        return show.subscribers(self._context, topic)
+
+    # --- classic members ------------------------------------------------------------------------------------
+
+    def join_group(self, request: JoinGroupRequest, client: Client, reply: JoinReply, now_ms: int) -> None:
+        """JoinGroup v0-9; may wait for as long as the longest rebalance timeout of the group."""
+        classic_requests.join_group(self._at(now_ms), request, client, reply)
+
+    def sync_group(self, request: SyncGroupRequest, reply: SyncReply, now_ms: int) -> None:
+        """SyncGroup v0-5; may wait likewise."""
+        classic_requests.sync_group(self._at(now_ms), request, reply)
+
+    def heartbeat(self, request: HeartbeatRequest, client: Client, now_ms: int) -> HeartbeatResponse:
+        """Heartbeat v0-4."""
+        return classic_requests.heartbeat(self._at(now_ms), request, client)
+
+    def leave_group(self, request: LeaveGroupRequest, client: Client, reply: LeaveReply, now_ms: int) -> None:
+        """LeaveGroup v0-5."""
+        classic_requests.leave_group(self._at(now_ms), request, client, reply)
+
+    # --- members of the consumer protocol -------------------------------------------------------------------
+
+    def consumer_group_heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, client: Client, reply: BeatReply, now_ms: int
+    ) -> None:
+        """ConsumerGroupHeartbeat v0-1."""
+        try:
+            consumer_group_heartbeat(self._at(now_ms), request, client, reply)
+        except GroupError as error:
+            reply(refused(error.code, error.message))
+
+    # --- offsets --------------------------------------------------------------------------------------------
+
+    def offset_commit(
+        self, request: OffsetCommitRequest, client: Client, reply: offset_commit.Reply, now_ms: int
+    ) -> None:
+        """OffsetCommit v2-10."""
+        offset_commit.commit_offsets(self._at(now_ms), request, client, reply)
+
+    def offset_fetch(
+        self, request: OffsetFetchRequest, client: Client, reply: offset_fetch.Reply, now_ms: int
+    ) -> None:
+        """OffsetFetch v1-10."""
+        offset_fetch.fetch_offsets(self._at(now_ms), request, client, reply)
+
+    def offset_delete(
+        self, request: OffsetDeleteRequest, reply: deletion.OffsetDeleteReply, now_ms: int
+    ) -> None:
+        """OffsetDelete v0."""
+        try:
+            deletion.delete_offsets(self._at(now_ms), request, reply)
+        except GroupError as error:
+            reply(OffsetDeleteResponse(error_code=error.code, topics=[]))
+
+    def committed(self, group_id: str, topic: str, partition: int) -> Committed | None:
+        """Return the durable progress of a group in one partition."""
+        return self._context.offsets.get(group_id, topic, partition)
+
+    # --- administration -------------------------------------------------------------------------------------
+
+    def delete_groups(self, request: DeleteGroupsRequest, reply: deletion.DeleteReply, now_ms: int) -> None:
+        """DeleteGroups v0-2."""
+        deletion.delete_groups(self._at(now_ms), request, reply)
+
+    def describe_groups(
+        self, request: DescribeGroupsRequest, client: Client, now_ms: int
+    ) -> DescribeGroupsResponse:
+        """DescribeGroups v0-6."""
+        return describe.describe_groups(self._at(now_ms), request, client.version)
+
+    def consumer_group_describe(
+        self, request: ConsumerGroupDescribeRequest, now_ms: int
+    ) -> ConsumerGroupDescribeResponse:
+        """ConsumerGroupDescribe v0-1."""
+        return describe.describe_consumer_groups(self._at(now_ms), request)
+
+    def list_groups(self, request: ListGroupsRequest, now_ms: int) -> ListGroupsResponse:
+        """ListGroups v0-5."""
+        return describe.list_groups(self._at(now_ms), request)
+
+    # --- what people look at --------------------------------------------------------------------------------
+
+    def consumers(self, now_ms: int) -> list[show.ConsumerRow]:
+        """Return the rows of SHOW CONSUMERS."""
+        return list(show.consumers(self._at(now_ms)))
+
+    def subscriptions(self, now_ms: int) -> list[show.SubscriptionRow]:
+        """Return the rows of SHOW SUBSCRIPTIONS; log ends and lag are the caller's to add."""
+        return list(show.subscriptions(self._at(now_ms)))
+
+    def counts(self) -> Counter[str]:
+        """Return what to measure: `rebalances` so far, offsets, members, and groups by kind and state."""
+        return show.counts(self._context)

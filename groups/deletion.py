@@ -1,0 +1,131 @@
+"""DeleteGroups and OffsetDelete, and the offsets of topics that are deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from groups.changes import Changes, nobody, nothing
+from groups.classic_group import ClassicGroup
+from groups.consumer_group import ConsumerGroup
+from groups.context import Context
+from groups.downgrade import delete_consumer_group
+from groups.errors import GroupError, GroupNotFound, InvalidGroupId, NonEmptyGroup
+from groups.record_keys import ClassicGroupKey, OffsetKey
+from groups.states import ANSWERS, Request
+from protocol.error_codes import ErrorCode
+from protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+DeleteReply = Callable[[DeleteGroupsResponse], None]
+OffsetDeleteReply = Callable[[OffsetDeleteResponse], None]
+
+
+def delete_groups(context: Context, request: DeleteGroupsRequest, reply: DeleteReply) -> None:
+    """Delete groups without members, with all that they have; answer when the last deletion is durable."""
+    names = list(dict.fromkeys(request.groups_names))
+    results = {name: DeletableGroupResult(group_id=name) for name in names}
+    left = len(names)
+
+    def done(name: str, code: ErrorCode) -> None:
+        nonlocal left
+        results[name].error_code = code
+        left -= 1
+        if not left:
+            reply(DeleteGroupsResponse(results=list(results.values())))
+
+    if not names:
+        reply(DeleteGroupsResponse(results=[]))
+    for name in names:
+        try:
+            _delete_group(context, name, done)
+        except GroupError as error:
+            done(name, error.code)
+
+
+def _delete_group(context: Context, group_id: str, done: Callable[[str, ErrorCode], None]) -> None:
+    context.check_loaded(group_id)
+    group = context.groups.get(group_id)
+    if not context.exists(group_id):
+        raise GroupNotFound
+    if isinstance(group, ConsumerGroup) and group.metadata:
+        raise NonEmptyGroup
+    if isinstance(group, ClassicGroup) and ANSWERS[group.state][Request.DELETE] == ErrorCode.NON_EMPTY_GROUP:
+        raise NonEmptyGroup
+    with Changes(context, group_id) as changes:
+        delete_all(context, changes, group_id)
+        changes.commit(lambda: done(group_id, ErrorCode.NONE), lambda code: done(group_id, code))
+
+
+def delete_all(context: Context, changes: Changes, group_id: str) -> None:
+    """Delete a group without members and its offsets."""
+    for key in sorted(context.offsets.keys(group_id)):
+        changes.offset(key, None)
+    group = context.groups.get(group_id)
+    if isinstance(group, ConsumerGroup):
+        delete_consumer_group(changes, group)
+    elif group is not None:
+        changes.put(ClassicGroupKey(group_id), None)
+
+
+def delete_offsets(context: Context, request: OffsetDeleteRequest, reply: OffsetDeleteReply) -> None:
+    """Forget offsets of topics that the group does not subscribe to.
+
+    Raises: GroupError.
+    """
+    if not request.group_id.strip():
+        raise InvalidGroupId
+    context.check_loaded(request.group_id)
+    group = context.groups.get(request.group_id)
+    if not context.exists(request.group_id):
+        raise GroupNotFound
+    if isinstance(group, ClassicGroup) and group.members and not group.is_consumer_group:
+        raise NonEmptyGroup
+    subscribed = group.subscribed_names() if isinstance(group, ConsumerGroup) else frozenset()
+    response = OffsetDeleteResponse(topics=[])
+    with Changes(context, request.group_id) as changes:
+        for topic in request.topics:
+            code = ErrorCode.NONE
+            if topic.name not in context.topics.by_name:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif topic.name in subscribed or (
+                isinstance(group, ClassicGroup) and group.subscribes(topic.name)
+            ):
+                code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+            else:
+                _forget(context, changes, request.group_id, topic)
+            response.topics.append(_answer(topic, code))
+        changes.commit(
+            lambda: reply(response), lambda code: reply(OffsetDeleteResponse(error_code=code, topics=[]))
+        )
+
+
+def _forget(context: Context, changes: Changes, group_id: str, topic: OffsetDeleteRequestTopic) -> None:
+    known = context.offsets.keys(group_id, topic.name)
+    for partition in topic.partitions:
+        key = OffsetKey(group_id, topic.name, partition.partition_index)
+        if key in known:
+            changes.offset(key, None)
+
+
+def _answer(topic: OffsetDeleteRequestTopic, code: ErrorCode) -> OffsetDeleteResponseTopic:
+    partitions = [
+        OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=code)
+        for partition in topic.partitions
+    ]
+    return OffsetDeleteResponseTopic(name=topic.name, partitions=partitions)
+
+
+def forget_topics(context: Context, names: Iterable[str]) -> None:
+    """Delete all groups' offsets of topics that are gone: a topic of the same name begins at 0 again."""
+    for name in names:
+        for group_id in sorted(context.offsets.groups_of(name)):
+            with Changes(context, group_id) as changes:
+                for key in sorted(context.offsets.keys(group_id, name)):
+                    changes.offset(key, None)
+                changes.commit(nothing, nobody)

@@ -1,0 +1,197 @@
+"""DescribeGroups, ConsumerGroupDescribe and ListGroups: what groups look like from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from groups.assignment import Assignment, plain
+from groups.classic_group import CONSUMER_PROTOCOL
+from groups.consumer_group import ConsumerGroup
+from groups.consumer_target import assignor_of
+from groups.context import Context
+from groups.errors import GroupError, GroupNotFound, NotLoaded
+from groups.states import GroupState
+from groups.topics import Topics
+from protocol.messages import consumer_group_describe as consumer_describe
+from protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from protocol.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+
+NOT_FOUND_ERROR_SINCE = 6
+"""Before this version of DescribeGroups a group that does not exist is described as Dead."""
+CLASSIC_MEMBER = 0
+CONSUMER_MEMBER = 1
+
+
+# --- ListGroups ---------------------------------------------------------------------------------------------
+
+
+def list_groups(context: Context, request: ListGroupsRequest) -> ListGroupsResponse:
+    """List the groups in some states and of some types; case does not matter."""
+    if len(context.loaded) < context.config.offsets_topic_num_partitions:
+        return ListGroupsResponse(error_code=NotLoaded.code, groups=[])
+    states = {state.lower() for state in request.states_filter}
+    types = {kind.lower() for kind in request.types_filter}
+    return ListGroupsResponse(
+        groups=[
+            group
+            for group in _listed(context)
+            if (not states or group.group_state.lower() in states)
+            and (not types or group.group_type.lower() in types)
+        ]
+    )
+
+
+def _listed(context: Context) -> Iterator[ListedGroup]:
+    for group_id, group in context.groups.items():
+        if isinstance(group, ConsumerGroup):
+            kind, protocol_type = "consumer", CONSUMER_PROTOCOL
+        else:
+            kind, protocol_type = "classic", group.protocol_type or ""
+        yield ListedGroup(
+            group_id=group_id,
+            protocol_type=protocol_type,
+            group_state=group.state.value,
+            group_type=kind,
+        )
+    for group_id in context.offsets.groups():
+        if group_id not in context.groups:
+            yield ListedGroup(
+                group_id=group_id,
+                protocol_type="",
+                group_state=GroupState.EMPTY.value,
+                group_type="classic",
+            )
+
+
+# --- DescribeGroups -----------------------------------------------------------------------------------------
+
+
+def describe_groups(context: Context, request: DescribeGroupsRequest, version: int) -> DescribeGroupsResponse:
+    """Describe classic groups."""
+    groups = []
+    for group_id in request.groups:
+        try:
+            context.check_loaded(group_id)
+            groups.append(_describe_classic(context, group_id))
+        except GroupError as error:
+            described = _blank(group_id, GroupState.DEAD)
+            if version >= NOT_FOUND_ERROR_SINCE or not isinstance(error, GroupNotFound):
+                described.error_code = error.code
+                described.error_message = error.message if version >= NOT_FOUND_ERROR_SINCE else None
+            groups.append(described)
+    return DescribeGroupsResponse(groups=groups)
+
+
+def _blank(group_id: str, state: GroupState) -> DescribedGroup:
+    return DescribedGroup(
+        group_id=group_id, group_state=state.value, protocol_type="", protocol_data="", members=[]
+    )
+
+
+def _describe_classic(context: Context, group_id: str) -> DescribedGroup:
+    group = context.groups.get(group_id)
+    if not context.exists(group_id):
+        raise GroupNotFound(f"Group {group_id} not found.")
+    if isinstance(group, ConsumerGroup):
+        raise GroupNotFound(f"Group {group_id} is not a classic group.")
+    described = _blank(group_id, GroupState.EMPTY if group is None else group.state)
+    if group is None:
+        return described
+    stable = group.state == GroupState.STABLE
+    described.protocol_type = group.protocol_type or ""
+    described.protocol_data = group.protocol or "" if stable else ""
+    described.members = [
+        DescribedGroupMember(
+            member_id=member.member_id,
+            group_instance_id=member.instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            # Before the rebalance is over neither is settled.
+            member_metadata=member.metadata(group.protocol) if stable else b"",
+            member_assignment=member.assignment if stable else b"",
+        )
+        for member in group.members.values()
+    ]
+    return described
+
+
+# --- ConsumerGroupDescribe ----------------------------------------------------------------------------------
+
+
+def describe_consumer_groups(
+    context: Context, request: ConsumerGroupDescribeRequest
+) -> ConsumerGroupDescribeResponse:
+    """Describe consumer groups."""
+    groups = []
+    for group_id in request.group_ids:
+        try:
+            context.check_loaded(group_id)
+            groups.append(_describe_consumer(context, group_id))
+        except GroupError as error:
+            groups.append(
+                consumer_describe.DescribedGroup(
+                    error_code=error.code,
+                    error_message=error.message,
+                    group_id=group_id,
+                    group_state="",
+                    group_epoch=0,
+                    assignment_epoch=0,
+                    assignor_name="",
+                    members=[],
+                )
+            )
+    return ConsumerGroupDescribeResponse(groups=groups)
+
+
+def _describe_consumer(context: Context, group_id: str) -> consumer_describe.DescribedGroup:
+    group = context.consumer(group_id)
+    if group is None:
+        known = context.exists(group_id)
+        raise GroupNotFound(f"Group {group_id} {'is not a consumer group' if known else 'not found'}.")
+    return consumer_describe.DescribedGroup(
+        group_id=group_id,
+        group_state=group.state.value,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        assignor_name=assignor_of(context.config, group),
+        members=[_describe_member(context.topics, group, member_id) for member_id in group.metadata],
+    )
+
+
+def _describe_member(topics: Topics, group: ConsumerGroup, member_id: str) -> consumer_describe.Member:
+    member = group.metadata[member_id]
+    current = group.assignment(member_id)
+    return consumer_describe.Member(
+        member_id=member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=current.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=list(member.topics),
+        subscribed_topic_regex=member.regex or None,
+        assignment=_described(topics, plain(current.assigned)),
+        target_assignment=_described(topics, group.target_of(member_id)),
+        member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
+    )
+
+
+def _described(topics: Topics, assignment: Assignment) -> consumer_describe.Assignment:
+    return consumer_describe.Assignment(
+        topic_partitions=[
+            consumer_describe.TopicPartitions(
+                topic_id=topic_id, topic_name=topics.by_id[topic_id].name, partitions=sorted(partitions)
+            )
+            for topic_id, partitions in assignment.items()
+            if topic_id in topics.by_id
+        ]
+    )

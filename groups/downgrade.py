@@ -1,0 +1,105 @@
+"""How a consumer group becomes a classic group again, while its members run.
+
+That happens when the last member of the consumer protocol is gone and all others are classic. What they have
+becomes their last assignment, the group epoch the generation, and they are asked to join again.
+Source: KIP-848, "Downgrading to the old protocol"; Kafka 4.3's convertToClassicGroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from groups.assignment import plain
+from groups.changes import Changes, nobody, nothing
+from groups.classic_assignment import assignment_blob
+from groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup
+from groups.classic_member import ClassicMember
+from groups.classic_rebalance import prepare, start_session
+from groups.consumer_group import ConsumerGroup
+from groups.context import Context
+from groups.record_keys import (
+    ClassicGroupKey,
+    CurrentKey,
+    GroupEpochKey,
+    MemberKey,
+    RegexKey,
+    TargetEpochKey,
+    TargetKey,
+)
+from groups.states import GroupState
+
+
+def can_become_classic(context: Context, group: ConsumerGroup, leaving: Collection[str]) -> bool:
+    """Whether only classic members remain when these leave, and the group may follow them."""
+    staying = [member for member_id, member in group.metadata.items() if member_id not in leaving]
+    return (
+        bool(staying)
+        and all(member.classic is not None for member in staying)
+        and context.config.group_consumer_migration_policy.downgrades
+        and len(staying) <= context.config.group_max_size
+    )
+
+
+def to_classic(
+    context: Context, changes: Changes, group: ConsumerGroup, leaving: Collection[str]
+) -> ClassicGroup:
+    """Convert the group without the members that leave, and begin a rebalance."""
+    made = _classic_group(context, group, leaving)
+    delete_consumer_group(changes, group)
+    changes.on_undo(context.put_group(group.group_id, made))
+    changes.write(ClassicGroupKey(group.group_id), made.record())
+    for member in made.members.values():
+        start_session(context, made, member)
+    prepare(context, made)
+    return made
+
+
+def empty_to_classic(context: Context, group: ConsumerGroup) -> ClassicGroup:
+    """Make a classic group of one without members; generations go on from its epochs."""
+    made = ClassicGroup(group.group_id, generation=group.epoch, since_ms=context.wall_ms)
+    with Changes(context, group.group_id) as changes:
+        delete_consumer_group(changes, group)
+        changes.on_undo(context.put_group(group.group_id, made))
+        changes.write(ClassicGroupKey(group.group_id), made.record())
+        changes.commit(nothing, nobody)
+    return made
+
+
+def delete_consumer_group(changes: Changes, group: ConsumerGroup) -> None:
+    """Delete all records of a group: of members first, the group's own last."""
+    group_id = group.group_id
+    for member_id in list(group.current):
+        changes.put(CurrentKey(group_id, member_id), None)
+    for member_id in list(group.target):
+        changes.put(TargetKey(group_id, member_id), None)
+    changes.put(TargetEpochKey(group_id), None)
+    for member_id in list(group.metadata):
+        changes.put(MemberKey(group_id, member_id), None)
+    for regex in list(group.regexes):
+        changes.put(RegexKey(group_id, regex), None)
+    changes.put(GroupEpochKey(group_id), None)
+
+
+def _classic_group(context: Context, group: ConsumerGroup, leaving: Collection[str]) -> ClassicGroup:
+    made = ClassicGroup(group.group_id, generation=group.epoch, since_ms=context.wall_ms)
+    made.protocol_type = CONSUMER_PROTOCOL
+    for member_id, metadata in group.metadata.items():
+        if member_id in leaving or metadata.classic is None:
+            continue
+        assigned = plain(group.assignment(member_id).assigned)
+        made.add(
+            ClassicMember(
+                member_id,
+                instance_id=metadata.instance_id,
+                client_id=metadata.client_id,
+                client_host=metadata.client_host,
+                session_timeout_ms=metadata.classic.session_timeout_ms,
+                rebalance_timeout_ms=metadata.rebalance_timeout_ms,
+                protocols=metadata.classic.protocols,
+                assignment=assignment_blob(context.topics, assigned),
+                activity=group.activity.get(member_id),
+            )
+        )
+    made.protocol = made.choose_protocol()
+    made.state = GroupState.STABLE
+    return made

@@ -1,0 +1,123 @@
+"""Records on their way to the disk, and what waits for them.
+
+    an operation makes records --> Effects --driver appends--> in flight --+--durable--> its answers leave
+                                                                           +--failed---> undone, error answers
+
+Rules that this file keeps:
+- The records of one Effects are one batch: after a crash all of them are there, or none.
+- Group metadata changes when the records are made, so that the next request sees it; each change knows how to
+  be undone. Committed offsets change when their records are durable, so that nobody reads an offset that a
+  crash may take back.
+- No answer shows what may still be lost: it waits for the newest Effects of its partition at the time it was
+  made, even if it has no records of its own (Kafka's CoordinatorRuntime does the same).
+- When an append fails, so has every later one of the same partition: the changes are undone from the newest
+  back, then everything that waited is answered with an error, oldest first.
+
+The driver's part is in the docstring of `coordinator.py`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from protocol.error_codes import ErrorCode
+
+Undo = Callable[[], None]
+Done = Callable[[ErrorCode | None, int], None]
+"""Called once, with None when everything before it is durable, else with the error; and the time (ms)."""
+
+EncodedRecord = tuple[bytes, bytes | None]
+"""Key and value as Kafka's schemas have them; a value of None is a tombstone."""
+
+
+class Effects:
+    """One batch for one partition of __consumer_offsets.
+
+    `settled` turns true when its fate is known: an Effects that is settled before the driver got to append it
+    failed together with an earlier one, and must be dropped.
+    """
+
+    __slots__ = ("_undo", "_waiting", "partition", "records", "settled")
+
+    def __init__(self, partition: int, records: list[EncodedRecord], undo: list[Undo], done: Done) -> None:
+        self.partition = partition
+        self.records = records
+        self.settled = False
+        self._undo = undo
+        self._waiting = [done]
+
+    def wait(self, done: Done) -> None:
+        """Call `done` after what waits already."""
+        self._waiting.append(done)
+
+    def undo(self) -> None:
+        """Take the changes back, the newest first."""
+        for undo in reversed(self._undo):
+            undo()
+
+    def settle(self, error: ErrorCode | None, now_ms: int) -> None:
+        """Tell everybody who waits."""
+        self.settled = True
+        waiting, self._waiting, self._undo = self._waiting, [], []
+        for done in waiting:
+            done(error, now_ms)
+
+
+class Journal:
+    """The Effects of all partitions that are not durable yet, in order."""
+
+    __slots__ = ("_in_flight", "_unsent")
+
+    def __init__(self) -> None:
+        self._in_flight: dict[int, deque[Effects]] = {}
+        self._unsent: list[Effects] = []
+
+    def write(self, partition: int, records: list[EncodedRecord], undo: list[Undo], done: Done) -> None:
+        """Hand records to the driver; `undo` takes back what they changed already."""
+        effects = Effects(partition, records, undo, done)
+        self._in_flight.setdefault(partition, deque()).append(effects)
+        self._unsent.append(effects)
+
+    def after_writes(self, partition: int, done: Done, now_ms: int) -> None:
+        """Call `done` when everything written so far is durable: at once if nothing is in flight."""
+        in_flight = self._in_flight.get(partition)
+        if in_flight:
+            in_flight[-1].wait(done)
+        else:
+            done(None, now_ms)
+
+    def in_flight(self, partition: int) -> bool:
+        """Whether something written to the partition is not durable yet."""
+        return bool(self._in_flight.get(partition))
+
+    def take(self) -> list[Effects]:
+        """Return what must be appended, in this order."""
+        if not self._unsent:
+            return []
+        taken, self._unsent = self._unsent, []
+        return taken
+
+    def durable(self, effects: Effects, now_ms: int) -> None:
+        """Effects is on the disk, and therefore everything before it in its partition."""
+        while not effects.settled:
+            self._in_flight[effects.partition].popleft().settle(None, now_ms)
+
+    def failed(self, effects: Effects, error: ErrorCode, now_ms: int) -> None:
+        """Effects could not be appended, and therefore nothing after it in its partition."""
+        if effects.settled:
+            return
+        in_flight = self._in_flight[effects.partition]
+        lost: deque[Effects] = deque()
+        while effects not in lost:
+            newest = in_flight.pop()
+            newest.undo()
+            lost.appendleft(newest)
+        for one in lost:
+            one.settle(error, now_ms)
+
+    def abandon(self, partitions: Iterable[int], error: ErrorCode, now_ms: int) -> None:
+        """Answer all that waits on these partitions; their state is about to be dropped, not undone."""
+        for partition in partitions:
+            for effects in self._in_flight.pop(partition, ()):
+                effects.settle(error, now_ms)

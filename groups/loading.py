@@ -1,0 +1,122 @@
+"""Reading a partition of __consumer_offsets: the state of its groups is what its records make it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from groups.classic_group import ClassicGroup
+from groups.classic_rebalance import arm as arm_classic
+from groups.classic_rebalance import prepare
+from groups.consumer_group import ConsumerGroup
+from groups.consumer_sessions import arm as arm_consumer
+from groups.context import Context
+from groups.effects import EncodedRecord
+from groups.offsets import OffsetTable
+from groups.record_keys import (
+    ClassicGroupKey,
+    CurrentKey,
+    GroupEpoch,
+    GroupEpochKey,
+    Key,
+    MemberKey,
+    OffsetKey,
+    RegexKey,
+    TargetEpoch,
+    TargetEpochKey,
+    TargetKey,
+)
+from groups.records import decode_record, encode_record
+from groups.topic_changes import refresh
+from protocol.error_codes import ErrorCode
+
+
+def replay_record(context: Context, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
+    """Apply one record of a partition that is being loaded; records that are not ours are passed over.
+
+    Raises: Malformed.
+    """
+    record = decode_record(key, value)
+    if record is not None:
+        context.replay(*record)
+
+
+def finish_loading(context: Context, partitions: Collection[int]) -> None:
+    """All records of these partitions have been applied: sessions begin, and requests are served."""
+    context.loaded.update(partitions)
+    for group in list(context.groups.values()):
+        if context.partition(group.group_id) not in partitions:
+            continue
+        arm(context, group)
+        if isinstance(group, ConsumerGroup):
+            if group.metadata:
+                refresh(context, group)
+        elif len(group.members) > context.config.group_max_size:
+            prepare(context, group)
+
+
+def arm(context: Context, group: ClassicGroup | ConsumerGroup) -> None:
+    """Set the timers that the group should have and has not."""
+    if isinstance(group, ConsumerGroup):
+        arm_consumer(context, group)
+    else:
+        arm_classic(context, group)
+
+
+def unload(context: Context, partitions: Collection[int]) -> None:
+    """Forget the groups of these partitions; whoever waits is told to look for the coordinator."""
+    context.loaded.difference_update(partitions)
+    context.journal.abandon(partitions, ErrorCode.NOT_LEADER_OR_FOLLOWER, context.now_ms)
+    for group_id, group in list(context.groups.items()):
+        if context.partition(group_id) in partitions:
+            if isinstance(group, ClassicGroup):
+                group.dissolve(ErrorCode.NOT_COORDINATOR, context.wall_ms)
+            del context.groups[group_id]
+    for group_id in context.offsets.groups():
+        if context.partition(group_id) in partitions:
+            context.offsets.drop(group_id)
+
+
+# --- rewriting ----------------------------------------------------------------------------------------------
+
+
+def snapshot(context: Context, partition: int, records_max: int) -> Iterator[list[EncodedRecord]]:
+    """Yield lists of records that together make the present state of a partition.
+
+    Each list must be appended before anything else is done; between two lists the caller may do as it likes,
+    as each shows the state at its own time. What is on its way to the disk is included as it was written
+    last. A list holds `records_max` offsets at most, or all metadata of one group.
+    """
+    for group_id in sorted({*context.groups, *context.offsets.groups()}):
+        if context.partition(group_id) != partition:
+            continue
+        group = context.groups.get(group_id)
+        if group is not None:
+            yield [encode_record(key, value) for key, value in _group_records(group)]
+        keys = sorted(context.offsets.keys(group_id))
+        for first in range(0, len(keys), records_max):
+            yield list(_offset_records(context.offsets, keys[first : first + records_max]))
+
+
+def _offset_records(offsets: OffsetTable, keys: list[OffsetKey]) -> Iterator[EncodedRecord]:
+    for key in keys:
+        value = offsets.newest(key)
+        if value is not None:
+            yield encode_record(key, value)
+
+
+def _group_records(group: ClassicGroup | ConsumerGroup) -> Iterator[tuple[Key, object]]:
+    group_id = group.group_id
+    if isinstance(group, ClassicGroup):
+        if group.written is not None:
+            yield ClassicGroupKey(group_id), group.written
+        return
+    for member_id, metadata in group.metadata.items():
+        yield MemberKey(group_id, member_id), metadata
+    for regex, resolved in group.regexes.items():
+        yield RegexKey(group_id, regex), resolved
+    yield GroupEpochKey(group_id), GroupEpoch(group.epoch, group.metadata_hash)
+    for member_id, target in group.target.items():
+        yield TargetKey(group_id, member_id), target
+    yield TargetEpochKey(group_id), TargetEpoch(group.target_epoch, group.target_ms)
+    for member_id, current in group.current.items():
+        yield CurrentKey(group_id, member_id), current

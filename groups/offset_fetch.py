@@ -1,0 +1,205 @@
+"""OffsetFetch: how far groups have come.
+
+Only what is durable is told: no reader sees progress that a crash may take back. With `require_stable` the
+answer waits for the commits that are on their way to the disk.
+Source: KIP-88, KIP-447, KIP-709, KIP-848; Kafka 4.3's OffsetMetadataManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from groups.consumer_group import ConsumerGroup
+from groups.context import Context
+from groups.errors import GroupError, IllegalGeneration, StaleMemberEpoch, UnknownMember
+from groups.offsets import NO_LEADER_EPOCH, Committed, read_committed
+from groups.topics import Client
+from protocol.error_codes import ErrorCode
+from protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from protocol.wire import ZERO_UUID
+
+GROUPS_SINCE: Final = 8
+TOPIC_IDS_SINCE: Final = 10
+TOP_LEVEL_ERROR_SINCE: Final = 2
+NO_OFFSET: Final = -1
+
+Reply = Callable[[OffsetFetchResponse], None]
+
+
+class Wanted(NamedTuple):
+    """The partitions of one topic; the name is None for an id that nobody has."""
+
+    name: str | None
+    topic_id: UUID
+    partitions: Iterable[int]
+
+
+def fetch_offsets(context: Context, request: OffsetFetchRequest, client: Client, reply: Reply) -> None:
+    """Answer with the offsets of all groups asked for, when they may be read."""
+    if client.version >= GROUPS_SINCE:
+        _when_stable(
+            context,
+            [group.group_id for group in request.groups],
+            request,
+            lambda: reply(
+                OffsetFetchResponse(
+                    groups=[_fetch_group(context, group, client.version) for group in request.groups]
+                )
+            ),
+        )
+    else:
+        _when_stable(
+            context, [request.group_id], request, lambda: reply(_fetch_one(context, request, client.version))
+        )
+
+
+def _when_stable(
+    context: Context, group_ids: list[str], request: OffsetFetchRequest, answer: Callable[[], None]
+) -> None:
+    """Answer at once, or when everything written to the partitions of these groups is durable or lost."""
+    waiting = {context.partition(group_id) for group_id in group_ids} if request.require_stable else set()
+    if not waiting:
+        answer()
+        return
+    left = len(waiting)
+
+    def done(_: ErrorCode | None, now_ms: int) -> None:
+        nonlocal left
+        context.now_ms = now_ms
+        left -= 1
+        if not left:
+            answer()
+
+    for partition in waiting:
+        context.journal.after_writes(partition, done, context.now_ms)
+
+
+def _fetch_group(context: Context, asked: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponseGroup:
+    answer = OffsetFetchResponseGroup(group_id=asked.group_id, topics=[])
+    try:
+        context.check_loaded(asked.group_id)
+        _check_member(context, asked)
+    except GroupError as error:
+        answer.error_code = error.code
+        return answer
+    for wanted in _wanted(context, asked, version):
+        topic = OffsetFetchResponseTopics(name=wanted.name or "", topic_id=wanted.topic_id, partitions=[])
+        for index in wanted.partitions:
+            committed = _committed(context, asked.group_id, wanted.name, index)
+            topic.partitions.append(
+                OffsetFetchResponsePartitions(
+                    partition_index=index,
+                    committed_offset=committed.offset,
+                    committed_leader_epoch=committed.leader_epoch,
+                    metadata=committed.metadata,
+                    error_code=ErrorCode.UNKNOWN_TOPIC_ID if wanted.name is None else ErrorCode.NONE,
+                )
+            )
+        answer.topics.append(topic)
+    return answer
+
+
+def _check_member(context: Context, asked: OffsetFetchRequestGroup) -> None:
+    """Check who asks, where that matters: the member of a consumer group must know its epoch.
+
+    Raises: UnknownMember, StaleMemberEpoch, IllegalGeneration for classic members.
+    """
+    group = context.groups.get(asked.group_id)
+    if not isinstance(group, ConsumerGroup):
+        return
+    if asked.member_id is None and asked.member_epoch < 0:
+        return
+    member = group.metadata.get(asked.member_id or "")
+    if member is None:
+        raise UnknownMember
+    if group.assignment(asked.member_id or "").epoch != asked.member_epoch:
+        raise StaleMemberEpoch if member.classic is None else IllegalGeneration
+
+
+def _wanted(context: Context, asked: OffsetFetchRequestGroup, version: int) -> Iterable[Wanted]:
+    by_id = version >= TOPIC_IDS_SINCE
+    if asked.topics is None:
+        known = context.topics.by_name
+        for name, partitions in context.offsets.topics(asked.group_id).items():
+            topic_id = known[name].topic_id if name in known else ZERO_UUID
+            if not by_id or topic_id != ZERO_UUID:
+                yield Wanted(name, topic_id, list(partitions))
+        return
+    for topic in asked.topics:
+        if by_id:
+            found = context.topics.by_id.get(topic.topic_id)
+            yield Wanted(found.name if found else None, topic.topic_id, topic.partition_indexes)
+        else:
+            yield Wanted(topic.name, ZERO_UUID, topic.partition_indexes)
+
+
+_NONE: Final = Committed(NO_OFFSET, NO_LEADER_EPOCH, "", 0, 0)
+
+
+def _committed(context: Context, group_id: str, name: str | None, index: int) -> Committed:
+    if name is None:
+        return _NONE
+    value = context.offsets.topics(group_id).get(name, {}).get(index)
+    return _NONE if value is None else read_committed(value)
+
+
+def _fetch_one(context: Context, request: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
+    """Answer in the layout of one group, which has no place for the group's error before v2."""
+    try:
+        context.check_loaded(request.group_id)
+    except GroupError as error:
+        return _refuse_one(request, error.code, version)
+    names = request.topics
+    if names is None:
+        stored = context.offsets.topics(request.group_id)
+        wanted = [(name, list(partitions)) for name, partitions in stored.items()]
+    else:
+        wanted = [(topic.name, topic.partition_indexes) for topic in names]
+    return OffsetFetchResponse(
+        topics=[
+            OffsetFetchResponseTopic(
+                name=name,
+                partitions=[_partition(context, request.group_id, name, index) for index in partitions],
+            )
+            for name, partitions in wanted
+        ]
+    )
+
+
+def _partition(context: Context, group_id: str, name: str, index: int) -> OffsetFetchResponsePartition:
+    committed = _committed(context, group_id, name, index)
+    return OffsetFetchResponsePartition(
+        partition_index=index,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+    )
+
+
+def _refuse_one(request: OffsetFetchRequest, code: ErrorCode, version: int) -> OffsetFetchResponse:
+    if version >= TOP_LEVEL_ERROR_SINCE:
+        return OffsetFetchResponse(error_code=code)
+    topics = [
+        OffsetFetchResponseTopic(
+            name=topic.name,
+            partitions=[
+                OffsetFetchResponsePartition(
+                    partition_index=index, committed_offset=NO_OFFSET, metadata="", error_code=code
+                )
+                for index in topic.partition_indexes
+            ],
+        )
+        for topic in request.topics or ()
+    ]
+    return OffsetFetchResponse(topics=topics)

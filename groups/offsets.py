@@ -1,0 +1,197 @@
+"""Committed offsets of all groups, in memory.
+
+Values are kept as the bytes of their records and read when somebody asks: a million offsets take about 120 MB
+and load in seconds, and rewriting them is copying them.
+
+An offset counts once its record is durable. Until then it is *pending*: fetches do not see it, but whoever
+deletes offsets must, or a commit in flight would come back from the dead.
+"""
+
+from __future__ import annotations
+
+import struct as packing
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from groups.record_keys import OffsetKey
+from groups.record_schemas import OffsetCommitValue
+from protocol.wire import decode, encode, joined
+
+NO_EXPIRY: Final = -1
+NO_LEADER_EPOCH: Final = -1
+
+_INT16: Final = packing.Struct(">h")
+_WITH_EXPIRY: Final = b"\0\1"
+"""How the one version of values begins that has an expiry time of its own."""
+_NOTHING: Final[dict[str, dict[int, bytes]]] = {}
+
+
+class Committed(NamedTuple):
+    """The progress of a group in one partition."""
+
+    offset: int
+    """The next record to read."""
+    leader_epoch: int
+    metadata: str
+    commit_ms: int
+    """When it was committed, in ms since 1970."""
+    expire_ms: int
+    """When it expires, as its client wanted; NO_EXPIRY: as the broker is set."""
+
+
+def committed_bytes(committed: Committed) -> bytes:
+    """Return the value of the record: v3, or v1 where an expiry time must be kept, as Kafka does."""
+    version = 3 if committed.expire_ms == NO_EXPIRY else 1
+    value = OffsetCommitValue(
+        offset=committed.offset,
+        leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        commit_timestamp=committed.commit_ms,
+        expire_timestamp=committed.expire_ms,
+    )
+    return _INT16.pack(version) + joined(encode(value, version))
+
+
+def read_committed(value: bytes) -> Committed:
+    """Return what the value of a record says.
+
+    Raises: Malformed.
+    """
+    found, _ = decode(OffsetCommitValue, _INT16.unpack_from(value)[0], value, 2)
+    return Committed(
+        found.offset, found.leader_epoch, found.metadata, found.commit_timestamp, found.expire_timestamp
+    )
+
+
+class OffsetTable:
+    """The offsets of all groups by group, topic and partition."""
+
+    __slots__ = ("_count", "_expiring", "_groups", "_pending", "_rows")
+
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[str, dict[int, bytes]]] = {}
+        self._pending: dict[OffsetKey, tuple[int, bytes | None]] = {}
+        self._rows: dict[str, dict[tuple[str, int], int]] = {}
+        self._count = 0
+        self._expiring = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def expiring(self) -> int:
+        """How many offsets have an expiry time of their own."""
+        return self._expiring
+
+    # --- what counts ----------------------------------------------------------------------------------------
+
+    def replay(self, key: OffsetKey, value: bytes | None) -> None:
+        """Apply one record, at load or once it is durable."""
+        if value is None:
+            self._remove(key)
+            return
+        topics = self._groups.get(key.group_id)
+        if topics is None:
+            topics = self._groups[key.group_id] = {}
+        partitions = topics.get(key.topic)
+        if partitions is None:
+            partitions = topics[key.topic] = {}
+        old = partitions.get(key.partition)
+        if old is None:
+            self._count += 1
+        elif old.startswith(_WITH_EXPIRY):
+            self._expiring -= 1
+        if value.startswith(_WITH_EXPIRY):
+            self._expiring += 1
+        partitions[key.partition] = value
+
+    def _remove(self, key: OffsetKey) -> None:
+        topics = self._groups.get(key.group_id, _NOTHING)
+        partitions = topics.get(key.topic, {})
+        old = partitions.pop(key.partition, None)
+        if old is None:
+            return
+        self._count -= 1
+        self._expiring -= old.startswith(_WITH_EXPIRY)
+        if not partitions:
+            del topics[key.topic]
+        if not topics:
+            del self._groups[key.group_id]
+            self._rows.pop(key.group_id, None)
+
+    def get(self, group_id: str, topic: str, partition: int) -> Committed | None:
+        """Return the progress in one partition."""
+        value = self._groups.get(group_id, _NOTHING).get(topic, {}).get(partition)
+        return None if value is None else read_committed(value)
+
+    def topics(self, group_id: str) -> Mapping[str, Mapping[int, bytes]]:
+        """Return all of a group's offsets, values unread; do not keep it."""
+        return self._groups.get(group_id, _NOTHING)
+
+    def groups(self) -> list[str]:
+        """Return the ids of all groups with offsets."""
+        return list(self._groups)
+
+    def holds(self, group_id: str) -> bool:
+        """Whether the group has offsets."""
+        return group_id in self._groups
+
+    def drop(self, group_id: str) -> None:
+        """Forget a group whose partition is unloaded."""
+        for topic, partitions in list(self.topics(group_id).items()):
+            for partition in list(partitions):
+                self._remove(OffsetKey(group_id, topic, partition))
+
+    # --- what does not count yet ----------------------------------------------------------------------------
+
+    def announce(self, key: OffsetKey, value: bytes | None) -> None:
+        """A record was written and is not durable yet."""
+        waiting = self._pending.get(key, (0, None))[0]
+        self._pending[key] = (waiting + 1, value)
+
+    def settle(self, key: OffsetKey) -> None:
+        """A record that was announced is durable, or failed."""
+        waiting, value = self._pending[key]
+        if waiting == 1:
+            del self._pending[key]
+        else:
+            self._pending[key] = (waiting - 1, value)
+
+    def keys(self, group_id: str, topic: str | None = None) -> set[OffsetKey]:
+        """Return every partition that has, or may come to have, an offset; of one topic or of all."""
+        found = {key for key in self._pending if key.group_id == group_id and topic in (None, key.topic)}
+        topics = self.topics(group_id)
+        for name in topics if topic is None else (topic,):
+            found.update(OffsetKey(group_id, name, index) for index in topics.get(name, ()))
+        return found
+
+    def groups_of(self, topic: str) -> set[str]:
+        """Return the groups that have, or may come to have, offsets in a topic."""
+        found = {key.group_id for key in self._pending if key.topic == topic}
+        found.update(group_id for group_id, topics in self._groups.items() if topic in topics)
+        return found
+
+    def newest(self, key: OffsetKey) -> bytes | None:
+        """Return the value written last, durable or not."""
+        if key in self._pending:
+            return self._pending[key][1]
+        return self.topics(key.group_id).get(key.topic, {}).get(key.partition)
+
+    # --- rows consumed, as TDengine counts them -------------------------------------------------------------
+
+    def count_rows(self, key: OffsetKey, before: Committed | None, after: Committed) -> None:
+        """Count the records between two commits as consumed; going back counts nothing."""
+        if before is not None and after.offset > before.offset:
+            rows = self._rows.setdefault(key.group_id, {})
+            place = (key.topic, key.partition)
+            rows[place] = rows.get(place, 0) + after.offset - before.offset
+
+    def rows(self, group_id: str, topic: str, partition: int) -> int:
+        """Return how many records commits have passed since the server started."""
+        return self._rows.get(group_id, {}).get((topic, partition), 0)
+
+    def iterate(self, group_id: str) -> Iterator[tuple[OffsetKey, bytes]]:
+        """Yield a group's offsets as records; the table must not change meanwhile."""
+        for topic, partitions in self.topics(group_id).items():
+            for index, value in partitions.items():
+                yield OffsetKey(group_id, topic, index), value

@@ -1,0 +1,93 @@
+"""How a member of a consumer group gets from what it has to what the target gives it.
+
+A pure function of what the member has, what it shall have, what it says it holds, and who holds the rest. It
+never gives a member what another has not given up, and the member keeps its old epoch until it has given up
+what it must, so a commit for that still counts.
+Source: KIP-848, section "Reconciliation"; Kafka 4.3's CurrentAssignmentBuilder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from uuid import UUID
+
+from groups.assignment import (
+    NO_EPOCHS,
+    NOTHING,
+    Assignment,
+    EpochAssignment,
+    Partition,
+    partitions_of,
+    select,
+    touches,
+    union,
+    with_epoch,
+)
+from groups.consumer_member import MemberAssignment
+from groups.errors import FencedMemberEpoch
+from groups.states import RECONCILIATION, MemberFacts, MemberState
+
+Owned = Collection[Partition] | None
+"""What a member says it holds; None: it did not say, which must be taken as "all it ever had"."""
+
+
+def next_assignment(
+    current: MemberAssignment,
+    *,
+    target: Assignment,
+    target_epoch: int,
+    topics: Collection[UUID],
+    owned: Owned,
+    held_by_others: Callable[[Partition], bool],
+) -> MemberAssignment:
+    """Return what the member has next; `current` itself if nothing changes.
+
+    `topics` are those that it subscribes to and that exist: all others it loses at once, whatever the target
+    still says.
+    Raises: FencedMemberEpoch if its state was written by a later version, and it may hold something.
+    """
+    if current.state == MemberState.UNKNOWN and (owned is None or owned):
+        raise FencedMemberEpoch(
+            "the state of the member is unknown, it must give everything up and join again"
+        )
+    if current.state == MemberState.UNREVOKED_PARTITIONS and _may_hold(owned, current.revoking):
+        return _unsubscribed(current, topics)
+    wanted = {topic_id: target[topic_id] for topic_id in target if topic_id in topics}
+    keep = select(current.assigned, lambda topic_id, index: index in wanted.get(topic_id, NOTHING))
+    revoke = select(current.assigned, lambda topic_id, index: index not in wanted.get(topic_id, NOTHING))
+    missing = [place for place in partitions_of(wanted) if place[1] not in keep.get(place[0], NO_EPOCHS)]
+    free = [place for place in missing if not held_by_others(place)]
+    facts = MemberFacts(must_revoke=_may_hold(owned, revoke), must_wait=len(free) < len(missing))
+    state, moves = RECONCILIATION[facts]
+    if moves:
+        found = replace(
+            _in_epoch(current, target_epoch),
+            state=state,
+            assigned=union(keep, with_epoch(free, target_epoch)),
+            revoking=NO_EPOCHS,
+        )
+    else:
+        found = replace(current, state=state, assigned=keep, revoking=revoke)
+    return current if found == current else found
+
+
+def _may_hold(owned: Owned, partitions: EpochAssignment) -> bool:
+    """Whether the member may still hold some of these partitions."""
+    return bool(partitions) and (owned is None or touches(partitions, owned))
+
+
+def _unsubscribed(current: MemberAssignment, topics: Collection[UUID]) -> MemberAssignment:
+    """A member that has to give up something already gives up the topics it no longer wants, too."""
+    dropped = select(current.assigned, lambda topic_id, _: topic_id not in topics)
+    if not dropped:
+        return current
+    kept = select(current.assigned, lambda topic_id, _: topic_id in topics)
+    return replace(current, assigned=kept, revoking=union(current.revoking, dropped))
+
+
+def _in_epoch(current: MemberAssignment, epoch: int) -> MemberAssignment:
+    """The old epoch is remembered as long as the member may not have heard of the new one."""
+    if epoch == current.epoch:
+        return current
+    return replace(current, epoch=epoch, previous_epoch=current.epoch)

@@ -1,0 +1,116 @@
+"""What the records of __consumer_offsets are about: typed keys and values, and the partition of a group.
+
+A key tells what its value is; a value of None deletes what the key names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+
+@lru_cache(maxsize=65_536)
+def partition_for(group_id: str, partition_count: int) -> int:
+    """Return the partition of __consumer_offsets that holds a group: Java's hash of its id, modulo."""
+    found = 0
+    units = group_id.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        found = (31 * found + (high << 8 | low)) & 0xFFFFFFFF
+    if found == 1 << 31:  # Java has no positive 2^31; Kafka's abs makes it 0.
+        return 0
+    return (found if found < 1 << 31 else (1 << 32) - found) % partition_count
+
+
+class OffsetKey(NamedTuple):
+    """The progress of a group in one partition."""
+
+    group_id: str
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicGroupKey:
+    """A classic group. Value: GroupMetadataValue."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEpochKey:
+    """The epoch of a consumer group; without it the group does not exist. Value: GroupEpoch."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberKey:
+    """A member of a consumer group. Value: MemberMetadata."""
+
+    group_id: str
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TargetEpochKey:
+    """The epoch of a consumer group's target assignment. Value: TargetEpoch."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TargetKey:
+    """The target assignment of a member. Value: Assignment."""
+
+    group_id: str
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentKey:
+    """What a member has. Value: MemberAssignment."""
+
+    group_id: str
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegexKey:
+    """A regular expression that members subscribe to. Value: ResolvedRegex."""
+
+    group_id: str
+    regex: str
+
+
+class GroupEpoch(NamedTuple):
+    """Counts the changes of a consumer group; the hash covers the topics it is subscribed to."""
+
+    epoch: int
+    metadata_hash: int
+
+
+class TargetEpoch(NamedTuple):
+    """The group epoch that the target was computed for, and when (ms since 1970)."""
+
+    epoch: int
+    timestamp_ms: int
+
+
+class ResolvedRegex(NamedTuple):
+    """The topics that a regular expression stands for, and since when (ms since 1970)."""
+
+    topics: frozenset[str]
+    timestamp_ms: int
+
+
+Key = (
+    OffsetKey
+    | ClassicGroupKey
+    | GroupEpochKey
+    | MemberKey
+    | TargetEpochKey
+    | TargetKey
+    | CurrentKey
+    | RegexKey
+)

@@ -1,0 +1,92 @@
+"""Moments at which a group must act, by name.
+
+Most timers are sessions, moved ahead by every heartbeat and never due. Moving one ahead only notes the new
+moment; the heap is put right when the old moment comes. So a heartbeat costs two dictionary look-ups, and the
+heap holds one entry a timer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
+from typing import NamedTuple
+
+Action = Callable[[int], None]
+
+
+class TimerKey(NamedTuple):
+    """A timer's name: what it is for, in which group, of which member ("" for the group's own)."""
+
+    kind: str
+    group_id: str
+    member_id: str = ""
+
+
+class Timers:
+    """All timers of all groups. Times are monotonic milliseconds."""
+
+    __slots__ = ("_heap", "_order", "_set")
+
+    def __init__(self) -> None:
+        # Deadline, action, and the moment under which the timer's one live entry is in the heap.
+        self._set: dict[TimerKey, tuple[int, Action, int]] = {}
+        self._heap: list[tuple[int, int, TimerKey]] = []
+        self._order = count()
+
+    def __len__(self) -> int:
+        return len(self._set)
+
+    def __contains__(self, key: TimerKey) -> bool:
+        return key in self._set
+
+    def set(self, key: TimerKey, deadline_ms: int, action: Action) -> None:
+        """Run `action(now_ms)` in the first `run_due` at or after `deadline_ms`; replaces an older timer."""
+        known = self._set.get(key)
+        if known is not None and known[2] <= deadline_ms:
+            self._set[key] = (deadline_ms, action, known[2])
+            return
+        self._set[key] = (deadline_ms, action, deadline_ms)
+        heappush(self._heap, (deadline_ms, next(self._order), key))
+
+    def set_once(self, key: TimerKey, deadline_ms: int, action: Action) -> None:
+        """Like `set`, but keep a timer that is set already."""
+        if key not in self._set:
+            self.set(key, deadline_ms, action)
+
+    def cancel(self, key: TimerKey) -> None:
+        """Forget the timer, if there is one."""
+        self._set.pop(key, None)
+
+    def deadline(self, key: TimerKey) -> int | None:
+        """When the timer is due; None if it is not set."""
+        known = self._set.get(key)
+        return None if known is None else known[0]
+
+    def next_deadline(self) -> int | None:
+        """A moment before which nothing is due, None when nothing is due ever.  May be early, never late."""
+        heap = self._heap
+        while heap:
+            queued_ms, _, key = heap[0]
+            known = self._set.get(key)
+            if known is not None and known[2] == queued_ms:
+                if known[0] == queued_ms:
+                    return queued_ms
+                self._requeue(key, known)
+            else:
+                heappop(heap)
+        return None
+
+    def run_due(self, now_ms: int) -> None:
+        """Run every action whose time has come, in the order of their deadlines."""
+        while (due_ms := self.next_deadline()) is not None and due_ms <= now_ms:
+            _, _, key = heappop(self._heap)
+            _, action, _ = self._set.pop(key)
+            action(now_ms)
+
+    def _requeue(self, key: TimerKey, known: tuple[int, Action, int]) -> None:
+        """Put the timer at the top of the heap where its deadline, moved ahead meanwhile, belongs."""
+        heappop(self._heap)
+        deadline_ms, action, _ = known
+        self._set[key] = (deadline_ms, action, deadline_ms)
+        heappush(self._heap, (deadline_ms, next(self._order), key))

@@ -1,0 +1,68 @@
+"""Topics come, go and grow: groups that subscribe to them get another assignment.
+
+The broker says so at once; groups are told a moment later, once for all that changed meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from groups.changes import Changes, nobody, nothing
+from groups.classic_group import ClassicGroup
+from groups.classic_rebalance import prepare
+from groups.consumer_group import ConsumerGroup
+from groups.consumer_target import assign_when_due, bump_if_topics_changed
+from groups.context import Context
+from groups.deletion import forget_topics
+from groups.record_keys import RegexKey, ResolvedRegex
+from groups.states import GroupState
+from groups.timers import TimerKey
+
+GATHER_MS = 100
+"""How long changes are gathered: creating a hundred topics in a row makes one rebalance, not a hundred."""
+
+
+def topics_changed(
+    context: Context, *, created: Collection[str], deleted: Collection[str], grown: Collection[str]
+) -> None:
+    """Note what has changed."""
+    context.regexes.changed(created, deleted)
+    forget_topics(context, deleted)
+    context.changed_topics.update(created, deleted, grown)
+    due_ms = context.now_ms + GATHER_MS
+    context.timers.set_once(TimerKey("topics", ""), due_ms, lambda now_ms: _tell_groups(context, now_ms))
+
+
+def _tell_groups(context: Context, now_ms: int) -> None:
+    context.now_ms = now_ms
+    changed = frozenset(context.changed_topics)
+    context.changed_topics.clear()
+    for group in list(context.groups.values()):
+        if isinstance(group, ConsumerGroup):
+            if group.metadata and (group.regexes or group.subscribed_names() & changed):
+                refresh(context, group)
+        elif _server_must_assign(group, changed):
+            prepare(context, group)
+
+
+def _server_must_assign(group: ClassicGroup, changed: frozenset[str]) -> bool:
+    """Whether nobody else sees the change: where a client leads, it does."""
+    if not group.server_assigned or group.state != GroupState.STABLE:
+        return False
+    return bool(changed & (group.subscribed_topics() or frozenset()))
+
+
+def refresh(context: Context, group: ConsumerGroup) -> None:
+    """Bring a group up to date with the topics there are."""
+    with Changes(context, group.group_id) as changes:
+        for regex, old in _resolved(group):
+            found = context.regexes.resolve(regex)
+            if found != old.topics:
+                changes.put(RegexKey(group.group_id, regex), ResolvedRegex(found, context.wall_ms))
+        bump_if_topics_changed(context, changes, group)
+        assign_when_due(context, changes, group)
+        changes.commit(nothing, nobody)
+
+
+def _resolved(group: ConsumerGroup) -> Iterable[tuple[str, ResolvedRegex]]:
+    return list(group.regexes.items())

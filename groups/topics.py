@@ -1,0 +1,45 @@
+"""What groups need to know of topics, clients and regular expressions; the broker lends it to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+
+class TopicFacts(Protocol):
+    """One topic."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def topic_id(self) -> UUID:
+        """Its id, new for each incarnation of the name."""
+
+    @property
+    def partition_count(self) -> int:
+        """Its partitions, numbered from 0."""
+
+
+class Topics(Protocol):
+    """All topics there are, as the broker's catalogue keeps them."""
+
+    @property
+    def by_name(self) -> Mapping[str, TopicFacts]:
+        """Topics by name."""
+
+    @property
+    def by_id(self) -> Mapping[UUID, TopicFacts]:
+        """Topics by id."""
+
+
+class Client(NamedTuple):
+    """Who sent a request, and in which version of its API."""
+
+    version: int
+    client_id: str
+    host: str
+    """As Kafka shows it: `/127.0.0.1`."""
+    user: str = "ANONYMOUS"
