@@ -34,6 +34,8 @@ class NewTopic:
     replication_factor: int = -1
     configs: Mapping[str, str | None] = field(default_factory=dict)
     assignments: dict[int, list[int]] = field(default_factory=dict)
+    # A partition that the request assigns more than once.
+    assigned_twice: int | None = None
 
 
 def check_name(name: str) -> None:
@@ -53,6 +55,7 @@ def new_topic_record(
     """
     check_name(new.name)
     _check_free(new.name, catalogue)
+    configs = _check_configs(new.configs, config)
     if new.assignments:
         partition_count, replication_factor = _check_assignments(new, config)
     else:
@@ -60,10 +63,6 @@ def new_topic_record(
         _check_factor(new.replication_factor)
         partition_count = _partition_count(new.partition_count, config)
         replication_factor = _replication_factor(new.replication_factor, config)
-    try:
-        configs = checked(new.configs, config)
-    except ConfigError as error:
-        raise RequestError(ErrorCode.INVALID_CONFIG, error.for_client) from error
     check_room(partition_count, catalogue, config)
     return TopicCreated(
         name=new.name,
@@ -87,6 +86,13 @@ def _check_free(name: str, catalogue: Catalogue) -> None:
         raise RequestError(
             ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}"
         )
+
+
+def _check_configs(asked: Mapping[str, str | None], config: Config) -> dict[str, str]:
+    try:
+        return checked(asked, config)
+    except ConfigError as error:
+        raise RequestError(ErrorCode.INVALID_CONFIG, error.for_client) from error
 
 
 def _check_factor(asked: int) -> None:
@@ -131,6 +137,11 @@ def _check_assignments(new: NewTopic, config: Config) -> tuple[int, int]:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
             "A manual partition assignment was specified, but numPartitions was not set to -1.",
+        )
+    if new.assigned_twice is not None:
+        raise RequestError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Found multiple manual partition assignments for partition {new.assigned_twice}",
         )
     check_replicas(new.assignments.values(), config)
     for number, index in enumerate(sorted(new.assignments)):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from broker.call import PARKED, Call, Parked
 from broker.config_keys import ConfigSource
@@ -25,7 +26,6 @@ from protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from protocol.wire import ZERO_UUID
 
 if TYPE_CHECKING:
     from broker.core import Broker
@@ -62,6 +62,7 @@ def _first_of_each(topics: list[CreatableTopic]) -> list[CreatableTopic]:
 
 
 def _create(broker: Broker, call: Call[CreateTopicsRequest], asked: CreatableTopic) -> CreatableTopicResult:
+    assigned = Counter(item.partition_index for item in asked.assignments)
     new = NewTopic(
         name=asked.name,
         partition_count=asked.num_partitions,
@@ -69,22 +70,18 @@ def _create(broker: Broker, call: Call[CreateTopicsRequest], asked: CreatableTop
         # A key given twice is accepted, the last value counts (seen with Kafka 4.3.1).
         configs={config.name: config.value for config in asked.configs},
         assignments={item.partition_index: item.broker_ids for item in asked.assignments},
+        assigned_twice=next((index for index, times in assigned.items() if times > 1), None),
     )
     try:
-        if len(new.assignments) != len(asked.assignments):
-            raise RequestError(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                "Found multiple manual partition assignments for one partition",
-            )
         record = broker.topics.check_new(new, broker.wall_ms(call.received_ms))
-        topic_id = ZERO_UUID
         if not call.request.validate_only:
-            topic_id = broker.topics.create(record, call.received_ms).topic_id
+            broker.topics.create(record, call.received_ms)
     except RequestError as error:
         return _refused(asked.name, error)
     return CreatableTopicResult(
         name=asked.name,
-        topic_id=topic_id,
+        # Told with validate_only as well, where the next attempt gets another.
+        topic_id=UUID(hex=record.topic_id),
         num_partitions=record.partition_count,
         replication_factor=record.replication_factor,
         configs=_configs(broker, record.configs) if call.version >= 5 else [],

@@ -2,13 +2,16 @@
 
 Behaviour: a topic's records are gone when the answer leaves; its id and stream ids are never used again.
 Parked fetches on it are answered at once.
-Differences from Apache Kafka: a name that no topic can have answers 3, as Kafka's does.
+A name or id given twice is refused once, and so is a topic given by its name and its id.
+Differences from Apache Kafka: none known; a name that no topic can have answers 3, as Kafka's does.
 Version notes: v4 flexible; v5 error messages; v6 by topic id, either the name or the id (KIP-516).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from broker.call import PARKED, Call, Parked
 from broker.errors import RequestError
@@ -27,24 +30,17 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call[DeleteTopicsRequest]) -> DeleteTopicsResponse | Parked:
-    """Delete every topic that is named once."""
+    """Delete every topic that is named, once and in one way."""
     request = call.request
     asked = (
         request.topics
         if call.version >= 6
         else [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
     )
-    results: list[DeletableTopicResult] = []
-    for item, topic in zip(asked, _find_all(broker, asked), strict=True):
-        result = DeletableTopicResult(name=item.name, topic_id=item.topic_id)
-        try:
-            if isinstance(topic, RequestError):
-                raise topic
-            broker.delete_topic(topic, call.received_ms)
-            result.name, result.topic_id = topic.name, topic.topic_id
-        except RequestError as error:
-            result.error_code, result.error_message = error.code, error.message
-        results.append(result)
+    results = [
+        item if isinstance(item, DeletableTopicResult) else _delete(broker, item, call.received_ms)
+        for item in _named(broker, asked)
+    ]
     response = DeleteTopicsResponse(responses=results)
     deleted = [result for result in results if not result.error_code]
     if not deleted:
@@ -60,29 +56,70 @@ def handle(broker: Broker, call: Call[DeleteTopicsRequest]) -> DeleteTopicsRespo
     return PARKED
 
 
-def _find_all(broker: Broker, asked: list[DeleteTopicState]) -> list[Topic | RequestError]:
-    """What each item names; a topic named twice, by whatever means, is refused each time."""
-    found = [_find(broker, item) for item in asked]
-    topics = [topic.name for topic in found if isinstance(topic, Topic)]
-    return [
-        RequestError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-        if isinstance(topic, Topic) and topics.count(topic.name) > 1
-        else topic
-        for topic in found
-    ]
+def _delete(broker: Broker, topic: Topic, now_ms: int) -> DeletableTopicResult:
+    try:
+        broker.delete_topic(topic, now_ms)
+    except RequestError as error:
+        return _refused(topic.name, topic.topic_id, error)
+    return DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
 
 
-def _find(broker: Broker, item: DeleteTopicState) -> Topic | RequestError:
-    if not broker.config.delete_topic_enable:
-        return RequestError(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false on the server")
+def _named(broker: Broker, asked: list[DeleteTopicState]) -> list[Topic | DeletableTopicResult]:
+    """What is to be deleted, and the answers to what is named wrongly."""
+    names = Counter(item.name for item in asked if item.topic_id == ZERO_UUID)
+    ids = Counter(item.topic_id for item in asked if item.name is None)
+    seen: set[tuple[str | None, UUID]] = set()
+    found: list[Topic | DeletableTopicResult] = []
+    for item in asked:
+        key = item.name, item.topic_id
+        try:
+            _check_key(item)
+            if key in seen:
+                continue
+            seen.add(key)
+            _check_once(item, names, ids)
+            topic = _find(broker, item)
+        except RequestError as error:
+            found.append(_refused(item.name, item.topic_id, error))
+            continue
+        if not (names[topic.name] == 1 and ids[topic.topic_id] == 1):
+            found.append(topic)
+        elif item.name is not None:
+            why = "The provided topic name maps to an ID that was already supplied."
+            found.append(_refused(topic.name, topic.topic_id, RequestError(ErrorCode.INVALID_REQUEST, why)))
+    return found
+
+
+def _check_key(item: DeleteTopicState) -> None:
     if item.name is not None and item.topic_id != ZERO_UUID:
-        return RequestError(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+        raise RequestError(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
     if item.name is None and item.topic_id == ZERO_UUID:
-        return RequestError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
+        raise RequestError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
+
+
+def _check_once(item: DeleteTopicState, names: Counter[str | None], ids: Counter[UUID]) -> None:
+    if item.name is not None and names[item.name] > 1:
+        raise RequestError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    if item.name is None and ids[item.topic_id] > 1:
+        raise RequestError(ErrorCode.INVALID_REQUEST, "Duplicate topic id.")
+
+
+def _find(broker: Broker, item: DeleteTopicState) -> Topic:
+    if not broker.config.delete_topic_enable:
+        raise RequestError(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false on the server")
     if item.name is None:
-        return broker.catalogue.by_id.get(item.topic_id) or RequestError(
-            ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID."
-        )
-    return broker.catalogue.by_name.get(item.name) or RequestError(
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+        topic = broker.catalogue.by_id.get(item.topic_id)
+        if topic is None:
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
+        return topic
+    topic = broker.catalogue.by_name.get(item.name)
+    if topic is None:
+        why = "This server does not host this topic-partition."
+        raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, why)
+    return topic
+
+
+def _refused(name: str | None, topic_id: UUID, error: RequestError) -> DeletableTopicResult:
+    return DeletableTopicResult(
+        name=name, topic_id=topic_id, error_code=error.code, error_message=error.message
     )

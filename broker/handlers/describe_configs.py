@@ -3,7 +3,7 @@
 Behaviour: every config of a topic, of this node, of all nodes (BROKER with the empty name: what clients have
 set for them), of a group or of this node's loggers, with its effective value, source, synonyms, type and
 documentation; an empty list of keys means all of them, as null does (seen with Kafka 4.3.1).
-Differences from Apache Kafka: client metrics are not collected (42).
+Differences from Apache Kafka: client metrics are not collected, so that no subscription has configs.
 Version notes: v1 synonyms (KIP-226); v3 types and documentation (KIP-569); v4 flexible.
 """
 
@@ -36,11 +36,28 @@ from protocol.messages.describe_configs import (
 if TYPE_CHECKING:
     from broker.core import Broker
 
+KINDS = tuple(ResourceType)
+
 
 def handle(broker: Broker, call: Call[DescribeConfigsRequest]) -> DescribeConfigsResponse:
     """Describe every resource on its own."""
+    resources = call.request.resources
+    unknown = next((one.resource_type for one in resources if one.resource_type not in KINDS), None)
+    if unknown is not None:
+        return DescribeConfigsResponse(results=[_of_unknown_kind(one, unknown) for one in resources])
     return DescribeConfigsResponse(
-        results=[_describe(broker, call.request, resource) for resource in call.request.resources]
+        results=[_describe(broker, call.request, resource) for resource in resources]
+    )
+
+
+def _of_unknown_kind(resource: DescribeConfigsResource, unknown: int) -> DescribeConfigsResult:
+    """One unknown kind refuses the whole request, as with Kafka."""
+    return DescribeConfigsResult(
+        error_code=ErrorCode.INVALID_REQUEST,
+        error_message=f"resource type {unknown} is none of {', '.join(f'{one} {one.name}' for one in KINDS)}",
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[],
     )
 
 
@@ -87,8 +104,12 @@ def _described(broker: Broker, resource: DescribeConfigsResource) -> Iterable[De
             if not name:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
             return described_group(broker.catalogue.group_configs.get(name, {}), layers)
-        case unknown:
-            raise RequestError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {unknown}")
+        case _:
+            assert resource.resource_type == ResourceType.CLIENT_METRICS
+            if not name:
+                why = "Client metrics subscription name must not be empty"
+                raise RequestError(ErrorCode.INVALID_REQUEST, why)
+            return ()
 
 
 def _check_node(broker: Broker, name: str, sentence: str) -> None:
