@@ -45,6 +45,7 @@ class TopicDeleted(msgspec.Struct, tag="topic_deleted", frozen=True, kw_only=Tru
     """The topic and all its streams are gone for good."""
 
     topic_id: str
+    name: str = ""
 
 
 class TopicConfigs(msgspec.Struct, tag="topic_configs", frozen=True, kw_only=True):

@@ -59,26 +59,17 @@ LIST - early.start.listeners null | Listeners that start before the metadata is 
 INT - fetch.purgatory.purge.interval.requests 1000 | Purge interval of waiting Fetch requests.
 BOOLEAN D follower.fetch.last.tiered.offset.enable false | Whether new followers begin at the tiered end.
 INT D group.consumer.assignment.interval.ms 1000 | Shortest time between assignments of a consumer group.
-LIST - group.consumer.assignors uniform,range | Server-side assignors of consumer groups, the default first.
-INT - group.consumer.heartbeat.interval.ms 5000 | Heartbeat interval of consumer group members.
 INT - group.consumer.max.assignment.interval.ms 15000 | Largest assignment interval of a consumer group.
 INT - group.consumer.max.heartbeat.interval.ms 15000 | Largest heartbeat interval of a consumer group.
 INT - group.consumer.max.session.timeout.ms 60000 | Largest session timeout of a consumer group.
-INT - group.consumer.max.size 2147483647 | Most members of a consumer group.
-STRING - group.consumer.migration.policy bidirectional | Which groups may change between the two protocols.
 INT - group.consumer.min.assignment.interval.ms 0 | Smallest assignment interval of a consumer group.
 INT - group.consumer.min.heartbeat.interval.ms 5000 | Smallest heartbeat interval of a consumer group.
 INT - group.consumer.min.session.timeout.ms 45000 | Smallest session timeout of a consumer group.
-INT - group.consumer.session.timeout.ms 45000 | Time without heartbeat after which a member is removed.
 INT - group.coordinator.append.linger.ms -1 | How long the coordinator gathers writes.
 INT - group.coordinator.background.threads 2 | Threads that compute assignments.
 INT D group.coordinator.cached.buffer.max.bytes 1048588 | Largest buffer the coordinator keeps.
 LIST - group.coordinator.rebalance.protocols classic,consumer,streams | Rebalance protocols that are served.
 INT - group.coordinator.threads 4 | Threads of the group coordinator.
-INT - group.initial.rebalance.delay.ms 3000 | How long a new group waits for more members.
-INT - group.max.session.timeout.ms 1800000 | Largest session timeout of a classic group.
-INT - group.max.size 2147483647 | Most members of a classic group.
-INT - group.min.session.timeout.ms 6000 | Smallest session timeout of a classic group.
 INT D group.share.assignment.interval.ms 1000 | Shortest time between assignments of a share group.
 LIST - group.share.assignors simple | Server-side assignors of share groups.
 INT - group.share.delivery.count.limit 5 | How often a share group delivers a record.
@@ -163,13 +154,9 @@ INT D num.network.threads 3 | Threads that read and write sockets.
 INT D num.recovery.threads.per.data.dir 2 | Threads that recover a directory.
 INT - num.replica.alter.log.dirs.threads null | Threads that move partitions between directories.
 INT D num.replica.fetchers 1 | Threads that copy from another broker.
-INT - offset.metadata.max.bytes 4096 | Longest text stored with a committed offset.
 INT - offsets.commit.timeout.ms 5000 | How long a commit may take.
 INT - offsets.load.buffer.size 5242880 | Bytes read at once when offsets are loaded.
-LONG - offsets.retention.check.interval.ms 600000 | How often stale committed offsets are looked for.
-INT - offsets.retention.minutes 10080 | How long offsets of an empty group are kept.
 INT - offsets.topic.compression.codec 0 | Codec of __consumer_offsets.
-INT - offsets.topic.num.partitions 50 | Partitions of __consumer_offsets.
 SHORT - offsets.topic.replication.factor 3 | Replicas of __consumer_offsets.
 INT - offsets.topic.segment.bytes 104857600 | Segment size of __consumer_offsets.
 CLASS D principal.builder.class @principal-builder | Class that names the authenticated user.

@@ -67,7 +67,9 @@ class TopicDirectory:
         self._store = store
         self._vnodes = vnodes
         # Changes that are not durable yet, oldest first, each with what is to be done when it is.
-        self._planned: deque[tuple[int, Change]] = deque()
+        self._planned: deque[tuple[int, Change, CatalogueRecord]] = deque()
+        # Told of every change that has become durable, and when.
+        self.listener: Callable[[CatalogueRecord, int], None] | None = None
         # Streams of deleted topics that a log has refused to drop so far.
         self._undropped: list[tuple[Vnode, int]] = []
 
@@ -87,10 +89,10 @@ class TopicDirectory:
         change = self._catalogue.plan(record)
         if confirmed is not None:
             change = Change(_both(change.confirm, confirmed), change.undo)
-        self._planned.append((version, change))
+        self._planned.append((version, change, record))
         self._meta.wait_durable(version, self, now_ms)
 
-    def appended(self, _vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
+    def appended(self, _vnode: Vnode, error: ErrorCode | None, now_ms: int) -> None:
         """Settle the planned changes: those on the disk are confirmed, those lost are undone."""
         planned = self._planned
         if error is not None:
@@ -98,7 +100,10 @@ class TopicDirectory:
                 planned.pop()[1].undo()
             return
         while planned and planned[0][0] < self._meta.log.next_version:
-            planned.popleft()[1].confirm()
+            _, change, record = planned.popleft()
+            change.confirm()
+            if self.listener is not None:
+                self.listener(record, now_ms)
 
     def when_durable(self, done: Callable[[ErrorCode | None], None], now_ms: int) -> None:
         """Call `done(error)` when every change made so far is on the disk."""
@@ -152,7 +157,7 @@ class TopicDirectory:
         start, because no topic owns them.
         Raises: RequestError as `append`.
         """
-        record = TopicDeleted(topic_id=topic.topic_id.hex)
+        record = TopicDeleted(topic_id=topic.topic_id.hex, name=topic.name)
         self.append(record, now_ms, confirmed=lambda: self._drop_streams(topic))
         return list(topic.stream_ids())
 

@@ -1,0 +1,27 @@
+"""ConsumerGroupDescribe: v0-1.
+
+Behaviour: shows groups of the consumer protocol with current and target assignments.
+Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
+Version notes: v1 member types.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.call import Call
+from protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[ConsumerGroupDescribeRequest]) -> ConsumerGroupDescribeResponse:
+    """Give the request to the group coordinator."""
+    groups = broker.groups
+    response = groups.coordinator.consumer_group_describe(call.request, call.received_ms)
+    groups.pump(call.received_ms)
+    return response

@@ -1,0 +1,26 @@
+"""ConsumerGroupHeartbeat: v0-1.
+
+Behaviour: the whole of the consumer protocol (KIP-848): join, keep alive, reconcile, leave.
+Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
+Version notes: v1 regular expressions resolved here, member ids made by clients.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.call import PARKED, Call, Parked
+from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[ConsumerGroupHeartbeatRequest]) -> Parked:
+    """Give the request to the group coordinator."""
+    groups = broker.groups
+    groups.coordinator.consumer_group_heartbeat(
+        call.request, groups.client_of(call), call.reply, call.received_ms
+    )
+    groups.pump(call.received_ms)
+    return PARKED

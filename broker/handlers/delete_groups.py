@@ -1,0 +1,24 @@
+"""DeleteGroups: v0-2.
+
+Behaviour: deletes empty groups with their offsets; answers when that is durable.
+Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
+Version notes: v2 flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.call import PARKED, Call, Parked
+from protocol.messages.delete_groups import DeleteGroupsRequest
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[DeleteGroupsRequest]) -> Parked:
+    """Give the request to the group coordinator."""
+    groups = broker.groups
+    groups.coordinator.delete_groups(call.request, call.reply, call.received_ms)
+    groups.pump(call.received_ms)
+    return PARKED

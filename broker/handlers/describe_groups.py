@@ -1,0 +1,24 @@
+"""DescribeGroups: v0-6.
+
+Behaviour: shows state, members and assignments.
+Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
+Version notes: v3 authorised operations (not told); v4 static members; v5 flexible; v6 GROUP_ID_NOT_FOUND.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.call import Call
+from protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[DescribeGroupsRequest]) -> DescribeGroupsResponse:
+    """Give the request to the group coordinator."""
+    groups = broker.groups
+    response = groups.coordinator.describe_groups(call.request, groups.client_of(call), call.received_ms)
+    groups.pump(call.received_ms)
+    return response

@@ -1,0 +1,24 @@
+"""Heartbeat: v0-4.
+
+Behaviour: answers at once and keeps the member alive.
+Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
+Version notes: v3 static members; v4 flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.call import Call
+from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[HeartbeatRequest]) -> HeartbeatResponse:
+    """Give the request to the group coordinator."""
+    groups = broker.groups
+    response = groups.coordinator.heartbeat(call.request, groups.client_of(call), call.received_ms)
+    groups.pump(call.received_ms)
+    return response

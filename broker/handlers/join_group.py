@@ -1,0 +1,26 @@
+"""JoinGroup: v0-9.
+
+Behaviour: parks until the group has gathered, at most for the longest rebalance timeout of its members.
+Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
+Version notes: v1 rebalance timeout; v4 MEMBER_ID_REQUIRED (KIP-394); v5 static members (KIP-345); v7
+protocol type; v8 reason;
+v9 skip assignment (KIP-814).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.call import PARKED, Call, Parked
+from protocol.messages.join_group import JoinGroupRequest
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[JoinGroupRequest]) -> Parked:
+    """Give the request to the group coordinator."""
+    groups = broker.groups
+    groups.coordinator.join_group(call.request, groups.client_of(call), call.reply, call.received_ms)
+    groups.pump(call.received_ms)
+    return PARKED

@@ -1,0 +1,24 @@
+"""ListGroups: v0-5.
+
+Behaviour: lists groups, by state and type where asked.
+Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
+Version notes: v4 states filter; v5 types filter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.call import Call
+from protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[ListGroupsRequest]) -> ListGroupsResponse:
+    """Give the request to the group coordinator."""
+    groups = broker.groups
+    response = groups.coordinator.list_groups(call.request, call.received_ms)
+    groups.pump(call.received_ms)
+    return response

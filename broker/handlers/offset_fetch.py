@@ -1,0 +1,24 @@
+"""OffsetFetch: v1-10.
+
+Behaviour: answers with what is durable.
+Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
+Version notes: v2 all topics; v6 flexible; v7 require stable; v8 many groups; v9 member epochs; v10 topic ids.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.call import PARKED, Call, Parked
+from protocol.messages.offset_fetch import OffsetFetchRequest
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[OffsetFetchRequest]) -> Parked:
+    """Give the request to the group coordinator."""
+    groups = broker.groups
+    groups.coordinator.offset_fetch(call.request, groups.client_of(call), call.reply, call.received_ms)
+    groups.pump(call.received_ms)
+    return PARKED

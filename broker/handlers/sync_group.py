@@ -1,0 +1,24 @@
+"""SyncGroup: v0-5.
+
+Behaviour: hands each member its part of the leader's assignment, once that is durable.
+Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
+Version notes: v3 static members; v4 flexible; v5 protocol type and name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.call import PARKED, Call, Parked
+from protocol.messages.sync_group import SyncGroupRequest
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[SyncGroupRequest]) -> Parked:
+    """Give the request to the group coordinator."""
+    groups = broker.groups
+    groups.coordinator.sync_group(call.request, call.reply, call.received_ms)
+    groups.pump(call.received_ms)
+    return PARKED
