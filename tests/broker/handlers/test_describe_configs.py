@@ -1,0 +1,108 @@
+"""DescribeConfigs: what holds, where it comes from and what it means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.config_keys import ConfigSource
+from broker.topic_keys import TOPIC_KEYS
+from protocol.error_codes import ErrorCode
+from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from tests.broker.gateway import Client, Gateway
+from tests.broker.kit import create
+
+TOPIC, BROKER = 2, 4
+
+
+@pytest.fixture
+def client() -> Client:
+    client = Gateway().client()
+    create(client, "t", retention_ms="5000")
+    return client
+
+
+def ask(
+    client: Client,
+    kind: int,
+    name: str,
+    keys: list[str] | None = None,
+    *,
+    version: int = 4,
+    synonyms: bool = False,
+    documentation: bool = False,
+) -> Any:
+    resource = DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=keys)
+    request = DescribeConfigsRequest(
+        resources=[resource], include_synonyms=synonyms, include_documentation=documentation
+    )
+    (result,) = client.call(request, version).results
+    assert (result.resource_type, result.resource_name) == (kind, name)
+    return result
+
+
+def entries(result: Any) -> dict[str, Any]:
+    assert result.error_code == 0, result
+    return {entry.name: entry for entry in result.configs}
+
+
+@pytest.mark.parametrize("version", range(1, 5))
+def test_a_topics_configs_are_all_listed(client: Client, version: int) -> None:
+    listed = entries(ask(client, TOPIC, "t", version=version))
+    assert set(listed) == set(TOPIC_KEYS)
+    own, default = listed["retention.ms"], listed["cleanup.policy"]
+    assert (own.value, own.config_source) == ("5000", ConfigSource.DYNAMIC_TOPIC_CONFIG)
+    assert (default.value, default.config_source) == ("delete", ConfigSource.DEFAULT_CONFIG)
+    assert not any(entry.read_only or entry.is_sensitive for entry in listed.values())
+
+
+@pytest.mark.parametrize("keys", [None, []])
+def test_no_keys_mean_all_keys(client: Client, keys: list[str] | None) -> None:
+    assert len(entries(ask(client, TOPIC, "t", keys))) == len(TOPIC_KEYS)
+
+
+def test_only_the_keys_asked_for_are_told_and_unknown_ones_are_not(client: Client) -> None:
+    assert set(entries(ask(client, TOPIC, "t", ["retention.ms", "no.such.key"]))) == {"retention.ms"}
+
+
+def test_synonyms_types_and_documentation_come_when_asked_for(client: Client) -> None:
+    bare = entries(ask(client, TOPIC, "t"))["retention.ms"]
+    assert (bare.synonyms, bare.documentation) == ([], None)
+    full = entries(ask(client, TOPIC, "t", synonyms=True, documentation=True))["retention.ms"]
+    assert full.synonyms[0].name == "retention.ms"
+    assert full.synonyms[0].value == "5000"
+    assert full.documentation
+    assert full.config_type == 5  # LONG
+
+
+def test_a_brokers_configs_are_those_of_this_node(client: Client) -> None:
+    listed = entries(ask(client, BROKER, "1"))
+    assert listed["num.partitions"].value == "4"
+    assert listed["node.id"].read_only
+    assert len(listed) > 150
+
+
+@pytest.mark.parametrize("name", ["2", "x", "-1"])
+def test_other_nodes_are_refused(client: Client, name: str) -> None:
+    result = ask(client, BROKER, name)
+    assert result.error_code == ErrorCode.INVALID_REQUEST
+    assert result.configs == []
+
+
+def test_the_defaults_of_all_nodes_are_none(client: Client) -> None:
+    assert entries(ask(client, BROKER, "")) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "code"),
+    [
+        (TOPIC, "none", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (TOPIC, "a/b", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (TOPIC, "", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (77, "x", ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_what_is_not_there_is_refused(client: Client, kind: int, name: str, code: ErrorCode) -> None:
+    result = ask(client, kind, name)
+    assert (result.error_code, result.configs) == (code, [])

@@ -1,0 +1,38 @@
+"""FindCoordinator: this node coordinates everything."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol.error_codes import ErrorCode
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from tests.broker.gateway import Gateway
+
+
+@pytest.mark.parametrize("version", range(4))
+@pytest.mark.parametrize("key", ["group", ""])
+def test_one_key_is_answered_with_this_node(version: int, key: str) -> None:
+    answer = Gateway().client().call(FindCoordinatorRequest(key=key, key_type=0), version)
+    assert (answer.error_code, answer.node_id, answer.host, answer.port) == (0, 1, "gateway", 9092)
+
+
+@pytest.mark.parametrize("version", [4, 5, 6])
+@pytest.mark.parametrize("key_type", [0, 1])
+def test_many_keys_are_answered_in_their_order(version: int, key_type: int) -> None:
+    request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["b", "a", "b"])
+    found = Gateway().client().call(request, version).coordinators
+    assert [(one.key, one.error_code, one.node_id, one.host, one.port) for one in found] == [
+        (key, 0, 1, "gateway", 9092) for key in ("b", "a", "b")
+    ]
+
+
+def test_no_keys_are_answered_with_none() -> None:
+    request = FindCoordinatorRequest(key_type=0, coordinator_keys=[])
+    assert Gateway().client().call(request, 4).coordinators == []
+
+
+@pytest.mark.parametrize("key_type", [-1, 3, 100])
+def test_other_kinds_of_keys_are_refused(key_type: int) -> None:
+    request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["x"])
+    (found,) = Gateway().client().call(request, 5).coordinators
+    assert (found.error_code, found.node_id) == (ErrorCode.INVALID_REQUEST, -1)
