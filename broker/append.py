@@ -11,7 +11,7 @@ from broker.call import Call
 from broker.errors import RequestError, code_of, storage_error
 from broker.partition import Partition
 from broker.topic_configs import TopicSettings
-from protocol.batch_check import BatchRefused, check_batch, check_timestamps
+from protocol.batch_check import BatchRefused, TimestampOutOfRange, check_batch, check_timestamps
 from protocol.error_codes import ErrorCode
 from protocol.errors import Malformed
 from protocol.messages.produce import ProduceRequest
@@ -136,9 +136,19 @@ def _stamp_time(batch: memoryview, header: BatchHeader, settings: TopicSettings,
     if settings.append_time:
         patch_append_time(batch, wall_ms)
         return wall_ms
-    plausible = header.has_plausible_max_timestamp
-    if not plausible:
+    believed = header.has_plausible_max_timestamp and _is_in_time(header, settings, wall_ms)
+    if not believed:
+        # The header alone may be wrong: what counts are the records.
         header = header._replace(max_timestamp=corrected_max_timestamp(batch))
+        if not _is_in_time(header, settings, wall_ms):
+            _refuse_untimely_records(batch, settings, wall_ms)
+    if header.is_append_time or not believed:
+        # The log reads the header's maximum, and clients the append-time bit: both must be right.
+        patch_create_time(batch, header.max_timestamp)
+    return -1
+
+
+def _is_in_time(header: BatchHeader, settings: TopicSettings, wall_ms: int) -> bool:
     try:
         check_timestamps(
             header,
@@ -146,12 +156,9 @@ def _stamp_time(batch: memoryview, header: BatchHeader, settings: TopicSettings,
             before_max_ms=settings.message_timestamp_before_max_ms,
             after_max_ms=settings.message_timestamp_after_max_ms,
         )
-    except BatchRefused as error:
-        raise _timestamp_refusal(batch, error, settings, wall_ms) from error
-    if header.is_append_time or not plausible:
-        # The log reads the header's maximum, and clients the append-time bit: both must be right.
-        patch_create_time(batch, header.max_timestamp)
-    return -1
+    except TimestampOutOfRange:
+        return False
+    return True
 
 
 def _append_time_refusal(batch: memoryview) -> RequestError:
@@ -167,13 +174,11 @@ def _append_time_refusal(batch: memoryview) -> RequestError:
     )
 
 
-def _timestamp_refusal(
-    batch: memoryview, refused: BatchRefused, settings: TopicSettings, wall_ms: int
-) -> RequestError:
-    """The refusal with the records that caused it, as KIP-467 wants them; only now is the batch opened."""
+def _refuse_untimely_records(batch: memoryview, settings: TopicSettings, wall_ms: int) -> None:
+    """Name the records whose time the topic does not take (KIP-467); only now is the batch opened."""
     earliest = wall_ms - settings.message_timestamp_before_max_ms
     latest = wall_ms + settings.message_timestamp_after_max_ms
-    errors = tuple(
+    errors = [
         (
             index,
             f"Timestamp {record.timestamp_ms} of message with offset {record.offset} is out of range. The"
@@ -181,12 +186,13 @@ def _timestamp_refusal(
         )
         for index, record in enumerate(iter_records(batch))
         if record.timestamp_ms != NO_TIMESTAMP and not earliest <= record.timestamp_ms <= latest
-    )
-    return RequestError(
-        code_of(refused.error_code),
-        "One or more records have been rejected due to invalid timestamp",
-        record_errors=errors[:RECORD_ERRORS_MAX],
-    )
+    ]
+    if errors:
+        raise RequestError(
+            ErrorCode.INVALID_TIMESTAMP,
+            "One or more records have been rejected due to invalid timestamp",
+            record_errors=tuple(errors[:RECORD_ERRORS_MAX]),
+        )
 
 
 def _refuse_missing_keys(batch: memoryview, partition: Partition) -> None:

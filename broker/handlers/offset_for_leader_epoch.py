@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from broker.call import Call
 from broker.errors import RequestError
-from broker.handlers.fetch import check_leader_epoch
+from broker.handlers.fetch import NO_EPOCH, check_leader_epoch
 from broker.partition import LEADER_EPOCH
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_for_leader_epoch import (
@@ -46,6 +46,9 @@ def _answer(broker: Broker, name: str, item: OffsetForLeaderPartition) -> EpochE
     except RequestError as error:
         answer.error_code = error.code
         return answer
+    if item.leader_epoch < NO_EPOCH:
+        # Before all epochs: the end of what was before the first of ours.
+        answer.leader_epoch, answer.end_offset = item.leader_epoch, partition.log_start
     if item.leader_epoch == LEADER_EPOCH:
         answer.leader_epoch = LEADER_EPOCH
         answer.end_offset = partition.high_watermark

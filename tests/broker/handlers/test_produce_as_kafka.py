@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from protocol.error_codes import ErrorCode
+from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
@@ -102,3 +103,21 @@ def test_damaged_bytes_tell_nothing_of_the_log(client: Client) -> None:
     data = bytes(batch())[:-1] + b"x"
     (answer,) = produce(client, ("t", [(0, data)]))[0].partition_responses
     assert (answer.error_code, answer.log_start_offset) == (ErrorCode.CORRUPT_MESSAGE, -1)
+
+
+def test_a_batch_whose_header_alone_is_in_the_future_is_corrected(client: Client) -> None:
+    create(client, "t")
+    data = with_attributes(batch(), 0, max_timestamp=2**62)
+    (answer,) = produce(client, ("t", [(0, data)]))[0].partition_responses
+    assert (answer.error_code, answer.base_offset) == (0, 0)
+    asked = ListOffsetsPartition(partition_index=0, timestamp=-3)
+    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name="t", partitions=[asked])])
+    assert client.call(request, 7).topics[0].partitions[0].timestamp == START_MS
+
+
+def test_records_in_the_future_are_named(client: Client) -> None:
+    create(client, "t")
+    late = [Record(0, START_MS, None, b"v"), Record(1, START_MS + 2 * 3_600_000, None, b"v")]
+    (answer,) = produce(client, ("t", [(0, bytes(encode_batch(late)))]))[0].partition_responses
+    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert [error.batch_index for error in answer.record_errors] == [1]
