@@ -1,78 +1,79 @@
-"""Run the sequences against both brokers and show what differs."""
+"""Send the sequences to both brokers, live, and show what differs."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tempfile
 from pathlib import Path
-from random import Random
+from random import SystemRandom
 
-from broker.handlers import APIS
+from compat_tests.broker import Broker
 from compat_tests.differential.allowed import reason_for
 from compat_tests.differential.compare import Difference, differences
+from compat_tests.differential.plain import Plain
 from compat_tests.differential.runner import run_steps
+from compat_tests.differential.sequences import WILD_EACH, Sequence, names, sequence
 from compat_tests.differential.settling import warm_up
-from compat_tests.differential.steps import Step
-from compat_tests.differential.wild import wild_step
-from compat_tests.differential.world import World
 from compat_tests.kafka_broker import KafkaBroker
 from compat_tests.kawal_broker import KawalBroker
-from protocol.api_keys import ApiKey
+
+STEP_WIDTH = 500
+"""How much of a request is shown."""
 
 
-def wild(seed: int, api: ApiKey, each: int) -> list[Step]:
-    world = World(f"w{seed}-{api.name.lower().replace('_', '-')}", Random(f"{seed} {api.name}"))
-    served = APIS[api]
-    steps = [*world.create(), *world.fill()]
-    for version in range(served.minimum, served.maximum + 1):
-        steps += [wild_step(api, version, world) for _ in range(each)]
-    return steps
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--each", type=int, default=20)
-    parser.add_argument("--api", nargs="*", default=[])
-    parser.add_argument("--width", type=int, default=500)
-    args = parser.parse_args()
-    sequences = {
-        api.key: wild(args.seed, ApiKey(api.key), args.each)
-        for api in APIS.values()
-        if not args.api or ApiKey(api.key).name in args.api
-    }
-    with tempfile.TemporaryDirectory() as directory:
-        answers = {}
-        for kind in (KawalBroker, KafkaBroker):
-            broker = kind(Path(directory) / kind.kind, {})
-            broker.start()
-            try:
-                warm_up(broker)
-                answers[kind.kind] = {
-                    key: run_steps(
-                        broker, f"w{args.seed}-{ApiKey(key).name.lower().replace('_', '-')}", steps
-                    )
-                    for key, steps in sequences.items()
-                }
-            finally:
-                broker.stop()
+def main() -> int:
+    """Run; the exit code is 1 when a difference has no reason."""
+    options = _options()
+    print(f"seed {options.seed}", flush=True)
+    chosen = [sequence(name, options.seed, options.each) for name in names() if re.search(options.only, name)]
+    answers = {kind.kind: _answers(kind, chosen) for kind in (KawalBroker, KafkaBroker)}
+    found: list[Difference] = []
     count = 0
-    groups: dict[tuple[str, ...], list[Difference]] = {}
-    for key, steps in sequences.items():
-        for step, kafka, kawal in zip(steps, answers["kafka"][key], answers["kawal"][key], strict=True):
+    for one in chosen:
+        pairs = zip(one.steps, answers["kafka"][one.name], answers["kawal"][one.name], strict=True)
+        for step, kafka, kawal in pairs:
             count += 1
-            for one in differences(step, kafka, kawal):
-                if reason_for(one) is None:
-                    signature = (step.api.name, one.path, str(one.kafka)[:60], str(one.kawal)[:60])
-                    groups.setdefault(signature, []).append(one)
-    for (api, path, a, b), found in groups.items():
-        versions = sorted({one.step.version for one in found})
-        print(f"{len(found):4} {api} {path}: kafka {a}, kawal {b}  v{versions}")
-        best = min(found, key=lambda one: len(str(one.step)))
-        print(f"        {best.where} of {str(best.step)[: args.width]}")
-    print(count, "exchanges", file=sys.stderr)
+            found += differences(step, kafka, kawal)
+    unexplained = [one for one in found if reason_for(one) is None]
+    _show(unexplained)
+    print(f"{count} exchanges, {len(found)} differences, {len(unexplained)} of them without a reason")
+    return 1 if unexplained else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m compat_tests.differential", description=__doc__)
+    chance = SystemRandom().randrange(1_000_000)
+    parser.add_argument("--seed", type=int, default=chance, help="which requests; default: others every time")
+    parser.add_argument("--each", type=int, default=WILD_EACH, help="wild requests of each API and version")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="sequences whose name matches")
+    return parser.parse_args()
+
+
+def _answers(kind: type[Broker], chosen: list[Sequence]) -> dict[str, list[Plain]]:
+    with tempfile.TemporaryDirectory() as directory:
+        broker = kind(Path(directory), {})
+        broker.start()
+        try:
+            warm_up(broker)
+            return {one.name: run_steps(broker, one.prefix, one.steps) for one in chosen}
+        finally:
+            broker.stop()
+
+
+def _show(found: list[Difference]) -> None:
+    """Print like differences together, with the shortest request that has one."""
+    groups: dict[tuple[str, ...], list[Difference]] = {}
+    for one in found:
+        key = one.step.api.name, one.path, str(one.kafka)[:60], str(one.kawal)[:60]
+        groups.setdefault(key, []).append(one)
+    for (api, path, kafka, kawal), alike in groups.items():
+        versions = sorted({one.step.version for one in alike})
+        print(f"{len(alike):5} {api} {path}: kafka {kafka}, kawal {kawal}; versions {versions}")
+        shortest = min(alike, key=lambda one: len(str(one.step)))
+        print(f"      {shortest.where} of {str(shortest.step)[:STEP_WIDTH]}")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -41,7 +41,39 @@ class Allowed:
 
 CORRUPT, UNKNOWN_PARTITION, INVALID_RECORD, BAD_ACKS = 2, 3, 87, 21
 
+TOO_MANY = 44
+
 ALLOWED = (
+    Allowed(
+        apis=(ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS),
+        path=r"(topics|results)\[\]\.error_code",
+        what="more than 10,000 partitions in one request: Kafka refuses them (44), Kawal makes them",
+        kafka=TOO_MANY,
+        kawal=ABSENT,
+        reason="Kawal's limit is kawal.max.partitions, for the node",
+    ),
+    Allowed(
+        apis=(ApiKey.API_VERSIONS,),
+        path=r"api_keys\[\]",
+        what="APIs of Kafka that are not listed",
+        kawal=ABSENT,
+        reason="what is not served is not advertised",
+    ),
+    Allowed(
+        apis=(ApiKey.API_VERSIONS,),
+        path=r"supported_features|finalized_features|finalized_features_epoch",
+        what="features of Kafka that are not told",
+        versions="3+",
+        reason="only features that exist are told",
+    ),
+    Allowed(
+        apis=(ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_CONFIGS),
+        path=r".*configs\[\]\.(config_source|synonyms\[\].*)",
+        what="min.insync.replicas: a default of the cluster in Kafka (3), which its format tool sets, and the"
+        " server's default (5) in Kawal",
+        when=lambda found: "configs[min.insync.replicas]" in found.where,
+        reason="there is one replica, and nobody has set anything",
+    ),
     Allowed(
         apis=(ApiKey.FETCH,),
         path=r"responses\[\]\.partitions\[\]\.records\[\]",

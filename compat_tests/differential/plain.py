@@ -20,6 +20,9 @@ from protocol.layout import Field, Layout, layout
 from protocol.messages.metadata import MetadataResponse
 from protocol.schema import Records
 
+Plain = dict[str, Any]
+"""An answer or a part of it, as JSON would hold it."""
+
 PLACES = {"host": "<host>", "port": "<port>", "cluster_id": "<cluster id>"}
 TEXTS = frozenset({"error_message", "documentation", "batch_index_error_message"})
 MOMENTS = frozenset({"log_append_time_ms", "timestamp"})
@@ -49,6 +52,9 @@ MERGED = {
     "TopicProduceResponse": "partition_responses",
 }
 """Structs of which there may be several with one name: where their elements are."""
+
+RANDOM_ID = 4
+"""The version of an id that a broker made; ids of the requests have another."""
 
 _BATCH = struct.Struct(">qiibIhiqqqhii")
 
@@ -97,7 +103,7 @@ class Names:
     def shown_topic(self, real: UUID) -> str:
         """The id for people: by name, so that it is the same on every broker."""
         if real not in self._topics:
-            return str(real)
+            return "<an id>" if real.version == RANDOM_ID else str(real)
         name, generation = self._topics[real]
         return f"<id {generation} of {name}>"
 
@@ -123,12 +129,12 @@ def _shown(real: int, first: int, known: list[int]) -> int:
     return first + known.index(real)
 
 
-def plain(message: Any, version: int, names: Names) -> dict[str, Any]:
+def plain(message: Any, version: int, names: Names) -> Plain:
     """Return the message as plain data."""
     return _struct(message, layout(type(message), version), names)
 
 
-def _struct(value: Any, shape: Layout, names: Names) -> dict[str, Any]:
+def _struct(value: Any, shape: Layout, names: Names) -> Plain:
     shown = {}
     for field in (*shape.plain, *shape.tagged):
         found = getattr(value, field.name)
@@ -199,9 +205,9 @@ def moment(value_ms: int) -> int | str:
     return "<now>" if abs(value_ms - time.time() * 1000) < NOW_WITHIN_MS else value_ms
 
 
-def batches(data: bytes, names: Names) -> list[dict[str, Any]]:
+def batches(data: bytes, names: Names) -> list[Plain]:
     """Return every batch in `data`: its header, whether its CRC is right, a checksum of its records."""
-    found: list[dict[str, Any]] = []
+    found: list[Plain] = []
     position = 0
     while position < len(data):
         if len(data) - position < _BATCH.size:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from compat_tests.batches import Batch
 from compat_tests.broker import Broker
-from compat_tests.differential.plain import Names, plain
+from compat_tests.differential.plain import Names, Plain, plain
 from compat_tests.differential.settling import Settler
 from compat_tests.differential.steps import Step
 from compat_tests.wire import RawClient
@@ -38,7 +38,7 @@ class Runner:
         self._client.close()
         self._settler.close()
 
-    def run(self, step: Step) -> dict[str, Any]:
+    def run(self, step: Step) -> Plain:
         """Send one step and return what came of it."""
         request = resolve(step.request, self.names)
         self._client.socket.settimeout(SILENCE_SECONDS)
@@ -55,18 +55,18 @@ class Runner:
         self._settler.settle(step, answer)
         return plain(answer, step.version, self.names)
 
-    def _run_unanswered(self, request: Any, version: int) -> dict[str, Any]:
+    def _run_unanswered(self, request: Any, version: int) -> Plain:
         self._client.send(request, version, answered=False)
         self._client.call(ApiVersionsRequest(), 0)
         return dict(NO_ANSWER)
 
-    def _connect_again(self, outcome: dict[str, Any]) -> dict[str, Any]:
+    def _connect_again(self, outcome: Plain) -> Plain:
         self._client.close()
         self._client = RawClient(self._broker)
         return dict(outcome)
 
 
-def run_steps(broker: Broker, prefix: str, steps: Iterable[Step]) -> list[dict[str, Any]]:
+def run_steps(broker: Broker, prefix: str, steps: Iterable[Step]) -> list[Plain]:
     """Run a whole sequence on new connections."""
     runner = Runner(broker, prefix)
     try:
