@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 if TYPE_CHECKING:
     from broker.connection import Connection
+    from protocol.headers import RequestHeader
 
 RequestT = TypeVar("RequestT")
 
@@ -43,25 +44,20 @@ class Call(Generic[RequestT]):
 
     def __init__(
         self,
-        *,
         connection: Connection,
-        api_key: int,
-        version: int,
-        correlation_id: int,
-        client_id: str | None,
+        header: RequestHeader,
         received_ms: int,
-        received_ns: int = 0,
-        frame_size_bytes: int = 0,
-        frame_owned: bool = False,
+        frame_size_bytes: int,
+        frame_owned: bool,
     ) -> None:
         self.connection = connection
-        self.api_key = api_key
-        self.version = version
-        self.correlation_id = correlation_id
-        self.client_id = client_id
+        self.api_key = header.api_key
+        self.version = header.api_version
+        self.correlation_id = header.correlation_id
+        self.client_id = header.client_id
         self.received_ms = received_ms
         # By the clock of `broker.stats`, for durations only.
-        self.received_ns = received_ns
+        self.received_ns = connection.stats.turn_began_ns
         self.frame_size_bytes = frame_size_bytes
         # True: slices of the request's frame stay valid for ever; False: only until the handler returns.
         self.frame_owned = frame_owned

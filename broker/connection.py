@@ -15,8 +15,8 @@ from collections import deque
 from typing import Any, Final
 
 from broker.call import Call
-from broker.error_counts import count_errors
 from broker.flow import Flow
+from broker.response_errors import error_codes
 from broker.stats import Cause, Stats
 from protocol.errors import Unencodable
 from protocol.framing import BufferPool, FrameReader
@@ -38,6 +38,8 @@ class Connection:
 
     __slots__ = (
         "aborted",
+        "accounted_answers_bytes",
+        "accounted_requests_bytes",
         "active_ms",
         "calls",
         "client_software",
@@ -93,6 +95,8 @@ class Connection:
         self.head_sent = 0
         # The part of `outgoing` that is kept in memory.
         self.memory_bytes = 0
+        # What the sums in `flow` hold of this connection.
+        self.accounted_requests_bytes = self.accounted_answers_bytes = 0
         self.client_software = ("", "")
         # Set: the shell sends what is outgoing, then closes and logs this reason.
         self.close_reason: str | None = None
@@ -122,7 +126,13 @@ class Connection:
     def saturated(self) -> bool:
         """True while nothing more may be read from the client: stop reading, never drop."""
         flow = self.flow
-        return self.at_own_limit or (flow.full and flow.holds_back(self))
+        return (
+            len(self.calls) >= flow.connection_requests_max
+            or self.request_bytes >= flow.connection_bytes_max
+            or self.outgoing_bytes >= flow.connection_answers_bytes_max
+            or (flow.requests_bytes >= flow.requests_bytes_max and flow.holds_back(self))
+            or (flow.answers_bytes >= flow.answers_bytes_max and flow.holds_back(self))
+        )
 
     @property
     def at_own_limit(self) -> bool:
@@ -141,35 +151,33 @@ class Connection:
             Malformed: the frame is too short for a header or its strings lie.
         """
         header = decode_request_header(frame)
-        call: Call[Any] = Call(
-            connection=self,
-            api_key=header.api_key,
-            version=header.api_version,
-            correlation_id=header.correlation_id,
-            client_id=header.client_id,
-            received_ms=now_ms,
-            received_ns=self.stats.turn_began_ns,
-            frame_size_bytes=len(frame),
-            frame_owned=frame_owned,
-        )
+        size = len(frame)
+        call: Call[Any] = Call(self, header, now_ms, size, frame_owned)
         self.calls.append(call)
-        self.request_bytes += len(frame)
-        self.flow.requests_bytes += len(frame)
+        self.request_bytes += size
         return call, header.size_bytes
 
-    def note_unfinished(self, now_ms: int, *, fresh: bool) -> None:
-        """Account for the frame that is still coming in; `fresh`: others were completed by the last bytes."""
+    def note_received(self, now_ms: int, *, served: bool) -> None:
+        """Account for what the last bytes have brought; `served`: frames were completed by them."""
         count = self.reader.pending_bytes
-        if count == self.unfinished_bytes == 0:
-            return
-        if count and (fresh or not self.unfinished_bytes):
-            self.unfinished_since_ms = now_ms
-            self.flow.unfinished.pop(self, None)
-            self.flow.unfinished[self] = None
-        elif not count:
-            self.flow.unfinished.pop(self, None)
-        self.flow.requests_bytes += count - self.unfinished_bytes
-        self.unfinished_bytes = count
+        if count != self.unfinished_bytes or (count and served):
+            unfinished = self.flow.unfinished
+            if served or not count or not self.unfinished_bytes:
+                unfinished.pop(self, None)
+                if count:
+                    self.unfinished_since_ms = now_ms
+                    unfinished[self] = None
+            self.unfinished_bytes = count
+        self.account()
+
+    def account(self) -> None:
+        """Bring the sums over all connections up to date with this one."""
+        flow = self.flow
+        requests_bytes = self.request_bytes + self.unfinished_bytes
+        flow.requests_bytes += requests_bytes - self.accounted_requests_bytes
+        flow.answers_bytes += self.memory_bytes - self.accounted_answers_bytes
+        self.accounted_requests_bytes = requests_bytes
+        self.accounted_answers_bytes = self.memory_bytes
 
     def answer(self, call: Call[Any], response: object) -> None:
         """Encode the call's answer and send all that is now in order."""
@@ -177,7 +185,9 @@ class Connection:
         if self.closed or self.aborted:
             call.output = []
             return
-        count_errors(response, self.stats.request_stats(call.api_key, call.version).errors)
+        errors = error_codes(response)
+        if errors:
+            self.stats.failed(call.api_key, call.version, errors)
         try:
             output = encode_frame(call, response)
         except Unencodable:
@@ -202,24 +212,19 @@ class Connection:
         calls = self.calls
         stats = self.stats
         now_ns = stats.clock_ns()
-        released_bytes = memory_bytes = 0
-        while calls and calls[0].output is not None:
+        while calls and (output := calls[0].output) is not None:  # type: ignore[assignment]
             done = calls.popleft()
-            released_bytes += done.frame_size_bytes
+            self.request_bytes -= done.frame_size_bytes
             stats.answered(done.api_key, done.version, now_ns - done.received_ns)
-            assert done.output is not None
-            for part in done.output:
+            for part in output:
                 self.outgoing.append(part)
                 if type(part) in _IN_MEMORY:
-                    memory_bytes += len(part)
+                    size = len(part)
+                    self.memory_bytes += size
                 else:
-                    self.outgoing_bytes += part.size_bytes
-        self.request_bytes -= released_bytes
-        self.outgoing_bytes += memory_bytes
-        self.memory_bytes += memory_bytes
-        self.flow.requests_bytes -= released_bytes
-        self.flow.answers_bytes += memory_bytes
-        if (self.outgoing or self.stalled) and not self.dirty:
+                    size = part.size_bytes
+                self.outgoing_bytes += size
+        if not self.dirty and (self.outgoing or self.stalled):
             self._list_unsent()
 
     def _list_unsent(self) -> None:
@@ -246,22 +251,22 @@ class Connection:
         self.outgoing_bytes -= size_bytes
         assert self.outgoing_bytes >= 0, "more was sent than was outgoing"
         self.stats.sent_bytes += size_bytes
+        if not self.outgoing_bytes:
+            self._forget_outgoing()
+            return
         outgoing = self.outgoing
         left = self.head_sent + size_bytes
-        freed_bytes = 0
-        while outgoing and left >= (size := part_size_bytes(outgoing[0])):
+        while left >= (size := part_size_bytes(outgoing[0])):
             left -= size
             if type(outgoing.popleft()) in _IN_MEMORY:
-                freed_bytes += size
+                self.memory_bytes -= size
         self.head_sent = left
-        self.memory_bytes -= freed_bytes
-        self.flow.answers_bytes -= freed_bytes
+        self.account()
 
     def _forget_outgoing(self) -> None:
         self.outgoing.clear()
-        self.outgoing_bytes = self.head_sent = 0
-        self.flow.answers_bytes -= self.memory_bytes
-        self.memory_bytes = 0
+        self.outgoing_bytes = self.head_sent = self.memory_bytes = 0
+        self.account()
 
     def lost(self) -> None:
         """The client is gone: withdraw every parked call and forget what was to be sent."""
@@ -273,8 +278,8 @@ class Connection:
                 call.holder.cancel(call)
                 call.holder = None
         self.calls.clear()
-        self.flow.requests_bytes -= self.request_bytes + self.unfinished_bytes
         self.request_bytes = self.unfinished_bytes = 0
+        self.account()
         self.flow.unfinished.pop(self, None)
 
 

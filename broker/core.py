@@ -195,12 +195,12 @@ class Broker:
             while connection.close_reason is None:
                 if connection.saturated:
                     connection.stalled = True
-                    connection.note_unfinished(now_ms, fresh=served)
+                    connection.note_received(now_ms, served=served)
                     self.held_back(connection, now_ms)
                     return True
                 frame = reader.next_frame()
                 if frame is None:
-                    connection.note_unfinished(now_ms, fresh=served)
+                    connection.note_received(now_ms, served=served)
                     return False
                 served = True
                 self._serve(connection, frame, frame_owned=reader.owned, now_ms=now_ms)
@@ -258,6 +258,8 @@ class Broker:
         """The connections that got something to send, or a reason to close, since the last call."""
         taken = self._unsent[:]
         self._unsent.clear()
+        for connection in taken:
+            connection.account()
         return taken
 
     # --- topics ----------------------------------------------------------------------------------------

@@ -128,6 +128,12 @@ class Stats:
         latency.counts[duration_ns.bit_length()] += 1
         latency.total += duration_ns
 
+    def failed(self, api_key: int, version: int, codes: list[int]) -> None:
+        """Count the error codes of an answer."""
+        errors = self.request_stats(api_key, version).errors
+        for code in codes:
+            errors[code] = errors.get(code, 0) + 1
+
     def committed(self, *, duration_ns: int, size_bytes: int) -> None:
         """Count a commit."""
         self.commit_ns.add(duration_ns)

@@ -1,0 +1,59 @@
+"""The error codes in an answer: the fields called `error_code`, whatever the message, wherever they are.
+
+Every answer is looked through, so the look is code written for its class at the first use, as the codecs of
+hot messages are (protocol/compiled.py): a loop in a loop, 0.1 us for an answer about one partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from protocol.schema import ArrayOf, Declaration, Kind, declaration
+
+Look = Callable[[Any], list[int] | None]
+
+FIELD: Final = "error_code"
+
+NEVER_WRONG: Final = frozenset({"MetadataResponsePartition"})
+"""Structs that are not looked into: one node leads all partitions, and there may be 100,000 in an answer."""
+
+_looks: dict[type[Any], Look] = {}
+
+
+def error_codes(answer: object) -> list[int] | None:
+    """The error codes in a response message, each time one occurs; None when there are none."""
+    cls = answer.__class__
+    return (_looks.get(cls) or _make_look(cls))(answer)
+
+
+def _make_look(cls: type[Any]) -> Look:
+    lines = ["def look(answer):", "    found = []", *_lines(declaration(cls), "answer", 1)]
+    lines.append("    return found or None")
+    scope: dict[str, Any] = {}
+    exec(compile("\n".join(lines), f"<errors of {cls.__name__}>", "exec"), scope)  # noqa: S102  (our own text)
+    look: Look = scope["look"]
+    _looks[cls] = look
+    return look
+
+
+def _lines(declared: Declaration, name: str, depth: int) -> Iterator[str]:
+    """The lines that look at the object called `name`."""
+    indent = "    " * depth
+    if any(field.name == FIELD for field in declared.fields):
+        yield f"{indent}if {name}.{FIELD}: found.append(int({name}.{FIELD}))"
+    for field in declared.fields:
+        inner = _struct_in(field.kind)
+        if inner is None or inner.cls.__name__ in NEVER_WRONG:
+            continue
+        item = f"item_{depth}"
+        lines = list(_lines(inner, item, depth + 1))
+        if lines:
+            yield f"{indent}for {item} in {name}.{field.name} or ():"
+            yield from lines
+
+
+def _struct_in(kind: Kind) -> Declaration | None:
+    """The struct that an array of this kind holds.  Structs outside of arrays carry no errors."""
+    element = kind.element if isinstance(kind, ArrayOf) else None
+    return declaration(element) if isinstance(element, type) else None
