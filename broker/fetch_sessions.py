@@ -168,11 +168,12 @@ class FetchSessions:
             raise RequestError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != uses_topic_ids:
             raise RequestError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        update_items(session.items, request, uses_topic_ids=uses_topic_ids)
+        # Last, as in Kafka: what a request both names and forgets is forgotten.
         for forgotten in request.forgotten_topics_data:
             topic_key = forgotten.topic_id if uses_topic_ids else forgotten.topic
             for index in forgotten.partitions:
                 session.items.pop((topic_key, index), None)
-        update_items(session.items, request, uses_topic_ids=uses_topic_ids)
         session.used_ms = now_ms
         if not session.items:
             del self._sessions[session.identity]

@@ -164,3 +164,14 @@ def test_the_epoch_wraps_to_one() -> None:
     plan = cache.plan(request(session_id=opened.session_id, epoch=2**31 - 1), uses_topic_ids=False, now_ms=0)
     assert plan.session is not None
     assert plan.session.epoch == 1
+
+
+def test_a_partition_both_named_and_forgotten_is_forgotten() -> None:
+    cache = sessions()
+    opened = cache.plan(request(partitions={0: 0, 1: 0}), uses_topic_ids=False, now_ms=0)
+    plan = cache.plan(
+        request(session_id=opened.session_id, epoch=1, partitions={1: 5, 2: 5}, forget=(1, 2)),
+        uses_topic_ids=False,
+        now_ms=0,
+    )
+    assert list(plan.items) == [("t", 0)]
