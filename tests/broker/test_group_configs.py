@@ -56,6 +56,14 @@ def test_bounds_are_those_that_hold_on_the_server_now() -> None:
     assert value("consumer.assignment.interval.ms", {"consumer.assignment.interval.ms": "5"}, wider) == 5
 
 
+def test_what_the_server_gives_is_within_bounds() -> None:
+    # Kafka's least session timeout is 45 s, the server's default 12 s as in TDengine.
+    assert LAYERS.current.group_consumer_session_timeout_ms == 12_000
+    assert checked({"consumer.session.timeout.ms": "12000"}, LAYERS)
+    with pytest.raises(ConfigError, match=r"or equal to group\.consumer\.min\.session\.timeout\.ms"):
+        checked({"consumer.session.timeout.ms": "11999"}, LAYERS)
+
+
 class WideLayers:
     """A server whose bounds let a session be as short as its heartbeats."""
 
@@ -66,8 +74,8 @@ class WideLayers:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"consumer.session.timeout.ms": "5000"},
-        {"consumer.heartbeat.interval.ms": "45000"},
+        {"consumer.session.timeout.ms": "3000"},
+        {"share.heartbeat.interval.ms": "45000"},
         {"share.session.timeout.ms": "7", "share.heartbeat.interval.ms": "8"},
     ],
 )
@@ -78,12 +86,12 @@ def test_a_session_outlasts_the_heartbeats(settings: dict[str, str]) -> None:
 
 
 def test_a_group_takes_what_the_server_gives_until_it_has_its_own() -> None:
-    entries = {entry.key.name: entry for entry in described({"consumer.session.timeout.ms": "50000"}, LAYERS)}
-    own = entries["consumer.session.timeout.ms"]
+    entries = {entry.key.name: entry for entry in described({"share.session.timeout.ms": "50000"}, LAYERS)}
+    own = entries["share.session.timeout.ms"]
     assert (own.value, own.source) == ("50000", 8)
     assert [(one.name, one.value, int(one.source)) for one in own.synonyms] == [
-        ("consumer.session.timeout.ms", "50000", 8),
-        ("group.consumer.session.timeout.ms", "45000", 5),
+        ("share.session.timeout.ms", "50000", 8),
+        ("group.share.session.timeout.ms", "45000", 5),
     ]
     inherited = entries["consumer.assignment.interval.ms"]
     assert (inherited.value, inherited.source) == ("1000", 5)

@@ -18,7 +18,7 @@ def test_rows_are_read_with_type_flag_and_default() -> None:
     cleaner = KAFKA_KEYS["log.cleaner.io.max.bytes.per.second"]
     assert (cleaner.type, cleaner.dynamic) == (ConfigType.DOUBLE, True)
     assert text_of(cleaner.default) == "1.7976931348623157E308"
-    assert KAFKA_KEYS["group.consumer.assignors"].default == ("uniform", "range")
+    assert KAFKA_KEYS["group.share.assignors"].default == ("simple",)
     assert KAFKA_KEYS["authorizer.class.name"].default == ""
     assert KAFKA_KEYS["log.roll.jitter.ms"].default is None
     assert KAFKA_KEYS["ssl.keystore.password"].sensitive
