@@ -15,6 +15,7 @@ from broker.stats import Stats
 from broker.topics import Catalogue
 from broker.vnode import Vnode
 from wal.disk import Disk
+from wal.errors import MetadataLost
 from wal.log import VnodeLog
 from wal.options import LogOptions
 from wal.store import Store, StoreIdentity
@@ -60,6 +61,7 @@ def open_broker(
         for data in store.catalogue.records:
             catalogue.replay(decode_record(data))
         if DEFAULT_DATABASE not in catalogue.databases:
+            _refuse_to_lose(store)
             _create_default_database(store, catalogue, config, now_ms)
         vnodes = {
             database.name: [
@@ -68,7 +70,7 @@ def open_broker(
             for database in catalogue.databases.values()
         }
     except BaseException:
-        store.close(now_ms)
+        store.release()
         raise
     return Broker(
         store=store,
@@ -101,6 +103,17 @@ def log_options(config: Config) -> LogOptions:
         delete_delay_ms=config.log_segment_delete_delay_ms,
         producer_expiry_ms=config.producer_id_expiration_ms,
     )
+
+
+def _refuse_to_lose(store: Store) -> None:
+    """Raises MetadataLost when a vnode was in use: a catalogue without records cannot be the one it had."""
+    for database, index in store.vnodes():
+        path = store.vnode_path(database, index)
+        if store.disk.list(path):
+            raise MetadataLost(
+                f"{store.path}: the catalogue is empty and {path} is not; restore {store.path}/meta from a"
+                " backup"
+            )
 
 
 def _create_default_database(store: Store, catalogue: Catalogue, config: Config, now_ms: int) -> None:

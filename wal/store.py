@@ -152,8 +152,14 @@ class Store:
 
     def close(self, now_ms: int) -> None:
         """Close the catalogue and give the directory free; vnode logs are closed by whoever opened them."""
-        if self._catalogue is not None:
-            self._catalogue.log.close(now_ms)
+        try:
+            if self._catalogue is not None:
+                self._catalogue.log.close(now_ms)
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        """Give the directory free and leave its logs as they are: the next start recovers them."""
         self._lock.release()
 
 

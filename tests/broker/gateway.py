@@ -95,6 +95,11 @@ class Gateway:
     def crash(self) -> None:
         """Lose the process and everything that was not synced, and start again."""
         self.disk = self.disk.crash(DROP_ALL)
+        self.open_again()
+
+    def open_again(self) -> None:
+        """Start on the disk as it is now; the process before is gone without a trace."""
+        self.disk.locks.clear()
         self.broker = self._open()
 
 

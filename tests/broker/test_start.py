@@ -1,0 +1,180 @@
+"""From a data directory to a broker: new ones are made, old ones recovered, foreign ones left alone."""
+
+from __future__ import annotations
+
+import errno
+import logging
+
+import pytest
+
+from broker.start import log_options
+from tests.broker.gateway import Gateway
+from tests.broker.kit import batch, create, read, send
+from wal.disk import DiskError
+from wal.errors import ForeignDirectory, MetadataLost, StoreInUse, UnknownFormat
+from wal.memory_disk import MemoryDisk
+from wal.memory_faults import failing
+from wal.memory_image import DROP_ALL, KEEP_ALL
+from wal.options import LogOptions
+
+
+def test_a_new_directory_gets_its_vnodes_and_an_identity() -> None:
+    gateway = Gateway(kawal_vnodes=3)
+    assert [vnode.name for vnode in gateway.broker.vnodes["default"]] == [
+        f"default/vnode-{index}" for index in range(3)
+    ]
+    assert len(gateway.broker.cluster_id) == 22
+
+
+def test_the_number_of_vnodes_is_that_of_the_directory() -> None:
+    gateway = Gateway(kawal_vnodes=2)
+    create(gateway.client(), "t")
+    gateway.restart()
+    again = Gateway(disk=gateway.disk.crash(), kawal_vnodes=5)
+    assert len(again.broker.vnodes["default"]) == 2
+
+
+def test_everything_is_there_after_every_kind_of_end() -> None:
+    gateway = Gateway()
+    client = gateway.client()
+    create(client, "t", 3)
+    for end in (gateway.restart, gateway.crash, gateway.restart, gateway.crash):
+        expected = read(gateway.client(), "t", partition=2)
+        send(gateway.client(), "t", batch(b"%d" % len(expected)), 2)
+        end()
+        assert read(gateway.client(), "t", partition=2) == [*expected, b"%d" % len(expected)]
+
+
+def test_a_start_that_is_interrupted_anywhere_can_be_made_again() -> None:
+    """The power fails at every call of the first start, with all or nothing of it on the disk."""
+    calls: list[int] = []
+    counted = MemoryDisk()
+    counted.faults.append(lambda _call: calls.append(1))
+    Gateway(disk=counted)
+    for number in range(len(calls)):
+        for fates in (DROP_ALL, KEEP_ALL):
+            disk = MemoryDisk()
+            _cut_after(disk, number)
+            with pytest.raises(KeyboardInterrupt):
+                Gateway(disk=disk)
+            gateway = Gateway(disk=disk.crash(fates))
+            create(gateway.client(), "t")
+            gateway.crash()
+            assert gateway.broker.catalogue.find("t") is not None
+
+
+def _cut_after(disk: MemoryDisk, count: int) -> None:
+    left = [count]
+
+    def cut(_call: object) -> None:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+
+    disk.faults.append(cut)
+
+
+def test_a_second_server_on_the_same_directory_is_refused() -> None:
+    gateway = Gateway()
+    with pytest.raises(StoreInUse, match="in use by process 1"):
+        Gateway(disk=gateway.disk)
+
+
+def test_a_directory_that_is_somebody_elses_is_left_alone() -> None:
+    disk = MemoryDisk()
+    disk.make_directory("/data")
+    file = disk.open("/data/thesis.txt", create=True)
+    file.write_at(0, [b"years of work"])
+    with pytest.raises(ForeignDirectory, match="thesis"):
+        Gateway(disk=disk)
+    assert disk.files() == ["/data/thesis.txt"]
+
+
+def test_lost_metadata_is_never_made_anew() -> None:
+    gateway = Gateway()
+    create(gateway.client(), "t")
+    gateway.restart()
+    disk = gateway.disk.crash()
+    for path in disk.files():
+        if "/meta/" in path:
+            disk.remove(path)
+    with pytest.raises(MetadataLost):
+        Gateway(disk=disk)
+
+
+def test_a_directory_of_another_format_is_refused() -> None:
+    gateway = Gateway()
+    disk = gateway.disk.crash()
+    file = disk.open("/data/kawal.json")
+    text = file.read_at(0, file.size()).replace(b'"format": 1', b'"format": 9')
+    file.truncate(0)
+    file.write_at(0, [text])
+    with pytest.raises(UnknownFormat, match="9"):
+        Gateway(disk=disk)
+
+
+def test_a_failed_start_leaves_the_directory_free() -> None:
+    gateway = Gateway()
+    create(gateway.client(), "t")
+    disk = gateway.disk.crash()
+    disk.faults.append(failing("list", errno.EIO, path="vnode-1"))
+    with pytest.raises(DiskError):
+        Gateway(disk=disk)
+    assert Gateway(disk=disk).broker.catalogue.find("t") is not None
+
+
+def test_a_damaged_vnode_is_told_and_the_others_work(caplog: pytest.LogCaptureFixture) -> None:
+    gateway = Gateway(kawal_vnodes=2)
+    client = gateway.client()
+    create(client, "t", 2)
+    for index in (0, 1):
+        for _ in range(3):
+            send(client, "t", batch(bytes(500)), index)
+    gateway.advance(5_000)
+    (path,) = [one for one in gateway.disk.files() if "vnode-0" in one and one.endswith(".wal")]
+    disk = gateway.disk.crash()
+    disk.damage(path, 1_500, b"rot")
+    with caplog.at_level(logging.ERROR):
+        again = Gateway(disk=disk, kawal_vnodes=2)
+    assert "default/vnode-0 is damaged and refuses writes" in caplog.text
+    client = again.client()
+    codes = sorted(send(client, "t", batch(b"a"), index).error_code for index in (0, 1))
+    assert codes == [0, 56]
+
+
+def test_bytes_cut_from_a_torn_tail_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    gateway = Gateway(kawal_vnodes=1)
+    client = gateway.client()
+    create(client, "t")
+    send(client, "t", batch(b"a"))
+    (path,) = [one for one in gateway.disk.files() if "vnode-0" in one and one.endswith(".wal")]
+    file = gateway.disk.open(path)
+    end = len(gateway.disk.contents(path).rstrip(b"\0"))
+    file.write_at(end + 8, [b"torn"])
+    disk = gateway.disk.crash(KEEP_ALL)
+    with caplog.at_level(logging.WARNING):
+        again = Gateway(disk=disk, kawal_vnodes=1)
+    assert "never acknowledged" in caplog.text
+    assert read(again.client(), "t") == [b"a"]
+
+
+def test_the_configuration_reaches_the_logs() -> None:
+    config = Gateway(
+        kawal_durability="os",
+        kawal_segment_bytes=2 << 20,
+        kawal_tail_cache_bytes=8 << 20,
+        kawal_vnodes=4,
+        kawal_flush_ms=7,
+        kawal_min_free_bytes=3,
+        log_segment_delete_delay_ms=11,
+        producer_id_expiration_ms=13,
+    ).config
+    assert log_options(config) == LogOptions(
+        durability="os",
+        segment_bytes=2 << 20,
+        tail_cache_bytes=2 << 20,
+        flush_ms=7,
+        min_free_bytes=3,
+        delete_delay_ms=11,
+        producer_expiry_ms=13,
+    )
