@@ -92,6 +92,7 @@ class FetchReader:
         )
         if item.last_fetched_epoch >= 0 and (diverging := _divergence(item, partition)) is not None:
             data.diverging_epoch = diverging
+            data.aborted_transactions = None
             return data
         if item.fetch_offset == high_watermark:
             return data

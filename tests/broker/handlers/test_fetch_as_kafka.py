@@ -21,12 +21,20 @@ def client() -> Client:
     return client
 
 
-def fetch(client: Client, name: str, version: int = 12, session_epoch: int = -1, **fields: Any) -> Any:
+def fetch(
+    client: Client,
+    name: str,
+    version: int = 12,
+    session_epoch: int = -1,
+    isolation_level: int = 0,
+    **fields: Any,
+) -> Any:
     partition = FetchPartition(**{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000, **fields})
     request = FetchRequest(
         max_wait_ms=0,
         min_bytes=0,
         session_epoch=session_epoch,
+        isolation_level=isolation_level,
         topics=[FetchTopic(topic=name, topic_id=UUID(int=9), partitions=[partition])],
     )
     return client.call(request, version)
@@ -56,8 +64,9 @@ def test_a_last_fetched_epoch_the_log_never_had_is_out_of_range(client: Client) 
 
 
 def test_an_offset_behind_the_end_of_its_epoch_diverges(client: Client) -> None:
-    part = part_of(fetch(client, "t", last_fetched_epoch=0, fetch_offset=9))
+    part = part_of(fetch(client, "t", isolation_level=1, last_fetched_epoch=0, fetch_offset=9))
     assert (part.error_code, part.diverging_epoch.epoch, part.diverging_epoch.end_offset) == (0, 0, 3)
+    assert part.aborted_transactions is None
 
 
 def test_any_negative_leader_epoch_is_none(client: Client) -> None:
