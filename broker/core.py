@@ -23,7 +23,6 @@ from broker.connection_sweep import ConnectionSweep
 from broker.errors import RequestError
 from broker.fetch_sessions import FetchSessions
 from broker.flow import Flow
-from broker.group_driver import GroupDriver
 from broker.handlers import APIS, Api
 from broker.live_config import LiveConfig
 from broker.loggers import Loggers
@@ -31,7 +30,7 @@ from broker.producer_ids import ProducerIds
 from broker.retention import RetentionTask
 from broker.stats import Cause, Stats
 from broker.topic_directory import TopicDirectory
-from broker.topics import Catalogue, Topic
+from broker.topics import OFFSETS_TOPIC, Catalogue, Topic
 from broker.vnode import DiskJob, Vnode
 from broker.waiters import Deadlines, FetchWaiters
 from protocol.api_keys import ApiKey
@@ -44,6 +43,8 @@ from wal.store import Store
 
 if TYPE_CHECKING:
     from random import Random
+
+    from broker.group_driver import GroupDriver
 
 logger = logging.getLogger("kawal.broker")
 
@@ -101,7 +102,11 @@ class Broker:
         self.snapshots = CatalogueSnapshots(catalogue, store.catalogue, self.meta)
         self.producer_ids = ProducerIds(self.catalogue, self.topics)
         self.retention = RetentionTask(self, now_ms)
-        self.groups = GroupDriver(self, now_ms)
+        self._now_ms = now_ms
+        self._groups: GroupDriver | None = None
+        if OFFSETS_TOPIC in catalogue.by_name:
+            # There are groups: replay them as soon as clients are answered.
+            self.deadlines.add(now_ms, lambda _now_ms: self.groups.pump(self._now_ms))
         self._reconfigure(self.config)
 
     @property
@@ -129,6 +134,7 @@ class Broker:
 
     def set_clocks(self, *, now_ms: int, wall_ms: int) -> None:
         """Tell the difference between the monotonic and the wall clock; the shell does so every turn."""
+        self._now_ms = now_ms
         self._wall_offset_ms = wall_ms - now_ms
 
     def wall_ms(self, now_ms: int) -> int:
@@ -138,14 +144,17 @@ class Broker:
     def tick(self, now_ms: int) -> None:
         """Do everything whose time has come."""
         self.deadlines.run_due(now_ms)
-        self.groups.tick(now_ms)
+        if self._groups is not None:
+            self._groups.tick(now_ms)
         for vnode in self._all_vnodes:
             vnode.log.tick(now_ms)
 
     def next_deadline(self) -> int | None:
         """The monotonic moment of the next `tick`, None when nothing is due ever."""
         moments = [vnode.next_deadline() for vnode in self._all_vnodes]
-        moments += (self.deadlines.next_deadline(), self.groups.next_deadline())
+        moments.append(self.deadlines.next_deadline())
+        if self._groups is not None:
+            moments.append(self._groups.next_deadline())
         return min((moment for moment in moments if moment is not None), default=None)
 
     # --- connections -----------------------------------------------------------------------------------
@@ -261,6 +270,15 @@ class Broker:
         for connection in taken:
             connection.account()
         return taken
+
+    @property
+    def groups(self) -> GroupDriver:
+        """The group coordinator and its log, made at their first use: a node without groups starts sooner."""
+        if self._groups is None:
+            from broker.group_driver import GroupDriver
+
+            self._groups = GroupDriver(self, self._now_ms)
+        return self._groups
 
     # --- topics ----------------------------------------------------------------------------------------
 

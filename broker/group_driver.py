@@ -23,7 +23,7 @@ from broker.group_settings import group_config, group_settings
 from broker.partition import Partition
 from broker.topic_admin import NewTopic
 from broker.topic_directory import RecordedWaiter
-from broker.topics import Topic
+from broker.topics import OFFSETS_TOPIC, Topic
 from broker.vnode import Vnode
 from groups.coordinator import Coordinator
 from groups.effects import Effects, EncodedRecord
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 logger = logging.getLogger("kawal.groups")
-
-OFFSETS_TOPIC: Final = "__consumer_offsets"
 
 LOAD_BYTES_PER_SLICE: Final = 128 * 1024
 """Read and replayed before other work has its turn: about 1,500 commits, 5 ms."""

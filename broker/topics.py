@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from broker.partition import Partition
     from broker.topic_configs import TopicSettings
 
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+OFFSETS_TOPIC = "__consumer_offsets"
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, "__transaction_state"})
 
 
 class Change(NamedTuple):
