@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 
 from broker.config import Config, config_of
@@ -33,6 +33,9 @@ class ConfigLayers:
     static: Config
     cluster: Mapping[str, str]
     node: Mapping[str, str]
+    _chains: dict[tuple[str, ...], tuple[Synonym, ...]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def value(self, name: str) -> Value:
         """Return what holds for a key of this server, or for one that only Kafka has."""
@@ -51,6 +54,13 @@ class ConfigLayers:
         Empty when `name` has no value of its own in any layer, as in Kafka.
         """
         names = (name, *others)
+        found = self._chains.get(names)
+        if found is None:
+            chain = dropwhile(lambda synonym: synonym.name != name, self._all_values(names))
+            found = self._chains[names] = tuple(chain)
+        return found
+
+    def _all_values(self, names: tuple[str, ...]) -> list[Synonym]:
         chain = [
             *_dynamic(names, self.node, ConfigSource.DYNAMIC_BROKER_CONFIG),
             *_dynamic(names, self.cluster, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
@@ -64,7 +74,7 @@ class ConfigLayers:
             text = None if key is None else shown(key, key.default)
             if text is not None:
                 chain.append(Synonym(one, text, ConfigSource.DEFAULT_CONFIG))
-        return tuple(dropwhile(lambda synonym: synonym.name != name, chain))
+        return chain
 
 
 def layered(

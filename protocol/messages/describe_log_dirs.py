@@ -14,7 +14,7 @@ class DescribableLogDirTopic:
     partitions: list[int] = wire(ArrayOf(Int32))
 
 
-@message(api=ApiKey.DESCRIBE_LOG_DIRS, versions="1-5", flexible="2+")
+@message(api=ApiKey.DESCRIBE_LOG_DIRS, versions="1-5", flexible="2+", hot=True)
 class DescribeLogDirsRequest:
     """Ask for some topics, or with null for all.
 
@@ -54,7 +54,7 @@ class DescribeLogDirsResult:
     is_cordoned: bool = wire(Bool, "5+", default=False, ignorable=True)
 
 
-@message(api=ApiKey.DESCRIBE_LOG_DIRS, versions="1-5", flexible="2+")
+@message(api=ApiKey.DESCRIBE_LOG_DIRS, versions="1-5", flexible="2+", hot=True)
 class DescribeLogDirsResponse:
     """The log directories and what is in them.
 

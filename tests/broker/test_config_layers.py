@@ -107,3 +107,11 @@ def test_addresses_are_shown_with_their_security_protocol() -> None:
     assert shown(KEYS["listeners"], ("127.0.0.1:9092",)) == "PLAINTEXT://127.0.0.1:9092"
     assert shown(KEYS["advertised.listeners"], ()) is None
     assert shown(KEYS["message.max.bytes"], 5) == "5"
+
+
+def test_a_chain_is_computed_once() -> None:
+    layers = layered(STATIC)
+    names = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
+    assert layers.synonyms(*names) is layers.synonyms(*names)
+    assert layers.synonyms("message.max.bytes") is layers.synonyms("message.max.bytes")
+    assert layers.synonyms("log.retention.hours") != layers.synonyms(*names)
