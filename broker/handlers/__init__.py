@@ -52,7 +52,7 @@ APIS: dict[int, Api] = {
         # Min 0 is listed for Produce so that librdkafka < 2.11 compresses (KAFKA-18659); v3 is the least
         # served.
         Api(ApiKey.PRODUCE, "3-13", advertise_from=0),
-        Api(ApiKey.FETCH, "4-17"),
+        Api(ApiKey.FETCH, "4-18"),
         Api(ApiKey.LIST_OFFSETS, "1-11"),
         Api(ApiKey.METADATA, "0-13"),
         Api(ApiKey.FIND_COORDINATOR, "0-6"),

@@ -1,4 +1,4 @@
-"""Fetch: v4-17.
+"""Fetch: v4-18.
 
 Behaviour: whole batches from the one that holds the offset, never beyond the high watermark; the first batch
 of the answer is sent even when it is larger than every limit (KIP-74).  A fetch with less than `min_bytes`
@@ -6,7 +6,7 @@ is parked and woken by the bytes that arrive, not by a clock.  Sessions: broker/
 Differences from Apache Kafka: replicas do not exist, so `replica_id` is ignored; every record that can be
 fetched is durable (the high watermark follows the sync).
 Version notes: v7 sessions (KIP-227); v9 leader epochs (KIP-320); v11 rack id (ignored); v12 flexible,
-last fetched epoch (KIP-595); v13 topic ids (KIP-516); v15-17 replica fields (ignored).
+last fetched epoch (KIP-595); v13 topic ids (KIP-516); v15-18 replica fields (ignored).
 """
 
 from __future__ import annotations

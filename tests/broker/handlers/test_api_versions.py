@@ -30,7 +30,7 @@ def test_every_api_is_listed_once_with_its_range(client: Client, version: int) -
     listed = {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
     assert len(listed) == len(answer.api_keys) == len(APIS)
     assert listed[ApiKey.PRODUCE] == (0, 13)
-    assert listed[ApiKey.FETCH] == (4, 17)
+    assert listed[ApiKey.FETCH] == (4, 18)
     assert listed[ApiKey.API_VERSIONS] == (0, 4)
     assert all(low <= high for low, high in listed.values())
 
