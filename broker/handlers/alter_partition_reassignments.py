@@ -32,6 +32,9 @@ def handle(
 ) -> AlterPartitionReassignmentsResponse:
     """Judge every partition on its own."""
     request = call.request
+    if not request.topics:
+        # What Kafka 4.3.1 answers without asking its controller.
+        return AlterPartitionReassignmentsResponse(error_message="", responses=[])
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
         responses=[

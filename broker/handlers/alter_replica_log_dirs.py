@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from broker.call import Call
 from broker.errors import RequestError
+from broker.topic_admin import check_name
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -29,7 +30,8 @@ def handle(broker: Broker, call: Call[AlterReplicaLogDirsRequest]) -> AlterRepli
     wanted: dict[str, dict[int, str]] = {}
     for directory in call.request.dirs:
         for topic in directory.topics:
-            wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions, directory.path))
+            if topic.partitions:
+                wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions, directory.path))
     return AlterReplicaLogDirsResponse(
         results=[
             AlterReplicaLogDirTopicResult(
@@ -47,9 +49,10 @@ def handle(broker: Broker, call: Call[AlterReplicaLogDirsRequest]) -> AlterRepli
 
 
 def _judge(broker: Broker, name: str, index: int, path: str) -> int:
-    if path != broker.data_directory:
-        return ErrorCode.LOG_DIR_NOT_FOUND
     try:
+        check_name(name)
+        if path != broker.data_directory:
+            return ErrorCode.LOG_DIR_NOT_FOUND
         broker.topics.partition(broker.find_topic(name), index)
     except RequestError as error:
         return error.code

@@ -48,3 +48,11 @@ def test_good_and_bad_partitions_are_told_apart(client: Client) -> None:
 def test_the_last_directory_of_a_partition_counts(client: Client) -> None:
     assert move(client, ("/data", "t", [0]), ("/elsewhere", "t", [0])) == {("t", 0): 57}
     assert move(client) == {}
+    assert move(client, ("/data", "t", [])) == {}
+
+
+def test_a_name_no_topic_can_have_is_told_before_the_directory(client: Client) -> None:
+    assert move(client, ("/elsewhere", "bad name!", [0]), ("/data", "", [1])) == {
+        ("bad name!", 0): 17,
+        ("", 1): 17,
+    }
