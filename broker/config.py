@@ -91,6 +91,8 @@ class Config:
     max_connections_per_ip: int = _of("max.connections.per.ip")
     connections_max_idle_ms: int = _of("connections.max.idle.ms")
     socket_listen_backlog_size: int = _of("socket.listen.backlog.size")
+    socket_send_buffer_bytes: int = _of("socket.send.buffer.bytes")
+    socket_receive_buffer_bytes: int = _of("socket.receive.buffer.bytes")
     queued_max_request_bytes: int = _of("queued.max.request.bytes")
     kawal_connection_in_flight_bytes: int = _of("kawal.connection.in.flight.bytes")
     kawal_connection_in_flight_requests: int = _of("kawal.connection.in.flight.requests")

@@ -268,8 +268,6 @@ INT - share.coordinator.write.timeout.ms 5000 | How long a write of share state 
 INT - share.fetch.purgatory.purge.interval.requests 1000 | Purge interval of waiting ShareFetch requests.
 LONG - socket.connection.setup.timeout.max.ms 30000 | Longest time to connect to another broker.
 LONG - socket.connection.setup.timeout.ms 10000 | First time to connect to another broker.
-INT - socket.receive.buffer.bytes 102400 | Receive buffer of a socket; the system chooses it.
-INT - socket.send.buffer.bytes 102400 | Send buffer of a socket; the system chooses it.
 BOOLEAN - ssl.allow.dn.changes false | TLS: whether a new certificate may have another name.
 BOOLEAN - ssl.allow.san.changes false | TLS: whether it may have other alternative names.
 LIST D ssl.cipher.suites "" | TLS: cipher suites.

@@ -175,6 +175,14 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("socket.listen.backlog.size", INT, KIB,
         "Connections the kernel queues before they are accepted (Kafka's own default is 50).",
         minimum=1, unit="connections"),
+    Key("socket.send.buffer.bytes", INT, 256 * KIB,
+        "Kernel memory for what one connection has not taken yet, doubled by Linux for its own needs (Kafka's "
+        "own default is 102400); -1: the system chooses, up to several MB.",
+        minimum=-1, unit="bytes"),
+    Key("socket.receive.buffer.bytes", INT, -1,
+        "Kernel memory for what has come in and is not read yet (Kafka's own default is 102400); -1: the "
+        "system chooses.",
+        minimum=-1, unit="bytes"),
     Key("queued.max.request.bytes", LONG, 256 * MIB,
         "Bytes of requests in work over all connections; above it no connection is read until some are "
         "answered; -1: no limit (Kafka's default).", minimum=-1, unit="bytes"),

@@ -1,6 +1,7 @@
 """The shell around the broker machine: sockets, clocks, threads and signals.
 
 reactor.py     one epoll inside trio: reads, turns of the machine, gathered writes
+acceptor.py    new connections, within the limits
 transport.py   one client's socket: receive, send, sendfile
 workers.py     threads that run the disk jobs
 listeners.py   where the server listens and what clients are told

@@ -63,6 +63,9 @@ def _open(endpoint: Endpoint, advertised: Endpoint | None, config: Config) -> Li
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.setblocking(False)
+        if config.socket_receive_buffer_bytes > 0:
+            # Before connections exist: the window's scale is settled when they are made.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, config.socket_receive_buffer_bytes)
         sock.bind(address)
         sock.listen(config.socket_listen_backlog_size)
     except OSError as error:

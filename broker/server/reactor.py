@@ -11,19 +11,19 @@ All appends of one turn thus join one frame, and all answers of one connection l
 
 from __future__ import annotations
 
-import errno
 import logging
 import select
 import socket
+import struct
 from collections.abc import Callable
 from typing import Final
 
 import trio
 
-from broker.admission import Admission
 from broker.connection import Connection
 from broker.core import Broker
-from broker.server.listeners import Listener, told_address
+from broker.server.acceptor import Acceptor
+from broker.server.listeners import Listener
 from broker.server.transport import RECEIVES_PER_TURN, Transport, warm
 from broker.server.workers import Crashed, DiskWorkers, Finished, TaskDone
 from broker.stats import Cause
@@ -32,17 +32,13 @@ from wal.segment import FileRange
 logger = logging.getLogger("kawal.server")
 
 EVENTS_PER_TURN: Final = 512
-ACCEPTS_PER_TURN: Final = 64
-
 TURN_NS_MAX: Final = 20_000_000
 """After 20 ms answers leave and others have their turn, however many sockets are still ready."""
-
-ACCEPT_PAUSE_MS: Final = 100
-"""How long nobody is accepted after the system had no file descriptor left: trying at once would spin."""
 
 _READ: Final = select.EPOLLIN
 _BOTH: Final = select.EPOLLIN | select.EPOLLOUT
 _LOST: Final = select.EPOLLHUP | select.EPOLLERR
+_RESET_AT_CLOSE: Final = struct.pack("ii", 1, 0)
 
 
 class Reactor:
@@ -65,16 +61,19 @@ class Reactor:
         self._wall_ms = wall_ms
         self._epoll = select.epoll()
         self._transports: dict[int, Transport] = {}
-        self._admission = Admission(connection_room)
         # Connections that are not read because of what all of them hold, in the order in which that began.
         self._held: dict[Transport, None] = {}
-        self._listeners = {listener.socket.fileno(): listener for listener in listeners}
-        self._accepting = False
         self._timer: trio.CancelScope | None = None
         # What the last poll reported and nobody has served yet, the next one last.
         self._ready: list[tuple[int, int]] = []
         self._poll_number = 0
-        self._watch_listeners()
+        self._acceptor = Acceptor(
+            broker,
+            listeners=listeners,
+            epoll=self._epoll,
+            connection_room=connection_room,
+            admitted=self._admitted,
+        )
         self._epoll.register(workers.event_descriptor, _READ)
 
     async def run(self) -> None:
@@ -121,8 +120,8 @@ class Reactor:
             if transport is not None:
                 if transport.poll_number < self._poll_number:
                     self._serve(transport, mask, now_ms)
-            elif descriptor in self._listeners:
-                self._accept(self._listeners[descriptor], now_ms)
+            elif descriptor in self._acceptor:
+                self._acceptor.accept(descriptor, now_ms)
             elif descriptor == self._workers.event_descriptor:
                 self._take_results(now_ms)
             if stats.clock_ns() > ends_ns:
@@ -149,64 +148,11 @@ class Reactor:
 
     # --- connections -----------------------------------------------------------------------------------
 
-    def _watch_listeners(self) -> None:
-        if not self._accepting:
-            self._accepting = True
-            for descriptor in self._listeners:
-                self._epoll.register(descriptor, _READ)
-
-    def _unwatch_listeners(self) -> None:
-        if self._accepting:
-            self._accepting = False
-            for descriptor in self._listeners:
-                self._epoll.unregister(descriptor)
-
-    def _accept(self, listener: Listener, now_ms: int) -> None:
-        for _ in range(ACCEPTS_PER_TURN):
-            try:
-                sock, address = listener.socket.accept()
-            except BlockingIOError:
-                return
-            except ConnectionAbortedError:
-                continue
-            except OSError as error:
-                self._pause_accepting(error, now_ms)
-                return
-            self._admit(listener, sock, str(address[0]), int(address[1]), now_ms)
-
-    def _pause_accepting(self, error: OSError, now_ms: int) -> None:
-        """Leave the waiting clients in the kernel's queue for a while; the listener stays readable."""
-        advice = "; raise the limit of open files" if error.errno in (errno.EMFILE, errno.ENFILE) else ""
-        logger.warning("cannot accept connections for %d ms: %s%s", ACCEPT_PAUSE_MS, error.strerror, advice)
-        self._unwatch_listeners()
-        self._broker.deadlines.add(now_ms + ACCEPT_PAUSE_MS, lambda _: self._watch_listeners())
-
-    def _admit(self, listener: Listener, sock: socket.socket, host: str, port: int, now_ms: int) -> None:
-        config = self._broker.config
-        refusal = self._admission.refusal(
-            host, count_max=config.max_connections, host_count_max=config.max_connections_per_ip
-        )
-        if refusal is not None:
-            sock.close()
-            self._broker.stats.connections_refused += 1
-            if count := self._admission.refused(now_ms):
-                logger.warning("refused %d connections, the last one from %s: %s", count, host, refusal)
-            return
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A client whose machine is gone says nothing; its parked calls would stay.
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        connection = self._broker.connect(
-            peer=f"{host}:{port}",
-            descriptor=sock.fileno(),
-            told=told_address(listener, sock),
-            now_ms=now_ms,
-        )
-        transport = Transport(sock, connection, host=host, poll_number=self._poll_number)
-        self._transports[sock.fileno()] = transport
-        self._admission.enter(host)
+    def _admitted(self, transport: Transport) -> None:
+        transport.poll_number = self._poll_number
         transport.interest = _READ
-        self._epoll.register(sock.fileno(), _READ)
+        self._transports[transport.socket.fileno()] = transport
+        self._epoll.register(transport.socket.fileno(), _READ)
 
     def _serve(self, transport: Transport, mask: int, now_ms: int) -> None:
         if mask & select.EPOLLIN:
@@ -266,6 +212,9 @@ class Reactor:
     def _send(self, transport: Transport, now_ms: int) -> None:
         connection = transport.connection
         connection.dirty = False
+        if connection.aborted:
+            self._lose(transport, connection.close_reason or "")
+            return
         try:
             transport.send(now_ms)
         except OSError as error:
@@ -304,7 +253,10 @@ class Reactor:
         self._epoll.unregister(descriptor)
         del self._transports[descriptor]
         self._held.pop(transport, None)
-        self._admission.leave(transport.host)
+        self._acceptor.left(transport.host)
+        if connection.aborted and transport.blocked:
+            # Give back what lies in the kernel, too, rather than wait for a client that takes nothing.
+            transport.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
         transport.socket.close()
         self._broker.disconnect(connection)
 
@@ -340,10 +292,7 @@ class Reactor:
 
     def stop_accepting(self) -> None:
         """Close the listeners; connections that exist live on."""
-        self._unwatch_listeners()
-        for listener in self._listeners.values():
-            listener.socket.close()
-        self._listeners.clear()
+        self._acceptor.close()
 
     @property
     def busy(self) -> bool:

@@ -31,14 +31,12 @@ class Transport:
 
     __slots__ = ("blocked", "connection", "drained", "host", "interest", "poll_number", "socket", "warming")
 
-    def __init__(
-        self, sock: socket.socket, connection: Connection, *, host: str = "", poll_number: int = 0
-    ) -> None:
+    def __init__(self, sock: socket.socket, connection: Connection, *, host: str) -> None:
         self.socket = sock
         self.connection = connection
         self.host = host
         # The poll before which the socket was not known: events of that poll are another's.
-        self.poll_number = poll_number
+        self.poll_number = 0
         self.interest = 0
         # True after a receive that got less than there was room for: the socket is empty, or nearly so.
         self.drained = False

@@ -1,0 +1,125 @@
+"""Take in connections as far as the limits allow; without file descriptors, rest."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import select
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from broker.admission import Admission
+from broker.core import Broker
+from broker.server.listeners import Listener, told_address
+from broker.server.transport import Transport
+
+logger = logging.getLogger("kawal.server")
+
+ACCEPTS_PER_TURN: Final = 64
+
+PAUSE_MS: Final = 100
+"""How long nobody is accepted after the system had no file descriptor left: trying at once would spin."""
+
+
+class Acceptor:
+    """The listeners of a reactor, watched by its epoll.
+
+    `admitted(transport)` is called for each new connection.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        *,
+        listeners: list[Listener],
+        epoll: select.epoll,
+        connection_room: int,
+        admitted: Callable[[Transport], None],
+    ) -> None:
+        self._broker = broker
+        self._listeners = {listener.socket.fileno(): listener for listener in listeners}
+        self._epoll = epoll
+        self._admission = Admission(connection_room)
+        self._admitted = admitted
+        self._watching = False
+        self._watch()
+
+    def __contains__(self, descriptor: int) -> bool:
+        """Whether the descriptor is that of a listener."""
+        return descriptor in self._listeners
+
+    def _watch(self) -> None:
+        if not self._watching:
+            self._watching = True
+            for descriptor in self._listeners:
+                self._epoll.register(descriptor, select.EPOLLIN)
+
+    def _unwatch(self) -> None:
+        if self._watching:
+            self._watching = False
+            for descriptor in self._listeners:
+                self._epoll.unregister(descriptor)
+
+    def accept(self, descriptor: int, now_ms: int) -> None:
+        """Take in the clients that wait at a listener, some of them when they are many."""
+        listener = self._listeners[descriptor]
+        for _ in range(ACCEPTS_PER_TURN):
+            try:
+                sock, address = listener.socket.accept()
+            except BlockingIOError:
+                return
+            except ConnectionAbortedError:
+                continue
+            except OSError as error:
+                self._pause(error, now_ms)
+                return
+            self._admit(listener, sock, str(address[0]), int(address[1]), now_ms)
+
+    def _pause(self, error: OSError, now_ms: int) -> None:
+        """Leave the waiting clients in the kernel's queue for a while; the listener stays readable."""
+        advice = "; raise the limit of open files" if error.errno in (errno.EMFILE, errno.ENFILE) else ""
+        logger.warning("cannot accept connections for %d ms: %s%s", PAUSE_MS, error.strerror, advice)
+        self._unwatch()
+        self._broker.deadlines.add(now_ms + PAUSE_MS, lambda _: self._watch())
+
+    def _admit(self, listener: Listener, sock: socket.socket, host: str, port: int, now_ms: int) -> None:
+        config = self._broker.config
+        refusal = self._admission.refusal(
+            host, count_max=config.max_connections, host_count_max=config.max_connections_per_ip
+        )
+        if refusal is not None:
+            sock.close()
+            self._broker.stats.connections_refused += 1
+            if count := self._admission.refused(now_ms):
+                logger.warning("refused %d connections, the last one from %s: %s", count, host, refusal)
+            return
+        self._set_options(sock)
+        connection = self._broker.connect(
+            peer=f"{host}:{port}",
+            descriptor=sock.fileno(),
+            told=told_address(listener, sock),
+            now_ms=now_ms,
+        )
+        self._admission.enter(host)
+        self._admitted(Transport(sock, connection, host=host))
+
+    def _set_options(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # A client whose machine is gone says nothing; its parked calls would stay.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        buffer_bytes = self._broker.config.socket_send_buffer_bytes
+        if buffer_bytes > 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes)
+
+    def left(self, host: str) -> None:
+        """A connection of this address has ended."""
+        self._admission.leave(host)
+
+    def close(self) -> None:
+        """Stop listening; connections that exist live on."""
+        self._unwatch()
+        for listener in self._listeners.values():
+            listener.socket.close()
+        self._listeners.clear()

@@ -1,0 +1,129 @@
+"""Clients are taken in within the limits; without file descriptors the listener rests and comes back."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from typing import Any
+
+import pytest
+
+from broker.endpoints import Endpoint
+from broker.server.acceptor import ACCEPTS_PER_TURN, PAUSE_MS, Acceptor
+from broker.server.listeners import Listener
+from broker.server.transport import Transport
+from tests.broker.gateway import Gateway
+from tests.broker.server.fakes import FakeEpoll, FakeListener, is_set, out_of_files
+
+
+class World:
+    """An acceptor of a simulated broker, with one listener."""
+
+    def __init__(self, *waiting: str | OSError, room: int = 1000, **settings: int) -> None:
+        limits: dict[str, Any] = settings
+        self.gateway = Gateway(**limits)
+        self.listener = FakeListener(list(waiting))
+        self.epoll = FakeEpoll()
+        epoll: Any = self.epoll
+        self.transports: list[Transport] = []
+        sock: Any = self.listener
+        self.acceptor = Acceptor(
+            self.gateway.broker,
+            listeners=[Listener(sock, Endpoint("127.0.0.1", 9092), None)],
+            epoll=epoll,
+            connection_room=room,
+            admitted=self.transports.append,
+        )
+
+    def accept(self) -> None:
+        self.acceptor.accept(10, self.gateway.now_ms)
+
+    @property
+    def hosts(self) -> list[str]:
+        return [transport.host for transport in self.transports]
+
+
+def test_everybody_who_waits_is_taken_in() -> None:
+    world = World("a", "b")
+    assert world.epoll.watched
+    assert 10 in world.acceptor
+    world.accept()
+    assert world.hosts == ["a", "b"]
+    assert [one.peer for one in world.gateway.broker.connections.values()] == ["a:5000", "b:5000"]
+
+
+def test_sockets_neither_delay_nor_outlive_their_clients_nor_take_much_of_the_kernel() -> None:
+    world = World("a", socket_send_buffer_bytes=70_000)
+    world.accept()
+    (sock,) = world.listener.accepted
+    assert is_set(sock, socket.TCP_NODELAY, socket.IPPROTO_TCP)
+    assert is_set(sock, socket.SO_KEEPALIVE)
+    assert sock.options[socket.SOL_SOCKET, socket.SO_SNDBUF] == 70_000
+
+
+def test_the_system_may_choose_the_send_buffer() -> None:
+    world = World("a", socket_send_buffer_bytes=-1)
+    world.accept()
+    assert (socket.SOL_SOCKET, socket.SO_SNDBUF) not in world.listener.accepted[0].options
+
+
+def test_a_crowd_is_taken_in_over_several_turns() -> None:
+    world = World(*["a"] * (ACCEPTS_PER_TURN + 3))
+    world.accept()
+    assert len(world.transports) == ACCEPTS_PER_TURN
+    world.accept()
+    assert len(world.transports) == ACCEPTS_PER_TURN + 3
+
+
+def test_a_client_that_has_left_already_is_passed_over() -> None:
+    world = World("a", ConnectionAbortedError(), "b")
+    world.accept()
+    assert world.hosts == ["a", "b"]
+
+
+def test_who_is_above_a_limit_is_closed_counted_and_logged_once_a_second(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World("a", "a", "b", "b", "b", max_connections=3, max_connections_per_ip=1)
+    with caplog.at_level(logging.WARNING):
+        world.accept()
+    assert world.hosts == ["a", "b"]
+    assert [sock.closed for sock in world.listener.accepted] == [False, True, False, True, True]
+    assert world.gateway.broker.stats.connections_refused == 3
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "the last one from a: max.connections.per.ip=1" in line
+    world.acceptor.left("a")
+    world.listener.waiting.append("a")
+    world.accept()
+    assert world.hosts == ["a", "b", "a"]
+
+
+def test_without_file_descriptors_nobody_is_accepted_for_a_while(caplog: pytest.LogCaptureFixture) -> None:
+    world = World("a", out_of_files(), "b")
+    with caplog.at_level(logging.WARNING):
+        world.accept()
+    assert world.hosts == ["a"]
+    assert not world.epoll.watched
+    assert "raise the limit of open files" in caplog.text
+    world.gateway.advance(PAUSE_MS - 1)
+    assert not world.epoll.watched
+    world.gateway.advance(1)
+    assert world.epoll.watched
+    world.accept()
+    assert world.hosts == ["a", "b"]
+
+
+def test_a_closed_acceptor_does_not_come_back_after_its_rest() -> None:
+    world = World(out_of_files())
+    world.accept()
+    world.acceptor.close()
+    assert world.listener.closed
+    world.gateway.advance(10 * PAUSE_MS)
+    assert not world.epoll.watched
+    assert 10 not in world.acceptor
+
+
+def test_closing_stops_watching() -> None:
+    world = World()
+    world.acceptor.close()
+    assert not world.epoll.watched

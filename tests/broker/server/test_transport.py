@@ -1,0 +1,199 @@
+"""Bytes in and out of a socket that takes and gives little at a time."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Any
+
+import pytest
+
+from broker.server.transport import BUFFERS_PER_SEND, SEND_BYTES_PER_TURN, Transport, warm
+from tests.broker.gateway import Gateway
+from tests.broker.server.fakes import FakeSocket
+from wal.segment import FileRange
+
+
+@pytest.fixture
+def fake() -> FakeSocket:
+    """The client's socket."""
+    return FakeSocket()
+
+
+@pytest.fixture
+def transport(fake: FakeSocket) -> Transport:
+    """A transport over the fake socket."""
+    sock: Any = fake
+    return Transport(sock, Gateway().client().connection, host="a")
+
+
+def put(transport: Transport, *parts: Any) -> None:
+    """Make these parts outgoing."""
+    connection = transport.connection
+    for part in parts:
+        connection.outgoing.append(part)
+        size = len(part) if isinstance(part, bytes) else part.size_bytes
+        connection.outgoing_bytes += size
+        connection.memory_bytes += size if isinstance(part, bytes) else 0
+
+
+class FakeFile:
+    """A file whose reads are remembered; `cold` positions are not in memory."""
+
+    path = "segment"
+    descriptor = 77
+
+    def __init__(self, data: bytes, cold: bool = False) -> None:
+        self.data = data
+        self.cold = cold
+        self.reads: list[tuple[int, int]] = []
+
+    def read_at(self, position: int, size: int) -> bytes:
+        self.reads.append((position, size))
+        return self.data[position : position + size]
+
+    def read_at_if_cached(self, position: int, size: int) -> bytes | None:
+        return None if self.cold else self.data[position : position + size]
+
+
+class FakeShared:
+    def __init__(self, file: FakeFile) -> None:
+        self.file = file
+
+
+def file_range(file: FakeFile, position: int, size_bytes: int, *, maybe_cold: bool = False) -> FileRange:
+    shared: Any = FakeShared(file)
+    return FileRange(shared, position, size_bytes, maybe_cold=maybe_cold)
+
+
+@pytest.fixture
+def sendfile(fake: FakeSocket, monkeypatch: pytest.MonkeyPatch) -> list[FakeFile]:
+    """Let os.sendfile send from the one file in the list to the fake socket."""
+    files: list[FakeFile] = []
+
+    def send(_out: int, _descriptor: int, position: int, count: int) -> int:
+        if not fake.room:
+            raise BlockingIOError
+        part = files[0].data[position : position + min(count, fake.room)]
+        fake.taken += part
+        fake.room -= len(part)
+        return len(part)
+
+    monkeypatch.setattr("broker.server.transport.os.sendfile", send)
+    assert os.sendfile is send
+    return files
+
+
+def test_a_receive_tells_how_much_came(transport: Transport, fake: FakeSocket) -> None:
+    fake.incoming = [b"abc"]
+    assert transport.receive() == 3
+    assert transport.drained
+    assert transport.receive() == -1
+
+
+def test_a_full_buffer_is_not_the_end(transport: Transport, fake: FakeSocket) -> None:
+    fake.incoming = [b"x" * (1 << 20)]
+    assert transport.receive() == 64 << 10
+    assert not transport.drained
+
+
+def test_the_end_of_the_stream_is_told(transport: Transport, fake: FakeSocket) -> None:
+    fake.incoming = [b""]
+    assert transport.receive() == 0
+
+
+def test_parts_leave_gathered_and_in_order(transport: Transport, fake: FakeSocket) -> None:
+    put(transport, b"ab", b"cd", b"ef")
+    transport.send(5)
+    assert (bytes(fake.taken), fake.calls) == (b"abcdef", [(3, 0)])
+    assert not transport.blocked
+    assert transport.connection.outgoing_bytes == 0
+
+
+def test_what_a_socket_does_not_take_is_sent_later(transport: Transport, fake: FakeSocket) -> None:
+    put(transport, b"abc", b"def")
+    for room in (2, 0, 3, 100):
+        fake.room = room
+        transport.send(5)
+    assert bytes(fake.taken) == b"abcdef"
+    assert not transport.blocked
+    assert transport.connection.memory_bytes == 0
+
+
+def test_only_what_is_taken_counts_as_progress(transport: Transport, fake: FakeSocket) -> None:
+    put(transport, b"abc")
+    fake.room = 0
+    transport.send(10)
+    assert (transport.blocked, transport.connection.unsent_since_ms) == (True, 10)
+    transport.send(20)
+    assert transport.connection.unsent_since_ms == 10
+    fake.room = 1
+    transport.send(30)
+    assert transport.connection.unsent_since_ms == 30
+
+
+def test_many_parts_take_several_calls(transport: Transport, fake: FakeSocket) -> None:
+    put(transport, *[b"x"] * (BUFFERS_PER_SEND + 1))
+    transport.send(0)
+    assert fake.calls == [(BUFFERS_PER_SEND, 0), (1, 0)]
+
+
+def test_one_connection_does_not_send_all_day(transport: Transport, fake: FakeSocket) -> None:
+    put(transport, *[b"x" * SEND_BYTES_PER_TURN] * BUFFERS_PER_SEND, b"rest")
+    transport.send(0)
+    assert transport.blocked
+    assert transport.connection.outgoing_bytes == 4
+
+
+def test_a_range_of_a_file_is_sent_from_the_file(
+    transport: Transport, fake: FakeSocket, sendfile: list[FakeFile]
+) -> None:
+    file = FakeFile(b"0123456789")
+    sendfile.append(file)
+    put(transport, b"head", file_range(file, 2, 6), b"tail")
+    for room in (5, 2, 100):
+        fake.room = room
+        transport.send(0)
+    assert bytes(fake.taken) == b"head234567tail"
+    assert fake.calls[0] == (1, socket.MSG_MORE)
+    assert not file.reads
+
+
+def test_a_file_that_ends_too_early_breaks_the_connection(
+    transport: Transport, sendfile: list[FakeFile]
+) -> None:
+    file = FakeFile(b"01")
+    sendfile.append(file)
+    put(transport, file_range(file, 0, 6))
+    with pytest.raises(OSError, match="'segment' ends before byte 2"):
+        transport.send(0)
+
+
+def test_a_cold_range_waits_until_it_is_warm(
+    transport: Transport, fake: FakeSocket, sendfile: list[FakeFile]
+) -> None:
+    file = FakeFile(b"0123456789", cold=True)
+    sendfile.append(file)
+    part = file_range(file, 0, 10, maybe_cold=True)
+    put(transport, part)
+    transport.send(0)
+    assert (transport.blocked, bytes(fake.taken)) == (True, b"")
+    part.maybe_cold = False
+    transport.send(0)
+    assert bytes(fake.taken) == b"0123456789"
+
+
+def test_a_range_that_is_in_memory_is_sent_at_once(
+    transport: Transport, fake: FakeSocket, sendfile: list[FakeFile]
+) -> None:
+    file = FakeFile(b"0123456789")
+    sendfile.append(file)
+    put(transport, file_range(file, 0, 10, maybe_cold=True))
+    transport.send(0)
+    assert bytes(fake.taken) == b"0123456789"
+
+
+def test_warming_reads_the_range_in_pieces() -> None:
+    file = FakeFile(b"")
+    warm(file_range(file, 5, (2 << 20) + 7))
+    assert file.reads == [(5, 1 << 20), (5 + (1 << 20), 1 << 20), (5 + (2 << 20), 7)]
