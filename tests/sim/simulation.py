@@ -7,7 +7,6 @@ The same seed gives the same trace, so that a seed in a bug report is the bug.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -24,8 +23,6 @@ from tests.sim.producers import IdempotentProducer, PlainProducer
 from tests.sim.world import BREAKABLE, PowerCut, World
 
 DRAIN_ROUNDS = 60
-
-logging.getLogger("kawal").setLevel(logging.CRITICAL)
 
 Step = Callable[[], str]
 
