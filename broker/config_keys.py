@@ -7,10 +7,12 @@ blanks around a value are dropped, booleans ignore case, a list is split at comm
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
+_DOUBLE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")
 _TYPE_NAMES = ("boolean", "string", "int", "short", "long", "double", "list", "class", "password")
 
 Value = bool | int | float | str | tuple[str, ...] | None
@@ -275,12 +277,10 @@ def _integer_reader(bits: int) -> Callable[[object], Value]:
 
 
 def _read_double(raw: object) -> Value:
-    if isinstance(raw, bool) or not isinstance(raw, (int, float, str)):
-        return None
-    try:
-        return float(raw)
-    except ValueError:
-        return None
+    if isinstance(raw, str):
+        # Java reads "1.5f" and "1d" too, and neither "1_0" nor "infinity", which float() takes.
+        return float(raw.strip().rstrip("fFdD")) if _DOUBLE.fullmatch(raw.strip()) else None
+    return float(raw) if isinstance(raw, (int, float)) and not isinstance(raw, bool) else None
 
 
 def _read_string(raw: object) -> Value:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from broker.call import Call
 from broker.errors import RequestError
-from broker.topic_admin import check_name
+from broker.topic_names import NAME_LENGTH_MAX
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -49,10 +49,11 @@ def handle(broker: Broker, call: Call[AlterReplicaLogDirsRequest]) -> AlterRepli
 
 
 def _judge(broker: Broker, name: str, index: int, path: str) -> int:
+    if len(name) > NAME_LENGTH_MAX:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    if path != broker.data_directory:
+        return ErrorCode.LOG_DIR_NOT_FOUND
     try:
-        check_name(name)
-        if path != broker.data_directory:
-            return ErrorCode.LOG_DIR_NOT_FOUND
         broker.topics.partition(broker.find_topic(name), index)
     except RequestError as error:
         return error.code

@@ -51,8 +51,7 @@ def test_the_last_directory_of_a_partition_counts(client: Client) -> None:
     assert move(client, ("/data", "t", [])) == {}
 
 
-def test_a_name_no_topic_can_have_is_told_before_the_directory(client: Client) -> None:
-    assert move(client, ("/elsewhere", "bad name!", [0]), ("/data", "", [1])) == {
-        ("bad name!", 0): 17,
-        ("", 1): 17,
-    }
+def test_a_name_too_long_for_a_directory_is_told_first(client: Client) -> None:
+    long = "x" * 250
+    asked = [("/elsewhere", long, [0]), ("/elsewhere", "bad name!", [0]), ("/data", "", [1])]
+    assert move(client, *asked) == {(long, 0): 17, ("bad name!", 0): 57, ("", 1): 3}
