@@ -20,6 +20,7 @@ from wal.errors import MetadataLost
 from wal.log import VnodeLog
 from wal.maintenance_jobs import Job
 from wal.options import MIB, LogOptions
+from wal.whole_files import load_generations, replace_file
 
 SNAPSHOT_MAGIC = b"KAWALCAT"
 SNAPSHOT_FORMAT = 1
@@ -52,18 +53,9 @@ class SnapshotJob(Job):
 
     def run(self) -> None:
         """Write it so that a crash leaves the old generation or the new one."""
-        temporary = f"{self.directory}/{SNAPSHOT_TEMPORARY}"
-        if self.disk.exists(temporary):
-            self.disk.remove(temporary)
-        file = self.disk.open(temporary, create=True, exclusive=True)
-        try:
-            file.write_at(0, [encode_snapshot(self.snapshot)])
-            file.sync()
-        finally:
-            file.close()
         name = SNAPSHOT_NAMES[self.snapshot.generation % len(SNAPSHOT_NAMES)]
-        self.disk.rename(temporary, f"{self.directory}/{name}")
-        self.disk.sync_directory(self.directory)
+        data = encode_snapshot(self.snapshot)
+        replace_file(self.disk, self.directory, name, data, temporary=SNAPSHOT_TEMPORARY)
 
 
 class Catalogue:
@@ -161,18 +153,4 @@ def decode_snapshot(data: bytes) -> Snapshot | None:
 
 def load_snapshots(disk: Disk, directory: str) -> tuple[list[Snapshot], list[str]]:
     """The valid generations, newest first, and the names of the files that are not valid."""
-    found, odd = [], []
-    for name in SNAPSHOT_NAMES:
-        path = f"{directory}/{name}"
-        if not disk.exists(path):
-            continue
-        file = disk.open(path, read_only=True)
-        try:
-            snapshot = decode_snapshot(file.read_at(0, file.size()))
-        finally:
-            file.close()
-        if snapshot is None:
-            odd.append(name)
-        else:
-            found.append(snapshot)
-    return sorted(found, key=lambda one: -one.generation), odd
+    return load_generations(disk, directory, SNAPSHOT_NAMES, decode_snapshot)

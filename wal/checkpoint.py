@@ -22,11 +22,12 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from wal.disk import Disk, File
+from wal.disk import Disk
 from wal.format import SEAL_BLOCK_BYTES
 from wal.producer_snapshot import ProducerSnapshot
 from wal.producer_snapshot import decode as decode_producers
 from wal.producer_snapshot import encode as encode_producers
+from wal.whole_files import load_generations, read_file, replace_file
 
 CHECKPOINT_MAGIC = b"KAWALCKP"
 CHECKPOINT_FORMAT = 1
@@ -139,32 +140,13 @@ def table_of(codes: str, rows: Sequence[tuple[int, ...]]) -> Table:
 
 def write_checkpoint(disk: Disk, directory: str, checkpoint: Checkpoint) -> None:
     """Write a generation so that a crash leaves the old state or the new one."""
-    temporary = f"{directory}/{CHECKPOINT_TEMPORARY}"
-    if disk.exists(temporary):
-        disk.remove(temporary)
-    file = disk.open(temporary, create=True, exclusive=True)
-    try:
-        file.write_at(0, [encode_checkpoint(checkpoint)])
-        file.sync()
-    finally:
-        file.close()
-    disk.rename(temporary, f"{directory}/{CHECKPOINT_NAMES[checkpoint.generation % len(CHECKPOINT_NAMES)]}")
-    disk.sync_directory(directory)
+    name = CHECKPOINT_NAMES[checkpoint.generation % len(CHECKPOINT_NAMES)]
+    replace_file(disk, directory, name, encode_checkpoint(checkpoint), temporary=CHECKPOINT_TEMPORARY)
 
 
 def load_checkpoints(disk: Disk, directory: str) -> tuple[list[Checkpoint], list[str]]:
     """The valid generations, newest first, and the names of the files that are not valid."""
-    found, odd = [], []
-    for name in CHECKPOINT_NAMES:
-        path = f"{directory}/{name}"
-        if not disk.exists(path):
-            continue
-        checkpoint = decode_checkpoint(_content(disk, path))
-        if checkpoint is None:
-            odd.append(name)
-        else:
-            found.append(checkpoint)
-    return sorted(found, key=lambda one: -one.generation), odd
+    return load_generations(disk, directory, CHECKPOINT_NAMES, decode_checkpoint)
 
 
 class Witness(NamedTuple):
@@ -200,7 +182,7 @@ def load_witness(disk: Disk, directory: str) -> Witness | None:
     path = f"{directory}/{WITNESS_NAME}"
     if not disk.exists(path):
         return None
-    data = _content(disk, path)
+    data = read_file(disk, path)
     slots = [_slot(data[i * SEAL_BLOCK_BYTES :]) for i in range(WITNESS_SLOTS)]
     return max((slot for slot in slots if slot is not None), default=None)
 
@@ -212,11 +194,3 @@ def _slot(data: bytes) -> Witness | None:
     if magic != WITNESS_MAGIC or crc32c(data[: WITNESS.size]) != CRC.unpack_from(data, WITNESS.size)[0]:
         return None
     return Witness(*fields)
-
-
-def _content(disk: Disk, path: str) -> bytes:
-    file: File = disk.open(path, read_only=True)
-    try:
-        return file.read_at(0, file.size())
-    finally:
-        file.close()

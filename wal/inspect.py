@@ -31,6 +31,7 @@ from wal.index import decode_index
 from wal.scan import END, NEVER_WRITTEN, FoundFrame, Scan, survey_after
 from wal.segment import INDEX_SUFFIX, SUFFIX, Totals, base_version_of
 from wal.torn import is_never_written
+from wal.whole_files import read_file
 
 
 class FrameView(NamedTuple):
@@ -210,13 +211,8 @@ def _index_state(disk: Disk, report: SegmentReport, seed: int) -> str:
     path = report.path.removesuffix(SUFFIX) + INDEX_SUFFIX
     if not disk.exists(path):
         return "missing"
-    file = disk.open(path, read_only=True)
-    try:
-        data = file.read_at(0, file.size())
-    finally:
-        file.close()
     assert report.header is not None
-    index = decode_index(data, base_version=report.header.base_version, seed=seed)
+    index = decode_index(read_file(disk, path), base_version=report.header.base_version, seed=seed)
     return "odd" if index is None else "good"
 
 

@@ -12,6 +12,7 @@ from wal.errors import LogDamaged
 from wal.format import FIRST_FRAME_POSITION, FrameHeader, SegmentHeader, seed_of
 from wal.index import ActiveIndex, SegmentIndex, decode_index
 from wal.scan import NO_TIMESTAMP
+from wal.whole_files import read_file
 
 SUFFIX = ".wal"
 INDEX_SUFFIX = ".idx"
@@ -154,11 +155,7 @@ class Segment:
     def load_index(self, disk: Disk) -> SegmentIndex | None:
         """The index, read from the `.idx` when it is not in memory; None when that one is missing or odd."""
         if self.index is None and disk.exists(self.index_path):
-            file = disk.open(self.index_path, read_only=True)
-            try:
-                data = file.read_at(0, file.size())
-            finally:
-                file.close()
+            data = read_file(disk, self.index_path)
             self.index = decode_index(data, base_version=self.base_version, seed=self.seed)
         return self.index
 

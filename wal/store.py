@@ -15,11 +15,12 @@ import json
 from dataclasses import asdict, dataclass, replace
 
 from wal.catalogue import Catalogue
-from wal.disk import Disk, File, Lock, LockHeld, NoSuchFile
+from wal.disk import Disk, Lock, LockHeld, NoSuchFile
 from wal.disk_errors import DiskError
 from wal.errors import ForeignDirectory, MetadataLost, NotUsable, StoreInUse, UnknownFormat, VnodeMissing
 from wal.log import VnodeLog
 from wal.options import MIB, LogOptions
+from wal.whole_files import read_file, replace_file
 
 STORE_FORMAT = 1
 MARKER = "kawal.json"
@@ -222,28 +223,16 @@ def _identity(disk: Disk, path: str, new_identity: StoreIdentity) -> StoreIdenti
     disk.make_directory(meta)
     disk.sync_directory(path)
     content = {"format": STORE_FORMAT, **asdict(new_identity)}
-    temporary = f"{path}/{MARKER_TEMPORARY}"
-    file = disk.open(temporary, create=True)
-    try:
-        file.truncate(0)
-        file.write_at(0, [json.dumps(content, indent=2).encode() + b"\n"])
-        file.sync()
-    finally:
-        file.close()
-    disk.rename(temporary, marker)
-    disk.sync_directory(path)
+    data = json.dumps(content, indent=2).encode() + b"\n"
+    replace_file(disk, path, MARKER, data, temporary=MARKER_TEMPORARY)
     return new_identity
 
 
 def _read_marker(disk: Disk, marker: str) -> StoreIdentity:
     try:
-        file: File = disk.open(marker, read_only=True)
+        data = read_file(disk, marker)
     except DiskError as error:
         raise NotUsable(f"{marker}: cannot be read: {error}; check permissions") from error
-    try:
-        data = file.read_at(0, file.size())
-    finally:
-        file.close()
     try:
         content = json.loads(data)
         version = content["format"]
