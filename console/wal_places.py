@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from console.errors import CommandError
 from wal.checkpoint import WITNESS_NAME
 from wal.disk import Disk
-from wal.disk_errors import DiskError
 from wal.segment import SUFFIX, base_version_of
-from wal.store import MARKER, META
+from wal.store import MARKER, META, vnode_path, vnodes_in
 
 
 class Place(NamedTuple):
@@ -43,15 +41,8 @@ def find_place(disk: Disk, path: str) -> Place:
 def _logs_in(disk: Disk, path: str, names: list[str]) -> Iterator[str]:
     if META in names:
         yield f"{path}/{META}"
-    for name in names:
-        folder = f"{path}/{name}"
-        try:
-            vnodes = disk.list(folder)
-        except DiskError as error:
-            if error.errno == errno.ENOTDIR:
-                continue  # the marker, the lock
-            raise
-        yield from (f"{folder}/{vnode}" for vnode in vnodes if vnode.startswith("vnode-"))
+    for database, vnode_id in vnodes_in(disk, path):
+        yield vnode_path(path, database, vnode_id)
 
 
 def segment_paths(disk: Disk, log: str) -> list[str]:

@@ -11,7 +11,9 @@ was lost. A store is only made anew in an empty directory.
 
 from __future__ import annotations
 
+import errno
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
 from wal.catalogue import Catalogue
@@ -27,6 +29,7 @@ MARKER = "kawal.json"
 MARKER_TEMPORARY = "kawal.json.tmp"
 LOCK = "LOCK"
 META = "meta"
+VNODE_PREFIX = "vnode-"
 META_SEGMENT_BYTES = MIB
 """Catalogue changes are few and small."""
 
@@ -70,7 +73,7 @@ class Store:
         Raises: StoreInUse, UnknownFormat, ForeignDirectory, MetadataLost, NotUsable; DiskError.
         """
         _make_directories(disk, path)
-        lock = _take_lock(disk, path)
+        lock = take_lock(disk, path)
         try:
             identity = _identity(disk, path, new_identity)
             store = cls(disk, path, identity, lock, options or LogOptions())
@@ -105,7 +108,7 @@ class Store:
 
     def vnode_path(self, database: str, vnode_id: int) -> str:
         """The directory of a vnode."""
-        return f"{self.path}/{database}/vnode-{vnode_id}"
+        return vnode_path(self.path, database, vnode_id)
 
     def create_vnode(self, database: str, vnode_id: int) -> None:
         """Make a vnode's directory, durably; harmless when it exists."""
@@ -133,15 +136,7 @@ class Store:
 
     def vnodes(self) -> list[tuple[str, int]]:
         """Every vnode directory: database and vnode id."""
-        found = []
-        for database in self.disk.list(self.path):
-            if database in (LOCK, MARKER, MARKER_TEMPORARY, META):
-                continue
-            for name in self.disk.list(f"{self.path}/{database}"):
-                number = name.removeprefix("vnode-")
-                if name.startswith("vnode-") and number.isdigit():
-                    found.append((database, int(number)))
-        return found
+        return list(vnodes_in(self.disk, self.path))
 
     def remove_vnode(self, database: str, vnode_id: int) -> None:
         """Remove a vnode with all its data; its log must be closed and the catalogue must not know it."""
@@ -164,6 +159,29 @@ class Store:
         self._lock.release()
 
 
+def vnode_path(path: str, database: str, vnode_id: int) -> str:
+    """The directory of a vnode in the data directory `path`."""
+    return f"{path}/{database}/{VNODE_PREFIX}{vnode_id}"
+
+
+def vnodes_in(disk: Disk, path: str) -> Iterator[tuple[str, int]]:
+    """Database and vnode id of every vnode directory in the data directory `path`.
+
+    What cannot be a database, such as lost+found or a file that somebody put there, is passed over.
+    """
+    for database in filter(_is_plain_name, disk.list(path)):
+        try:
+            names = disk.list(f"{path}/{database}")
+        except DiskError as error:
+            if error.errno == errno.ENOTDIR:
+                continue
+            raise
+        for name in names:
+            number = name.removeprefix(VNODE_PREFIX)
+            if name.startswith(VNODE_PREFIX) and number.isdigit():
+                yield database, int(number)
+
+
 def _is_plain_name(name: str) -> bool:
     return bool(name) and name not in (META, LOCK, MARKER) and all(c.isalnum() or c in "-_" for c in name)
 
@@ -182,7 +200,11 @@ def _make_directories(disk: Disk, path: str) -> None:
         raise NotUsable(f"{path}: the data directory cannot be made: {error}") from error
 
 
-def _take_lock(disk: Disk, path: str) -> Lock:
+def take_lock(disk: Disk, path: str) -> Lock:
+    """Lock a data directory, or an empty one that may become one.
+
+    Raises: StoreInUse, ForeignDirectory, NotUsable.
+    """
     try:
         names = disk.list(path)
         if names and MARKER not in names and not _only_ours(names):
@@ -213,7 +235,7 @@ def _identity(disk: Disk, path: str, new_identity: StoreIdentity) -> StoreIdenti
     """The marker's content; written first when the directory is new."""
     marker = f"{path}/{MARKER}"
     if disk.exists(marker):
-        return _read_marker(disk, marker)
+        return read_marker(disk, marker)
     meta = f"{path}/{META}"
     if disk.exists(meta) and disk.list(meta):
         raise MetadataLost(
@@ -228,7 +250,8 @@ def _identity(disk: Disk, path: str, new_identity: StoreIdentity) -> StoreIdenti
     return new_identity
 
 
-def _read_marker(disk: Disk, marker: str) -> StoreIdentity:
+def read_marker(disk: Disk, marker: str) -> StoreIdentity:
+    """What the marker file says.  Raises: NotUsable, MetadataLost, UnknownFormat."""
     try:
         data = read_file(disk, marker)
     except DiskError as error:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 
 import pytest
 
 from tests.wal.logs import batch, commit, read_all
+from wal.disk_errors import DiskError
 from wal.errors import (
     ForeignDirectory,
     MetadataLost,
@@ -17,8 +19,9 @@ from wal.errors import (
     VnodeMissing,
 )
 from wal.memory_disk import MemoryDisk
+from wal.memory_faults import failing
 from wal.options import LogOptions
-from wal.store import Store, StoreIdentity
+from wal.store import Store, StoreIdentity, vnodes_in
 
 IDENTITY = StoreIdentity(cluster_id="cluster", node_id=1, secret="5e")
 OPTIONS = LogOptions(min_free_bytes=0, segment_bytes=1 << 16)
@@ -96,6 +99,28 @@ def test_vnodes_are_found_and_reopened() -> None:
 
     assert again.vnodes() == [("db-1", 0), ("db-1", 1)]
     assert read_all(again.open_vnode("db-1", 1, now_ms=0), 1) == bytes(data)
+
+
+def test_what_is_no_vnode_is_passed_over() -> None:
+    disk = MemoryDisk()
+    store = open_store(disk)
+    store.create_vnode("db", 3)
+    for path in ("data/notes", "data/run.log", "data/db/vnode-x", "data/db/vnode-"):
+        put(disk, path, b"put there by somebody")
+    for path in ("data/lost+found", "data/lost+found/vnode-1", "data/other"):
+        disk.make_directory(path)
+
+    assert store.vnodes() == list(vnodes_in(disk, "data")) == [("db", 3)]
+
+
+def test_a_database_that_cannot_be_read_is_told() -> None:
+    disk = MemoryDisk()
+    store = open_store(disk)
+    store.create_vnode("db", 3)
+    disk.faults.append(failing("list", errno.EACCES, path="data/db"))
+
+    with pytest.raises(DiskError):
+        store.vnodes()
 
 
 def test_a_removed_vnode_is_gone() -> None:

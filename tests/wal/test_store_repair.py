@@ -44,6 +44,14 @@ def test_a_good_directory_is_left_alone() -> None:
     assert all(not one.report.damages and one.report.mended for one in logs.values())
 
 
+def test_files_that_somebody_put_there_are_passed_over() -> None:
+    disk = stored()
+    disk.open("data/notes", create=True).close()
+    disk.make_directory("data/lost+found")
+
+    assert len(repaired(disk, accept_loss=True)) == 3
+
+
 def test_damage_is_told_and_kept_until_the_loss_is_accepted() -> None:
     disk = stored()
     spoil(disk)
