@@ -6,9 +6,8 @@ import random
 
 import pytest
 
+from tests.wal.damaged import CHECKPOINTED, OPTIONS, change, damage, finished_log, mend, torn_log, wal_files
 from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, small_options
-from tests.wal.test_recovery_damage import change, finished_log, wal_files
-from tests.wal.test_repair import CHECKPOINTED, OPTIONS, damage, mend
 from wal.inspect import LogReport, SegmentReport, frames, verify_log, verify_segment
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
@@ -111,14 +110,7 @@ def test_a_missing_segment_is_found() -> None:
 
 
 def test_what_is_being_written_is_no_damage() -> None:
-    disk = MemoryDisk()
-    log = open_log(disk)
-    log.append(1, batch(body=b"synced"))
-    commit(log)
-    log.append(1, batch(body=b"being written" * 20))
-    job = log.begin_sync(0)
-    assert job is not None
-    job.run()
+    disk = torn_log(b"being written" * 20)
     path = wal_files(disk)[0]
     half = change(disk, path, lambda data: bytes(data[: data.rindex(b"being written")]))
 

@@ -3,52 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 import pytest
 
-from tests.wal.logs import DIRECTORY, batch, commit, content, maintain, open_log, read_all, small_options
+from tests.wal.damaged import CHECKPOINTED, OPTIONS, change, finished_log, flip, torn_log, wal_files
+from tests.wal.logs import DIRECTORY, batch, commit, content, open_log, read_all, small_options
 from wal.errors import LogDamaged
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
 from wal.memory_image import KEEP_ALL
 from wal.options import LogOptions
-
-OPTIONS = small_options(segment_bytes=4 << 10, frame_bytes_max=2 << 10, seal_interval_ms=0)
-
-
-def finished_log(options: LogOptions = OPTIONS, *, seed: int = 1) -> tuple[MemoryDisk, dict[int, bytes]]:
-    """A log of several segments that was idle long enough to be sealed and witnessed, then killed."""
-    disk = MemoryDisk()
-    log = open_log(disk, options)
-    chance = random.Random(seed)
-    sent: dict[int, bytes] = {}
-    for number in range(30):
-        for _ in range(chance.randrange(1, 4)):
-            stream_id = chance.randrange(3)
-            data = batch(chance.randrange(1, 5), body=chance.randbytes(chance.choice((10, 100, 400))))
-            log.append(stream_id, data)
-            sent[stream_id] = sent.get(stream_id, b"") + bytes(data)
-        commit(log, number)
-    commit(log, 1_000)
-    maintain(log, 5_000)
-    disk.restart()
-    return disk, sent
-
-
-def wal_files(disk: MemoryDisk) -> list[str]:
-    return [f"{DIRECTORY}/{name}" for name in disk.list(DIRECTORY) if name.endswith(".wal")]
-
-
-def change(disk: MemoryDisk, path: str, edit: Callable[[bytearray], bytes]) -> MemoryDisk:
-    """A copy of the disk with one file changed."""
-    after = disk.crash(KEEP_ALL)
-    file = after.open(path)
-    data = edit(bytearray(file.read_at(0, file.size())))
-    file.truncate(0)
-    file.write_at(0, [data])
-    file.close()
-    return after
 
 
 def assert_reported_or_harmless(
@@ -75,11 +39,7 @@ def test_every_flipped_bit_is_reported_or_harmless() -> None:
     for _ in range(1_500):
         path = chance.choice(wal_files(disk))
 
-        def flip(data: bytearray) -> bytes:
-            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-            return bytes(data)
-
-        reported += assert_reported_or_harmless(change(disk, path, flip), sent)
+        reported += assert_reported_or_harmless(change(disk, path, flip(chance)), sent)
 
     assert reported > 800
 
@@ -178,8 +138,7 @@ def test_the_report_names_file_and_bytes_and_reads_below_go_on() -> None:
 
 
 def test_damage_in_derived_files_costs_nothing() -> None:
-    options = small_options(segment_bytes=4 << 10, checkpoint_bytes=6 << 10, seal_interval_ms=0)
-    disk, sent = finished_log(options)
+    disk, sent = finished_log(CHECKPOINTED)
     chance = random.Random(5)
     derived = [
         n
@@ -190,31 +149,18 @@ def test_damage_in_derived_files_costs_nothing() -> None:
 
     for name in derived:
         for _ in range(30):
-
-            def flip(data: bytearray) -> bytes:
-                data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-                return bytes(data)
-
-            after = change(disk, f"{DIRECTORY}/{name}", flip)
-            assert not assert_reported_or_harmless(after, sent, options)
+            after = change(disk, f"{DIRECTORY}/{name}", flip(chance))
+            assert not assert_reported_or_harmless(after, sent, CHECKPOINTED)
         after = disk.crash(KEEP_ALL)
         after.remove(f"{DIRECTORY}/{name}")
-        assert not assert_reported_or_harmless(after, sent, options)
+        assert not assert_reported_or_harmless(after, sent, CHECKPOINTED)
 
 
 def test_a_torn_tail_is_cut_on_a_full_disk_too() -> None:
-    disk = MemoryDisk(capacity_bytes=4 << 10)
-    log = open_log(disk, OPTIONS)
-    log.append(1, batch(body=b"first"))
-    commit(log)
-    log.append(1, batch(body=b"torn" * 50))
-    job = log.begin_sync(0)
-    assert job is not None
-    job.run()
+    disk = torn_log(b"torn" * 50, disk=MemoryDisk(capacity_bytes=4 << 10))
     path = wal_files(disk)[0]
     disk.open(path).sync()
     disk.damage(path, disk.contents(path).index(b"torn"), b"TORN")
-    disk.restart()
 
     log = open_log(disk, OPTIONS)
 
@@ -224,29 +170,17 @@ def test_a_torn_tail_is_cut_on_a_full_disk_too() -> None:
 
 
 def test_a_torn_tail_is_kept_aside_and_cut() -> None:
-    disk = MemoryDisk()
-    log = open_log(disk, OPTIONS)
-    log.append(1, batch(body=b"first"))
-    commit(log)
-    log.append(1, batch(body=b"torn" * 50))
-    job = log.begin_sync(0)
-    assert job is not None
-    job.run()
+    disk = torn_log(b"torn" * 50)
     path = wal_files(disk)[0]
-    file = disk.open(path)
-    place = file.read_at(0, file.size()).index(b"torn")
-    file.write_at(place, [b"TORN"])
-    disk.restart()
+    disk.open(path).write_at(disk.contents(path).index(b"torn"), [b"TORN"])
 
     log = open_log(disk, OPTIONS)
 
     assert log.state == "OPEN"
     assert log.high_watermark(1) == 1
     assert log.recovery.truncated_bytes > 200
-    torn = disk.open(log.recovery.torn_file)
-    assert b"TORNtorn" in torn.read_at(0, torn.size())
-    file = disk.open(path)
-    assert b"TORN" not in file.read_at(0, file.size())
+    assert b"TORNtorn" in disk.contents(log.recovery.torn_file)
+    assert b"TORN" not in disk.contents(path)
     log.append(1, batch(body=b"second"))
     commit(log)
     assert read_all(open_log(disk, OPTIONS), 1).endswith(b"second")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.wal.damaged import change, torn_log, wal_files
 from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, small_options
-from tests.wal.test_recovery_damage import change, wal_files
 from wal.memory_disk import MemoryDisk
 from wal.options import LogOptions
 from wal.recovery import Recovery
@@ -140,14 +140,7 @@ def test_a_clean_stop_is_reported_and_nothing_is_scanned() -> None:
 
 
 def test_a_torn_tail_is_counted_and_its_copy_named() -> None:
-    disk = MemoryDisk()
-    log = open_log(disk, OPTIONS)
-    log.append(1, batch())
-    commit(log)
-    log.append(1, batch(body=b"x" * 100))
-    job = log.begin_sync(0)
-    assert job is not None
-    job.run()
+    disk = torn_log(b"x" * 100, options=OPTIONS)
     path = wal_files(disk)[0]
     data = disk.contents(path)
     torn = change(disk, path, rot(data.index(b"xxx")))

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 import pytest
 
+from tests.wal.damaged import CHECKPOINTED, OPTIONS, change, damage, finished_log, mend, wal_files
 from tests.wal.logs import DIRECTORY, batch, commit, content, open_log, read_all, small_options
-from tests.wal.test_recovery_damage import change, finished_log, wal_files
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
 from wal.memory_image import KEEP_ALL
 from wal.options import LogOptions
 from wal.repair import RepairReport, repair
-
-OPTIONS = small_options(segment_bytes=4 << 10, frame_bytes_max=2 << 10, seal_interval_ms=0)
-CHECKPOINTED = small_options(segment_bytes=4 << 10, checkpoint_bytes=6 << 10, seal_interval_ms=0)
-
-
-def mend(disk: MemoryDisk, options: LogOptions = OPTIONS) -> RepairReport:
-    return repair(disk, DIRECTORY, options=options, now_ms=10_000, accept_loss=True)
 
 
 def numbered_log() -> MemoryDisk:
@@ -161,23 +153,6 @@ def test_any_damage_can_be_mended() -> None:
 
             assert report.mended, report.damages
             goes_on(after, sent, options)
-
-
-def damage(chance: random.Random) -> Callable[[bytearray], bytes]:
-    """A flipped bit, zeroed sectors, or a cut."""
-
-    def edit(data: bytearray) -> bytes:
-        kind, place = chance.randrange(3), chance.randrange(len(data))
-        if kind == 0:
-            data[place] ^= 1 << chance.randrange(8)
-        elif kind == 1:
-            start, size = place // 512 * 512, 512 * chance.randrange(1, 5)
-            data[start : start + size] = bytes(len(data[start : start + size]))
-        else:
-            del data[place:]
-        return bytes(data)
-
-    return edit
 
 
 def test_swapped_and_copied_segments_are_set_aside() -> None:

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
+from tests.wal.damaged import wal_files
 from tests.wal.logs import batch, commit, content, maintain, open_log, read_all, small_options
-from tests.wal.test_recovery_damage import wal_files
 from wal.errors import LogDamaged
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
