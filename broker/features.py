@@ -19,6 +19,8 @@ class Feature(NamedTuple):
 FEATURES: Final = {
     feature.name: feature
     for feature in (
+        # The consumer rebalance protocol (KIP-848) is served.
+        Feature("group.version", 1),
         # 4.3-IV0.  Clients change nothing by it; tools show it as the cluster's version.
         Feature("metadata.version", 30),
     )

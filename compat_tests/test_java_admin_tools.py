@@ -74,10 +74,17 @@ def test_levels_of_loggers_are_altered_and_listed(start_broker: StartBroker) -> 
     assert "  root=ERROR sensitive=false synonyms={}" in configs(broker, "--describe", *entity)
 
 
-def test_a_groups_config_is_altered(broker: Broker) -> None:
+def test_a_groups_config_is_altered_and_listed(broker: Broker) -> None:
     entity = ["--entity-type", "groups", "--entity-name", "configured-by-the-tool"]
     done = configs(broker, "--alter", *entity, "--add-config", "consumer.session.timeout.ms=50000")
     assert done == "Completed updating config for group configured-by-the-tool.\n"
+    assert re.search(
+        r"^  consumer.session.timeout.ms=50000 sensitive=false synonyms=\{"
+        r"DYNAMIC_GROUP_CONFIG:consumer.session.timeout.ms=50000, "
+        r"DEFAULT_CONFIG:group.consumer.session.timeout.ms=\d+\}$",
+        configs(broker, "--describe", *entity),
+        re.MULTILINE,
+    )
 
 
 def test_records_are_deleted_and_sizes_told(broker: Broker, make_topic: MakeTopic, tmp_path: Path) -> None:
