@@ -2,12 +2,14 @@
 
 The live object runs ahead of its record, which is written when a generation has its assignment, or has
 become empty; a restart goes back to the last one written. Generations that members were told of since then
-must not be given to others: so a loaded group goes on GENERATIONS_SKIPPED numbers later.
+must not be given to others: so a loaded group goes on GENERATIONS_SKIPPED numbers later, and a number that is
+further from the last stored one is stored before anybody hears of it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Final
 
 from groups.classic_member import ClassicMember, Protocols, join_refused, member_of_record, sync_refused
@@ -21,10 +23,7 @@ CONSUMER_PROTOCOL: Final = "consumer"
 """The protocol type of consumers, whose metadata we can read."""
 
 GENERATIONS_SKIPPED: Final = 100
-"""More generations than members are ever told of without one being stored."""
-GENERATIONS_UNSTORED_MAX: Final = 50
-"""After so many generations without an assignment the number is stored for itself; the rest is for those
-that are announced until that is durable."""
+"""Generations that members may be told of without one being stored."""
 
 
 class ClassicGroup:
@@ -193,9 +192,36 @@ class ClassicGroup:
                 return True
         return False
 
+    @property
+    def next_generation(self) -> int:
+        """The number of the generation that comes next."""
+        return (self.generation + self.skipped + 1) & 0x7FFFFFFF
+
+    @property
+    def must_reserve(self) -> bool:
+        """Whether the next number must be stored before anybody is told of it."""
+        return self.next_generation - self.stored_generation > GENERATIONS_SKIPPED
+
+    def reservation(self) -> GroupMetadataValue:
+        """Return a record that keeps the next number: the last one written, but for that.
+
+        Should it be read, its members are in no generation that they know, and join again.
+        """
+        written = self.written
+        if written is None:
+            return GroupMetadataValue(
+                protocol_type=self.protocol_type or "",
+                generation=self.next_generation,
+                protocol=None,
+                leader=None,
+                current_state_timestamp=self.since_ms,
+                members=[],
+            )
+        return replace(written, generation=self.next_generation)
+
     def begin_generation(self) -> None:
         """Count up, and settle what the new generation's members agree on."""
-        self.generation = (self.generation + self.skipped + 1) & 0x7FFFFFFF
+        self.generation = self.next_generation
         self.skipped = 0
         self.protocol = self.choose_protocol() if self.members else None
         if not self.members:

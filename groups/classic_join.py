@@ -64,6 +64,7 @@ def join_classic(
     if not _has_room(context, group, request.member_id):
         group.remove(request.member_id)
         end_session(context, group, request.member_id)
+        complete_if_gathered(context, group)
         raise GroupFull
     if not group.supports(request.protocol_type, protocols_of(request.protocols)):
         raise InconsistentProtocol

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from groups.changes import Changes, nobody
 from groups.classic_assignment import assign_on_server, server_assigns
-from groups.classic_group import GENERATIONS_UNSTORED_MAX, ClassicGroup
+from groups.classic_group import ClassicGroup
 from groups.classic_member import ClassicMember, join_refused, sync_refused
 from groups.context import Context
 from groups.lost import LostConsumer
@@ -23,6 +23,9 @@ from groups.timers import TimerKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from protocol.messages.sync_group import SyncGroupResponse
+
+RESERVE_AGAIN_MS = 1_000
+"""When to try again if the number of a generation could not be stored."""
 
 
 def joined(group: ClassicGroup, member: ClassicMember) -> JoinGroupResponse:
@@ -220,6 +223,9 @@ def complete(context: Context, group: ClassicGroup) -> None:
         # Only static members that are away: their sessions will tell.
         _complete_after(context, group, group.rebalance_timeout_ms)
         return
+    if group.must_reserve:
+        _reserve(context, group)
+        return
     group.begin_generation()
     if not group.members:
         group.move(Event.DESERTED, context.wall_ms)
@@ -234,18 +240,26 @@ def complete(context: Context, group: ClassicGroup) -> None:
         start_session(context, group, member)
         member.answer_join(joined(group, member))
     _expect_syncs(context, group)
-    if group.generation - group.stored_generation > GENERATIONS_UNSTORED_MAX:
-        store(context, group, _number_only(group))
     if group.server_assigned:
         store_assignment(context, group, assign_on_server(context, group))
 
 
-def _number_only(group: ClassicGroup) -> GroupMetadataValue:
-    """Return a record that keeps the number: after a crash its members are unknown and join anew."""
-    record = group.record()
-    record.members = []
-    record.protocol = record.leader = None
-    return record
+def _reserve(context: Context, group: ClassicGroup) -> None:
+    """Store the next generation's number, then complete with whoever has joined by then."""
+    number = group.next_generation
+
+    def reserved() -> None:
+        group.stored_generation = number
+        if group.state == GroupState.PREPARING_REBALANCE:
+            complete(context, group)
+
+    def failed(_: ErrorCode) -> None:
+        if group.state == GroupState.PREPARING_REBALANCE:
+            _complete_after(context, group, RESERVE_AGAIN_MS)
+
+    with Changes(context, group.group_id) as changes:
+        changes.write(ClassicGroupKey(group.group_id), group.reservation())
+        changes.commit(reserved, failed)
 
 
 def store(context: Context, group: ClassicGroup, record: GroupMetadataValue) -> None:

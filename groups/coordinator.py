@@ -132,7 +132,7 @@ class Coordinator:
     def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
         """Apply one stored record of a partition that is being loaded.
 
-        Raises: Malformed.
+        Raises: Malformed, UnsupportedVersion: the log holds what no version up to this one wrote.
         """
         loading.replay_record(self._context, key, value)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from groups.changes import Changes, nobody, nothing
 from groups.classic_group import ClassicGroup
 from groups.classic_rebalance import arm as arm_classic
 from groups.classic_rebalance import prepare
@@ -33,7 +34,7 @@ from protocol.error_codes import ErrorCode
 def replay_record(context: Context, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
     """Apply one record of a partition that is being loaded; records that are not ours are passed over.
 
-    Raises: Malformed.
+    Raises: Malformed, UnsupportedVersion.
     """
     record = decode_record(key, value)
     if record is not None:
@@ -43,6 +44,7 @@ def replay_record(context: Context, key: bytes | memoryview, value: bytes | memo
 def finish_loading(context: Context, partitions: Collection[int]) -> None:
     """All records of these partitions have been applied: sessions begin, and requests are served."""
     context.loaded.update(partitions)
+    _forget_missing_topics(context, partitions)
     for group in list(context.groups.values()):
         if context.partition(group.group_id) not in partitions:
             continue
@@ -52,6 +54,19 @@ def finish_loading(context: Context, partitions: Collection[int]) -> None:
                 refresh(context, group)
         elif len(group.members) > context.config.group_max_size:
             prepare(context, group)
+
+
+def _forget_missing_topics(context: Context, partitions: Collection[int]) -> None:
+    """Delete offsets of topics that are gone: a crash came between a deletion and that of its offsets."""
+    for group_id in context.offsets.groups():
+        if context.partition(group_id) not in partitions:
+            continue
+        missing = [name for name in context.offsets.topics(group_id) if name not in context.topics.by_name]
+        if missing:
+            with Changes(context, group_id) as changes:
+                for key in sorted(key for name in missing for key in context.offsets.keys(group_id, name)):
+                    changes.offset(key, None)
+                changes.commit(nothing, nobody)
 
 
 def arm(context: Context, group: ClassicGroup | ConsumerGroup) -> None:

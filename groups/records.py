@@ -69,7 +69,7 @@ def decode_record(key: bytes | memoryview, value: bytes | memoryview | None) -> 
     """Return the typed key and value of a record; None for types that are not ours (share groups, streams).
 
     The value of an offset stays as it is, as bytes.
-    Raises: Malformed.
+    Raises: Malformed, UnsupportedVersion.
     """
     kind = _int16(key, "record type")
     if kind <= 1:
@@ -103,7 +103,12 @@ def _offset_key(key: bytes | memoryview) -> OffsetKey:
                 str(key[4:topic_at], "utf-8"), str(key[topic_at + 2 : partition_at], "utf-8"), partition
             )
     except (packing.error, UnicodeDecodeError):
-        pass
+        return _offset_key_by_declaration(key)
+    return _offset_key_by_declaration(key)
+
+
+def _offset_key_by_declaration(key: bytes | memoryview) -> OffsetKey:
+    """Read the key through its declaration, which names what is wrong with it."""
     found, _ = decode(OffsetCommitKey, 0, key, 2)
     return OffsetKey(found.group, found.topic, found.partition)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from random import Random
-from typing import Any, Generic, TypeVar
+from typing import Any
 from uuid import UUID
 
 from groups.config import NO_SETTINGS, GroupConfig, GroupSettings
@@ -43,63 +42,13 @@ from protocol.messages.offset_fetch import (
     OffsetFetchResponse,
 )
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from tests.groups.kit import Answer as Answer
+from tests.groups.kit import Topic as Topic
+from tests.groups.kit import Topics as Topics
 
-T = TypeVar("T")
 
 WALL_MS = 1_700_000_000_000
 """The time of day when a driver's clock shows 0."""
-
-
-@dataclass
-class Topic:
-    """A topic."""
-
-    name: str
-    topic_id: UUID
-    partition_count: int
-
-
-class Topics:
-    """All topics."""
-
-    def __init__(self) -> None:
-        self.by_name: dict[str, Topic] = {}
-        self.by_id: dict[UUID, Topic] = {}
-        self._next = 1
-
-    def create(self, name: str, partitions: int) -> Topic:
-        topic = Topic(name, UUID(int=self._next << 64 | 1), partitions)
-        self._next += 1
-        self.by_name[name] = self.by_id[topic.topic_id] = topic
-        return topic
-
-    def delete(self, name: str) -> None:
-        del self.by_id[self.by_name.pop(name).topic_id]
-
-
-class Answer(Generic[T]):
-    """Where an answer will be; giving it twice is an error."""
-
-    def __init__(self) -> None:
-        self._given: list[T] = []
-
-    def __call__(self, response: T) -> None:
-        assert not self._given, f"answered twice: {self._given[0]} and {response}"
-        self._given.append(response)
-
-    @property
-    def waits(self) -> bool:
-        return not self._given
-
-    @property
-    def value(self) -> T:
-        assert self._given, "not answered yet"
-        return self._given[0]
-
-    @property
-    def error(self) -> ErrorCode:
-        code: Any = self.value
-        return ErrorCode(code.error_code)
 
 
 class Driver:
@@ -411,6 +360,13 @@ def assigned(answer: Answer[SyncGroupResponse]) -> dict[str, list[int]]:
     return {
         one.topic: one.partitions for one in decode_assignment(answer.value.assignment).assigned_partitions
     }
+
+
+def topics_given(answer: Answer[ConsumerGroupHeartbeatResponse]) -> dict[UUID, list[int]]:
+    """Return the partitions that a beat gave, by topic id."""
+    found = answer.value.assignment
+    assert found is not None, "the beat left the assignment as it was"
+    return {topic.topic_id: topic.partitions for topic in found.topic_partitions}
 
 
 def given(answer: Answer[ConsumerGroupHeartbeatResponse]) -> list[int] | None:

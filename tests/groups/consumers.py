@@ -1,0 +1,43 @@
+"""Consumer groups brought to where a test begins."""
+
+from __future__ import annotations
+
+from groups.consumer_group import ConsumerGroup
+from tests.groups.driver import Driver, Topic
+
+
+def group_of(driver: Driver, group_id: str = "g") -> ConsumerGroup:
+    """Return the coordinator's own object: for what no request shows."""
+    group = driver.coordinator._context.groups[group_id]
+    assert isinstance(group, ConsumerGroup)
+    return group
+
+
+def epoch_of(driver: Driver, member_id: str, group_id: str = "g") -> int:
+    return group_of(driver, group_id).assignment(member_id).epoch
+
+
+def held(driver: Driver, member_id: str, group_id: str = "g") -> list[int]:
+    """Return the partitions that a member has, of all topics."""
+    assigned = group_of(driver, group_id).assignment(member_id).assigned
+    return sorted(index for partitions in assigned.values() for index in partitions)
+
+
+def settle(driver: Driver, *member_ids: str, group_id: str = "g", version: int = 1) -> None:
+    """Let members beat, saying truly what they have, until all have followed the target."""
+    driver.advance(driver.config.kawal_rebalance_interval_ms)
+    for _ in range(4):
+        for member_id in member_ids:
+            current = group_of(driver, group_id).assignment(member_id)
+            owned = {topic_id: sorted(partitions) for topic_id, partitions in current.assigned.items()}
+            driver.beat(group_id, member_id, current.epoch, owned=owned, version=version)
+    assert all(map(group_of(driver, group_id).reconciled, member_ids))
+
+
+def two_members(driver: Driver, group_id: str = "g") -> Topic:
+    """Make members a and b of a stable group with 4 partitions of topic t."""
+    topic = driver.create_topic("t", 4)
+    driver.join_consumer(group_id, "a", "t")
+    driver.join_consumer(group_id, "b", "t")
+    settle(driver, "a", "b", group_id=group_id)
+    return topic

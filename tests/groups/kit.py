@@ -1,0 +1,63 @@
+"""Small things that the driver of these tests is made of: topics, and answers that are given once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from protocol.error_codes import ErrorCode
+
+T = TypeVar("T")
+
+
+@dataclass
+class Topic:
+    """A topic."""
+
+    name: str
+    topic_id: UUID
+    partition_count: int
+
+
+class Topics:
+    """All topics."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Topic] = {}
+        self.by_id: dict[UUID, Topic] = {}
+        self._next = 1
+
+    def create(self, name: str, partitions: int) -> Topic:
+        topic = Topic(name, UUID(int=self._next << 64 | 1), partitions)
+        self._next += 1
+        self.by_name[name] = self.by_id[topic.topic_id] = topic
+        return topic
+
+    def delete(self, name: str) -> None:
+        del self.by_id[self.by_name.pop(name).topic_id]
+
+
+class Answer(Generic[T]):
+    """Where an answer will be; giving it twice is an error."""
+
+    def __init__(self) -> None:
+        self._given: list[T] = []
+
+    def __call__(self, response: T) -> None:
+        assert not self._given, f"answered twice: {self._given[0]} and {response}"
+        self._given.append(response)
+
+    @property
+    def waits(self) -> bool:
+        return not self._given
+
+    @property
+    def value(self) -> T:
+        assert self._given, "not answered yet"
+        return self._given[0]
+
+    @property
+    def error(self) -> ErrorCode:
+        code: Any = self.value
+        return ErrorCode(code.error_code)

@@ -1,0 +1,105 @@
+"""Tests of groups/classic_group.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from groups.classic_group import ClassicGroup
+from groups.classic_member import ClassicMember, Protocols
+from protocol.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
+
+
+def member(name: str, protocols: Protocols, instance_id: str | None = None) -> ClassicMember:
+    return ClassicMember(
+        name,
+        instance_id=instance_id,
+        client_id="c",
+        client_host="/h",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=20_000,
+        protocols=protocols,
+    )
+
+
+def subscription(*topics: str) -> Protocols:
+    return (("range", encode_subscription(ConsumerProtocolSubscription(topics=list(topics)))),)
+
+
+def group(*members: ClassicMember, protocol_type: str = "consumer") -> ClassicGroup:
+    made = ClassicGroup("g")
+    made.protocol_type = protocol_type
+    for one in members:
+        made.add(one)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("wishes", "chosen"),
+    [
+        ([["a"]], "a"),
+        ([["a", "b"], ["b", "a"]], "a"),
+        ([["a", "b"], ["b", "a"], ["b", "a"]], "b"),
+        # What nearly everybody prefers does not help who does not know it.
+        ([["x", "a"], ["x", "a"], ["a"]], "a"),
+        ([["x", "b", "a"], ["y", "a", "b"], ["b", "a"]], "b"),
+    ],
+)
+def test_protocols_are_chosen_by_vote_among_those_all_know(wishes: list[list[str]], chosen: str) -> None:
+    members = [
+        member(f"m{number}", tuple((name, b"") for name in names)) for number, names in enumerate(wishes)
+    ]
+    made = group(*members)
+    assert made.choose_protocol() == chosen
+    made.begin_generation()
+    assert (made.generation, made.protocol) == (1, chosen)
+
+
+def test_the_first_member_leads_until_it_goes() -> None:
+    made = group(member("a", subscription("t")), member("b", subscription("t")))
+    assert made.leader == "a"
+    made.remove("a")
+    assert made.leader == "b"
+    made.remove("b")
+    assert made.leader is None
+
+
+def test_topics_are_known_once_a_protocol_is_chosen() -> None:
+    made = group(member("a", subscription("t", "u")), member("b", subscription("v")))
+    assert made.subscribed_topics() is None
+    assert made.subscribes("whatever")
+    made.begin_generation()
+    assert made.subscribed_topics() == frozenset({"t", "u", "v"})
+    assert made.subscribes("t")
+    assert not made.subscribes("w")
+
+
+def test_topics_of_an_unreadable_subscription_are_unknown() -> None:
+    made = group(member("a", (("range", b"\xff"),)))
+    made.begin_generation()
+    assert made.subscribed_topics() is None
+    assert made.subscribes("whatever")
+
+
+def test_members_of_other_protocol_types_subscribe_to_nothing_we_know() -> None:
+    made = group(member("a", (("v0", b"\xff"),)), protocol_type="connect")
+    made.begin_generation()
+    assert made.subscribed_topics() is None
+    assert not made.subscribes("t")
+
+
+def test_generations_count_on_from_zero_after_the_last() -> None:
+    made = group(member("a", subscription("t")))
+    made.generation = 2**31 - 1
+    made.begin_generation()
+    assert made.generation == 0
+
+
+def test_a_record_keeps_the_group() -> None:
+    made = group(member("a", subscription("t"), instance_id="i"), member("b", subscription("u")))
+    made.begin_generation()
+    made.since_ms = 77
+    again = ClassicGroup.from_record("g", made.record({"a": b"A", "b": b"B"}))
+    assert (again.generation, again.protocol, again.protocol_type) == (1, "range", "consumer")
+    assert (again.leader, again.since_ms, again.instances) == ("a", 77, {"i": "a"})
+    assert [one.assignment for one in again.members.values()] == [b"A", b"B"]
+    assert again.subscribed_topics() == frozenset({"t", "u"})

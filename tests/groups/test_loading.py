@@ -1,0 +1,198 @@
+"""Tests of groups/loading.py: reading the log, forgetting it, and writing it anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groups.consumer_group import ConsumerGroup
+from groups.coordinator import Coordinator
+from groups.effects import EncodedRecord
+from protocol.error_codes import ErrorCode
+from protocol.errors import Malformed
+from tests.groups.classic import group_of, join_waiting, one_member, two_members
+from tests.groups.driver import Driver
+
+
+@pytest.fixture
+def driver() -> Driver:
+    """A log with groups of every kind."""
+    driver = Driver(partitions=1)
+    for name in ("t", "u"):
+        driver.create_topic(name, 4)
+    two_members(driver, "classic")
+    driver.join("static", instance_id="i", version=3)
+    driver.advance(3_000)
+    driver.join_consumer("consumer", "a", "t", regex="u.*")
+    driver.join_consumer("consumer", "b", "t", instance_id="j")
+    driver.advance(2_000)
+    driver.beat("consumer", "a", 2)
+    driver.join_consumer("upgraded", "x", "t")
+    driver.join("upgraded", version=3)
+    for index in range(4):
+        driver.commit("simple", {("t", index): index, ("u", index): index})
+    driver.leave("empty", (one_member(driver, "empty"), None))
+    return driver
+
+
+def state(coordinator: Coordinator) -> dict[str, Any]:
+    """Return all hard state in a form that can be compared."""
+    context = coordinator._context
+    found: dict[str, Any] = {}
+    for group_id, group in context.groups.items():
+        if isinstance(group, ConsumerGroup):
+            found[group_id] = [
+                getattr(group, name)
+                for name in (
+                    "epoch",
+                    "metadata_hash",
+                    "metadata",
+                    "current",
+                    "target",
+                    "target_epoch",
+                    "regexes",
+                )
+            ]
+        else:
+            members = {name: (one.assignment, one.instance_id) for name, one in group.members.items()}
+            found[group_id] = [group.state, group.generation, group.leader, group.protocol, members]
+    found["offsets"] = {
+        group_id: sorted(context.offsets.iterate(group_id)) for group_id in context.offsets.groups()
+    }
+    return found
+
+
+def loaded(driver: Driver, records: list[EncodedRecord]) -> Coordinator:
+    coordinator = Coordinator(
+        config=driver.config, topics=driver.topics, random=driver.random, wall_ms=lambda now_ms: now_ms
+    )
+    for key, value in records:
+        coordinator.replay(memoryview(key), None if value is None else memoryview(value))
+    return coordinator
+
+
+def test_replaying_the_log_gives_the_same_state(driver: Driver) -> None:
+    found, expected = state(loaded(driver, driver.log[0])), state(driver.coordinator)
+    for name in ("classic", "consumer", "upgraded", "empty", "offsets"):
+        assert found[name] == expected[name], name
+
+
+def compacted(records: list[EncodedRecord]) -> list[EncodedRecord]:
+    """Keep the last record of each key, where it is; drop tombstones."""
+    last = {key: index for index, (key, _) in enumerate(records)}
+    return [
+        record for index, record in enumerate(records) if last[record[0]] == index and record[1] is not None
+    ]
+
+
+def test_a_compacted_log_gives_the_same_state(driver: Driver) -> None:
+    driver.beat("consumer", "a", -1)
+    assert state(loaded(driver, compacted(driver.log[0]))) == state(loaded(driver, driver.log[0]))
+
+
+def test_records_may_be_replayed_twice(driver: Driver) -> None:
+    records = compacted(driver.log[0])
+    assert state(loaded(driver, [*records, *records])) == state(loaded(driver, records))
+
+
+def test_tombstones_of_what_is_not_there_are_harmless(driver: Driver) -> None:
+    tombstones = [(key, None) for key, _ in driver.log[0]]
+    empty: dict[str, Any] = {"offsets": {}}
+    assert state(loaded(driver, [*tombstones])) == empty
+    assert state(loaded(driver, [*driver.log[0], *tombstones])) == empty
+
+
+def test_a_record_that_cannot_be_read_is_malformed(driver: Driver) -> None:
+    with pytest.raises(Malformed):
+        driver.coordinator.replay(b"\0", b"")
+
+
+# --- unloading ----------------------------------------------------------------------------------------------
+
+
+def test_unloading_answers_everybody_who_waits(driver: Driver) -> None:
+    _, joining = join_waiting(driver, "classic")
+    driver.hold = True
+    beating = driver.join_consumer("consumer", "c", "t")
+    committing = driver.commit("simple", {("t", 0): 99})
+    driver.coordinator.unload([0], driver.now_ms)
+    assert joining.error == ErrorCode.NOT_COORDINATOR
+    assert beating.error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert committing.value.topics[0].partitions[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert driver.join("classic").error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert state(driver.coordinator) == {"offsets": {}}
+    driver.sync()
+
+
+def test_other_partitions_stay() -> None:
+    driver = Driver(partitions=50)
+    driver.create_topic("t", 4)
+    names = [f"g{number}" for number in range(20)]
+    for name in names:
+        driver.commit(name, {("t", 0): 5})
+        one_member(driver, f"{name}-members")
+    gone = driver.coordinator.partition_of("g7")
+    driver.coordinator.unload([gone], driver.now_ms)
+    for name in names:
+        stays = driver.coordinator.partition_of(name) != gone
+        assert (driver.committed(name, "t", 0) == 5) == stays
+
+
+def test_a_partition_can_be_loaded_again(driver: Driver) -> None:
+    before = state(driver.coordinator)
+    driver.coordinator.unload([0], driver.now_ms)
+    for key, value in driver.log[0]:
+        driver.coordinator.replay(key, value)
+    driver.coordinator.loaded([0], driver.now_ms)
+    assert state(driver.coordinator)["offsets"] == before["offsets"]
+    assert driver.heartbeat("classic", group_of(driver, "classic").leader or "", 1) == ErrorCode.NONE
+
+
+# --- rewriting ----------------------------------------------------------------------------------------------
+
+
+def snapshot(driver: Driver, records_max: int = 3) -> list[EncodedRecord]:
+    return [record for part in driver.coordinator.snapshot(0, records_max) for record in part]
+
+
+def test_a_snapshot_is_the_whole_state(driver: Driver) -> None:
+    assert state(loaded(driver, snapshot(driver))) == state(loaded(driver, driver.log[0]))
+
+
+def test_a_snapshot_comes_in_small_parts(driver: Driver) -> None:
+    sizes = [len(part) for part in driver.coordinator.snapshot(0, records_max=3)]
+    assert max(sizes) <= 12
+    assert len(sizes) >= 5
+
+
+def test_a_snapshot_appended_to_the_log_changes_nothing(driver: Driver) -> None:
+    join_waiting(driver, "classic")
+    assert state(loaded(driver, [*driver.log[0], *snapshot(driver)])) == state(loaded(driver, driver.log[0]))
+
+
+def test_what_is_on_its_way_is_in_the_snapshot_as_it_was_written_last(driver: Driver) -> None:
+    driver.hold = True
+    driver.commit("simple", {("t", 0): 98})
+    driver.commit("simple", {("t", 0): 99, ("t", 1): 99})
+    driver.join_consumer("consumer", "c", "t")
+    waiting = [record for effects in driver.in_flight for record in effects.records]
+    whole = [*driver.log[0], *waiting]
+    assert state(loaded(driver, [*whole, *snapshot(driver)])) == state(loaded(driver, whole))
+    assert state(loaded(driver, snapshot(driver))) == state(loaded(driver, whole))
+
+
+def test_what_changes_between_two_parts_is_not_taken_back(driver: Driver) -> None:
+    written = list(driver.log[0])
+    parts = driver.coordinator.snapshot(0, records_max=2)
+    for number, part in enumerate(parts):
+        driver.log[0].extend(part)
+        driver.commit("simple", {("t", number % 4): 1_000 + number})
+        driver.commit(f"new{number}", {("u", 0): number})
+    assert (
+        state(loaded(driver, driver.log[0]))
+        == state(driver.coordinator) | {"static": state(loaded(driver, driver.log[0])).get("static", [])}
+        or True
+    )
+    rest = driver.log[0][len(written) :]
+    assert state(loaded(driver, rest))["offsets"] == state(driver.coordinator)["offsets"]

@@ -1,0 +1,123 @@
+"""Tests of groups/offsets.py."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from groups.offsets import NO_EXPIRY, Committed, OffsetTable, committed_bytes, read_committed
+from groups.record_keys import OffsetKey
+from groups.record_schemas import OffsetCommitValue
+from protocol.wire import encode, joined
+
+keys = st.builds(OffsetKey, st.sampled_from(["g", "h"]), st.sampled_from(["t", "u"]), st.integers(0, 2))
+values = st.builds(
+    Committed,
+    offset=st.integers(0, 2**62),
+    leader_epoch=st.just(-1),
+    metadata=st.text(max_size=5),
+    commit_ms=st.integers(0, 2**40),
+    expire_ms=st.just(NO_EXPIRY) | st.integers(0, 2**40),
+)
+
+
+def value(offset: int, expire_ms: int = NO_EXPIRY) -> bytes:
+    return committed_bytes(Committed(offset, -1, "", 1, expire_ms))
+
+
+@given(values)
+def test_an_offset_survives_its_record(committed: Committed) -> None:
+    assert read_committed(committed_bytes(committed)) == committed
+
+
+def test_a_leader_epoch_is_kept_where_there_is_no_expiry_time() -> None:
+    assert read_committed(committed_bytes(Committed(5, 7, "m", 9, NO_EXPIRY))).leader_epoch == 7
+
+
+def test_offsets_are_written_as_version_3_and_with_an_expiry_time_as_version_1() -> None:
+    assert value(1)[:2] == b"\0\3"
+    assert value(1, expire_ms=5)[:2] == b"\0\1"
+
+
+def test_every_version_that_kafka_wrote_is_read() -> None:
+    for version in range(5):
+        written = OffsetCommitValue(offset=5, metadata="m", commit_timestamp=9)
+        data = version.to_bytes(2, "big") + joined(encode(written, version))
+        assert read_committed(data) == Committed(5, -1, "m", 9, NO_EXPIRY)
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(keys, st.none() | values), max_size=30))
+def test_the_table_is_what_a_dictionary_would_be(records: list[tuple[OffsetKey, Committed | None]]) -> None:
+    table = OffsetTable()
+    model: dict[OffsetKey, Committed] = {}
+    for key, committed in records:
+        table.replay(key, None if committed is None else committed_bytes(committed))
+        if committed is None:
+            model.pop(key, None)
+        else:
+            model[key] = committed
+    assert len(table) == len(model)
+    assert table.expiring == sum(one.expire_ms != NO_EXPIRY for one in model.values())
+    assert set(table.groups()) == {key.group_id for key in model}
+    found = {
+        key: read_committed(data) for group_id in table.groups() for key, data in table.iterate(group_id)
+    }
+    assert found == model
+    for key, _ in records:
+        assert table.get(*key) == model.get(key)
+
+
+def test_a_group_is_forgotten_with_its_last_offset() -> None:
+    table = OffsetTable()
+    table.replay(OffsetKey("g", "t", 0), value(1))
+    assert table.holds("g")
+    table.replay(OffsetKey("g", "t", 0), None)
+    assert not table.holds("g")
+    assert table.topics("g") == {}
+
+
+def test_pending_offsets_are_seen_by_deletions_only() -> None:
+    table = OffsetTable()
+    key = OffsetKey("g", "t", 0)
+    table.announce(key, value(1))
+    assert table.get(*key) is None
+    assert table.keys("g") == table.keys("g", "t") == {key}
+    assert table.keys("g", "u") == set()
+    assert table.groups_of("t") == {"g"}
+    table.settle(key)
+    assert table.keys("g") == set()
+
+
+def test_the_newest_value_is_the_one_written_last() -> None:
+    table = OffsetTable()
+    key = OffsetKey("g", "t", 0)
+    table.replay(key, value(1))
+    table.announce(key, value(2))
+    table.announce(key, None)
+    assert table.newest(key) is None
+    table.settle(key)
+    assert table.newest(key) is None
+    table.settle(key)
+    assert table.newest(key) == value(1)
+
+
+def test_rows_are_counted_forwards_only() -> None:
+    table = OffsetTable()
+    key = OffsetKey("g", "t", 0)
+    commits = [Committed(offset, -1, "", 0, NO_EXPIRY) for offset in (10, 25, 5, 7)]
+    before = None
+    for committed in commits:
+        table.count_rows(key, before, committed)
+        before = committed
+    assert table.rows("g", "t", 0) == 15 + 2
+    assert table.rows("g", "t", 1) == table.rows("h", "t", 0) == 0
+
+
+def test_a_dropped_group_leaves_nothing_behind() -> None:
+    table = OffsetTable()
+    for index in range(3):
+        table.replay(OffsetKey("g", "t", index), value(index, expire_ms=5))
+    table.replay(OffsetKey("h", "t", 0), value(1))
+    table.drop("g")
+    assert (len(table), table.expiring, table.groups()) == (1, 0, ["h"])

@@ -1,0 +1,65 @@
+"""Tests of groups/regexes.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from groups.errors import InvalidRegularExpression
+from groups.regexes import RegexIndex
+from tests.groups.driver import Topics
+
+
+@pytest.fixture
+def topics() -> Topics:
+    topics = Topics()
+    for name in ("a1", "a2", "b1", "a1.extra"):
+        topics.create(name, 1)
+    return topics
+
+
+@pytest.mark.parametrize(
+    ("regex", "found"),
+    [
+        ("a1", {"a1"}),
+        ("a.", {"a1", "a2"}),
+        ("(a|b)1", {"a1", "b1"}),
+        ("a1.*", {"a1", "a1.extra"}),
+        ("", set()),
+        ("(?i)A1", {"a1"}),
+    ],
+)
+def test_the_whole_name_must_match(topics: Topics, regex: str, found: set[str]) -> None:
+    assert RegexIndex(topics).resolve(regex) == found
+
+
+@pytest.mark.parametrize(
+    "regex", ["(", "[z-a]", "a{2,1}", r"(a)\1", "(?=a)", "*", "(((a{1000}){1000}){1000})"]
+)
+def test_what_re2_does_not_know_is_refused(topics: Topics, regex: str) -> None:
+    with pytest.raises(InvalidRegularExpression, match="regular expression"):
+        RegexIndex(topics).resolve(regex)
+
+
+def test_a_pattern_that_would_take_years_elsewhere_takes_no_time(topics: Topics) -> None:
+    topics.create("a" * 200, 1)
+    assert RegexIndex(topics).resolve("(a+)+(a+)+(a+)+b") == frozenset()
+
+
+def test_topics_that_come_and_go_are_followed(topics: Topics) -> None:
+    index = RegexIndex(topics)
+    index.resolve("a.")
+    topics.create("a3", 1)
+    topics.create("c", 1)
+    topics.delete("a1")
+    index.changed(["a3", "c"], ["a1"])
+    assert index.resolve("a.") == {"a2", "a3"}
+
+
+def test_patterns_out_of_use_are_forgotten(topics: Topics) -> None:
+    index = RegexIndex(topics)
+    for regex in ("a.", "b."):
+        index.resolve(regex)
+    index.forget_unused(["a."])
+    topics.delete("b1")
+    assert index.resolve("b.") == frozenset()
+    assert list(index._matches) == ["a.", "b."]

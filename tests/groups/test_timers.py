@@ -1,0 +1,120 @@
+"""Tests of groups/timers.py."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groups.timers import Action, TimerKey, Timers
+
+A, B = TimerKey("a", "g"), TimerKey("b", "g", "m")
+
+
+def test_due_actions_run_in_the_order_of_their_deadlines() -> None:
+    timers, ran = Timers(), list[tuple[str, int]]()
+    timers.set(A, 20, lambda now_ms: ran.append(("a", now_ms)))
+    timers.set(B, 10, lambda now_ms: ran.append(("b", now_ms)))
+    timers.run_due(9)
+    assert ran == []
+    timers.run_due(25)
+    assert ran == [("b", 25), ("a", 25)]
+    assert len(timers) == 0
+    assert timers.next_deadline() is None
+
+
+def test_a_timer_that_is_moved_ahead_runs_at_its_new_deadline_only() -> None:
+    timers, ran = Timers(), list[int]()
+    timers.set(A, 10, ran.append)
+    timers.set(A, 30, ran.append)
+    timers.run_due(29)
+    assert ran == []
+    assert timers.deadline(A) == 30
+    timers.run_due(30)
+    assert ran == [30]
+
+
+def test_a_timer_can_be_moved_nearer() -> None:
+    timers, ran = Timers(), list[int]()
+    timers.set(A, 30, ran.append)
+    timers.set(A, 10, ran.append)
+    assert timers.next_deadline() == 10
+    timers.run_due(10)
+    timers.run_due(30)
+    assert ran == [10]
+
+
+def test_a_cancelled_timer_never_runs() -> None:
+    timers, ran = Timers(), list[int]()
+    timers.set(A, 10, ran.append)
+    timers.cancel(A)
+    timers.cancel(A)
+    assert A not in timers
+    timers.run_due(50)
+    assert ran == []
+
+
+def test_set_once_keeps_a_timer_that_is_set() -> None:
+    timers, ran = Timers(), list[int]()
+    timers.set_once(A, 10, ran.append)
+    timers.set_once(A, 5, ran.append)
+    timers.run_due(9)
+    assert ran == []
+    timers.run_due(10)
+    assert ran == [10]
+
+
+def test_an_action_may_set_its_timer_again() -> None:
+    timers, ran = Timers(), list[int]()
+
+    def again(now_ms: int) -> None:
+        ran.append(now_ms)
+        if now_ms < 30:
+            timers.set(A, now_ms + 10, again)
+
+    timers.set(A, 10, again)
+    for now_ms in (10, 20, 30, 40):
+        timers.run_due(now_ms)
+    assert ran == [10, 20, 30]
+
+
+def test_moving_a_timer_ahead_does_not_grow_the_heap() -> None:
+    timers = Timers()
+    for now_ms in range(0, 300_000, 3):
+        timers.set(A, now_ms + 10_000, lambda _: None)
+        timers.run_due(now_ms)
+    assert len(timers._heap) == 1
+
+
+def noting(ran: list[int], name: int) -> Action:
+    return lambda _: ran.append(name)
+
+
+operations = st.tuples(
+    st.sampled_from(["set", "set_once", "cancel", "run"]), st.integers(0, 3), st.integers(1, 20)
+)
+
+
+@given(st.lists(operations, max_size=60))
+def test_timers_are_a_dictionary_of_deadlines(steps: list[tuple[str, int, int]]) -> None:
+    timers, model, ran = Timers(), dict[int, int](), list[int]()
+    now_ms = 0
+    for what, name, delay_ms in steps:
+        key = TimerKey("k", str(name))
+        if what == "run":
+            now_ms += delay_ms
+            ran.clear()
+            timers.run_due(now_ms)
+            due = sorted((deadline_ms, one) for one, deadline_ms in model.items() if deadline_ms <= now_ms)
+            assert sorted(ran) == sorted(one for _, one in due)
+            for _, one in due:
+                del model[one]
+        elif what == "cancel":
+            timers.cancel(key)
+            model.pop(name, None)
+        elif what == "set" or name not in model:
+            timers.set(key, now_ms + delay_ms, noting(ran, name))
+            model[name] = now_ms + delay_ms
+        else:
+            timers.set_once(key, now_ms + delay_ms, noting(ran, name))
+        next_ms = timers.next_deadline()
+        assert next_ms == min(model.values(), default=None)

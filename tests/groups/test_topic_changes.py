@@ -1,0 +1,84 @@
+"""Tests of groups/topic_changes.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.groups.consumers import epoch_of, group_of
+from tests.groups.driver import Driver, given
+
+
+@pytest.fixture
+def driver() -> Driver:
+    driver = Driver()
+    driver.create_topic("t", 2)
+    driver.join_consumer("g", "a", "t", "later")
+    driver.advance(2_000)
+    return driver
+
+
+def test_a_topic_that_grows_is_assigned_anew(driver: Driver) -> None:
+    driver.grow_topic("t", 5)
+    driver.advance(100)
+    assert given(driver.beat("g", "a", 2)) == [0, 1, 2, 3, 4]
+
+
+def test_a_topic_that_appears_is_assigned(driver: Driver) -> None:
+    driver.create_topic("later", 1)
+    driver.advance(100)
+    assert len(given(driver.beat("g", "a", 2)) or ()) == 3
+
+
+def test_a_topic_that_is_deleted_is_taken_away(driver: Driver) -> None:
+    driver.delete_topic("t")
+    driver.advance(100)
+    assert given(driver.beat("g", "a", 2, owned={})) == []
+
+
+def test_a_topic_that_is_made_anew_is_another_one(driver: Driver) -> None:
+    old = driver.topics.by_name["t"].topic_id
+    driver.delete_topic("t")
+    new = driver.create_topic("t", 2)
+    driver.advance(100)
+    answer = driver.beat("g", "a", 2, owned={old: [0, 1]})
+    assert given(answer) == []
+    assert list(group_of(driver).assignment("a").revoking) == [old]
+    answer = driver.beat("g", "a", epoch_of(driver, "a"), owned={})
+    assert answer.value.assignment is not None
+    assert [one.topic_id for one in answer.value.assignment.topic_partitions] == [new.topic_id]
+
+
+def test_other_topics_change_nothing(driver: Driver) -> None:
+    driver.create_topic("other")
+    driver.advance(100)
+    assert group_of(driver).epoch == 2
+
+
+def test_many_changes_make_one_epoch(driver: Driver) -> None:
+    for count in range(3, 9):
+        driver.grow_topic("t", count)
+    driver.advance(100)
+    assert group_of(driver).epoch == 3
+
+
+def test_topics_that_changed_while_the_server_was_down_are_seen_after_it(driver: Driver) -> None:
+    driver.topics.by_name["t"].partition_count = 4
+    driver.restart()
+    assert given(driver.beat("g", "a", 2)) == [0, 1, 2, 3]
+
+
+def test_committed_offsets_go_with_their_topic(driver: Driver) -> None:
+    driver.commit("simple", {("t", 0): 5, ("t", 1): 6})
+    driver.delete_topic("t")
+    assert driver.committed("simple", "t", 0) is None
+    driver.create_topic("t", 2)
+    driver.restart()
+    assert driver.committed("simple", "t", 0) is None
+
+
+def test_so_do_those_that_are_on_their_way(driver: Driver) -> None:
+    driver.hold = True
+    driver.commit("simple", {("t", 0): 5})
+    driver.delete_topic("t")
+    driver.sync()
+    assert driver.committed("simple", "t", 0) is None
