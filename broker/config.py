@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from broker.config_keys import ConfigError, Key, Value, nearest
-from broker.endpoints import Endpoint, is_loopback, parse_endpoint
+from broker.endpoints import HTTP_OFF, Endpoint, is_loopback, parse_endpoint
 from broker.server_keys import HOUR_MS, KEYS
 
 
@@ -101,6 +101,11 @@ class Config:
     kawal_request_read_timeout_ms: int = _of("kawal.request.read.timeout.ms")
     kawal_response_write_timeout_ms: int = _of("kawal.response.write.timeout.ms")
     kawal_shutdown_timeout_ms: int = _of("kawal.shutdown.timeout.ms")
+    # Operation
+    kawal_http_listen: str = _of("kawal.http.listen")
+    kawal_metrics_partitions_max: int = _of("kawal.metrics.partitions.max")
+    kawal_log_format: str = _of("kawal.log.format")
+    kawal_log_level: str = _of("kawal.log.level")
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -173,10 +178,12 @@ def _check_together(config: Config) -> None:
             ",".join(config.advertised_listeners),
             f"names {advertised} addresses for {len(config.listeners)} listeners; give one for each, or none",
         )
-    for text in config.listeners:
+    http = [config.kawal_http_listen] if config.kawal_http_listen != HTTP_OFF else []
+    addresses = [("listeners", text) for text in config.listeners]
+    for name, text in [*addresses, *(("kawal.http.listen", text) for text in http)]:
         if not config.kawal_insecure and not is_loopback(parse_endpoint(text).host):
             raise ConfigError(
-                "listeners",
+                name,
                 text,
                 "other machines could reach this address and no client is authenticated; bind"
                 " 127.0.0.1, or allow it with --insecure (kawal.insecure=true)",

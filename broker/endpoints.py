@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+HTTP_OFF: Final = "none"
+"""The address of an HTTP listener that there is not."""
 
 
 class Endpoint(NamedTuple):
@@ -43,6 +46,11 @@ def endpoints_problem(texts: object) -> str | None:
     except ValueError as error:
         return str(error)
     return None
+
+
+def http_problem(text: object) -> str | None:
+    """Return what is wrong with the address of the HTTP listener, or None."""
+    return None if text == HTTP_OFF else endpoints_problem((text,))
 
 
 def is_loopback(host: str) -> bool:

@@ -8,7 +8,7 @@ docs/configuration.md are derived from them.
 from __future__ import annotations
 
 from broker.config_keys import ConfigType, Key
-from broker.endpoints import endpoints_problem
+from broker.endpoints import HTTP_OFF, endpoints_problem, http_problem
 
 BOOLEAN, STRING, INT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT
 LONG, LIST = ConfigType.LONG, ConfigType.LIST
@@ -176,8 +176,8 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "Connections the kernel queues before they are accepted (Kafka's own default is 50).",
         minimum=1, unit="connections"),
     Key("socket.send.buffer.bytes", INT, 256 * KIB,
-        "Kernel memory for what one connection has not taken yet, doubled by Linux for its own needs (Kafka's "
-        "own default is 102400); -1: the system chooses, up to several MB.",
+        "Kernel memory for what one connection has not taken yet, doubled by Linux for its own needs "
+        "(Kafka's own default is 102400); -1: the system chooses, up to several MB.",
         minimum=-1, unit="bytes"),
     Key("socket.receive.buffer.bytes", INT, -1,
         "Kernel memory for what has come in and is not read yet (Kafka's own default is 102400); -1: the "
@@ -211,6 +211,20 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("kawal.shutdown.timeout.ms", INT, 4000,
         "After SIGTERM, how long requests in work may still take before connections are closed.",
         minimum=0, maximum=HOUR_MS, unit="ms"),
+),
+"Operation": (
+    Key("kawal.http.listen", STRING, "127.0.0.1:9644",
+        "Where metrics (/metrics, for Prometheus) and health (/healthz, /readyz) are served over HTTP, "
+        f"HOST:PORT; port 0 takes a free one, `{HTTP_OFF}` serves none.  When the port is taken and nobody "
+        "set it, the server goes on without.", check=http_problem),
+    Key("kawal.metrics.partitions.max", INT, 1000,
+        "Partitions with metrics of their own, the oldest ones first; those left out are counted.",
+        minimum=0, unit="partitions"),
+    Key("kawal.log.format", STRING, "human", "Lines of the log: for people, or one JSON object each.",
+        choices=("human", "json")),
+    Key("kawal.log.level", STRING, "info",
+        "What is logged: everything from this level on.  AlterConfigs changes it by logger (BROKER_LOGGER).",
+        choices=("debug", "info", "warning", "error")),
 ),
 }
 # fmt: on

@@ -29,6 +29,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="set one configuration key; repeatable",
     )
     parser.add_argument(
+        "--http",
+        metavar="HOST:PORT",
+        help="address of metrics and health over HTTP; none for none (default 127.0.0.1:9644)",
+    )
+    parser.add_argument(
         "--advertise", metavar="HOST:PORT", help="address clients are told to connect to, when it is another"
     )
     parser.add_argument(
@@ -53,6 +58,8 @@ def _settings(arguments: argparse.Namespace) -> list[Setting]:
         settings.append(Setting("listeners", arguments.listen, "--listen"))
     if arguments.data is not None:
         settings.append(Setting("log.dirs", arguments.data, "--data"))
+    if arguments.http is not None:
+        settings.append(Setting("kawal.http.listen", arguments.http, "--http"))
     if arguments.advertise is not None:
         settings.append(Setting("advertised.listeners", arguments.advertise, "--advertise"))
     if arguments.insecure:

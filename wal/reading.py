@@ -79,6 +79,11 @@ class LogReading:
         """Visible entries of all streams from `from_version` on, in arrival order, whole frames at a time."""
         return read_versions(self._state, from_version, max_bytes)
 
+    def usage(self) -> tuple[int, int]:
+        """How many segments there are, and the bytes written to them; preallocated room is not counted."""
+        segments = self._state.segments.all
+        return len(segments), sum(segment.end_position for segment in segments)
+
     @property
     def first_version(self) -> int:
         """The version that the oldest kept segment begins with."""

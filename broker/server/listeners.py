@@ -5,9 +5,12 @@ from __future__ import annotations
 import ipaddress
 import socket
 from dataclasses import dataclass
+from typing import Any
 
 from broker.config import Config
-from broker.endpoints import Endpoint, parse_endpoint
+from broker.endpoints import HTTP_OFF, Endpoint, parse_endpoint
+
+HTTP_BACKLOG = 16
 
 
 class StartError(Exception):
@@ -48,12 +51,7 @@ def open_listeners(config: Config) -> list[Listener]:
 
 
 def _open(endpoint: Endpoint, advertised: Endpoint | None, config: Config) -> Listener:
-    try:
-        family, _, _, _, address = socket.getaddrinfo(
-            endpoint.host, endpoint.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-    except socket.gaierror as error:
-        raise StartError(f"cannot listen on {endpoint.text}: the host is unknown ({error})") from error
+    family, address = _resolve(endpoint)
     if not config.kawal_insecure and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
         raise StartError(
             f"listening on {endpoint.text} would let other machines in without a password;"
@@ -77,6 +75,42 @@ def _open(endpoint: Endpoint, advertised: Endpoint | None, config: Config) -> Li
         ) from error
     host, port = sock.getsockname()[:2]
     return Listener(sock, Endpoint(host, port), advertised)
+
+
+def _resolve(endpoint: Endpoint) -> tuple[socket.AddressFamily, Any]:
+    """The family and the address to bind."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            endpoint.host, endpoint.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except socket.gaierror as error:
+        raise StartError(f"cannot listen on {endpoint.text}: the host is unknown ({error})") from error
+    return family, address
+
+
+def open_http_listener(config: Config) -> tuple[socket.socket | None, str]:
+    """Bind `kawal.http.listen`; no socket, and why, when the default's port is taken by another program.
+
+    Raises:
+        StartError: the address that somebody asked for is in use or not ours.
+    """
+    if config.kawal_http_listen == HTTP_OFF:
+        return None, ""
+    endpoint = parse_endpoint(config.kawal_http_listen)
+    family, address = _resolve(endpoint)
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setblocking(False)
+        sock.bind(address)
+        sock.listen(HTTP_BACKLOG)
+    except OSError as error:
+        sock.close()
+        reason = f"cannot serve metrics on {endpoint.text}: {(error.strerror or str(error)).lower()}"
+        if "kawal.http.listen" in config.set_by_operator:
+            raise StartError(f"{reason}; choose another address with --http, or none") from error
+        return None, reason
+    return sock, ""
 
 
 def told_address(listener: Listener, sock: socket.socket) -> tuple[str, int]:

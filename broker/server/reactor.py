@@ -27,6 +27,7 @@ from broker.server.listeners import Listener
 from broker.server.transport import RECEIVES_PER_TURN, Transport, warm
 from broker.server.workers import Crashed, DiskWorkers, Finished, TaskDone
 from broker.stats import Cause
+from wal.jobs import CommitJob
 from wal.segment import FileRange
 
 logger = logging.getLogger("kawal.server")
@@ -265,7 +266,9 @@ class Reactor:
     def _take_results(self, now_ms: int) -> None:
         for result in self._workers.take_results():
             match result:
-                case Finished(vnode, job, error):
+                case Finished(vnode, job, error, duration_ns):
+                    if isinstance(job, CommitJob):
+                        self._broker.stats.committed(duration_ns=duration_ns, size_bytes=job.size_bytes)
                     self._broker.job_done(vnode, job, error, now_ms)
                 case TaskDone(done, error):
                     done(error)

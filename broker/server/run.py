@@ -6,9 +6,11 @@ import gc
 import logging
 import resource
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from random import SystemRandom
 from typing import Final
 
@@ -17,7 +19,9 @@ import trio
 from broker.admission import connection_room
 from broker.config import Config
 from broker.core import Broker
-from broker.server.listeners import Listener, StartError, open_listeners
+from broker.server import logs
+from broker.server.listeners import Listener, StartError, open_http_listener, open_listeners
+from broker.server.operations import Operations
 from broker.server.reactor import Reactor
 from broker.server.workers import DiskWorkers
 from broker.start import open_broker
@@ -56,13 +60,19 @@ def main(config: Config, *, ready: Callable[[str], None]) -> int:
     Raises:
         StartError, wal.store.StoreError: the server cannot start; the text says why and what to do.
     """
-    _log_to_standard_error()
+    logs.set_up(json_lines=config.kawal_log_format == "json", level=config.kawal_log_level)
     _raise_open_files_limit()
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     # A record batch over the process's file size limit must be an error of one write, not the end of it all.
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    listeners = open_listeners(config)
-    try:
+    sockets = ExitStack()
+    with sockets:
+        listeners = open_listeners(config)
+        for listener in listeners:
+            sockets.callback(listener.socket.close)
+        http, http_problem = open_http_listener(config)
+        if http is not None:
+            sockets.callback(http.close)
         broker = open_broker(
             OsDisk(),
             config,
@@ -71,18 +81,8 @@ def main(config: Config, *, ready: Callable[[str], None]) -> int:
             wall_ms=wall_ms(),
             stats=Stats(time.monotonic_ns),
         )
-    except BaseException:
-        for listener in listeners:
-            listener.socket.close()
-        raise
-    return trio.run(_serve, broker, listeners, ready)
-
-
-def _log_to_standard_error() -> None:
-    """One line per event: time, level, part of the server, what happened."""
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
-    )
+        sockets.pop_all()
+    return trio.run(_serve, broker, listeners, http, http_problem, ready)
 
 
 def _raise_open_files_limit() -> None:
@@ -98,7 +98,13 @@ def _calm_collector() -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
-async def _serve(broker: Broker, listeners: list[Listener], ready: Callable[[str], None]) -> int:
+async def _serve(
+    broker: Broker,
+    listeners: list[Listener],
+    http: socket.socket | None,
+    http_problem: str,
+    ready: Callable[[str], None],
+) -> int:
     workers = DiskWorkers(broker.disk_threads)
     reactor = Reactor(
         broker,
@@ -113,6 +119,10 @@ async def _serve(broker: Broker, listeners: list[Listener], ready: Callable[[str
             nursery.start_soon(reactor.run)
             _calm_collector()
             ready(listeners[0].bound.text)
+            if http is not None:
+                nursery.start_soon(Operations(broker, http).run)
+            elif http_problem:
+                logger.warning("%s; the server goes on without", http_problem)
             async for number in signals:
                 logger.info("%s: stopping", signal.Signals(number).name)
                 break

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -23,6 +24,7 @@ class Finished(NamedTuple):
     vnode: Vnode
     job: DiskJob
     error: DiskError | None
+    duration_ns: int
 
 
 class TaskDone(NamedTuple):
@@ -91,11 +93,12 @@ class DiskWorkers:
 
     def _run_job(self, vnode: Vnode, job: DiskJob) -> None:
         error: DiskError | None = None
+        began_ns = time.monotonic_ns()
         try:
             job.run()
         except DiskError as failure:
             error = failure
-        self._tell(Finished(vnode, job, error))
+        self._tell(Finished(vnode, job, error, time.monotonic_ns() - began_ns))
 
     def _run_task(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
         error: BaseException | None = None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.endpoints import Endpoint, endpoints_problem, is_loopback, parse_endpoint
+from broker.endpoints import Endpoint, endpoints_problem, http_problem, is_loopback, parse_endpoint
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,12 @@ def test_what_is_no_address_is_refused_with_a_sentence(text: str) -> None:
     with pytest.raises(ValueError, match=r"HOST:PORT|port|PLAINTEXT"):
         parse_endpoint(text)
     assert endpoints_problem((text,))
+
+
+def test_the_http_address_may_be_none_at_all() -> None:
+    assert http_problem("none") is None
+    assert http_problem("127.0.0.1:0") is None
+    assert "HOST:PORT" in (http_problem("9644") or "")
 
 
 def test_an_ipv6_address_is_written_with_brackets() -> None:

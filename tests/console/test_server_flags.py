@@ -35,6 +35,13 @@ def test_flags_are_short_for_keys() -> None:
     }
 
 
+def test_the_http_address_has_a_flag() -> None:
+    assert loaded("--http", "none").config.kawal_http_listen == "none"
+    assert loaded("--http", "127.0.0.1:0").source("kawal.http.listen") == "--http"
+    with pytest.raises(CommandError, match=r"--http: invalid value '0\.0\.0\.0:1' .*--insecure"):
+        loaded("--http", "0.0.0.0:1")
+
+
 def test_keys_are_set_one_by_one() -> None:
     config = loaded("--set", "num.partitions=8", "--set", "kawal.vnodes=3").config
     assert (config.num_partitions, config.kawal_vnodes) == (8, 3)

@@ -116,3 +116,20 @@ def test_a_restart_changes_nothing_that_a_log_tells(seed: int, stop: str) -> Non
     assert [facts(again, stream_id) for stream_id in range(5)] == told
     assert (again.first_version, again.next_version) == versions
     assert sorted(again.streams()) == sorted(log.streams())
+
+
+def test_the_usage_of_the_disk_is_what_was_written() -> None:
+    disk = MemoryDisk()
+    log = open_log(disk, small_options())
+    assert log.usage() == (0, 0)
+    log.append(1, batch())
+    commit(log)
+    count, size_bytes = log.usage()
+    assert count == 1
+    assert 0 < size_bytes < small_options().segment_bytes
+    for _ in range(5):
+        log.append(1, batch(body=b"x" * 5_000))
+        commit(log)
+    more, larger_bytes = log.usage()
+    assert more > 1
+    assert larger_bytes > size_bytes

@@ -1,0 +1,192 @@
+"""The Prometheus exposition of a broker's snapshot: its text, made in a thread.
+
+Durations are in seconds and sizes in bytes, as Prometheus wants them.  Cardinality is bounded: requests by
+the APIs and versions that are served, partitions by `kawal.metrics.partitions.max`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from typing import Any, Final
+
+from prometheus_client import GCCollector, ProcessCollector
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from broker.snapshot import HistogramCopy, Snapshot
+from protocol.error_codes import ErrorCode
+
+SECOND_NS: Final = 1_000_000_000
+
+DURATION_BITS: Final = range(14, 38, 2)
+"""Bucket bounds of durations: 16 us, 66 us, 0.26 ms, 1 ms, 4.2 ms, 17 ms, 67 ms, 0.27 s, 1.1 s, 4.3 s, 17 s,
+69 s."""
+
+SIZE_BITS: Final = range(8, 28, 2)
+"""Bucket bounds of sizes: 256 bytes to 64 MiB."""
+
+COMMIT_HELP: Final = "Time a thread took to write and sync what was appended together."
+TURN_HELP: Final = "Time of a turn of the event loop, while which nobody else was served."
+LATENCY_HELP: Final = (
+    "Time from a complete request to its answer, waiting for data and for the disk included."
+)
+
+COUNTERS: Final = {
+    "received_bytes": "Bytes received from Kafka clients.",
+    "sent_bytes": "Bytes sent to Kafka clients.",
+    "connections_opened": "Connections accepted.",
+    "connections_refused": "Connections closed at accept because a limit was reached.",
+}
+
+GAUGES: Final = {
+    "connections": "Connections of Kafka clients.",
+    "parked_fetches": "Fetches that wait for data.",
+    "fetch_sessions": "Fetch sessions kept.",
+    "requests_in_work_bytes": "Bytes of requests that are unanswered or still coming in.",
+    "answers_unsent_bytes": "Memory of answers that clients have not taken yet.",
+    "topics": "Topics.",
+    "partitions": "Partitions.",
+    "partitions_without_metrics": "Partitions left out below, above kawal.metrics.partitions.max.",
+}
+
+
+def render(snapshot: Snapshot, accept: str) -> tuple[bytes, str]:
+    """The exposition text and its content type, in the form that the scraper's Accept header prefers."""
+    registry = CollectorRegistry()
+    registry.register(_SnapshotCollector(snapshot))
+    ProcessCollector(registry=registry)
+    GCCollector(registry=registry)
+    encoder, content_type = choose_encoder(accept)
+    return encoder(registry), content_type
+
+
+class _SnapshotCollector(Collector):
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def collect(self) -> Iterable[Metric]:
+        """All families of our own."""
+        snapshot = self._snapshot
+        yield InfoMetricFamily("kawal_build", "This server.", {"version": _version()})
+        yield from _request_families(snapshot)
+        yield from _plain_families(snapshot)
+        yield _histogram("kawal_commit_seconds", COMMIT_HELP, snapshot.commit_ns, DURATION_BITS, SECOND_NS)
+        yield _histogram("kawal_commit_bytes", "Size of a commit.", snapshot.commit_bytes, SIZE_BITS, 1)
+        yield _histogram("kawal_loop_turn_seconds", TURN_HELP, snapshot.turn_ns, DURATION_BITS, SECOND_NS)
+        yield from _vnode_families(snapshot)
+        yield from _partition_families(snapshot)
+        yield from _disk_families(snapshot.data_directory)
+
+
+def _version() -> str:
+    try:
+        return metadata.version("kawal")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _buckets(found: HistogramCopy, bits: range, unit: int) -> list[tuple[str, float]]:
+    """Cumulative counts by upper bound, as Prometheus wants them."""
+    rows = [(repr((1 << bit) / unit), float(sum(found.counts[: bit + 1]))) for bit in bits]
+    return [*rows, ("+Inf", float(sum(found.counts)))]
+
+
+def _histogram(name: str, text: str, found: HistogramCopy, bits: range, unit: int) -> Metric:
+    family = HistogramMetricFamily(name, text)
+    family.add_metric([], _buckets(found, bits, unit), found.total / unit)
+    return family
+
+
+def _request_families(snapshot: Snapshot) -> Iterator[Metric]:
+    requests = CounterMetricFamily("kawal_requests", "Requests answered.", labels=["api", "version"])
+    errors = CounterMetricFamily(
+        "kawal_request_errors",
+        "Error codes in answers; one answer may carry several.",
+        labels=["api", "version", "error"],
+    )
+    by_api: dict[str, HistogramCopy] = {}
+    for one in snapshot.requests:
+        labels = [one.api, str(one.version)]
+        requests.add_metric(labels, sum(one.latency.counts))
+        for code, count in sorted(one.errors.items()):
+            errors.add_metric([*labels, ErrorCode(code).name], count)
+        before = by_api.get(one.api, HistogramCopy([0] * len(one.latency.counts), 0))
+        by_api[one.api] = HistogramCopy(
+            [a + b for a, b in zip(before.counts, one.latency.counts, strict=True)],
+            before.total + one.latency.total,
+        )
+    latency = HistogramMetricFamily("kawal_request_seconds", LATENCY_HELP, labels=["api"])
+    for api, found in by_api.items():
+        latency.add_metric([api], _buckets(found, DURATION_BITS, SECOND_NS), found.total / SECOND_NS)
+    yield from (requests, errors, latency)
+
+
+def _plain_families(snapshot: Snapshot) -> Iterator[Metric]:
+    for name, text in COUNTERS.items():
+        yield CounterMetricFamily(f"kawal_{name}", text, value=snapshot.counters[name])
+    for name, text in GAUGES.items():
+        yield GaugeMetricFamily(f"kawal_{name}", text, value=snapshot.gauges[name])
+    closed = CounterMetricFamily("kawal_connections_closed", "Connections ended, by cause.", labels=["cause"])
+    for cause, count in snapshot.closed.items():
+        closed.add_metric([cause], count)
+    yield closed
+    yield GaugeMetricFamily(
+        "kawal_loop_turn_longest_seconds",
+        "The longest turn of the event loop in the last one to two minutes.",
+        value=snapshot.longest_turn_ns / SECOND_NS,
+    )
+
+
+def _vnode_families(snapshot: Snapshot) -> Iterator[Metric]:
+    state = GaugeMetricFamily(
+        "kawal_log_state", "1 for the state a write-ahead log is in.", labels=["log", "state", "durability"]
+    )
+    for vnode in snapshot.vnodes:
+        state.add_metric([vnode.name, vnode.state, vnode.durability], 1)
+    yield state
+    columns = {
+        "segments": ("Segment files of a write-ahead log.", "segment_count"),
+        "bytes": ("Bytes written to the segments of a write-ahead log.", "size_bytes"),
+        "streams": ("Partitions that a write-ahead log holds data of.", "stream_count"),
+        "open_frame_bytes": ("Bytes that wait for the commit under way.", "open_frame_bytes"),
+    }
+    yield from _table("kawal_log", columns, ["log"], [([vnode.name], vnode) for vnode in snapshot.vnodes])
+
+
+def _partition_families(snapshot: Snapshot) -> Iterator[Metric]:
+    columns = {
+        "log_start_offset": ("First offset of a partition.", "log_start"),
+        "high_watermark": ("Offset behind the last record of a partition.", "high_watermark"),
+        "bytes": ("Bytes of a partition's record batches.", "size_bytes"),
+    }
+    rows = [([one.topic, str(one.partition)], one) for one in snapshot.partitions]
+    yield from _table("kawal_partition", columns, ["topic", "partition"], rows)
+
+
+def _table(
+    prefix: str, columns: dict[str, tuple[str, str]], labels: list[str], rows: list[tuple[list[str], Any]]
+) -> Iterator[Metric]:
+    """A gauge for each column, with a value for each row."""
+    for name, (text, attribute) in columns.items():
+        family = GaugeMetricFamily(f"{prefix}_{name}", text, labels=labels)
+        for values, row in rows:
+            family.add_metric(values, getattr(row, attribute))
+        yield family
+
+
+def _disk_families(path: str) -> Iterator[Metric]:
+    found = os.statvfs(path)
+    free = GaugeMetricFamily("kawal_disk_free_bytes", "Free space of the data directory's file system.")
+    free.add_metric([], found.f_bavail * found.f_frsize)
+    size = GaugeMetricFamily("kawal_disk_bytes", "Size of the data directory's file system.")
+    size.add_metric([], found.f_blocks * found.f_frsize)
+    yield from (free, size)

@@ -1,0 +1,142 @@
+"""The server's log: one line per event on standard error, for people or as JSON.
+
+    2026-11-21T13:19:47.196Z INFO kawal.broker: connection closed: it was idle connection=5 cause=idle
+    {"time": "2026-11-21T13:19:47.196Z", "level": "INFO", "logger": "kawal.broker", "message": "...", ...}
+
+What clients send may end up in a line (names, client ids, error texts), so a line cannot be forged: whatever
+cannot be printed is escaped, long texts are cut.  Events of one kind are logged at most ten times in ten
+seconds: a client in a loop must not fill a disk.  `extra={...}` of a logging call becomes `key=value`, or
+members of the JSON object.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TextIO
+
+TEXT_LENGTH_MAX: Final = 256
+"""Characters that one argument of a message may add to a line."""
+
+BURST: Final = 10
+WINDOW_SECONDS: Final = 10
+"""Events of one kind in one window; the kind is where it comes from and the text without its arguments."""
+
+KINDS_MAX: Final = 1000
+"""Kinds remembered; a message put together before it is logged would make a kind of its own each time."""
+
+_STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "left_out"}
+
+
+def set_up(*, json_lines: bool, level: str, stream: TextIO | None = None) -> None:
+    """Send everything that is logged to `stream` (standard error), from `level` on."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter() if json_lines else HumanFormatter())
+    handler.addFilter(Repeats())
+    logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
+
+
+class Repeats(logging.Filter):
+    """Lets the first events of a kind pass, and says how many were left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # By kind: end of its window (seconds since 1970), events in it.
+        self._kinds: dict[tuple[str, int, str], list[float]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Decide by the record's own time."""
+        kind = (record.name, record.levelno, str(record.msg))
+        window = self._kinds.get(kind)
+        if window is None or record.created >= window[0]:
+            left_out = 0 if window is None else max(0, int(window[1]) - BURST)
+            if len(self._kinds) >= KINDS_MAX:
+                self._kinds.clear()
+            self._kinds[kind] = [record.created + WINDOW_SECONDS, 1]
+            record.left_out = left_out
+            return True
+        window[1] += 1
+        return window[1] <= BURST
+
+
+class EventFormatter(logging.Formatter):
+    """What both forms have in common."""
+
+    def moment(self, record: logging.LogRecord) -> str:
+        """The moment of the event in UTC, to the millisecond."""
+        seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        return f"{seconds}.{int(record.msecs):03}Z"
+
+    def text(self, record: logging.LogRecord) -> str:
+        """The message with its arguments, none of them too long."""
+        text = str(record.msg)
+        if record.args:
+            text %= _bounded_all(record.args)
+        left_out = getattr(record, "left_out", 0)
+        return f"{text} ({left_out} more like it were left out)" if left_out else text
+
+    def fields(self, record: logging.LogRecord) -> Iterator[tuple[str, Any]]:
+        """What the caller gave as `extra`."""
+        for name, value in vars(record).items():
+            if name not in _STANDARD:
+                yield name, _bounded(value)
+
+    def traceback(self, record: logging.LogRecord) -> str:
+        """The traceback that belongs to the event, "" when none does."""
+        return self.formatException(record.exc_info) if record.exc_info else ""
+
+
+class HumanFormatter(EventFormatter):
+    """Time, level, logger, message, fields, and the traceback on the same line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        parts = [self.text(record), *(f"{name}={value}" for name, value in self.fields(record))]
+        traceback = self.traceback(record)
+        if traceback:
+            parts.append(traceback)
+        return f"{self.moment(record)} {record.levelname} {record.name}: {escaped(' '.join(parts))}"
+
+
+class JsonFormatter(EventFormatter):
+    """The same as one JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line; JSON escapes what cannot be printed."""
+        import json  # most servers write for people
+
+        tree = {
+            "time": self.moment(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": self.text(record),
+            **dict(self.fields(record)),
+        }
+        traceback = self.traceback(record)
+        if traceback:
+            tree["traceback"] = traceback
+        return json.dumps(tree, default=str)
+
+
+def escaped(text: str) -> str:
+    r"""The text with `\n`, `\x1b`, `\u202e` and the like for what moves a terminal's cursor or hides text."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
+
+
+def _bounded_all(arguments: tuple[object, ...] | Mapping[str, object]) -> Any:
+    if isinstance(arguments, Mapping):
+        return {name: _bounded(value) for name, value in arguments.items()}
+    return tuple(map(_bounded, arguments))
+
+
+def _bounded(value: object) -> object:
+    if isinstance(value, bool | int | float) or value is None:
+        return value
+    text = str(value)
+    if len(text) > TEXT_LENGTH_MAX:
+        return f"{text[:TEXT_LENGTH_MAX]}… ({len(text)} characters)"
+    return value if isinstance(value, str) else text

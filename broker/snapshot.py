@@ -1,0 +1,169 @@
+"""The state of a broker at one moment, for whoever shows it: metrics, health.
+
+`Snapshot.take` copies what is counted (broker/stats.py) and what lies in the logs.  It touches no disk and
+takes about a millisecond with a thousand partitions; what it returns does not change any more, so that
+another thread may read it.  The number of partitions in it is bounded by `kawal.metrics.partitions.max`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+from broker.core import Broker
+from broker.handlers import APIS
+from broker.partition import Partition
+from broker.stats import Histogram
+
+
+class HistogramCopy(NamedTuple):
+    """A histogram as it was at one moment."""
+
+    counts: list[int]
+    total: int
+
+
+def copy_of(histogram: Histogram) -> HistogramCopy:
+    """A copy that the event loop does not change any more."""
+    return HistogramCopy(histogram.counts[:], histogram.total)
+
+
+class RequestCounts(NamedTuple):
+    """One API in one version."""
+
+    api: str
+    version: int
+    latency: HistogramCopy
+    errors: dict[int, int]
+
+
+class VnodeState(NamedTuple):
+    """One write-ahead log."""
+
+    name: str
+    state: str
+    durability: str
+    segment_count: int
+    size_bytes: int
+    stream_count: int
+    open_frame_bytes: int
+
+
+class PartitionState(NamedTuple):
+    """One topic-partition."""
+
+    topic: str
+    partition: int
+    log_start: int
+    high_watermark: int
+    size_bytes: int
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """Everything that is exposed, at one moment."""
+
+    requests: list[RequestCounts]
+    commit_ns: HistogramCopy
+    commit_bytes: HistogramCopy
+    turn_ns: HistogramCopy
+    longest_turn_ns: int
+    counters: dict[str, int]
+    gauges: dict[str, int]
+    closed: dict[str, int]
+    vnodes: list[VnodeState]
+    partitions: list[PartitionState]
+    data_directory: str
+
+    @classmethod
+    def take(cls, broker: Broker) -> Snapshot:
+        """Copy the state of the broker; call it on the event loop."""
+        stats = broker.stats
+        partitions = list(_partitions(broker, broker.config.kawal_metrics_partitions_max))
+        return cls(
+            requests=[
+                RequestCounts(_api_name(key), key & 0xFFFF, copy_of(one.latency_ns), dict(one.errors))
+                for key, one in sorted(stats.requests.items())
+            ],
+            commit_ns=copy_of(stats.commit_ns),
+            commit_bytes=copy_of(stats.commit_bytes),
+            turn_ns=copy_of(stats.turn_ns),
+            longest_turn_ns=stats.recent_longest_turn_ns(stats.clock_ns()),
+            counters={
+                "received_bytes": stats.received_bytes,
+                "sent_bytes": stats.sent_bytes,
+                "connections_opened": stats.connections_opened,
+                "connections_refused": stats.connections_refused,
+            },
+            gauges=_gauges(broker, len(partitions)),
+            closed={cause.value: count for cause, count in stats.connections_closed.items()},
+            vnodes=list(_vnodes(broker)),
+            partitions=partitions,
+            data_directory=broker.store.path,
+        )
+
+
+def _api_name(key: int) -> str:
+    api = APIS.get(key >> 16)
+    return str(key >> 16) if api is None else api.name
+
+
+def _gauges(broker: Broker, partitions_shown: int) -> dict[str, int]:
+    return {
+        "connections": len(broker.connections),
+        "parked_fetches": len(broker.fetch_waiters),
+        "fetch_sessions": len(broker.fetch_sessions),
+        "requests_in_work_bytes": broker.flow.requests_bytes,
+        "answers_unsent_bytes": broker.flow.answers_bytes,
+        "topics": len(broker.catalogue.by_name),
+        "partitions": broker.catalogue.partition_count,
+        "partitions_without_metrics": broker.catalogue.partition_count - partitions_shown,
+    }
+
+
+def _vnodes(broker: Broker) -> Iterator[VnodeState]:
+    groups = {"meta": [broker.meta], **broker.vnodes}
+    for vnode in (vnode for group in groups.values() for vnode in group):
+        log = vnode.log
+        segment_count, size_bytes = log.usage()
+        yield VnodeState(
+            name=vnode.name,
+            state=log.state.lower(),
+            durability="disk" if vnode is broker.meta else broker.config.kawal_durability,
+            segment_count=segment_count,
+            size_bytes=size_bytes,
+            stream_count=len(tuple(log.streams())),
+            open_frame_bytes=log.open_frame_bytes,
+        )
+
+
+def _partitions(broker: Broker, count_max: int) -> Iterator[PartitionState]:
+    every = (
+        broker.topics.partition(topic, index)
+        for topic in broker.catalogue.by_name.values()
+        if topic.recorded
+        for index in range(topic.partition_count)
+    )
+    return map(_partition_state, islice(every, count_max))
+
+
+def _partition_state(partition: Partition) -> PartitionState:
+    return PartitionState(
+        topic=partition.topic.name,
+        partition=partition.index,
+        log_start=partition.log_start,
+        high_watermark=partition.high_watermark,
+        size_bytes=partition.vnode.log.stream_size_bytes(partition.stream_id),
+    )
+
+
+def not_ready(broker: Broker) -> list[str]:
+    """Why the broker should get no work, a sentence for each reason; empty when it should."""
+    reasons = ["the server stops"] if broker.stopping else []
+    groups = {"meta": [broker.meta], **broker.vnodes}
+    every = (vnode for group in groups.values() for vnode in group)
+    closed = (vnode for vnode in every if vnode.log.state != "OPEN")
+    reasons.extend(f"log {one.name} is {one.log.state.lower()} and takes no records" for one in closed)
+    return reasons

@@ -1,0 +1,105 @@
+"""The exposition is what Prometheus reads: names, labels, seconds and bytes, and buckets that add up."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from broker.server.exposition import render
+from broker.snapshot import Snapshot
+from broker.stats import BITS
+from protocol.messages.api_versions import ApiVersionsRequest
+from tests.broker.gateway import Gateway
+from tests.broker.kit import batch, create, send
+
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def samples(text: str) -> Samples:
+    """Every sample by its name and labels."""
+    return {
+        (one.name, frozenset(one.labels.items())): one.value
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+    }
+
+
+def value(found: Samples, name: str, **labels: str) -> float:
+    return found[name, frozenset(labels.items())]
+
+
+@pytest.fixture
+def gateway() -> Gateway:
+    """A gateway that has done something."""
+    gateway = Gateway(kawal_vnodes=2)
+    client = gateway.client()
+    create(client, "orders", partitions=2)
+    send(client, "orders", batch(b"v" * 100), 1)
+    send(client, "missing", batch(b"v"))
+    client.call(ApiVersionsRequest(), 2)
+    return gateway
+
+
+@pytest.fixture
+def rendered(gateway: Gateway) -> Samples:
+    """The samples of its metrics."""
+    return samples(text_of(gateway))
+
+
+def text_of(gateway: Gateway) -> str:
+    snapshot = Snapshot.take(gateway.broker)
+    snapshot.data_directory = "/"  # the simulated directory is on no file system
+    body, content_type = render(snapshot, "")
+    assert content_type.startswith("text/plain")
+    return body.decode()
+
+
+def test_requests_errors_and_latencies_are_exposed(rendered: Samples) -> None:
+    assert value(rendered, "kawal_requests_total", api="produce", version="9") == 2
+    error = value(
+        rendered, "kawal_request_errors_total", api="produce", version="9", error="UNKNOWN_TOPIC_OR_PARTITION"
+    )
+    assert error == 1
+    assert value(rendered, "kawal_request_seconds_count", api="api_versions") == 1
+
+
+def test_sizes_and_offsets_of_partitions_are_exposed(rendered: Samples) -> None:
+    assert value(rendered, "kawal_partition_high_watermark", topic="orders", partition="1") == 1
+    assert value(rendered, "kawal_partition_bytes", topic="orders", partition="0") == 0
+    assert value(rendered, "kawal_partitions_without_metrics") == 0
+
+
+def test_logs_disk_and_process_are_exposed(rendered: Samples) -> None:
+    assert value(rendered, "kawal_log_state", log="default/vnode-0", state="open", durability="disk") == 1
+    assert value(rendered, "kawal_disk_free_bytes") > 0
+    assert value(rendered, "process_resident_memory_bytes") > 0
+    assert value(rendered, "process_cpu_seconds_total") > 0
+
+
+def test_names_of_topics_are_escaped(gateway: Gateway) -> None:
+    snapshot = Snapshot.take(gateway.broker)
+    snapshot.data_directory = "/"
+    snapshot.partitions[0] = snapshot.partitions[0]._replace(topic='odd"\n\\name')
+    body, _ = render(snapshot, "")
+    found = samples(body.decode())
+    assert value(found, "kawal_partition_bytes", topic='odd"\n\\name', partition="0") == 0
+
+
+def test_buckets_are_cumulative_and_in_seconds(gateway: Gateway) -> None:
+    latency = gateway.broker.stats.request_stats(0, 99).latency_ns
+    for duration_ns in (10_000, 1_000_000, 1_000_000, 3_000_000_000, 2**BITS - 1):
+        latency.add(duration_ns)
+    found = samples(text_of(gateway))
+    name = "kawal_request_seconds_bucket"
+    assert value(found, name, api="produce", le="1.6384e-05") == 3  # two answers of the fixture took no time
+    assert value(found, name, api="produce", le="0.001048576") == 5
+    assert value(found, name, api="produce", le="4.294967296") == 6
+    assert value(found, name, api="produce", le="+Inf") == 7
+
+
+def test_a_scraper_may_ask_for_openmetrics(gateway: Gateway) -> None:
+    snapshot = Snapshot.take(gateway.broker)
+    snapshot.data_directory = "/"
+    body, content_type = render(snapshot, "application/openmetrics-text; version=1.0.0")
+    assert content_type.startswith("application/openmetrics-text")
+    assert body.endswith(b"# EOF\n")

@@ -1,0 +1,183 @@
+"""A small HTTP server answers GET and HEAD of its pages, and bounds whoever asks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+import trio
+import trio.testing
+
+from broker.server.http import BODY_BYTES_MAX, HEAD_BYTES_MAX, REQUEST_SECONDS_MAX, Headers, HttpServer, Page
+
+
+async def hello(headers: Headers) -> Page:
+    await trio.lowlevel.checkpoint()
+    return Page(f"hello {headers.get('user-agent', '')}\n".encode())
+
+
+async def busy(_: Headers) -> Page:
+    await trio.lowlevel.checkpoint()
+    return Page(b"not now\n", 503)
+
+
+Talk = Callable[[trio.abc.Stream], Awaitable[bytes]]
+
+
+def run(talk: Talk, *, local: bool = True) -> bytes:
+    """Serve one connection on the other end of `talk`, with a clock that jumps; what `talk` returns."""
+    found: list[bytes] = []
+
+    async def main() -> None:
+        ours, theirs = trio.testing.memory_stream_pair()
+        server = HttpServer({"/hello": hello, "/busy": busy}, local=local)
+
+        async def serve() -> None:
+            await server.converse(theirs)
+            await theirs.aclose()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(serve)
+            found.append(await talk(ours))
+            await ours.aclose()
+
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    return found[0]
+
+
+def exchange(*requests: bytes, local: bool = True) -> bytes:
+    """Send these bytes, then the end, and return all that comes back."""
+
+    async def talk(stream: trio.abc.Stream) -> bytes:
+        answer = bytearray()
+        try:
+            for request in requests:
+                await stream.send_all(request)
+            assert isinstance(stream, trio.StapledStream)
+            await stream.send_eof()
+        except trio.BrokenResourceError:
+            answer += b""  # the server has had enough; what it said is still to be read
+        while part := await stream.receive_some(65536):
+            answer += part
+        return bytes(answer)
+
+    return run(talk, local=local)
+
+
+def get(path: str, *, host: str = "localhost:9644", method: str = "GET", more: str = "") -> bytes:
+    return f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n{more}\r\n".encode()
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1])
+
+
+def test_a_page_is_served() -> None:
+    answer = exchange(get("/hello", more="User-Agent: curl\r\n"))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"Content-Length: 11\r\n" in head
+    assert b"no-store" in head
+    assert body == b"hello curl\n"
+
+
+def test_a_query_does_not_change_the_page() -> None:
+    assert status(exchange(get("/hello?name=x"))) == 200
+
+
+def test_head_has_no_body() -> None:
+    answer = exchange(get("/hello", method="HEAD"))
+    assert b"Content-Length: 7\r\n" in answer
+    assert answer.endswith(b"\r\n\r\n")
+
+
+def test_a_connection_serves_one_request_after_the_other() -> None:
+    assert exchange(get("/hello") * 3).count(b"HTTP/1.1 200") == 3
+
+
+def test_a_connection_ends_when_the_client_says_so() -> None:
+    assert exchange(get("/hello", more="Connection: close\r\n"), get("/hello")).count(b"200") == 1
+
+
+def test_a_page_chooses_its_status() -> None:
+    assert exchange(get("/busy")).startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+
+
+def test_an_unknown_page_names_those_there_are() -> None:
+    answer = exchange(get("/secret"))
+    assert status(answer) == 404
+    assert b"/hello /busy" in answer
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE"])
+def test_nothing_can_be_changed(method: str) -> None:
+    answer = exchange(get("/hello", method=method))
+    assert status(answer) == 405
+    assert b"Allow: GET, HEAD" in answer
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:9644", "10.0.0.1", "127.0.0.1.evil.example"])
+def test_behind_loopback_only_names_of_this_machine_are_answered(host: str) -> None:
+    assert status(exchange(get("/hello", host=host))) == 421
+    assert status(exchange(get("/hello", host=host), local=False)) == 200
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:9644", "127.8.8.8", "[::1]", "[::1]:9644"])
+def test_names_of_this_machine_are_answered(host: str) -> None:
+    assert status(exchange(get("/hello", host=host))) == 200
+
+
+def test_a_client_of_http_1_0_is_answered_once() -> None:
+    assert exchange(b"GET /hello HTTP/1.0\r\n\r\n", get("/hello")).count(b"HTTP/1.1 200") == 1
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"\x16\x03\x01\x02\x00\x01\r\n\r\n", b"hello\r\n\r\n", b"GET / HTTP/9\r\n\r\n"]
+)
+def test_what_is_no_request_is_told_so(garbage: bytes) -> None:
+    answer = exchange(garbage)
+    assert status(answer) == 400
+    assert b"Connection: close" in answer
+
+
+def test_an_endless_head_is_refused() -> None:
+    assert status(exchange(b"GET /hello HTTP/1.1\r\nX: " + b"x" * (2 * HEAD_BYTES_MAX))) == 431
+
+
+def test_a_body_is_read_and_ignored() -> None:
+    body = "Content-Length: 5\r\n"
+    assert exchange(get("/hello", more=body) + b"12345" + get("/hello")).count(b"200 OK") == 2
+
+
+def test_a_large_body_is_refused() -> None:
+    size = BODY_BYTES_MAX + 1
+    answer = exchange(get("/hello", more=f"Content-Length: {size}\r\n") + b"x" * size)
+    assert status(answer) == 413
+
+
+def test_a_client_that_says_nothing_is_sent_away() -> None:
+    async def talk(stream: trio.abc.Stream) -> bytes:
+        began = trio.current_time()
+        assert await stream.receive_some(1) == b""
+        assert trio.current_time() - began == pytest.approx(REQUEST_SECONDS_MAX)
+        return b""
+
+    run(talk)
+
+
+def test_a_client_that_sends_half_a_request_is_sent_away() -> None:
+    async def talk(stream: trio.abc.Stream) -> bytes:
+        await stream.send_all(b"GET /hello HT")
+        assert await stream.receive_some(1) == b""
+        return b""
+
+    run(talk)
+
+
+def test_a_client_that_is_gone_before_its_answer_is_no_error() -> None:
+    async def talk(stream: trio.abc.Stream) -> bytes:
+        await stream.send_all(get("/hello"))
+        await stream.aclose()
+        return b""
+
+    run(talk)

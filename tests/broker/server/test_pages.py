@@ -1,0 +1,36 @@
+"""The pages of a broker: metrics, alive, ready."""
+
+from __future__ import annotations
+
+import trio
+
+from broker.server.http import Page
+from broker.server.pages import pages_of
+from tests.broker.gateway import START_MS, Gateway
+
+
+def page(gateway: Gateway, path: str) -> Page:
+    async def make() -> Page:
+        return await pages_of(gateway.broker)[path]({})
+
+    return trio.run(make)
+
+
+def test_metrics_are_text_for_prometheus() -> None:
+    gateway = Gateway()
+    gateway.broker.store.path = "/"  # the simulated directory is on no file system
+    found = page(gateway, "/metrics")
+    assert found.status == 200
+    assert b"\nkawal_connections 0.0\n" in found.body
+    assert found.content_type.startswith("text/plain; version=")
+
+
+def test_a_server_that_answers_is_alive() -> None:
+    assert page(Gateway(), "/healthz") == Page(b"ok\n")
+
+
+def test_a_server_is_ready_until_it_stops_and_says_why_not() -> None:
+    gateway = Gateway()
+    assert page(gateway, "/readyz") == Page(b"ready\n")
+    gateway.broker.begin_stop(START_MS)
+    assert page(gateway, "/readyz") == Page(b"the server stops\n", 503)

@@ -1,0 +1,109 @@
+"""A snapshot holds what a broker counted and what its logs hold, bounded, and changes no more."""
+
+from __future__ import annotations
+
+from broker.snapshot import PartitionState, Snapshot, not_ready
+from broker.stats import Cause
+from protocol.api_keys import ApiKey
+from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.broker.gateway import START_MS, Gateway
+from tests.broker.kit import batch, create, fetching, producing, send
+from wal.memory_disk import MemoryDisk
+
+
+def test_requests_are_told_by_api_and_version_with_their_errors() -> None:
+    gateway = Gateway()
+    client = gateway.client()
+    for _ in range(3):
+        client.call(ApiVersionsRequest(), 2)
+    missing = MetadataRequest(topics=[MetadataRequestTopic(name="t")], allow_auto_topic_creation=False)
+    client.call(missing, 9)
+    found = {(one.api, one.version): one for one in Snapshot.take(gateway.broker).requests}
+    assert sum(found["api_versions", 2].latency.counts) == 3
+    assert found["api_versions", 2].errors == {}
+    assert found["metadata", 9].errors == {3: 1}
+
+
+def test_an_api_that_is_not_served_has_its_number() -> None:
+    gateway = Gateway()
+    gateway.broker.stats.answered(999, 1, 5)
+    assert [one.api for one in Snapshot.take(gateway.broker).requests] == ["999"]
+
+
+def test_partitions_tell_their_offsets_and_sizes() -> None:
+    gateway = Gateway()
+    client = gateway.client()
+    create(client, "t", partitions=2)
+    data = batch(b"v", b"w")
+    send(client, "t", data, 1)
+    empty, used = Snapshot.take(gateway.broker).partitions
+    assert empty == PartitionState("t", 0, 0, 0, 0)
+    assert used == PartitionState("t", 1, 0, 2, len(data))
+
+
+def test_partitions_beyond_the_limit_are_counted() -> None:
+    gateway = Gateway(kawal_metrics_partitions_max=5)
+    client = gateway.client()
+    create(client, "a", partitions=4)
+    create(client, "b", partitions=4)
+    snapshot = Snapshot.take(gateway.broker)
+    assert [(one.topic, one.partition) for one in snapshot.partitions] == [
+        ("a", 0), ("a", 1), ("a", 2), ("a", 3), ("b", 0),
+    ]  # fmt: skip
+    assert snapshot.gauges["partitions"] == 8
+    assert snapshot.gauges["partitions_without_metrics"] == 3
+
+
+def test_connections_bytes_and_waiting_fetches_are_told() -> None:
+    gateway = Gateway()
+    waiting, gone = gateway.client(), gateway.client()
+    create(waiting, "t")
+    waiting.send(fetching({("t", 0): 0}, max_wait_ms=1000), 11)
+    gone.close()
+    snapshot = Snapshot.take(gateway.broker)
+    assert snapshot.gauges["connections"] == 1
+    assert snapshot.gauges["parked_fetches"] == 1
+    assert snapshot.counters["connections_opened"] == 2
+    assert snapshot.closed[Cause.CLIENT.value] == 1
+    assert snapshot.counters["received_bytes"] > 0
+    assert snapshot.counters["sent_bytes"] > 0
+
+
+def test_logs_tell_their_state_and_size() -> None:
+    gateway = Gateway(kawal_vnodes=2)
+    client = gateway.client()
+    create(client, "t")
+    client.send(producing(("t", 0, batch(b"v"))), 9)
+    logs = {one.name: one for one in Snapshot.take(gateway.broker).vnodes}
+    assert set(logs) == {"meta/vnode-0", "default/vnode-0", "default/vnode-1"}
+    assert {one.state for one in logs.values()} == {"open"}
+    assert sum(one.open_frame_bytes > 0 for one in logs.values()) == 1
+    gateway.settle()
+    logs = {one.name: one for one in Snapshot.take(gateway.broker).vnodes}
+    assert sum(one.stream_count for one in logs.values()) == 1
+    assert sum(one.segment_count for one in logs.values()) >= 2
+
+
+def test_a_snapshot_does_not_change_any_more() -> None:
+    gateway = Gateway()
+    client = gateway.client()
+    client.call(ApiVersionsRequest(), 2)
+    snapshot = Snapshot.take(gateway.broker)
+    client.call(ApiVersionsRequest(), 2)
+    (one,) = snapshot.requests
+    assert (one.api, sum(one.latency.counts)) == (ApiKey.API_VERSIONS.name.lower(), 1)
+
+
+def test_a_broker_is_ready_until_it_stops() -> None:
+    gateway = Gateway()
+    assert not_ready(gateway.broker) == []
+    gateway.broker.begin_stop(START_MS)
+    assert not_ready(gateway.broker) == ["the server stops"]
+
+
+def test_a_log_that_takes_no_records_makes_a_broker_not_ready() -> None:
+    gateway = Gateway(disk=MemoryDisk())
+    (vnode, *_) = gateway.broker.vnodes["default"]
+    vnode.log._state.closed = True
+    assert not_ready(gateway.broker) == ["log default/vnode-0 is closed and takes no records"]
