@@ -62,8 +62,7 @@ def _configure_create(actions: Actions) -> None:
         ],
         run=_create,
     )
-    parser.add_argument("topics", metavar="TOPIC", nargs="+", help="a name; several are taken")
-    add_bootstrap(parser)
+    _add_topics(parser)
     parser.add_argument("--partitions", "-p", metavar="N", type=int, default=-1, help="number of partitions")
     parser.add_argument("--replication-factor", metavar="N", type=int, default=-1, help="number of replicas")
     parser.add_argument(
@@ -85,8 +84,7 @@ def _configure_describe(actions: Actions) -> None:
         ],
         run=_describe,
     )
-    parser.add_argument("topics", metavar="TOPIC", nargs="+", help="a name; several are taken")
-    add_bootstrap(parser)
+    _add_topics(parser)
     parser.add_argument("--all", action="store_true", help="show every configuration, not only those set")
     parser.add_argument("--json", action="store_true", help="print a JSON list")
 
@@ -102,9 +100,13 @@ def _configure_delete(actions: Actions) -> None:
         ],
         run=_delete,
     )
+    _add_topics(parser)
+    parser.add_argument("--if-exists", action="store_true", help="a topic that does not exist is no error")
+
+
+def _add_topics(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topics", metavar="TOPIC", nargs="+", help="a name; several are taken")
     add_bootstrap(parser)
-    parser.add_argument("--if-exists", action="store_true", help="a topic that does not exist is no error")
 
 
 def _list(arguments: argparse.Namespace) -> int:
