@@ -52,3 +52,12 @@ CLUSTER_OPERATIONS: Final = bits(
     Operation.IDEMPOTENT_WRITE,
 )
 """8096: all that can be done with the cluster."""
+
+GROUP_OPERATIONS: Final = bits(
+    Operation.READ,
+    Operation.DELETE,
+    Operation.DESCRIBE,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+)
+"""3400: all that can be done with a group."""

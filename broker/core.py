@@ -329,9 +329,11 @@ class Broker:
     # --- the end ---------------------------------------------------------------------------------------
 
     def begin_stop(self, now_ms: int) -> None:
-        """Answer everything that is parked; new requests are still served while the shell drains."""
+        """Answer the fetches that wait; the shell reads no more, and lets what is in work leave."""
         self.stopping = True
         self.fetch_waiters.wake_all(now_ms)
+        if self._groups is not None:
+            self._groups.begin_stop(now_ms)
 
     def close(self, now_ms: int) -> None:
         """Seal and checkpoint every vnode; nothing may be in flight.

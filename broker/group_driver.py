@@ -3,55 +3,40 @@
     request --> coordinator --take_effects--> one batch each, appended to its partition --durable--> answers
 
 The internal topic is made when the first record has to be stored, so that a node without groups has none;
-what
-is to be appended waits until the topic is durable.  At a start all its partitions are replayed in slices, and
-groups answer COORDINATOR_LOAD_IN_PROGRESS until their partition is through.  A partition whose records are
-mostly superseded is copied forward: its present state is appended, then its log start moves behind the past.
+what is to be appended waits until the topic is durable.  At a start all its partitions are replayed in
+slices, and groups answer COORDINATOR_LOAD_IN_PROGRESS until their partition is through.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from broker.call import Call
 from broker.catalogue_records import CatalogueRecord, PartitionsAdded, TopicCreated, TopicDeleted
 from broker.errors import RequestError
+from broker.group_copier import GroupCopier
+from broker.group_loader import GroupLoader
 from broker.group_settings import group_config, group_settings
 from broker.partition import Partition
-from broker.topic_admin import NewTopic
-from broker.topic_directory import RecordedWaiter
+from broker.topic_admin import offsets_topic
 from broker.topics import OFFSETS_TOPIC, Topic
 from broker.vnode import Vnode
 from groups.coordinator import Coordinator
 from groups.effects import Effects, EncodedRecord
 from groups.topics import Client
 from protocol.error_codes import ErrorCode
-from protocol.errors import Malformed
-from protocol.record_reader import Record, iter_records
+from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
-from protocol.records import iter_batches, read_batch_header
 from wal.disk import DiskError
 from wal.errors import WalError
-from wal.segment import FileRange
 
 if TYPE_CHECKING:
     from broker.core import Broker
 
 logger = logging.getLogger("kawal.groups")
-
-LOAD_BYTES_PER_SLICE: Final = 128 * 1024
-"""Read and replayed before other work has its turn: about 1,500 commits, 5 ms."""
-
-COPY_FORWARD_BYTES_MIN: Final = 4 * 1024 * 1024
-COPY_FORWARD_FACTOR: Final = 4
-"""A partition is copied forward when it is larger than the least size and than so many times its last copy.
-"""
-
-COPY_FORWARD_CHECK_MS: Final = 10_000
-COPY_RECORDS_PER_SLICE: Final = 500
 
 
 class EffectsWaiter:
@@ -73,25 +58,40 @@ class GroupDriver:
 
     def __init__(self, broker: Broker, now_ms: int) -> None:
         self._broker = broker
-        self._config = group_config(broker.live_config)
-        self.coordinator = Coordinator(
-            config=self._config,
+        self._backlog: list[Effects] = []
+        self._in_flight = 0
+        self._making_topic = False
+        self._stopping = False
+        topic = broker.catalogue.by_name.get(OFFSETS_TOPIC)
+        self.coordinator = self._new_coordinator(topic)
+        if topic is None:
+            self.coordinator.loaded(range(self._partition_count), now_ms)
+        else:
+            GroupLoader(broker, self, topic).run(now_ms)
+        self._copier = GroupCopier(broker, self, now_ms)
+        broker.topics.listener = self.catalogue_changed
+
+    def _new_coordinator(self, topic: Topic | None) -> Coordinator:
+        """A coordinator of nothing, for a topic with its partitions or one that is still to be made."""
+        broker = self._broker
+        config = group_config(broker.live_config)
+        if topic is not None:
+            # What the topic was made with holds: the partition of a group follows from their number.
+            config = replace(config, offsets_topic_num_partitions=topic.partition_count)
+        self._partition_count = config.offsets_topic_num_partitions
+        return Coordinator(
+            config=config,
             topics=broker.catalogue,
             random=broker.random,
             wall_ms=broker.wall_ms,
             settings=lambda group_id: group_settings(broker.catalogue, broker.live_config, group_id),
         )
-        self._backlog: list[Effects] = []
-        self._making_topic = False
-        self._copied_bytes: dict[int, int] = {}
-        self._copying = False
-        topic = broker.catalogue.by_name.get(OFFSETS_TOPIC)
-        if topic is None:
-            self.coordinator.loaded(range(self._config.offsets_topic_num_partitions), now_ms)
-        else:
-            self._load_slice(self._stored(topic, now_ms), now_ms)
-        broker.deadlines.add(now_ms + COPY_FORWARD_CHECK_MS, self._copy_forward)
-        broker.topics.listener = self.catalogue_changed
+
+    def loaded(self, coordinator: Coordinator, partition: int, now_ms: int) -> None:
+        """A partition of the topic was replayed into the coordinator."""
+        if coordinator is self.coordinator and not self._stopping:
+            coordinator.loaded((partition,), now_ms)
+            self.pump(now_ms)
 
     # --- requests --------------------------------------------------------------------------------------
 
@@ -106,8 +106,8 @@ class GroupDriver:
         topic = self._broker.catalogue.by_name.get(OFFSETS_TOPIC)
         if not self._backlog or self._making_topic:
             return
-        if topic is None:
-            self._make_topic(now_ms)
+        if topic is None or not topic.recorded:
+            self._make_topic(topic, now_ms)
             return
         backlog, self._backlog = self._backlog, []
         for one in backlog:
@@ -116,11 +116,22 @@ class GroupDriver:
 
     def settled(self, effects: Effects, error: ErrorCode | None, now_ms: int) -> None:
         """A batch of records is durable or lost."""
+        self._in_flight -= 1
         if error is None:
             self.coordinator.durable(effects, now_ms)
         else:
             self.coordinator.failed(effects, ErrorCode.COORDINATOR_NOT_AVAILABLE, now_ms)
         self.pump(now_ms)
+        self._stop_when_stored(now_ms)
+
+    def begin_stop(self, now_ms: int) -> None:
+        """Answer whoever waits for a group to gather, once what is on its way to the disk has arrived."""
+        self._stopping = True
+        self._stop_when_stored(now_ms)
+
+    def _stop_when_stored(self, now_ms: int) -> None:
+        if self._stopping and not self._in_flight and not self._backlog:
+            self.coordinator.unload(range(self._partition_count), now_ms)
 
     def tick(self, now_ms: int) -> None:
         """Let the coordinator do what its time has come for."""
@@ -136,6 +147,10 @@ class GroupDriver:
     def catalogue_changed(self, record: CatalogueRecord, now_ms: int) -> None:
         """Tell the coordinator of a topic that was made, grown or deleted for good."""
         match record:
+            case TopicCreated(name=name) if name == OFFSETS_TOPIC:
+                self._offsets_topic_created(now_ms)
+            case TopicDeleted(name=name) if name == OFFSETS_TOPIC:
+                self._begin_anew(None, now_ms)
             case TopicCreated(name=name):
                 self.coordinator.topics_changed(now_ms, created=(name,))
             case PartitionsAdded(topic_id=topic_id):
@@ -148,34 +163,42 @@ class GroupDriver:
                 return
         self.pump(now_ms)
 
+    def _offsets_topic_created(self, now_ms: int) -> None:
+        """The topic may be a client's work, with partitions of its own choice; nothing is stored so far."""
+        topic = self._broker.catalogue.by_name[OFFSETS_TOPIC]
+        if topic.partition_count != self._partition_count:
+            self._begin_anew(topic, now_ms)
+
+    def _begin_anew(self, topic: Topic | None, now_ms: int) -> None:
+        """Forget every group: the topic that held them is gone, or divides them otherwise."""
+        logger.warning("%s was made or deleted by a client: all groups begin anew", OFFSETS_TOPIC)
+        old, self._backlog = self.coordinator, []
+        old.unload(range(self._partition_count), now_ms)
+        self.coordinator = self._new_coordinator(topic)
+        self.coordinator.loaded(range(self._partition_count), now_ms)
+
     # --- the log ---------------------------------------------------------------------------------------
 
-    def _make_topic(self, now_ms: int) -> None:
-        new = NewTopic(
-            name=OFFSETS_TOPIC,
-            partition_count=self._config.offsets_topic_num_partitions,
-            replication_factor=1,
-            configs={
-                "cleanup.policy": "compact",
-                "segment.bytes": "104857600",
-                "compression.type": "producer",
-            },
-        )
+    def _make_topic(self, planned: Topic | None, now_ms: int) -> None:
+        """Make the internal topic, if nobody is doing so, and wait until it is durable."""
+        topics = self._broker.topics
         try:
-            record = self._broker.topics.check_new(new, self._broker.wall_ms(now_ms))
-            self._broker.topics.create(record, now_ms)
+            if planned is None:
+                new = offsets_topic(self._broker.config)
+                topics.create(topics.check_new(new, self._broker.wall_ms(now_ms)), now_ms)
         except RequestError as error:
             logger.error("%s cannot be made: %s", OFFSETS_TOPIC, error)
             self._fail_backlog(now_ms)
             return
         self._making_topic = True
-        self._broker.topics.when_durable(lambda error: self._topic_made(error, now_ms), now_ms)
+        topics.when_durable(lambda error: self._topic_made(error, now_ms), now_ms)
 
     def _topic_made(self, error: ErrorCode | None, now_ms: int) -> None:
         self._making_topic = False
         if error is not None:
             self._fail_backlog(now_ms)
         self.pump(now_ms)
+        self._stop_when_stored(now_ms)
 
     def _fail_backlog(self, now_ms: int) -> None:
         backlog, self._backlog = self._backlog, []
@@ -184,18 +207,22 @@ class GroupDriver:
 
     def _append(self, topic: Topic, effects: Effects, now_ms: int) -> None:
         try:
-            partition = self._append_records(topic, effects.partition, effects.records, now_ms)
+            partition = self.append_records(topic, effects.partition, effects.records, now_ms)
         except (WalError, DiskError) as error:
             logger.error("partition %d of %s: %s", effects.partition, OFFSETS_TOPIC, error)
             self.coordinator.failed(effects, ErrorCode.COORDINATOR_NOT_AVAILABLE, now_ms)
             return
+        self._in_flight += 1
         vnode = partition.vnode
         vnode.wait_durable(vnode.last_version, EffectsWaiter(self, effects), now_ms)
 
-    def _append_records(
+    def append_records(
         self, topic: Topic, index: int, records: list[EncodedRecord], now_ms: int
     ) -> Partition:
-        """Append one batch to a partition of the topic, using the room kept for commits on a full disk."""
+        """Append one batch to a partition of the topic, using the room kept for commits on a full disk.
+
+        Raises: WalError.
+        """
         partition = self._broker.topics.partition(topic, index)
         wall_ms = self._broker.wall_ms(now_ms)
         batch = encode_batch(
@@ -204,95 +231,3 @@ class GroupDriver:
         appended = partition.vnode.log.append(partition.stream_id, batch, reserved=True)
         partition.vnode.last_version = appended.version
         return partition
-
-    # --- loading ---------------------------------------------------------------------------------------
-
-    def _load_slice(self, steps: Iterator[int], now_ms: int) -> None:
-        """Replay some stored records; the rest later, so that the loop stays free."""
-        replayed = 0
-        for size_bytes in steps:
-            replayed += size_bytes
-            if replayed >= LOAD_BYTES_PER_SLICE:
-                self._broker.deadlines.add(now_ms + 1, lambda later_ms: self._load_slice(steps, later_ms))
-                break
-        self.pump(now_ms)
-
-    def _stored(self, topic: Topic, now_ms: int) -> Iterator[int]:
-        """Replay partition by partition; yields the bytes replayed by each step."""
-        for index in range(topic.partition_count):
-            partition = self._broker.topics.partition(topic, index)
-            try:
-                yield from self._replay_partition(partition)
-            except (WalError, DiskError, Malformed) as error:
-                logger.error("partition %d of %s cannot be loaded: %s", index, OFFSETS_TOPIC, error)
-                continue
-            self.coordinator.loaded((index,), now_ms)
-
-    def _replay_partition(self, partition: Partition) -> Iterator[int]:
-        offset = partition.log_start
-        while offset < partition.high_watermark:
-            result = partition.vnode.log.read(partition.stream_id, offset, LOAD_BYTES_PER_SLICE)
-            data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
-            for batch in iter_batches(data):
-                if read_batch_header(batch).is_control:
-                    continue
-                for record in iter_records(batch):
-                    if record.offset >= offset and record.key is not None:
-                        self.coordinator.replay(record.key, record.value)
-            offset = result.next_offset
-            yield result.size_bytes
-
-    # --- copying forward -------------------------------------------------------------------------------
-
-    def _copy_forward(self, now_ms: int) -> None:
-        """Look for a partition that has grown too large, and copy it."""
-        self._broker.deadlines.add(now_ms + COPY_FORWARD_CHECK_MS, self._copy_forward)
-        topic = self._broker.catalogue.by_name.get(OFFSETS_TOPIC)
-        if topic is None or self._copying or self._making_topic:
-            return
-        for index in range(topic.partition_count):
-            partition = self._broker.topics.partition(topic, index)
-            size = partition.vnode.log.stream_size_bytes(partition.stream_id)
-            limit = max(COPY_FORWARD_BYTES_MIN, COPY_FORWARD_FACTOR * self._copied_bytes.get(index, 0))
-            if size > limit:
-                self._copying = True
-                begin = partition.vnode.log.next_offset(partition.stream_id)
-                parts = self.coordinator.snapshot(index, COPY_RECORDS_PER_SLICE)
-                self._copy_slice(topic, index, begin, parts, now_ms)
-                return
-
-    def _copy_slice(
-        self, topic: Topic, index: int, begin: int, parts: Iterator[list[EncodedRecord]], now_ms: int
-    ) -> None:
-        records = next(parts, None)
-        try:
-            if records is None:
-                self._end_copy(topic, index, begin, now_ms)
-                return
-            if records:
-                self._append_records(topic, index, records, now_ms)
-        except (WalError, DiskError) as error:
-            logger.error("partition %d of %s is not copied forward: %s", index, OFFSETS_TOPIC, error)
-            self._copying = False
-            return
-        self._broker.deadlines.add(
-            now_ms + 1, lambda later_ms: self._copy_slice(topic, index, begin, parts, later_ms)
-        )
-
-    def _end_copy(self, topic: Topic, index: int, begin: int, now_ms: int) -> None:
-        """Move the log start behind the past, once the copy is durable."""
-        partition = self._broker.topics.partition(topic, index)
-        vnode, stream_id = partition.vnode, partition.stream_id
-
-        def durable(error: ErrorCode | None) -> None:
-            self._copying = False
-            if error is not None:
-                return
-            try:
-                vnode.log.set_log_start(stream_id, begin)
-            except (WalError, DiskError) as refused:
-                logger.error("partition %d of %s keeps its past: %s", index, OFFSETS_TOPIC, refused)
-                return
-            self._copied_bytes[index] = vnode.log.stream_size_bytes(stream_id)
-
-        vnode.wait_durable(vnode.last_version, RecordedWaiter(durable), now_ms)

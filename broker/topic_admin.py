@@ -18,7 +18,7 @@ from broker.config_keys import ConfigError
 from broker.errors import RequestError
 from broker.topic_configs import checked
 from broker.topic_names import collision_key, name_problem
-from broker.topics import Catalogue, Topic
+from broker.topics import OFFSETS_TOPIC, Catalogue, Topic
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -36,6 +36,16 @@ class NewTopic:
     assignments: dict[int, list[int]] = field(default_factory=dict)
     # A partition that the request assigns more than once.
     assigned_twice: int | None = None
+
+
+def offsets_topic(config: Config) -> NewTopic:
+    """The topic that holds all groups, as it is made at its first use, by whomever."""
+    return NewTopic(
+        name=OFFSETS_TOPIC,
+        partition_count=config.offsets_topic_num_partitions,
+        replication_factor=1,
+        configs={"cleanup.policy": "compact", "segment.bytes": "104857600", "compression.type": "producer"},
+    )
 
 
 def check_name(name: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.authorized_operations import GROUP_OPERATIONS
 from broker.call import Call
 from protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -24,4 +25,8 @@ def handle(broker: Broker, call: Call[ConsumerGroupDescribeRequest]) -> Consumer
     groups = broker.groups
     response = groups.coordinator.consumer_group_describe(call.request, call.received_ms)
     groups.pump(call.received_ms)
+    if call.request.include_authorized_operations:
+        for group in response.groups:
+            if not group.error_code:
+                group.authorized_operations = GROUP_OPERATIONS
     return response

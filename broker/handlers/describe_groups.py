@@ -2,13 +2,14 @@
 
 Behaviour: shows state, members and assignments.
 Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
-Version notes: v3 authorised operations (not told); v4 static members; v5 flexible; v6 GROUP_ID_NOT_FOUND.
+Version notes: v3 authorised operations; v4 static members; v5 flexible; v6 GROUP_ID_NOT_FOUND.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.authorized_operations import GROUP_OPERATIONS
 from broker.call import Call
 from protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 
@@ -21,4 +22,8 @@ def handle(broker: Broker, call: Call[DescribeGroupsRequest]) -> DescribeGroupsR
     groups = broker.groups
     response = groups.coordinator.describe_groups(call.request, groups.client_of(call), call.received_ms)
     groups.pump(call.received_ms)
+    if call.request.include_authorized_operations:
+        for group in response.groups:
+            if not group.error_code:
+                group.authorized_operations = GROUP_OPERATIONS
     return response

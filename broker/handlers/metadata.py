@@ -23,8 +23,8 @@ from broker.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from broker.call import PARKED, Call, Parked
 from broker.errors import RequestError
 from broker.partition import LEADER_EPOCH
-from broker.topic_admin import NewTopic, check_name
-from broker.topics import Topic
+from broker.topic_admin import NewTopic, check_name, offsets_topic
+from broker.topics import OFFSETS_TOPIC, Topic
 from protocol.error_codes import ErrorCode
 from protocol.messages.metadata import (
     MetadataRequest,
@@ -129,7 +129,8 @@ def _create_missing(
         if name is None or item.topic_id != ZERO_UUID or name in broker.catalogue.by_name:
             continue
         try:
-            record = broker.topics.check_new(NewTopic(name=name), broker.wall_ms(call.received_ms))
+            new = offsets_topic(broker.config) if name == OFFSETS_TOPIC else NewTopic(name=name)
+            record = broker.topics.check_new(new, broker.wall_ms(call.received_ms))
             broker.topics.create(record, call.received_ms)
         except RequestError as error:
             refused[name] = error.code

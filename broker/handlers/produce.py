@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 ACKS_NONE = 0
 
+ADMIN_CLIENT_ID = "__admin_client"
+"""Kafka lets this client write to internal topics, and no other."""
+
 _TELLING_LOG_START = frozenset(
     {
         ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -112,7 +115,7 @@ def _produce(
     answer = PartitionProduceResponse(index=data.index, base_offset=-1)
     partition = None
     try:
-        partition = _find_partition(broker, call.request, topic, data.index)
+        partition = _find_partition(broker, call, topic, data.index)
         result = append_batch(broker, call, partition, data.records)
     except RequestError as error:
         if partition is not None and error.code in _TELLING_LOG_START:
@@ -132,13 +135,15 @@ def _produce(
 
 
 def _find_partition(
-    broker: Broker, request: ProduceRequest, topic: Topic | ErrorCode, index: int
+    broker: Broker, call: Call[ProduceRequest], topic: Topic | ErrorCode, index: int
 ) -> Partition:
     if isinstance(topic, ErrorCode):
         raise RequestError(topic)
     partition = broker.topics.partition(topic, index)
-    if request.acks not in (-1, 0, 1):
+    if call.request.acks not in (-1, 0, 1):
         raise RequestError(ErrorCode.INVALID_REQUIRED_ACKS)
+    if topic.internal and call.client_id != ADMIN_CLIENT_ID:
+        raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}")
     return partition
 
 

@@ -46,7 +46,6 @@ from tests.groups.kit import Answer as Answer
 from tests.groups.kit import Topic as Topic
 from tests.groups.kit import Topics as Topics
 
-
 WALL_MS = 1_700_000_000_000
 """The time of day when a driver's clock shows 0."""
 

@@ -127,13 +127,14 @@ def test_a_member_exists_once_its_metadata_are_there() -> None:
 
 def test_a_group_is_blank_when_its_last_record_is_deleted() -> None:
     group = ConsumerGroup("g")
-    assert group.blank
+    blank = [group.blank]
     group.replay(MemberKey("g", "a"), metadata(("t",), "", None))
     group.replay(GroupEpochKey("g"), GroupEpoch(1, 0))
     group.replay(MemberKey("g", "a"), None)
-    assert not group.blank
+    blank.append(group.blank)
     group.replay(GroupEpochKey("g"), None)
-    assert group.blank
+    blank.append(group.blank)
+    assert blank == [True, False, True]
 
 
 def test_topics_of_an_unresolved_pattern_are_unknown() -> None:

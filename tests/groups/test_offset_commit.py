@@ -242,7 +242,7 @@ def test_they_may_be_an_epoch_behind_for_what_has_been_theirs_since(consumers: D
 def test_what_is_being_given_up_may_still_be_committed(consumers: Driver) -> None:
     consumers.join_consumer("g", "c", "t")
     consumers.advance(2_000)
-    losers = []
+    losers: list[tuple[str, int]] = []
     for name in ("a", "b"):
         before = set(held(consumers, name))
         consumers.beat("g", name, epoch_of(consumers, name))

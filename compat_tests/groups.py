@@ -1,0 +1,96 @@
+"""Groups of confluent-kafka consumers: join, share partitions, poll together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from compat_tests.broker import Broker
+from compat_tests.confluent import make_producer
+
+WITHIN_SECONDS = 20.0
+
+
+@contextmanager
+def group_consumer(broker: Broker, group_id: str, *topics: str, **settings: Any) -> Iterator[Any]:
+    """A member of a group; `session_timeout_ms=6000` and the like set librdkafka's properties."""
+    wanted = {name.replace("_", "."): value for name, value in settings.items()}
+    classic = wanted.get("group.protocol", "classic") == "classic"
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "log_level": 2,
+            "group.id": group_id,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            **({"session.timeout.ms": 6000, "heartbeat.interval.ms": 250} if classic else {}),
+            **wanted,
+        }
+    )
+    if topics:
+        consumer.subscribe(list(topics))
+    try:
+        yield consumer
+    finally:
+        consumer.close()
+
+
+def partitions_of(consumer: Any) -> list[int]:
+    """The partitions a consumer holds, in order."""
+    return sorted(one.partition for one in consumer.assignment())
+
+
+def poll_until(condition: Callable[[], bool], *consumers: Any, what: str) -> list[Any]:
+    """Poll all consumers until the condition holds; the records that came."""
+    records: list[Any] = []
+    deadline = time.monotonic() + WITHIN_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"{what}: {[partitions_of(one) for one in consumers]}"
+        for consumer in consumers:
+            message = consumer.poll(0.02)
+            if message is not None:
+                assert message.error() is None, message.error()
+                records.append(message)
+    return records
+
+
+def wait_for_shares(*consumers: Any, sizes: list[int]) -> list[Any]:
+    """Poll until the members hold so many partitions, in any order, each partition once."""
+
+    def shared() -> bool:
+        held = [partitions_of(one) for one in consumers]
+        every = [index for part in held for index in part]
+        return sorted(map(len, held)) == sizes and len(every) == len(set(every))
+
+    return poll_until(shared, *consumers, what=f"shares {sizes}")
+
+
+def fill(broker: Broker, topic: str, partitions: int, count: int) -> None:
+    """Produce `count` records to each partition: `partition:number`."""
+    producer = make_producer(broker)
+    for partition in range(partitions):
+        for number in range(count):
+            producer.produce(topic, b"%d:%d" % (partition, number), partition=partition)
+    assert producer.flush(15) == 0
+
+
+def admin_of(broker: Broker) -> Any:
+    """An admin client."""
+    return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})
+
+
+def committed_of(broker: Broker, group_id: str) -> dict[int, int]:
+    """What a group has committed, by partition, of its one topic."""
+    admin = admin_of(broker)  # kept until the answer is there: it ends with its last reference
+    future = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group_id)])[group_id]
+    return {one.partition: one.offset for one in future.result(10).topic_partitions}
+
+
+def offsets(topic: str, **by_partition: int) -> list[TopicPartition]:
+    """`p0=5` and the like."""
+    return [TopicPartition(topic, int(name[1:]), offset) for name, offset in by_partition.items()]

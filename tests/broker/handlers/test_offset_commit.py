@@ -1,0 +1,77 @@
+"""OffsetCommit: who may commit, and what is refused."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from protocol.error_codes import ErrorCode
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tests.broker.gateway import Client, Gateway
+from tests.broker.groups import codes, commit, committed, committing, join
+from tests.broker.kit import create
+
+
+@pytest.fixture
+def gateway() -> Gateway:
+    return Gateway(kawal_vnodes=1, group_initial_rebalance_delay_ms=0, kawal_rebalance_interval_ms=0)
+
+
+@pytest.fixture
+def client(gateway: Gateway) -> Client:
+    client = gateway.client()
+    create(client, "t", partitions=4)
+    return client
+
+
+def test_anybody_commits_to_a_group_without_members(client: Client) -> None:
+    commit(client, "g", ("t", 0, 5), ("t", 3, 0))
+    assert committed(client, "g") == {("t", 0): 5, ("t", 3): 0}
+
+
+def test_only_members_of_the_generation_commit_to_one_that_has_some(client: Client) -> None:
+    member_id, generation = join(client, "g")
+    offset = ("t", 0, 5)
+    commit(client, "g", offset, member=(member_id, generation))
+    for who, code in (
+        (("", -1), ErrorCode.UNKNOWN_MEMBER_ID),
+        (("stranger", generation), ErrorCode.UNKNOWN_MEMBER_ID),
+        ((member_id, generation + 1), ErrorCode.ILLEGAL_GENERATION),
+    ):
+        assert codes(client.call(committing("g", offset, member=who), 9)) == [code]
+
+
+def test_topics_that_do_not_exist_are_refused_and_the_others_taken(client: Client) -> None:
+    answer = client.call(committing("g", ("unknown", 0, 1), ("t", 0, 2)), 9)
+    assert codes(answer) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0]
+    assert committed(client, "g") == {("t", 0): 2}
+
+
+def test_topics_are_named_by_id_from_v10_on(client: Client) -> None:
+    topic_id = create(client, "u")
+    place = OffsetCommitRequestPartition(partition_index=0, committed_offset=3, committed_metadata=None)
+    topics = [
+        OffsetCommitRequestTopic(topic_id=topic_id, partitions=[place]),
+        OffsetCommitRequestTopic(topic_id=UUID(int=7), partitions=[place]),
+    ]
+    answer = client.call(OffsetCommitRequest(group_id="g", member_id="", topics=topics), 10)
+    assert codes(answer) == [0, ErrorCode.UNKNOWN_TOPIC_ID]
+    assert committed(client, "g") == {("u", 0): 3}
+
+
+def test_long_metadata_are_refused(client: Client) -> None:
+    answer = client.call(committing("g", ("t", 0, 1), metadata="x" * 4097), 9)
+    assert codes(answer) == [ErrorCode.OFFSET_METADATA_TOO_LARGE]
+
+
+def test_many_offsets_are_one_commit(gateway: Gateway, client: Client) -> None:
+    create(client, "wide", partitions=1_000)
+    commit(client, "g", *(("wide", index, index) for index in range(1_000)))
+    gateway.crash()
+    gateway.advance(10)
+    assert committed(gateway.client(), "g") == {("wide", index): index for index in range(1_000)}

@@ -1,0 +1,90 @@
+"""OffsetFetch: what is durable, of one group or several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from protocol.error_codes import ErrorCode
+from protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+)
+from tests.broker.gateway import Client, Gateway
+from tests.broker.groups import beating, commit, committed, committing, fetching_offsets
+from tests.broker.kit import create
+
+
+@pytest.fixture
+def gateway() -> Gateway:
+    return Gateway(kawal_vnodes=1, group_initial_rebalance_delay_ms=0, kawal_rebalance_interval_ms=0)
+
+
+@pytest.fixture
+def client(gateway: Gateway) -> Client:
+    client = gateway.client()
+    create(client, "t", partitions=4)
+    return client
+
+
+def offsets_of(group: Any) -> list[int]:
+    return [one.committed_offset for topic in group.topics for one in topic.partitions]
+
+
+def test_a_partition_without_a_commit_has_minus_1(client: Client) -> None:
+    commit(client, "g", ("t", 0, 5))
+    (group,) = client.call(fetching_offsets("g", ("t", 0), ("t", 1)), 9).groups
+    assert [
+        (one.committed_offset, one.metadata, one.error_code)
+        for topic in group.topics
+        for one in topic.partitions
+    ] == [(5, "", 0), (-1, "", 0)]
+
+
+def test_to_v7_one_group_is_asked_for(client: Client) -> None:
+    commit(client, "g", ("t", 2, 5))
+    asked = OffsetFetchRequestTopic(name="t", partition_indexes=[2])
+    answer = client.call(OffsetFetchRequest(group_id="g", topics=[asked]), 7)
+    assert answer.topics[0].partitions[0].committed_offset == 5
+    everything = client.call(OffsetFetchRequest(group_id="g", topics=None), 7)
+    assert [one.partition_index for one in everything.topics[0].partitions] == [2]
+
+
+def test_several_groups_are_answered_one_by_one(client: Client) -> None:
+    commit(client, "a", ("t", 0, 1))
+    commit(client, "b", ("t", 0, 2))
+    asked = [OffsetFetchRequestGroup(group_id=name, topics=None) for name in ("a", "b", "unknown")]
+    answer = client.call(OffsetFetchRequest(groups=asked), 9)
+    assert [
+        (
+            group.group_id,
+            group.error_code,
+            [one.committed_offset for t in group.topics for one in t.partitions],
+        )
+        for group in answer.groups
+    ] == [("a", 0, [1]), ("b", 0, [2]), ("unknown", 0, [])]
+
+
+def test_a_commit_on_its_way_is_not_read(gateway: Gateway, client: Client) -> None:
+    commit(client, "g", ("t", 0, 1))
+    client.send(committing("g", ("t", 0, 2)), 9)
+    gateway.settle()
+    client.answers()
+    assert committed(client, "g") == {("t", 0): 2}
+
+
+@pytest.mark.parametrize(
+    ("member_id", "epoch_ahead", "code"),
+    [("a", 0, 0), ("a", 1, ErrorCode.STALE_MEMBER_EPOCH), ("stranger", 0, ErrorCode.UNKNOWN_MEMBER_ID)],
+)
+def test_members_of_the_consumer_protocol_prove_their_epoch(
+    client: Client, member_id: str, epoch_ahead: int, code: int
+) -> None:
+    epoch = client.call(beating("g", "a", topics=["t"]), 1).member_epoch
+    asked = OffsetFetchRequestGroup(
+        group_id="g", member_id=member_id, member_epoch=epoch + epoch_ahead, topics=None
+    )
+    (group,) = client.call(OffsetFetchRequest(groups=[asked]), 9).groups
+    assert group.error_code == code
