@@ -53,9 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ],
         run=_inspect,
     )
-    inspect.add_argument("path", metavar="PATH", help="data directory, folder of a log, or segment file")
+    _add_place(inspect)
     inspect.add_argument("--entries", action="store_true", help="show the batches of each frame, too")
-    inspect.add_argument("--json", action="store_true", help="print a JSON object a line")
     verify = actions.add(
         "verify",
         summary="read everything and check every checksum",
@@ -69,8 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ],
         run=_verify,
     )
-    verify.add_argument("path", metavar="PATH", help="data directory, folder of a log, or segment file")
-    verify.add_argument("--json", action="store_true", help="print a JSON object a line")
+    _add_place(verify)
     repair = actions.add(
         "repair",
         summary="go on without records that are damaged",
@@ -94,6 +92,11 @@ def run(arguments: argparse.Namespace) -> int:
         return dispatch(arguments)
     except (DiskError, StoreError) as error:
         raise CommandError(str(error)) from error
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", metavar="PATH", help="data directory, folder of a log, or segment file")
+    parser.add_argument("--json", action="store_true", help="print a JSON object a line")
 
 
 def _inspect(arguments: argparse.Namespace) -> int:
