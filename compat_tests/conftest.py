@@ -94,6 +94,24 @@ def start_broker(tmp_path: Path, broker_kind: Kind) -> Iterator[StartBroker]:
         one.kill()
 
 
+@pytest.fixture(scope="module")
+def group_broker(tmp_path_factory: pytest.TempPathFactory, broker_kind: Kind) -> Iterator[Broker]:
+    """One broker for the tests of groups, on which rebalances begin at once."""
+    settings = {
+        "group.initial.rebalance.delay.ms": "0",
+        "group.consumer.min.heartbeat.interval.ms": "200",
+        "group.consumer.heartbeat.interval.ms": "200",
+        "group.consumer.migration.policy": "bidirectional",
+    }
+    if broker_kind == "kawal":
+        settings["kawal.rebalance.interval.ms"] = "0"
+    started = _make(broker_kind, tmp_path_factory.mktemp("groups"), settings)
+    started.start()
+    yield started
+    _brokers.remove(started)
+    started.stop()
+
+
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
     """A topic name of this test's own. The topic does not exist yet."""
