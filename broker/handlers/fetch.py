@@ -57,7 +57,9 @@ class FetchReader:
         self.broker = broker
         self.plan = plan
         self.read_committed = request.isolation_level == READ_COMMITTED
-        self.room_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
+        self.room_bytes = min(
+            request.max_bytes, broker.config.fetch_max_bytes, broker.flow.fetch_room_bytes()
+        )
         self.size_bytes = 0
         self.has_error = False
         self.found: list[tuple[FetchItem, PartitionData]] = []

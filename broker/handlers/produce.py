@@ -2,8 +2,9 @@
 
 Behaviour: one record batch per partition, checked by its header and CRC, patched and appended as it came; no
 record is looked at.  acks=all and acks=1 answer when the vnode's frame is synced and its records can be read,
-acks=0 never; an error with acks=0 closes the connection, as that is the only way to
-tell.  Idempotent producers are checked against the last five batches of each partition.
+acks=0 never; an error with acks=0 closes the connection, as that is the only way to tell.  Until its records
+are safe such a request counts as in work: who sends without waiting is read no faster than the disk writes.
+Idempotent producers are checked against the last five batches of each partition.
 Differences from Apache Kafka: null records answer INVALID_RECORD (Kafka never answers); KAFKA_STORAGE_ERROR
 (56) instead of UNKNOWN_SERVER_ERROR for every storage fault, as idempotent Java producers retry only the
 first.
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 from broker.append import append_batch
 from broker.call import PARKED, Call, Parked
 from broker.errors import RequestError
+from broker.stats import Cause
 from broker.vnode import Vnode
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import (
@@ -75,6 +77,12 @@ class PendingProduce:
                     answer.error_message = "the records could not be made durable; see the server's log"
         self.outstanding -= 1
         if not self.outstanding:
+            self._finish()
+
+    def _finish(self) -> None:
+        if self.call.request.acks == ACKS_NONE:
+            answer_nothing(self.call, failed=any(answer.error_code for _, _, answer in self.appends))
+        else:
             self.call.reply(self.response)
 
 
@@ -94,8 +102,9 @@ def handle(broker: Broker, call: Call[ProduceRequest]) -> ProduceResponse | Park
                     name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=answers
                 )
             )
-    if request.acks == ACKS_NONE:
-        return _answer_nothing(call, failed=failed)
+    if request.acks == ACKS_NONE and (failed or not pending.appends):
+        answer_nothing(call, failed=failed)
+        return PARKED
     return _wait(call, pending)
 
 
@@ -147,11 +156,11 @@ def _find_partition(
     return partition
 
 
-def _answer_nothing(call: Call[ProduceRequest], *, failed: bool) -> Parked:
+def answer_nothing(call: Call[ProduceRequest], *, failed: bool) -> None:
+    """End a produce with acks=0: without an answer, or with the end of the connection."""
     call.drop()
     if failed:
-        call.connection.close("a produce with acks=0 failed")
-    return PARKED
+        call.connection.close("a produce with acks=0 failed", Cause.ACKS_NONE)
 
 
 def _wait(call: Call[ProduceRequest], pending: PendingProduce) -> ProduceResponse | Parked:

@@ -169,3 +169,19 @@ def test_the_less_memory_there_is_the_less_a_fetch_returns() -> None:
     assert flow.fetch_room_bytes() == 1 << 20
     flow.answers_bytes = (1 << 20) - 100
     assert flow.fetch_room_bytes() == FETCH_ROOM_BYTES_MIN
+
+
+def test_who_sends_without_waiting_is_read_no_faster_than_the_disk_writes() -> None:
+    gateway = Gateway(kawal_connection_in_flight_requests=4)
+    client = gateway.client()
+    create(client, "t")
+    for _ in range(10):
+        client.send_unanswered(producing(("t", 0, batch(b"v")), acks=0), 9)
+    assert client.connection.saturated
+    written = []
+    while not written or written[-1] < 10:
+        gateway.settle()
+        client.answers()
+        gateway.settle()
+        written.append(gateway.broker.topics.partition(gateway.broker.find_topic("t"), 0).high_watermark)
+    assert written[0] < 10

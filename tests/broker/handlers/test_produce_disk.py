@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from broker.stats import Cause
 from protocol.error_codes import ErrorCode
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, fetch, offset_of, outcomes, producing, read, send
@@ -131,12 +132,14 @@ def test_a_read_that_fails_is_a_storage_error_of_its_partition(gateway: Gateway)
     assert read(client, "t") == [b"a"]
 
 
-def test_acks_0_ignores_what_becomes_of_the_sync(gateway: Gateway, client: Client) -> None:
+def test_a_sync_that_fails_ends_the_connection_of_who_sent_with_acks_0(
+    gateway: Gateway, client: Client
+) -> None:
     client.send_unanswered(producing(("t", 0, batch(b"a")), acks=0), 9)
     gateway.disk.faults.append(failing("sync", errno.EIO, path="vnode-0"))
     gateway.settle()
-    assert client.connection.close_reason is None
-    assert read(client, "t") == [b"before"]
+    assert client.connection.close_cause is Cause.ACKS_NONE
+    assert read(gateway.client(), "t") == [b"before"]
 
 
 @pytest.mark.parametrize("kind", ["write", "sync"])
