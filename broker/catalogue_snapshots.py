@@ -28,6 +28,7 @@ class CatalogueSnapshots:
         self._log = catalogue_log
         self._meta = meta
         self._job: SnapshotJob | None = None
+        self.after_bytes = SNAPSHOT_AFTER_BYTES
 
     @property
     def job(self) -> SnapshotJob | None:
@@ -39,7 +40,7 @@ class CatalogueSnapshots:
 
         Only while every change is durable: a snapshot must not hold what the log may still lose.
         """
-        if self._job is not None or self._log.bytes_since_snapshot < SNAPSHOT_AFTER_BYTES:
+        if self._job is not None or self._log.bytes_since_snapshot < self.after_bytes:
             return None
         if self._meta.last_version >= self._meta.log.next_version:
             return None

@@ -25,7 +25,7 @@ from broker.core import Broker
 from broker.server.acceptor import Acceptor
 from broker.server.listeners import Listener
 from broker.server.transport import RECEIVES_PER_TURN, Transport, warm
-from broker.server.workers import Crashed, DiskWorkers, Finished, TaskDone
+from broker.server.workers import Crashed, DiskWorkers, Finished, Result, TaskDone
 from broker.stats import Cause
 from wal.jobs import CommitJob
 from wal.segment import FileRange
@@ -68,6 +68,8 @@ class Reactor:
         # What the last poll reported and nobody has served yet, the next one last.
         self._ready: list[tuple[int, int]] = []
         self._poll_number = 0
+        # True: nothing more is read, what is in work is answered.
+        self._stopping = False
         self._acceptor = Acceptor(
             broker,
             listeners=listeners,
@@ -124,7 +126,7 @@ class Reactor:
             elif descriptor in self._acceptor:
                 self._acceptor.accept(descriptor, now_ms)
             elif descriptor == self._workers.event_descriptor:
-                self._take_results(now_ms)
+                self.take_in(self._workers.take_results(), now_ms)
             if stats.clock_ns() > ends_ns:
                 break
         self._finish_turn(now_ms)
@@ -167,8 +169,12 @@ class Reactor:
     def _receive(self, transport: Transport, now_ms: int) -> None:
         connection = transport.connection
         for _ in range(RECEIVES_PER_TURN):
-            if connection.saturated or connection.close_reason is not None:
+            if self._stopping or connection.saturated or connection.close_reason is not None:
                 self._set_interest(transport, now_ms)
+                break
+            if connection.stalled:
+                # The event is older than what held it back: its frames must go before there is room for more.
+                self._resume(transport, now_ms)
                 break
             try:
                 size = transport.receive()
@@ -205,7 +211,7 @@ class Reactor:
 
     def _resume(self, transport: Transport, now_ms: int) -> None:
         connection = transport.connection
-        if connection.stalled and not connection.saturated:
+        if connection.stalled and not connection.saturated and not self._stopping:
             self._broker.resume(connection, now_ms)
             connection.reader.release_buffer()
         self._set_interest(transport, now_ms)
@@ -231,7 +237,7 @@ class Reactor:
     def _set_interest(self, transport: Transport, now_ms: int) -> None:
         connection = transport.connection
         wanted = _READ
-        if connection.close_reason is not None:
+        if self._stopping or connection.close_reason is not None:
             wanted = 0
         elif connection.saturated:
             wanted = 0
@@ -263,8 +269,9 @@ class Reactor:
 
     # --- disk work -------------------------------------------------------------------------------------
 
-    def _take_results(self, now_ms: int) -> None:
-        for result in self._workers.take_results():
+    def take_in(self, results: list[Result], now_ms: int) -> None:
+        """Act upon what became of work in threads."""
+        for result in results:
             match result:
                 case Finished(vnode, job, error, duration_ns):
                     if isinstance(job, CommitJob):
@@ -293,17 +300,18 @@ class Reactor:
 
     # --- the end ---------------------------------------------------------------------------------------
 
-    def stop_accepting(self) -> None:
-        """Close the listeners; connections that exist live on."""
+    def begin_stop(self) -> None:
+        """Close the listeners and read nothing more: clients that poll would keep the server busy."""
         self._acceptor.close()
+        self._stopping = True
+        now_ms = self._now_ms()
+        for transport in self._transports.values():
+            self._set_interest(transport, now_ms)
 
     @property
     def busy(self) -> bool:
-        """True while a call is unanswered or an answer unsent."""
-        return any(
-            transport.connection.calls or transport.connection.outgoing
-            for transport in self._transports.values()
-        )
+        """True while an answer is unsent."""
+        return any(transport.connection.outgoing for transport in self._transports.values())
 
     def close(self) -> None:
         """Close every connection and the epoll."""

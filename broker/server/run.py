@@ -129,14 +129,15 @@ async def _serve(
             await _stop(broker, reactor)
             nursery.cancel_scope.cancel()
     reactor.close()
-    workers.stop()
+    # A disk too slow for the time there was: its work is done now, and the logs must know.
+    reactor.take_in(workers.stop(), now_ms())
     broker.close(now_ms())
     return 0
 
 
 async def _stop(broker: Broker, reactor: Reactor) -> None:
-    """Stop accepting, answer what is parked, and let everything in flight leave, for as long as it may."""
-    reactor.stop_accepting()
+    """Stop reading, answer what is parked, and let everything in flight leave, for as long as it may."""
+    reactor.begin_stop()
     broker.begin_stop(now_ms())
     with trio.move_on_after(broker.config.kawal_shutdown_timeout_ms / 1000):
         while reactor.busy or broker.has_disk_work:

@@ -71,18 +71,22 @@ class DiskWorkers:
             os.eventfd_read(self.event_descriptor)
         except BlockingIOError:
             return []
+        return self._take_all()
+
+    def _take_all(self) -> list[Result]:
         results = []
         while self._results:
             results.append(self._results.popleft())
         return results
 
-    def stop(self) -> None:
-        """End the threads after the work they have been given."""
+    def stop(self) -> list[Result]:
+        """End the threads after the work they have been given; what became of it and was not taken yet."""
         for _ in self._threads:
             self._queue.put(None)
         for thread in self._threads:
             thread.join()
         os.close(self.event_descriptor)
+        return self._take_all()
 
     def _work(self) -> None:
         while (task := self._queue.get()) is not None:

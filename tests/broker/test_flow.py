@@ -178,7 +178,7 @@ def test_who_sends_without_waiting_is_read_no_faster_than_the_disk_writes() -> N
     for _ in range(10):
         client.send_unanswered(producing(("t", 0, batch(b"v")), acks=0), 9)
     assert client.connection.saturated
-    written = []
+    written: list[int] = []
     while not written or written[-1] < 10:
         gateway.settle()
         client.answers()

@@ -8,7 +8,17 @@ from typing import Any
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.sim.clients import Link
@@ -142,3 +152,51 @@ class Admin:
         )
         self.open_link.send(request, 9, done)
         return f"asks offsets of {facts.name}-{index}"
+
+    def _short_lived(self) -> tuple[Any, Any] | None:
+        found = [
+            (key, facts) for key, facts in self.history.live_topics() if facts.name.endswith(SHORT_LIVED)
+        ]
+        return self.chance.choice(found) if found else None
+
+    def _delete_records(self) -> str:
+        found = self._short_lived()
+        if found is None:
+            return "has nothing to cut"
+        topic_id, facts = found
+        index = self.chance.randrange(max(1, facts.partition_count))
+        marks = self.history.marks_of(topic_id, index)
+        offset = self.chance.choice((-1, marks.log_start, marks.high_watermark, marks.high_watermark // 2))
+
+        def done(answer: Any) -> None:
+            if answer is None:
+                return
+            (cut,) = answer.topics[0].partitions
+            if not cut.error_code:
+                assert max(offset, 0) <= cut.low_watermark <= marks.log_start, (cut, offset, marks)
+            elif cut.error_code != ErrorCode.KAFKA_STORAGE_ERROR:
+                assert facts.deletion_asked, cut
+
+        partition = DeleteRecordsPartition(partition_index=index, offset=offset)
+        topic = DeleteRecordsTopic(name=facts.name, partitions=[partition])
+        self.open_link.send(DeleteRecordsRequest(topics=[topic], timeout_ms=1000), 2, done)
+        return f"cuts {facts.name}-{index} at {offset}"
+
+    def _configure(self) -> str:
+        found = self._short_lived()
+        if found is None:
+            return "has nothing to configure"
+        _, facts = found
+        value = self.chance.choice(("4000", "20000", "0"))
+
+        def done(answer: Any) -> None:
+            if answer is not None and answer.responses[0].error_code:
+                code = answer.responses[0].error_code
+                assert facts.deletion_asked or code == ErrorCode.KAFKA_STORAGE_ERROR, answer
+
+        config = AlterableConfig(name="retention.bytes", config_operation=0, value=value)
+        resource = AlterConfigsResource(resource_type=2, resource_name=facts.name, configs=[config])
+        self.open_link.send(
+            IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1, done
+        )
+        return f"configures {facts.name}"

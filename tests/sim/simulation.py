@@ -40,6 +40,7 @@ class Simulation:
         self.breaks = chance.random() < 0.6
         self.world = World(
             chance,
+            snapshot_bytes=chance.choice((300, 2_000, 1 << 20)),
             kawal_durability="os" if self.weak else "disk",
             kawal_vnodes=chance.choice((1, 2, 3)),
             kawal_segment_bytes=chance.choice((8_000, 30_000, 1 << 20)),

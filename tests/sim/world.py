@@ -52,8 +52,9 @@ class Flight:
 class World:
     """One machine with one broker; `chance` decides whatever the driver leaves open."""
 
-    def __init__(self, chance: Random, **settings: Any) -> None:
+    def __init__(self, chance: Random, *, snapshot_bytes: int = 1 << 20, **settings: Any) -> None:
         self.chance = chance
+        self.snapshot_bytes = snapshot_bytes
         self.config = replace(Config(), log_dirs="/data", **settings)
         self.now_ms = START_MS
         self.wall_shift_ms = 0
@@ -209,6 +210,7 @@ class World:
                 self.calls_until_cut = None
                 self._use(self.disk.crash(RandomFates(self.chance.getrandbits(32))))
             else:
+                broker.snapshots.after_bytes = self.snapshot_bytes
                 return broker
         raise AssertionError("the broker does not start on a sound disk")
 

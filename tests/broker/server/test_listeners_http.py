@@ -51,7 +51,8 @@ def _taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_address_is_bound() -> None:
-    sock, problem = open_http_listener(config_of({"kawal.http.listen": "127.0.0.1:7000"}))
+    opened: Any = open_http_listener(config_of({"kawal.http.listen": "127.0.0.1:7000"}))
+    sock, problem = opened
     assert isinstance(sock, FakeSocket)
     assert (sock.bound, sock.backlog, problem) == (("127.0.0.1", 7000), HTTP_BACKLOG, "")
 
@@ -69,7 +70,9 @@ def test_a_default_that_is_taken_is_told_and_left_alone() -> None:
 
 @pytest.mark.usefixtures("_taken")
 def test_a_choice_that_is_taken_is_an_error_that_says_what_to_do() -> None:
-    with pytest.raises(StartError, match="127.0.0.1:9644: address already in use; choose another .* --http"):
+    with pytest.raises(
+        StartError, match=r"127\.0\.0\.1:9644: address already in use; choose another .* --http"
+    ):
         open_http_listener(config_of({"kawal.http.listen": "127.0.0.1:9644"}))
 
 

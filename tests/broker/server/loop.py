@@ -1,0 +1,135 @@
+"""A reactor whose epoll and threads are in the hands of the test.
+
+loop = Loop()
+sock = loop.connect("10.0.0.1")
+sock.incoming.append(frame)
+loop.turn((sock, EPOLLIN))
+loop.work()                      # what a thread would do; its results are taken in at the next turn
+"""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from broker.endpoints import Endpoint
+from broker.server.listeners import Listener
+from broker.server.reactor import Reactor
+from broker.server.workers import Crashed, Finished, Result, TaskDone
+from broker.vnode import DiskJob, Vnode
+from tests.broker.gateway import Gateway
+from tests.broker.server.fakes import FakeEpoll, FakeListener, FakeSocket
+from wal.disk import DiskError
+
+WORKERS = 11
+
+
+class LoopEpoll(FakeEpoll):
+    """Reports what the test says, as far as it is watched."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.events: list[tuple[int, int]] = []
+        self.closed = False
+
+    def poll(self, timeout: float, count: int) -> list[tuple[int, int]]:
+        assert timeout == 0
+        events, self.events = self.events[:count], self.events[count:]
+        always = select.EPOLLHUP | select.EPOLLERR
+        found = [(one, mask & (self.watched.get(one, 0) | always)) for one, mask in events]
+        return [(one, mask) for one, mask in found if mask and one in self.watched]
+
+    def modify(self, descriptor: int, mask: int) -> None:
+        assert descriptor in self.watched
+        self.watched[descriptor] = mask
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class FakeWorkers:
+    """Disk threads that work when they are told to."""
+
+    event_descriptor = WORKERS
+
+    def __init__(self) -> None:
+        self.jobs: list[tuple[Vnode, DiskJob]] = []
+        self.tasks: list[tuple[Callable[[], object], Callable[[BaseException | None], None]]] = []
+        self.results: list[Result] = []
+
+    def submit(self, vnode: Vnode, job: DiskJob) -> None:
+        self.jobs.append((vnode, job))
+
+    def submit_task(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
+        self.tasks.append((work, done))
+
+    def take_results(self) -> list[Result]:
+        results, self.results = self.results, []
+        return results
+
+    def work(self) -> None:
+        jobs, self.jobs = self.jobs, []
+        for vnode, job in jobs:
+            error: DiskError | None = None
+            try:
+                job.run()
+            except DiskError as failure:
+                error = failure
+            self.results.append(Finished(vnode, job, error, 0))
+        tasks, self.tasks = self.tasks, []
+        for work, done in tasks:
+            work()
+            self.results.append(TaskDone(done, None))
+
+    def crash(self, error: BaseException) -> None:
+        self.results.append(Crashed(error))
+
+
+class Loop:
+    """A reactor of a simulated broker."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:
+        self.gateway = Gateway(**settings)
+        self.epoll = LoopEpoll()
+        self.workers = FakeWorkers()
+        self.listener = FakeListener([])
+        self.clock_ns = 0
+        self.gateway.broker.stats.clock_ns = lambda: self.clock_ns
+        listening: Any = self.listener
+        workers: Any = self.workers
+        with monkeypatch.context() as patched:
+            patched.setattr(select, "epoll", lambda: self.epoll)
+            self.reactor = Reactor(
+                self.gateway.broker,
+                listeners=[Listener(listening, Endpoint("127.0.0.1", 9092), None)],
+                workers=workers,
+                now_ms=lambda: self.gateway.now_ms,
+                wall_ms=lambda: self.gateway.now_ms,
+                connection_room=1_000,
+            )
+
+    def connect(self, host: str = "10.0.0.1") -> FakeSocket:
+        """A client comes in."""
+        self.listener.waiting.append(host)
+        self.turn((self.listener, select.EPOLLIN))
+        return self.listener.accepted[-1]
+
+    def turn(self, *events: tuple[FakeSocket | FakeListener, int]) -> None:
+        """One turn in which these sockets are ready, and the threads' results when there are any."""
+        self.epoll.events += [(sock.fileno(), mask) for sock, mask in events]
+        if self.workers.results:
+            self.epoll.events.append((WORKERS, select.EPOLLIN))
+        self.reactor.turn()
+
+    def work(self) -> None:
+        """Let the threads work until nothing is left, results taken in."""
+        while self.workers.jobs or self.workers.tasks or self.workers.results:
+            self.workers.work()
+            self.turn()
+
+    def interest(self, sock: FakeSocket) -> int:
+        """What the epoll watches a socket for."""
+        return self.epoll.watched[sock.fileno()]

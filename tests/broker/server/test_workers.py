@@ -1,0 +1,100 @@
+"""Threads run jobs and hand back what became of them; nothing that happens there is lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+from typing import Any
+
+import pytest
+
+from broker.server.workers import Crashed, DiskWorkers, Finished, Result, TaskDone
+from wal.disk import DiskError
+
+
+class FakeJob:
+    """A job that does as it is told."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+        self.ran = False
+
+    def run(self) -> None:
+        self.ran = True
+        if self.error is not None:
+            raise self.error
+
+
+def after(*submitted: Any, threads: int = 2) -> list[Result]:
+    """What threads tell of these jobs once they have ended."""
+    workers = DiskWorkers(threads)
+    for job in submitted:
+        vnode: Any = "vnode"
+        workers.submit(vnode, job)
+    return workers.stop()
+
+
+def test_every_job_runs_and_is_told_once() -> None:
+    jobs = [FakeJob() for _ in range(50)]
+    results = after(*jobs)
+    assert all(job.ran for job in jobs)
+    finished = [result for result in results if isinstance(result, Finished)]
+    assert {id(result.job) for result in finished} == {id(job) for job in jobs}
+    assert len(finished) == len(results) == 50
+    assert {str(result.vnode) for result in finished} == {"vnode"}
+    assert all(result.error is None for result in finished)
+    assert all(result.duration_ns >= 0 for result in finished)
+
+
+def test_an_error_of_the_disk_is_told_with_its_job() -> None:
+    error = DiskError("sync", "/data/x", errno.EIO)
+    (result,) = after(FakeJob(error))
+    assert isinstance(result, Finished)
+    assert result.error is error
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("a bug"), OSError(errno.EIO, "not ours"), MemoryError()])
+def test_any_other_error_is_a_crash_and_the_thread_goes_on(error: BaseException) -> None:
+    job = FakeJob()
+    results = after(FakeJob(error), job, threads=1)
+    assert job.ran
+    assert any(isinstance(result, Crashed) and result.error is error for result in results)
+
+
+def test_tasks_tell_their_end_and_their_error() -> None:
+    workers = DiskWorkers(1)
+    seen: list[BaseException | None] = []
+    failure = OSError(errno.EIO, "cold")
+
+    def fail() -> None:
+        raise failure
+
+    workers.submit_task(lambda: None, seen.append)
+    workers.submit_task(fail, seen.append)
+    for result in workers.stop():
+        assert isinstance(result, TaskDone)
+        result.done(result.error)
+    assert seen == [None, failure]
+
+
+def test_results_make_the_event_descriptor_readable_until_they_are_taken() -> None:
+    workers = DiskWorkers(1)
+    poll = select.poll()
+    poll.register(workers.event_descriptor, select.POLLIN)
+    assert workers.take_results() == []
+    assert poll.poll(0) == []
+    vnode: Any = "vnode"
+    workers.submit(vnode, FakeJob())  # type: ignore[arg-type]
+    assert poll.poll(10_000)
+    assert len(workers.take_results()) == 1
+    assert poll.poll(0) == []
+    assert workers.stop() == []
+
+
+def test_a_stop_ends_threads_and_descriptor() -> None:
+    workers = DiskWorkers(3)
+    workers.stop()
+    assert not any(thread.is_alive() for thread in workers._threads)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(workers.event_descriptor)
