@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wal.logs import DIRECTORY, batch, commit, content, new_state, open_log, read_all, small_options
+from tests.wal.logs import (
+    DIRECTORY,
+    batch,
+    commit,
+    content,
+    maintain,
+    new_state,
+    open_log,
+    read_all,
+    small_options,
+)
 from wal.appending import Appended, LogAppending
 from wal.disk_errors import DiskFull
 from wal.errors import LogClosed, LogDamaged, LogFailed, OffsetOutOfRange, StreamDropped, WalError
@@ -171,6 +181,22 @@ def test_a_stream_is_dropped_once_and_an_unknown_one_not_at_all() -> None:
         log.drop_stream(stream_id)
 
     assert [meta.stream_id for meta in log._state.pending[-1].metas] == [1]
+
+
+def test_a_segment_that_may_go_is_announced_once() -> None:
+    log = open_log(MemoryDisk(), small_options(segment_bytes=4 << 10))
+    for _ in range(6):
+        log.append(1, batch(body=bytes(900)))
+        commit(log)
+    for _ in range(2):
+        log._maintenance.checkpoint_wanted = True
+        maintain(log)
+
+    announced = [log.retire_below(2), log.retire_below(2)]
+
+    assert announced == [1, 0]
+    assert log._state.retiring_bases == {0}
+    assert [meta.stream_id for meta in log._state.pending[-1].metas] == [0]
 
 
 @pytest.mark.parametrize("epoch", [-1, 0, 3])

@@ -26,6 +26,7 @@ from wal.format import (
 from wal.frame import OpenFrame
 from wal.jobs import CommitJob, make_spare
 from wal.memory_disk import MemoryDisk
+from wal.meta import log_start_meta
 from wal.options import LogOptions
 from wal.scan import FoundFrame, Scan
 from wal.segment import Segment
@@ -107,6 +108,22 @@ def test_a_finished_job_lets_readers_read_further() -> None:
     assert (first.high_watermark, first.size_bytes, first.max_timestamp) == (4, 272, 100)
     assert (second.high_watermark, second.size_bytes) == (5, 71)
     assert (state.written_version, state.next_sequence, state.durable_sequence) == (9, 1, 1)
+
+
+def test_meta_entries_take_effect_when_their_frame_is_done() -> None:
+    state = state_with()
+    committed(state, 100)
+    frame = frame_of(state, 100)
+    frame.add_meta(1, log_start_meta(2, 161))
+    state.next_version = frame.next_version
+    job = begin_commit(state, frame, 0)
+    job.run()
+    before = state.streams[1].log_start
+
+    commit_done(state, job)
+
+    stream = state.streams[1]
+    assert (before, stream.log_start, stream.size_bytes) == (0, 2, 161)
 
 
 def test_the_first_frame_makes_a_segment_that_repeats_what_came_before() -> None:

@@ -100,6 +100,18 @@ def test_a_roll_seals_before_it_makes_and_names_only_what_is_complete() -> None:
     assert job.free_bytes == disk.free_bytes(DIRECTORY)
 
 
+def test_a_frame_that_closes_its_segment_gives_back_the_room_behind_its_footer() -> None:
+    disk = MemoryDisk()
+    job = commit_job(log_that_rolls(disk), 1_000)
+    calls = calls_of(disk)
+
+    job.run()
+
+    assert job.closes
+    assert [kind for kind, _ in calls] == ["write", "truncate", "sync"]
+    assert len(disk.contents(job.segment.path)) == job.position + job.size_bytes < 4 << 10
+
+
 @pytest.mark.parametrize(
     ("kind", "nth", "phase", "done"),
     [
