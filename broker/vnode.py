@@ -4,7 +4,7 @@
 
 acks=1 waits for the same as acks=all: what is acknowledged can be read at once, and nothing can be read that
 a
-crash may take back (docs/adr/0006-one-level-of-acknowledgement.md).
+crash may take back (docs/adr/0007-one-level-of-acknowledgement.md).
 
 One commit is in flight at a time; what arrives meanwhile collects in the next frame (group commit).  Beside
 it at most one maintenance job (indexes, checkpoints, deletions) runs, for which nobody waits.
