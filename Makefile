@@ -23,7 +23,7 @@ DEVELOP := $(VENV)/.installed-for-development
 SPARK_JARS := .jars/.fetched
 KAFKA_JARS := .cache/kafka/.fetched
 
-.PHONY: help run test check demo bench test-on-kafka format format-check lint types imports unit compat jars clean
+.PHONY: help run test check demo bench differential test-on-kafka format format-check lint types imports unit compat jars clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,10 @@ demo: $(DEVELOP) $(SPARK_JARS) ## Land a year of flights with Spark, killed half
 
 bench: $(DEVELOP) $(KAFKA_JARS) ## Measure Kawal and Apache Kafka side by side
 	@exec $(BIN)/python -m benchmarks $(ARGS)
+
+differential: $(DEVELOP) $(KAFKA_JARS) ## Send the same random requests to the gateway and to Kafka, live (ARGS='--seed 7')
+	@.ci/need java
+	@exec $(BIN)/python -m compat_tests.differential $(ARGS)
 
 test-on-kafka: $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) ## Run the compat tests against Apache Kafka 4.3.1
 	@.ci/need java kcat

@@ -62,11 +62,11 @@ class Batch:
         return struct.pack(">qi", self.base_offset, len(rest)) + rest
 
 
-def old_message(magic: int) -> bytes:
+def old_message(magic: int, time_ms: int = START_MS) -> bytes:
     """Return a message of format v0 or v1, as clients before Kafka 0.11 wrote them."""
     import zlib
 
-    timestamp = struct.pack(">q", START_MS) if magic else b""
+    timestamp = struct.pack(">q", time_ms) if magic else b""
     body = struct.pack(">bb", magic, 0) + timestamp + struct.pack(">i", -1) + struct.pack(">i", 1) + b"v"
     message = struct.pack(">I", zlib.crc32(body)) + body
     return struct.pack(">qi", 0, len(message)) + message

@@ -1,13 +1,18 @@
 """The oracle: the same seeded requests sent to the gateway and to Apache Kafka, and their answers compared.
 
-steps.py      what a request may name before it exists: topics' ids, producers, fetch sessions
-pools.py      values for every field of every request, valid and wrong
-wild.py       requests drawn from the declarations of all messages
-themes/       requests that belong together: topics, records, offsets, sessions, configs
-runner.py     sends the steps to one broker and waits until what they changed can be seen
-plain.py      answers as plain data, with ids, times and addresses made the same
-compare.py    the differences of two answers, field by field
-allowed.py    the differences that stay, each with its reason
-recorded.py   Kafka's answers in files, for the short version in `make test`
-__main__.py   `make differential`: both brokers live
+    steps.py      a request, with stand-ins for the ids that only the broker under test can give
+    world.py      the topics of a sequence
+    pools.py      values for every field of every request, valid and wrong
+    wild.py       requests drawn from the declarations of the messages
+    themes/       requests that belong together: topics, records, producers, sessions, offsets, configs
+    sequences.py  all of these by name and seed
+    runner.py     sends a sequence to one broker; settling.py waits until what it changed can be seen
+    plain.py      answers as plain data, with ids, times and addresses made the same
+    compare.py    the differences of two answers, field by field
+    allow_list.py the differences that stay, each with its reason; allowed.py says what covers what
+    recorded.py   Kafka's answers in files, which compat_tests/test_differential.py holds the gateway against
+    __main__.py   `make differential`: both brokers live, with other requests every time
+
+What Kafka does is what is right, as far as it is not an accident that no client can see. A new API is covered
+by its name in sequences.COVERED; what needs requests that fit together gets a theme.
 """

@@ -9,25 +9,33 @@ import tempfile
 from pathlib import Path
 from random import SystemRandom
 
+from broker.handlers import APIS
 from compat_tests.broker import Broker
-from compat_tests.differential.allowed import reason_for
+from compat_tests.differential.allow_list import ALLOWED
+from compat_tests.differential.allowed import explanation
 from compat_tests.differential.compare import Difference, differences
 from compat_tests.differential.plain import Plain
+from compat_tests.differential.recorded import FOLDER, SEED, save
 from compat_tests.differential.runner import run_steps
-from compat_tests.differential.sequences import WILD_EACH, Sequence, names, sequence
+from compat_tests.differential.sequences import COVERED, WILD_EACH, Sequence, names, sequence
 from compat_tests.differential.settling import warm_up
 from compat_tests.kafka_broker import KafkaBroker
 from compat_tests.kawal_broker import KawalBroker
+from protocol.api_keys import ApiKey
 
-STEP_WIDTH = 500
+STEP_WIDTH = 1500
 """How much of a request is shown."""
 
 
 def main() -> int:
     """Run; the exit code is 1 when a difference has no reason."""
     options = _options()
+    if options.record:
+        return _record()
     print(f"seed {options.seed}", flush=True)
-    chosen = [sequence(name, options.seed, options.each) for name in names() if re.search(options.only, name)]
+    apis = [ApiKey(key) for key in sorted(APIS)] if options.all else COVERED
+    wanted = [name for name in names(apis) if re.search(options.only, name)]
+    chosen = [sequence(name, options.seed, options.each) for name in wanted]
     answers = {kind.kind: _answers(kind, chosen) for kind in (KawalBroker, KafkaBroker)}
     found: list[Difference] = []
     count = 0
@@ -36,10 +44,20 @@ def main() -> int:
         for step, kafka, kawal in pairs:
             count += 1
             found += differences(step, kafka, kawal)
-    unexplained = [one for one in found if reason_for(one) is None]
+    unexplained = [one for one in found if explanation(one, ALLOWED) is None]
     _show(unexplained)
     print(f"{count} exchanges, {len(found)} differences, {len(unexplained)} of them without a reason")
     return 1 if unexplained else 0
+
+
+def _record() -> int:
+    """Keep what Kafka answers to the sequences of the tests."""
+    chosen = [sequence(name, SEED) for name in names()]
+    answers = _answers(KafkaBroker, chosen)
+    for one in chosen:
+        save(one, answers[one.name])
+    print(f"recorded {sum(len(one.steps) for one in chosen)} answers of Kafka in {FOLDER}")
+    return 0
 
 
 def _options() -> argparse.Namespace:
@@ -48,6 +66,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=chance, help="which requests; default: others every time")
     parser.add_argument("--each", type=int, default=WILD_EACH, help="wild requests of each API and version")
     parser.add_argument("--only", default="", metavar="PATTERN", help="sequences whose name matches")
+    parser.add_argument("--all", action="store_true", help="wild requests of every API that is served")
+    parser.add_argument("--record", action="store_true", help="ask Kafka alone and keep its answers")
     return parser.parse_args()
 
 

@@ -7,6 +7,7 @@ gateway has its own words, which name the thing and the value.
 
 from __future__ import annotations
 
+import re
 import struct
 import time
 from typing import Any
@@ -17,13 +18,17 @@ from crc32c import crc32c
 
 from compat_tests.differential.steps import FIRST_PRODUCER, FIRST_SESSION, topic_id
 from protocol.layout import Field, Layout, layout
-from protocol.messages.metadata import MetadataResponse
 from protocol.schema import Records
 
 Plain = dict[str, Any]
 """An answer or a part of it, as JSON would hold it."""
 
-PLACES = {"host": "<host>", "port": "<port>", "cluster_id": "<cluster id>"}
+OF_THE_SERVER = {
+    "host": "<host>",
+    "port": "<port>",
+    "cluster_id": "<cluster id>",
+    "finalized_features_epoch": "<epoch>",
+}
 TEXTS = frozenset({"error_message", "documentation", "batch_index_error_message"})
 MOMENTS = frozenset({"log_append_time_ms", "timestamp"})
 NOW_WITHIN_MS = 3_600_000
@@ -56,14 +61,17 @@ MERGED = {
 RANDOM_ID = 4
 """The version of an id that a broker made; ids of the requests have another."""
 
+_ADDRESS = re.compile(r"127\.0\.0\.1:\d{1,5}\b")
 _BATCH = struct.Struct(">qiibIhiqqqhii")
 
 
 class Names:
     """The stand-ins of one sequence on one broker: which id stands for which."""
 
-    def __init__(self, prefix: str = "") -> None:
+    def __init__(self, prefix: str, directory: str) -> None:
+        """All topics of the sequence begin with `prefix`; the broker keeps its files in `directory`."""
         self.prefix = prefix
+        self.directory = directory
         self._topics: dict[UUID, tuple[str, int]] = {}
         self._generations: dict[str, int] = {}
         self._real_topics: dict[UUID, UUID] = {}
@@ -71,15 +79,8 @@ class Names:
         self._sessions: list[int] = []
 
     def owns(self, topic: str | None) -> bool:
-        """Say whether a topic can be one of the sequence, not one of another that ran before."""
-        return (
-            topic is None
-            or len(topic) <= len(self.prefix)
-            or self._plain(topic).startswith(self._plain(self.prefix))
-        )
-
-    def _plain(self, topic: str) -> str:
-        return topic.lower().replace("_", "-")
+        """Say whether a topic is one of the sequence, not one of another that ran before."""
+        return _folded(topic or "").startswith(_folded(self.prefix))
 
     def learn_topic(self, name: str, real: UUID) -> None:
         """Remember the id of a topic as it is now."""
@@ -116,6 +117,10 @@ class Names:
         return _shown(real, FIRST_SESSION, self._sessions) if real > 0 else real
 
 
+def _folded(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
 def _real(stand_in: int, first: int, known: list[int]) -> int:
     number = stand_in - first
     return known[number] if 0 <= number < len(known) else stand_in
@@ -138,8 +143,6 @@ def _struct(value: Any, shape: Layout, names: Names) -> Plain:
     shown = {}
     for field in (*shape.plain, *shape.tagged):
         found = getattr(value, field.name)
-        if shape.cls is MetadataResponse and field.name == "topics":
-            found = [topic for topic in found if names.owns(topic.name)]
         if found != field.default:
             shown[field.name] = _value(found, field, names)
     if value.unknown_tags:
@@ -187,10 +190,12 @@ def _item(value: Any, field: Field, names: Names) -> Any:
         return names.shown_topic(value)
     if isinstance(value, bytes | memoryview):
         return bytes(value).hex()
-    if field.name in PLACES:
-        return PLACES[field.name]
+    if field.name in OF_THE_SERVER and value not in ("", -1):
+        return OF_THE_SERVER[field.name]
     if field.name in TEXTS:
         return "<text>" if value else value
+    if field.name == "value" and isinstance(value, str):
+        return _ADDRESS.sub("<address>", value.replace(names.directory, "<directory>"))
     if field.name in MOMENTS:
         return moment(value)
     if field.name == "session_id":

@@ -200,7 +200,7 @@ def records(world: World) -> list[Batch | bytes | tuple[Batch | bytes, ...] | No
         (good, good.encode()[:-1]),
         good.encode()[:40],
         old_message(0),
-        old_message(1),
+        old_message(1, BASE_MS),
         b"",
         b"garbage that is no batch at all, but long enough to be one: 61 bytes and more",
     ]

@@ -40,6 +40,7 @@ def _of_every_kind(world: World) -> Steps:
         yield produce_step({(world.one, 0): good.but(attributes=attributes)})
     for count in (0, 1, 3, -1, INT32_MAX):
         yield produce_step({(world.one, 0): good.but(count=count)})
+    yield produce_step({(world.one, 0): _joined((good, good))}, acks=2)
     for acks in (2, -2, 127):
         yield produce_step({(world.one, 0): good, (world.one, 1): good, (world.never, 0): good}, acks=acks)
 

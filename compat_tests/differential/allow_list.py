@@ -1,0 +1,246 @@
+"""The differences from Apache Kafka 4.3.1 that stay, each with its reason; docs/compatibility.md prints them.
+
+An entry that explains nothing in the recorded sequences is an error: differences that were mended leave here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from compat_tests.differential.allowed import Allowed
+from compat_tests.differential.compare import ABSENT, Difference
+from compat_tests.differential.steps import BASE_MS
+from compat_tests.differential.themes.configs import BROKER, METRICS
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+
+UNKNOWN: Final = ErrorCode.UNKNOWN_SERVER_ERROR
+
+STARTED_WITH: Final = frozenset(
+    {
+        *("advertised.listeners", "listeners", "log.dir", "log.dirs", "node.id", "broker.id"),
+        *("controller.listener.names", "controller.quorum.voters", "num.partitions"),
+        *("broker.heartbeat.interval.ms", "broker.session.timeout.ms", "log.cleaner.dedupe.buffer.size"),
+        *("group.initial.rebalance.delay.ms", "offsets.topic.replication.factor"),
+        *("transaction.state.log.min.isr", "transaction.state.log.replication.factor"),
+    }
+)
+"""Broker configs that compat_tests/kafka_broker.py sets, or that are about addresses and directories."""
+
+OWN_DEFAULTS: Final = frozenset(
+    {
+        *("queued.max.request.bytes", "socket.listen.backlog.size"),
+        *("socket.receive.buffer.bytes", "socket.send.buffer.bytes", "group.consumer.assignors"),
+        *("consumer.session.timeout.ms", "group.consumer.session.timeout.ms"),
+        *("consumer.heartbeat.interval.ms", "group.consumer.heartbeat.interval.ms"),
+        "offsets.retention.minutes",
+    }
+)
+"""Configs whose default is knowingly not Kafka's; broker/server_keys.py and group_keys.py say why."""
+
+AS_UNDERSTOOD: Final = {("5", "5"), ("delete,compact", "delete,compact"), (".01f", "0.01")}
+"""How CreateTopics shows a config: what was written, without blanks, and what it means."""
+
+ALLOWED: Final = (
+    Allowed(
+        apis=(),
+        path=r".*error_message",
+        what="Kafka has no text for an error, Kawal has one",
+        kawal="<text>",
+        when=lambda found: found.kafka in (ABSENT, ""),
+        reason="an error that says what to do is worth more than silence",
+    ),
+    # --- ApiVersions -----------------------------------------------------------------------------------
+    Allowed(
+        apis=(ApiKey.API_VERSIONS,),
+        path=r"api_keys\[\]",
+        what="APIs of Kafka are not listed",
+        kawal=ABSENT,
+        reason="what is not served is not advertised",
+    ),
+    Allowed(
+        apis=(ApiKey.API_VERSIONS,),
+        path=r"(supported|finalized)_features(_epoch|\[\].*)?",
+        what="features of Kafka are not told, and metadata.version has one level",
+        versions="3+",
+        reason="only features that exist are told, and nothing of a quorum of controllers is among them",
+    ),
+    # --- topics ----------------------------------------------------------------------------------------
+    Allowed(
+        apis=(ApiKey.METADATA,),
+        path=r"topics\[\]\.error_code",
+        what="a topic that the request creates: Kafka answers UNKNOWN_TOPIC_OR_PARTITION and has it a moment"
+        " later, Kawal answers when it is there, with its partitions",
+        kafka=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        kawal=ABSENT,
+        reason="no client has to ask twice",
+    ),
+    Allowed(
+        apis=(ApiKey.CREATE_TOPICS,),
+        path=r"topics\[\]\.error_code",
+        what="more than 10,000 partitions in one request: Kafka refuses them (44), Kawal makes them",
+        kafka=ErrorCode.POLICY_VIOLATION,
+        kawal=ABSENT,
+        reason="the limit of Kawal is kawal.max.partitions, for the node",
+    ),
+    Allowed(
+        apis=(ApiKey.CREATE_TOPICS,),
+        path=r"topics\[\]\.error_code",
+        what="names in one request that differ only in '.' and '_': Kafka makes both topics, Kawal refuses"
+        " the second as it would in a request of its own",
+        kafka=ABSENT,
+        kawal=ErrorCode.INVALID_TOPIC_EXCEPTION,
+        reason="the two topics would share the names of their metrics in any request",
+    ),
+    Allowed(
+        apis=(ApiKey.CREATE_TOPICS,),
+        path=r"topics\[\]\.configs\[\]\.value",
+        what="the answer shows a config as it is understood ('5', 'delete,compact', '0.01'), Kafka as it was"
+        " written (' 5 ', 'delete, compact', '.01f')",
+        versions="5+",
+        when=lambda found: (str(found.kafka).replace(" ", ""), found.kawal) in AS_UNDERSTOOD,
+        reason="DescribeConfigs shows it in this way too, as Kafka's does",
+    ),
+    Allowed(
+        apis=(ApiKey.CREATE_TOPICS, ApiKey.INCREMENTAL_ALTER_CONFIGS, ApiKey.ALTER_CONFIGS),
+        path=r"(topics|responses)\[\]\.error_code",
+        what="the ratio 'NaN' is refused",
+        kawal=ErrorCode.INVALID_CONFIG,
+        when=lambda found: "'NaN'" in repr(found.step.request),
+        reason="a ratio that is no number can only be a mistake",
+    ),
+    Allowed(
+        apis=(ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_CONFIGS),
+        path=r".*configs\[\](\.config_source|\.synonyms\[\].*)?",
+        what="min.insync.replicas: a default of the cluster in Kafka (3), which its format tool sets; the"
+        " server's default (5) in Kawal",
+        when=lambda found: "configs[min.insync.replicas]" in found.where,
+        reason="there is one replica, and nobody has set anything",
+    ),
+    # --- records ---------------------------------------------------------------------------------------
+    Allowed(
+        apis=(ApiKey.PRODUCE,),
+        path=r"responses\[\]\.partition_responses\[\]\.error_code",
+        what="a batch that cannot be read at all: Kafka refuses the whole request with CORRUPT_MESSAGE,"
+        " before it looks at topics and acks; Kawal judges each partition on its own",
+        kafka=ErrorCode.CORRUPT_MESSAGE,
+        reason="a good batch is not refused for its neighbour's sake",
+    ),
+    Allowed(
+        apis=(ApiKey.PRODUCE,),
+        path=r"responses\[\]\.partition_responses\[\]\.error_code",
+        what="wrong acks and an unacceptable batch: Kafka tells of the batch (87), Kawal of the acks (21)",
+        kafka=ErrorCode.INVALID_RECORD,
+        kawal=ErrorCode.INVALID_REQUIRED_ACKS,
+        reason="both are true",
+    ),
+    Allowed(
+        apis=(ApiKey.PRODUCE,),
+        path=r"responses\[\]\.partition_responses\[\]\.(error_code|base_offset)",
+        what="records that are not what the batch's header says: Kafka opens each batch and answers 87 or -1,"
+        " Kawal takes it and the reader finds out; an unknown codec is refused (76)",
+        when=lambda found: "-lies'" in repr(found.step.request),
+        reason="opening each batch would cost more than all the rest of Produce; clients write none of these",
+    ),
+    Allowed(
+        apis=(ApiKey.PRODUCE,),
+        path=r"responses\[\]\.partition_responses\[\]\.log_start_offset",
+        what="where the log starts: Kafka tells it with an INVALID_RECORD that the log found, Kawal always",
+        kafka=ABSENT,
+        versions="5+",
+        when=lambda found: found.kafka_item.get("error_code") == ErrorCode.INVALID_RECORD,
+        reason="more is told",
+    ),
+    Allowed(
+        apis=(ApiKey.FETCH,),
+        path=r"responses\[\]\.partitions\[\]\.records\[\]\.times\[\]",
+        what="a max timestamp in a batch's header that no record has, but could have: Kafka corrects it,"
+        " Kawal takes it",
+        kafka=BASE_MS + 1,
+        kawal=BASE_MS + 5,
+        reason="correcting it always would open every batch that is produced",
+    ),
+    Allowed(
+        apis=(ApiKey.FETCH,),
+        path=r"responses\[\]\.partitions\[\]\.records\[\]",
+        what="where a limit ends a partition's records: Kafka cuts the last batch, Kawal sends whole ones",
+        kafka={"cut": True},
+        kawal=ABSENT,
+        reason="a part of a batch is of no use to a client",
+    ),
+    # --- configs ---------------------------------------------------------------------------------------
+    Allowed(
+        apis=(ApiKey.DESCRIBE_CONFIGS,),
+        path=r"results\[\]\.configs\[\]\.(value|config_source|config_type|synonyms\[\].*)",
+        what="broker configs that say with what a server was started: addresses, directories, node ids",
+        when=lambda found: _of_broker(found) and _config(found) in STARTED_WITH,
+        reason="two servers, and the settings that Kafka needs to run alone",
+    ),
+    Allowed(
+        apis=(ApiKey.DESCRIBE_CONFIGS,),
+        path=r"results\[\]\.configs\[\]\.(value|synonyms\[\](\.value)?)",
+        what=f"defaults of Kawal's own: {', '.join(sorted(OWN_DEFAULTS))}",
+        when=lambda found: _config(found) in OWN_DEFAULTS,
+        reason="docs/configuration.md says why for each",
+    ),
+    Allowed(
+        apis=(ApiKey.DESCRIBE_CONFIGS,),
+        path=r"results\[\]\.configs\[\]\.read_only",
+        what="broker configs that Kafka can change while it runs, and Kawal does not have or cannot change",
+        kafka=False,
+        kawal=True,
+        when=lambda found: _of_broker(found),
+        reason="what says that it can be changed, can",
+    ),
+    Allowed(
+        apis=(ApiKey.DESCRIBE_CONFIGS,),
+        path=r"results\[\]\.configs\[\]",
+        what="configs that only Kawal has: kawal.*",
+        kafka=ABSENT,
+        when=lambda found: _config(found).startswith("kawal."),
+        reason="they are its own",
+    ),
+    Allowed(
+        apis=(ApiKey.DESCRIBE_CONFIGS,),
+        path=r"results\[\]\.configs\[\]",
+        what="an internal config of Kafka's, log.initial.task.delay.ms, is not listed",
+        kawal=ABSENT,
+        when=lambda found: _config(found) == "log.initial.task.delay.ms",
+        reason="Kafka itself shows it only when it is set",
+    ),
+    Allowed(
+        apis=(ApiKey.DESCRIBE_CONFIGS,),
+        path=r"results\[\]\.configs\[\]",
+        what="subscriptions of client metrics have no configs",
+        kawal=ABSENT,
+        when=lambda found: found.kafka_item.get("resource_type") == METRICS,
+        reason="Kawal does not collect clients' metrics",
+    ),
+    Allowed(
+        apis=(ApiKey.INCREMENTAL_ALTER_CONFIGS,),
+        path=r"responses\[\]\.error_code",
+        what="an operation that does not exist: Kafka answers UNKNOWN_SERVER_ERROR, Kawal says what is wrong",
+        kafka=UNKNOWN,
+        reason="the fault is the client's",
+    ),
+    Allowed(
+        apis=(ApiKey.ALTER_CONFIGS,),
+        path="outcome",
+        what="a resource that is given twice: Kafka never answers, Kawal answers INVALID_REQUEST",
+        kafka="silent",
+        kawal="answered",
+        reason="a client should not wait in vain",
+    ),
+)
+
+
+def _config(found: Difference) -> str:
+    """Return the name of the config that differs."""
+    return found.where.partition(".configs[")[2].partition("]")[0]
+
+
+def _of_broker(found: Difference) -> bool:
+    resources = found.step.request.resources
+    index = int(found.where.partition("[")[2].partition("]")[0])
+    kind: int = resources[index].resource_type
+    return kind == BROKER

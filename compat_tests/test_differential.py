@@ -1,0 +1,65 @@
+"""The broker under test answers what Apache Kafka 4.3.1 answered to the same requests, or what is allowed.
+
+Run against Kafka itself, this says that its answers do not change from run to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from compat_tests.broker import Broker, Kind
+from compat_tests.differential.allow_list import ALLOWED
+from compat_tests.differential.allowed import explanation
+from compat_tests.differential.compare import Difference, differences
+from compat_tests.differential.recorded import FOLDER, SEED, load, path
+from compat_tests.differential.runner import run_steps
+from compat_tests.differential.sequences import names, sequence
+from compat_tests.differential.settling import warm_up
+from compat_tests.kafka_broker import KafkaBroker
+from compat_tests.kawal_broker import KawalBroker
+
+SHOWN = 20
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory, broker_kind: Kind) -> Iterator[Broker]:
+    """A broker that no other test has changed."""
+    kind = KawalBroker if broker_kind == "kawal" else KafkaBroker
+    own = kind(tmp_path_factory.mktemp("differential"), {})
+    own.start()
+    warm_up(own)
+    yield own
+    own.stop()
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, list[Difference]]:
+    """The differences of the sequences run so far."""
+    return {}
+
+
+@pytest.mark.parametrize("name", names())
+def test_answers_are_kafkas(
+    fresh: Broker, broker_kind: Kind, found: dict[str, list[Difference]], name: str
+) -> None:
+    chosen = sequence(name, SEED)
+    answers = zip(chosen.steps, load(chosen), run_steps(fresh, chosen.prefix, chosen.steps), strict=True)
+    found[name] = [one for step, kafka, ours in answers for one in differences(step, kafka, ours)]
+    allowed = ALLOWED if broker_kind == "kawal" else ()
+    wrong = [str(one) for one in found[name] if explanation(one, allowed) is None]
+    assert not wrong, f"{len(wrong)} differences from Kafka:\n" + "\n".join(wrong[:SHOWN])
+
+
+@pytest.mark.only_kawal("the list is about the gateway")
+def test_every_allowed_difference_still_occurs(found: dict[str, list[Difference]]) -> None:
+    if set(found) != set(names()):
+        pytest.fail("run the whole file: the list is held against all sequences")
+    used = {id(explanation(one, ALLOWED)) for differing in found.values() for one in differing}
+    idle = [entry.what for entry in ALLOWED if id(entry) not in used]
+    assert not idle, f"no longer needed in compat_tests/differential/allow_list.py: {idle}"
+
+
+def test_no_answers_are_kept_for_sequences_that_are_gone() -> None:
+    assert set(FOLDER.iterdir()) == {path(name) for name in names()}
