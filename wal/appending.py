@@ -49,7 +49,11 @@ class LogAppending(LogReading):
         self._open: OpenFrame | None = None
         """The frame that takes the next append; also the last one of `state.pending`."""
         self._refused: WalError | None = state.refusal()
-        """Why every append is refused now, if it is."""
+        """Why every append is refused now, if it is.
+
+        One object for all of them: raised without the traceback of the last time, which would grow with every
+        refusal and hold on to what the callers had in hand.
+        """
 
     def append(
         self,
@@ -70,7 +74,7 @@ class LogAppending(LogReading):
         """
         state = self._state
         if self._refused is not None:
-            raise self._refused
+            raise self._refused.with_traceback(None)
         if state.full and not reserved:
             raise state.disk_full()
         size = len(batch)
@@ -165,7 +169,7 @@ class LogAppending(LogReading):
     def drop_stream(self, stream_id: int) -> None:
         """Drop a stream: appends are refused at once, the stream is forgotten once this is synced."""
         if self._refused is not None:
-            raise self._refused
+            raise self._refused.with_traceback(None)
         stream = self._state.streams.get(stream_id)
         if stream is not None and not stream.dropped:
             stream.dropped = True
@@ -188,7 +192,7 @@ class LogAppending(LogReading):
 
     def _append_meta(self, stream_id: int, payload: bytes) -> int:
         if self._refused is not None:
-            raise self._refused
+            raise self._refused.with_traceback(None)
         frame = self._open
         if frame is None:
             frame = self._next_frame()

@@ -67,7 +67,7 @@ def read(
         return ReadResult([], 0, offset)
     pieces, next_offset = _gather(state, stream, offset, max_bytes, minimum_one=minimum_one)
     if not pieces and state.damage is not None and minimum_one:
-        raise state.damage
+        raise state.damage.with_traceback(None)
     size_bytes = sum(piece.size for piece in pieces)
     return ReadResult(_parts(state, pieces), size_bytes, next_offset)
 
