@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.catalogue_records import encode_record
 from wal.catalogue import SnapshotJob
+from wal.errors import WalError
 
 if TYPE_CHECKING:
     from broker.topics import Catalogue
@@ -52,7 +53,10 @@ class CatalogueSnapshots:
         job, self._job = self._job, None
         assert job is not None
         if error is None:
-            self._log.snapshot_done(job)
+            try:
+                self._log.snapshot_done(job)
+            except WalError as failure:
+                logger.warning("segments of the catalogue stay until the next snapshot: %s", failure)
         else:
             self._log.bytes_since_snapshot = 0
             logger.error("the catalogue's snapshot failed and is put off: %s", error)
