@@ -20,7 +20,6 @@ DECLARATIONS = ("protocol/messages",)
 
 WITHOUT_A_FILE_YET = frozenset(
     {
-        "broker/handlers/__init__.py",
         "groups/activity.py",
         "groups/assignment.py",
         "groups/changes.py",
