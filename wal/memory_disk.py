@@ -341,9 +341,11 @@ class MemoryDisk:
         return min(size_bytes, self.capacity_bytes - others)
 
     def closed(self, file: MemoryFile) -> None:
-        """Take note that a file was closed."""
+        """Take note that a file was closed; the garbage collector may be the one who does it, at any time.
+
+        What no name leads to any more is therefore freed later, when a directory is synced.
+        """
         self._open_files.discard(file)
-        self._free_unreachable()
 
     def _begin(self, kind: str, path: str) -> Fault:
         fault = self.ask(Call(kind, path))
@@ -377,9 +379,14 @@ class MemoryDisk:
         return isinstance(self.image.nodes[number], FileNode)
 
     def _visible_files(self) -> dict[int, FileNode]:
-        numbers = {file.number for file in self._open_files}
+        numbers = self._open_numbers()
         numbers.update(number for _, number in self.image.names_below(ROOT, ""))
-        return {number: self.image.file(number) for number in numbers if self._is_file(number)}
+        nodes = {number: self.image.nodes.get(number) for number in numbers}
+        return {number: node for number, node in nodes.items() if isinstance(node, FileNode)}
+
+    def _open_numbers(self) -> set[int]:
+        """The nodes of open files; the garbage collector may close some at any allocation."""
+        return {file.number for file in tuple(self._open_files)}
 
     def _free_unreachable(self) -> None:
-        self.image.forget_unreachable(file.number for file in self._open_files)
+        self.image.forget_unreachable(self._open_numbers())
