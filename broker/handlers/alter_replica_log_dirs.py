@@ -8,11 +8,10 @@ Version notes: v2 flexible.  Source: KIP-113.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.call import Call
 from broker.errors import RequestError
-from broker.topic_names import NAME_LENGTH_MAX
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -23,6 +22,10 @@ from protocol.messages.alter_replica_log_dirs import (
 
 if TYPE_CHECKING:
     from broker.core import Broker
+
+DIRECTORY_LENGTH_MAX: Final = 255
+MOVING_SUFFIX_LENGTH: Final = len(".") + 32 + len("-future")
+"""What Kafka hangs on a partition's directory while it is made elsewhere; the whole name has to fit."""
 
 
 def handle(broker: Broker, call: Call[AlterReplicaLogDirsRequest]) -> AlterReplicaLogDirsResponse:
@@ -49,7 +52,7 @@ def handle(broker: Broker, call: Call[AlterReplicaLogDirsRequest]) -> AlterRepli
 
 
 def _judge(broker: Broker, name: str, index: int, path: str) -> int:
-    if len(name) > NAME_LENGTH_MAX:
+    if len(f"{name}-{index}") + MOVING_SUFFIX_LENGTH > DIRECTORY_LENGTH_MAX:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     if path != broker.data_directory:
         return ErrorCode.LOG_DIR_NOT_FOUND

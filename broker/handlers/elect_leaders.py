@@ -37,7 +37,7 @@ def handle(broker: Broker, call: Call[ElectLeadersRequest]) -> ElectLeadersRespo
             return ElectLeadersResponse(replica_election_results=results)
         return ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST, replica_election_results=[])
     response = ElectLeadersResponse(replica_election_results=[])
-    if not known_type:
+    if not known_type and request.topic_partitions:
         response.error_code = ErrorCode.INVALID_REQUEST
     for topic in request.topic_partitions:
         answers = [

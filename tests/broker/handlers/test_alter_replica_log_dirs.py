@@ -52,6 +52,7 @@ def test_the_last_directory_of_a_partition_counts(client: Client) -> None:
 
 
 def test_a_name_too_long_for_a_directory_is_told_first(client: Client) -> None:
-    long = "x" * 250
+    long = "x" * 214
     asked = [("/elsewhere", long, [0]), ("/elsewhere", "bad name!", [0]), ("/data", "", [1])]
     assert move(client, *asked) == {(long, 0): 17, ("bad name!", 0): 57, ("", 1): 3}
+    assert move(client, ("/elsewhere", "x" * 213, [0])) == {("x" * 213, 0): 57}

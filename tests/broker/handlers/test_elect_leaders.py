@@ -61,3 +61,4 @@ def test_an_unknown_type_of_election_is_refused(client: Client) -> None:
     assert answer.error_code == 42
     assert told(answer) == [("t", [(0, 42)]), ("nope", [(3, 42)])]
     assert elect(client, None, election_type=7).error_code == 42
+    assert elect(client, [], election_type=7).error_code == 0
