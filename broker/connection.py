@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import struct
 from collections import deque
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from broker.call import Call
 from broker.flow import Flow
@@ -22,6 +22,9 @@ from protocol.errors import Unencodable
 from protocol.framing import BufferPool, FrameReader
 from protocol.headers import decode_request_header, encode_response_header
 from protocol.wire import encode
+
+if TYPE_CHECKING:
+    from broker.slices import Offload
 
 logger = logging.getLogger("kawal.broker")
 
@@ -185,22 +188,53 @@ class Connection:
         if self.closed or self.aborted:
             call.output = []
             return
+        self._count_errors(call, response)
+        try:
+            output = encode_frame(call, response)
+        except Unencodable as error:
+            self._cannot_be_written(call, error)
+            output = []
+        self._release(call, output)
+
+    def _count_errors(self, call: Call[Any], response: object) -> None:
         errors = error_codes(response)
         if errors:
             self.stats.failed(call.api_key, call.version, errors)
-        try:
-            output = encode_frame(call, response)
-        except Unencodable:
-            # Our own bug: this client is told by the end of its connection, the others live on.
-            logger.exception(
-                "connection %d closed: the answer to api=%d v%d cannot be written",
-                self.identity,
-                call.api_key,
-                call.version,
-            )
-            self.close("internal error", Cause.BUG)
-            output = []
-        self._release(call, output)
+
+    def _cannot_be_written(self, call: Call[Any], error: Unencodable) -> None:
+        """Our own bug: this client is told by the end of its connection, the others live on."""
+        logger.error(
+            "connection %d closed: the answer to api=%d v%d cannot be written",
+            self.identity,
+            call.api_key,
+            call.version,
+            exc_info=error,
+        )
+        self.close("internal error", Cause.BUG)
+
+    def answer_in_thread(self, call: Call[Any], response: object, offload: Offload) -> None:
+        """Answer the call as `answer` does, a thread doing the encoding: the response is a large one."""
+        assert call.output is None, "a call is answered once"
+        output: list[Any] = []
+        wrong: list[Unencodable] = []
+
+        def encode_it() -> None:
+            try:
+                output.extend(encode_frame(call, response))
+            except Unencodable as error:
+                wrong.append(error)
+
+        def done(_: BaseException | None) -> None:
+            if self.closed or self.aborted:
+                call.output = []
+                return
+            if wrong:
+                self._cannot_be_written(call, wrong[0])
+            self._release(call, output)
+
+        if not self.closed:
+            self._count_errors(call, response)
+            offload(encode_it, done)
 
     def answer_nothing(self, call: Call[Any]) -> None:
         """Free the call's place in the order of the answers."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import os.path
 from collections.abc import Iterator
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from broker.call import PARKED, Call
@@ -28,6 +29,7 @@ from broker.live_config import LiveConfig
 from broker.loggers import Loggers
 from broker.producer_ids import ProducerIds
 from broker.retention import RetentionTask
+from broker.slices import Slices
 from broker.stats import Cause, Stats
 from broker.topic_directory import TopicDirectory
 from broker.topics import OFFSETS_TOPIC, Catalogue, Topic
@@ -82,6 +84,7 @@ class Broker:
         self.flow = Flow(self.config)
         self.connections: dict[int, Connection] = {}
         self.sweep = ConnectionSweep(self)
+        self.slices = Slices(self._failed)
         self.stopping = False
         self._pool = BufferPool()
         self._unsent: list[Connection] = []
@@ -244,19 +247,24 @@ class Broker:
     def _handle(self, api: Api, call: Call[Any]) -> None:
         try:
             response = api.handler()(self, call)
-        except Exception:
-            # Our own bug: the client is told by the end of its connection, the others live on.
-            logger.exception(
-                "connection %d closed: api=%s v%d correlation=%d failed",
-                call.connection.identity,
-                api.name,
-                call.version,
-                call.correlation_id,
-            )
-            call.connection.close("internal error", Cause.BUG)
+        except Exception:  # noqa: BLE001  (it ends the connection)
+            self._failed(call)
             return
-        if response is not PARKED:
+        if type(response) is GeneratorType:
+            self.slices.begin(call, response)
+        elif response is not PARKED:
             call.reply(response)
+
+    def _failed(self, call: Call[Any]) -> None:
+        """A handler has raised, our own bug: the end of its connection tells its client, others live on."""
+        logger.exception(
+            "connection %d closed: api=%s v%d correlation=%d failed",
+            call.connection.identity,
+            APIS[call.api_key].name,
+            call.version,
+            call.correlation_id,
+        )
+        call.connection.close("internal error", Cause.BUG)
 
     @property
     def has_unsent(self) -> bool:

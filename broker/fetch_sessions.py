@@ -57,7 +57,7 @@ class FetchItem:
         "topic_id",
     )
 
-    def __init__(self, *, name: str, topic_id: UUID, index: int, by_id: bool) -> None:
+    def __init__(self, name: str, topic_id: UUID, index: int, *, by_id: bool) -> None:
         self.by_id = by_id
         self.name = name
         self.topic_id = topic_id
@@ -193,12 +193,8 @@ def update_items(
             key = (topic_key, asked.partition)
             item = items.get(key)
             if item is None:
-                item = items[key] = FetchItem(
-                    name=topic.topic,
-                    topic_id=topic.topic_id,
-                    index=asked.partition,
-                    by_id=uses_topic_ids,
-                )
+                item = FetchItem(topic.topic, topic.topic_id, asked.partition, by_id=uses_topic_ids)
+                items[key] = item
             item.fetch_offset = asked.fetch_offset
             item.max_bytes = asked.partition_max_bytes
             item.leader_epoch = asked.current_leader_epoch

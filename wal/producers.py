@@ -61,6 +61,8 @@ EXPIRATION_MS = 24 * 3600 * 1000
 PRODUCERS_PER_STREAM_MAX = 10_000
 """About 4 MB. Kafka has no bound; without one, a client that asks for ids in a loop could fill the memory."""
 
+_NOBODY = StreamProducers()
+
 HEAD_BYTES = 128
 """What `Producers.replay` needs of a batch at most: the prefix, and all of a control batch."""
 
@@ -101,7 +103,7 @@ class Producers:
 
     def of(self, stream_id: int) -> StreamProducers:
         """The producers of a stream, to look at; nothing is kept for a stream without any."""
-        return self._streams.get(stream_id) or StreamProducers()
+        return self._streams.get(stream_id, _NOBODY)
 
     def appended(
         self, stream_id: int, stamp: ProducerStamp, *, base_offset: int, timestamp_ms: int, now_ms: int

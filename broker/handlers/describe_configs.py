@@ -21,6 +21,7 @@ from broker.errors import RequestError
 from broker.group_configs import described as described_group
 from broker.server_configs import described as described_server
 from broker.server_configs import described_defaults
+from broker.slices import Steps, in_slices, made_of
 from broker.topic_admin import check_name
 from broker.topic_configs import described as described_topic
 from protocol.error_codes import ErrorCode
@@ -39,15 +40,29 @@ if TYPE_CHECKING:
 KINDS = tuple(ResourceType)
 
 
-def handle(broker: Broker, call: Call[DescribeConfigsRequest]) -> DescribeConfigsResponse:
+RESOURCES_PER_SLICE = 20
+"""Resources described before other work has its turn: about 2 ms."""
+
+
+def handle(broker: Broker, call: Call[DescribeConfigsRequest]) -> DescribeConfigsResponse | Steps:
     """Describe every resource on its own."""
     resources = call.request.resources
     unknown = next((one.resource_type for one in resources if one.resource_type not in KINDS), None)
     if unknown is not None:
         return DescribeConfigsResponse(results=[_of_unknown_kind(one, unknown) for one in resources])
-    return DescribeConfigsResponse(
-        results=[_describe(broker, call.request, resource) for resource in resources]
+    answer: DescribeConfigsResponse | Steps = in_slices(
+        _describe_all(broker, call.request), len(resources), per_slice=RESOURCES_PER_SLICE
     )
+    return answer
+
+
+def _describe_all(broker: Broker, request: DescribeConfigsRequest) -> Steps:
+    results = yield from made_of(
+        request.resources,
+        lambda resource: _describe(broker, request, resource),
+        per_slice=RESOURCES_PER_SLICE,
+    )
+    return DescribeConfigsResponse(results=results)
 
 
 def _of_unknown_kind(resource: DescribeConfigsResource, unknown: int) -> DescribeConfigsResult:

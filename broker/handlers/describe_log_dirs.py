@@ -11,9 +11,11 @@ directories (KIP-1066; there are none).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.call import Call
+from broker.slices import ITEMS_PER_SLICE, Steps, in_slices, made_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -29,8 +31,14 @@ if TYPE_CHECKING:
     from broker.topics import Topic
 
 
-def handle(broker: Broker, call: Call[DescribeLogDirsRequest]) -> DescribeLogDirsResponse:
+def handle(broker: Broker, call: Call[DescribeLogDirsRequest]) -> DescribeLogDirsResponse | Steps:
     """Describe the data directory."""
+    steps = _describe(broker, call.request)
+    answer: DescribeLogDirsResponse | Steps = in_slices(steps, broker.catalogue.partition_count)
+    return answer
+
+
+def _describe(broker: Broker, request: DescribeLogDirsRequest) -> Steps:
     path, disk = broker.store.path, broker.store.disk
     try:
         total_bytes, usable_bytes = disk.total_bytes(path), disk.free_bytes(path)
@@ -39,10 +47,12 @@ def handle(broker: Broker, call: Call[DescribeLogDirsRequest]) -> DescribeLogDir
             error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=broker.data_directory, topics=[]
         )
         return DescribeLogDirsResponse(results=[failed])
-    topics = [
-        DescribeLogDirsTopic(name=topic.name, partitions=_sizes(broker, topic, indexes))
-        for topic, indexes in _asked(broker, call.request)
-    ]
+    topics = []
+    for topic, indexes in tuple(_asked(broker, request)):
+        sizes = yield from made_of(indexes, partial(_size, broker, topic))
+        topics.append(DescribeLogDirsTopic(name=topic.name, partitions=sizes))
+        if not len(topics) % ITEMS_PER_SLICE:
+            yield
     directory = DescribeLogDirsResult(
         log_dir=broker.data_directory, topics=topics, total_bytes=total_bytes, usable_bytes=usable_bytes
     )
@@ -66,14 +76,11 @@ def _asked(broker: Broker, request: DescribeLogDirsRequest) -> Iterator[tuple[To
             yield found, known
 
 
-def _sizes(broker: Broker, topic: Topic, indexes: Iterable[int]) -> list[DescribeLogDirsPartition]:
-    sizes = []
-    for index in indexes:
-        partition = broker.topics.partition(topic, index)
-        size_bytes = partition.vnode.log.stream_size_bytes(partition.stream_id)
-        sizes.append(
-            DescribeLogDirsPartition(
-                partition_index=index, partition_size=size_bytes, offset_lag=0, is_future_key=False
-            )
-        )
-    return sizes
+def _size(broker: Broker, topic: Topic, index: int) -> DescribeLogDirsPartition:
+    partition = broker.topics.partition(topic, index)
+    return DescribeLogDirsPartition(
+        partition_index=index,
+        partition_size=partition.vnode.log.stream_size_bytes(partition.stream_id),
+        offset_lag=0,
+        is_future_key=False,
+    )

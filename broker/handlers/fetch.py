@@ -11,12 +11,14 @@ last fetched epoch (KIP-595); v13 topic ids (KIP-516); v15-18 replica fields (ig
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from broker.call import PARKED, Call, Parked
 from broker.errors import RequestError, storage_error
 from broker.fetch_sessions import FetchItem, FetchPlan
 from broker.partition import LEADER_EPOCH, Partition
+from broker.slices import ITEMS_PER_SLICE, Steps, chunks
 from broker.waiters import ParkedFetch
 from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import (
@@ -64,13 +66,26 @@ class FetchReader:
         self.has_error = False
         self.found: list[tuple[FetchItem, PartitionData]] = []
 
-    def read_all(self) -> None:
-        """Read every partition of the plan in its order."""
-        for item in self.plan.items.values():
+    def read(self, items: Iterable[FetchItem]) -> None:
+        """Read these partitions of the plan, in the plan's order."""
+        for item in items:
             data = self._read(item)
             if data.error_code or data.diverging_epoch is not None:
                 self.has_error = True
             self.found.append((item, data))
+
+    def is_enough(self, request: FetchRequest) -> bool:
+        """Whether what was read is to be answered now."""
+        return self.size_bytes >= request.min_bytes or self.has_error or request.max_wait_ms <= 0
+
+    def is_outdated(self) -> bool:
+        """Whether records have come since the partitions were read."""
+        topics = self.broker.topics
+        return any(
+            item.topic is None
+            or topics.partition(item.topic, item.index).high_watermark != data.high_watermark
+            for item, data in self.found
+        )
 
     def _read(self, item: FetchItem) -> PartitionData:
         try:
@@ -115,7 +130,7 @@ class FetchReader:
         return data
 
 
-def handle(broker: Broker, call: Call[FetchRequest]) -> FetchResponse | Parked:
+def handle(broker: Broker, call: Call[FetchRequest]) -> FetchResponse | Parked | Steps:
     """Answer with what is there, or park until enough is."""
     request = call.request
     try:
@@ -125,12 +140,28 @@ def handle(broker: Broker, call: Call[FetchRequest]) -> FetchResponse | Parked:
     except RequestError as error:
         return FetchResponse(error_code=error.code, session_id=0, responses=[])
     reader = FetchReader(broker, request, plan)
-    reader.read_all()
-    enough = reader.size_bytes >= request.min_bytes or reader.has_error
-    if enough or request.max_wait_ms <= 0 or not plan.items:
+    if len(plan.items) > ITEMS_PER_SLICE:
+        return _read_in_slices(reader, call, may_park=True)
+    reader.read(plan.items.values())
+    if reader.is_enough(request) or not plan.items:
         return _respond(reader)
     _park(broker, call, plan, reader.size_bytes)
     return PARKED
+
+
+def _read_in_slices(reader: FetchReader, call: Call[FetchRequest], *, may_park: bool) -> Steps:
+    """The same for a plan of many partitions, which other requests may change in between."""
+    for items in chunks(tuple(reader.plan.items.values())):
+        reader.read(items)
+        yield
+    if may_park and not reader.is_enough(call.request) and not reader.is_outdated():
+        _park(reader.broker, call, reader.plan, reader.size_bytes)
+        return PARKED
+    answer = Answer(reader.plan)
+    for found in chunks(reader.found):
+        answer.add(found)
+        yield
+    return answer.finished()
 
 
 def _park(broker: Broker, call: Call[FetchRequest], plan: FetchPlan, size_bytes: int) -> None:
@@ -138,7 +169,10 @@ def _park(broker: Broker, call: Call[FetchRequest], plan: FetchPlan, size_bytes:
     # answer then follows this one; reading the plan's items at that time is what Kafka does as well.
     def resume(_now_ms: int) -> None:
         reader = FetchReader(broker, call.request, plan)
-        reader.read_all()
+        if len(plan.items) > ITEMS_PER_SLICE:
+            broker.slices.begin(call, _read_in_slices(reader, call, may_park=False))
+            return
+        reader.read(plan.items.values())
         call.reply(_respond(reader))
 
     stream_ids = {item.topic.stream_id(item.index) for item in plan.items.values() if item.topic is not None}
@@ -199,23 +233,42 @@ def _error_data(item: FetchItem, code: ErrorCode) -> PartitionData:
 
 
 def _respond(reader: FetchReader) -> FetchResponse:
-    plan = reader.plan
-    response = FetchResponse(session_id=plan.session_id, responses=[])
-    current: FetchableTopicResponse | None = None
-    served: list[tuple[str | object, int]] = []
-    for item, data in reader.found:
-        news = item.is_news(high_watermark=data.high_watermark, log_start=data.log_start_offset)
-        has_records = bool(data.records)
-        if plan.incremental and not (news or has_records or data.error_code or data.diverging_epoch):
-            continue
-        if has_records and plan.session:
-            served.append((item.name or item.topic_id, item.index))
-        if current is None or (current.topic, current.topic_id) != (item.name, item.topic_id):
-            current = FetchableTopicResponse(topic=item.name, topic_id=item.topic_id, partitions=[])
-            response.responses.append(current)
-        current.partitions.append(data)
-    for key in served:
-        # Partitions that gave records go to the end, so that the others have their turn (KIP-227).
-        if key in plan.items:
-            plan.items.move_to_end(key)  # type: ignore[arg-type]
-    return response
+    answer = Answer(reader.plan)
+    answer.add(reader.found)
+    return answer.finished()
+
+
+class Answer:
+    """The response in the making: within a session only what its client does not know yet."""
+
+    __slots__ = ("_current", "_plan", "_response", "_served")
+
+    def __init__(self, plan: FetchPlan) -> None:
+        self._plan = plan
+        self._response = FetchResponse(session_id=plan.session_id, responses=[])
+        self._current: FetchableTopicResponse | None = None
+        self._served: list[tuple[str | object, int]] = []
+
+    def add(self, found: Iterable[tuple[FetchItem, PartitionData]]) -> None:
+        """Add what was read of some partitions."""
+        plan, current = self._plan, self._current
+        for item, data in found:
+            news = item.is_news(high_watermark=data.high_watermark, log_start=data.log_start_offset)
+            has_records = bool(data.records)
+            if plan.incremental and not (news or has_records or data.error_code or data.diverging_epoch):
+                continue
+            if has_records and plan.session:
+                self._served.append((item.name or item.topic_id, item.index))
+            if current is None or (current.topic, current.topic_id) != (item.name, item.topic_id):
+                current = FetchableTopicResponse(topic=item.name, topic_id=item.topic_id, partitions=[])
+                self._response.responses.append(current)
+            current.partitions.append(data)
+        self._current = current
+
+    def finished(self) -> FetchResponse:
+        """The whole response."""
+        for key in self._served:
+            # Partitions that gave records go to the end, so that the others have their turn (KIP-227).
+            if key in self._plan.items:
+                self._plan.items.move_to_end(key)  # type: ignore[arg-type]
+        return self._response

@@ -18,6 +18,7 @@ from broker.call import Call
 from broker.errors import RequestError
 from broker.handlers.fetch import READ_COMMITTED, check_leader_epoch
 from broker.partition import LEADER_EPOCH, Partition
+from broker.slices import ITEMS_PER_SLICE, Steps, in_slices
 from broker.timestamps import first_at_or_after, largest_timestamp
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_offsets import (
@@ -47,16 +48,24 @@ _SINCE: Final = {
 """The versions from which on a negative timestamp has a meaning; all others answer UNSUPPORTED_VERSION."""
 
 
-def handle(broker: Broker, call: Call[ListOffsetsRequest]) -> ListOffsetsResponse:
+def handle(broker: Broker, call: Call[ListOffsetsRequest]) -> ListOffsetsResponse | Steps:
     """Answer every partition on its own."""
+    count = sum(len(topic.partitions) for topic in call.request.topics)
+    answer: ListOffsetsResponse | Steps = in_slices(_answer_all(broker, call), count)
+    return answer
+
+
+def _answer_all(broker: Broker, call: Call[ListOffsetsRequest]) -> Steps:
     request = call.request
     asked = Counter(
         (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
     )
     refused: set[tuple[str, int]] = set()
     response = ListOffsetsResponse(topics=[])
+    done = 0
     for topic in request.topics:
         answers = ListOffsetsTopicResponse(name=topic.name, partitions=[])
+        response.topics.append(answers)
         for item in topic.partitions:
             key = topic.name, item.partition_index
             if key in refused:
@@ -70,7 +79,9 @@ def handle(broker: Broker, call: Call[ListOffsetsRequest]) -> ListOffsetsRespons
                 answers.partitions.append(
                     ListOffsetsPartitionResponse(partition_index=item.partition_index, error_code=error.code)
                 )
-        response.topics.append(answers)
+            done += 1
+            if not done % ITEMS_PER_SLICE:
+                yield
     return response
 
 

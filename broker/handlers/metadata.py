@@ -23,6 +23,7 @@ from broker.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from broker.call import PARKED, Call, Parked
 from broker.errors import RequestError
 from broker.partition import LEADER_EPOCH
+from broker.slices import Steps, finished
 from broker.topic_admin import NewTopic, check_name, offsets_topic
 from broker.topics import OFFSETS_TOPIC, Topic
 from protocol.error_codes import ErrorCode
@@ -42,8 +43,11 @@ if TYPE_CHECKING:
 
 IDS_SINCE = 12
 
+LARGE_PARTITION_COUNT = 5000
+"""Encoding so many partitions takes 2 ms."""
 
-def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Parked:
+
+def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Parked | Steps:
     """Describe the topics asked for, creating those that may be created."""
     asked = call.request.topics
     if call.version < IDS_SINCE and any(
@@ -63,7 +67,7 @@ def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Pa
     if asked is None or (call.version == 0 and not asked):
         usable = (topic for topic in broker.catalogue.by_name.values() if topic.recorded)
         response.topics = [topic_answer(topic, node_id) for topic in usable]
-        return _with_operations(call.request, response)
+        return _as_one(_with_operations(call.request, response))
     asked = _distinct(asked)
     refused = _create_missing(broker, call, asked)
     in_the_making = {item.name for item in asked if _is_planned(broker, item.name)}
@@ -75,9 +79,15 @@ def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Pa
         return _with_operations(call.request, response)
 
     if not in_the_making:
-        return answer(None)
+        return _as_one(answer(None))
     broker.topics.when_durable(lambda error: call.reply(answer(error)), call.received_ms)
     return PARKED
+
+
+def _as_one(response: MetadataResponse) -> MetadataResponse | Steps:
+    """The response, encoded by a thread when it is large."""
+    count = sum(len(topic.partitions) for topic in response.topics)
+    return finished(response) if count > LARGE_PARTITION_COUNT else response
 
 
 def _refused(asked: list[MetadataRequestTopic]) -> MetadataResponse:
@@ -165,12 +175,23 @@ def _answer_by_id(broker: Broker, item: MetadataRequestTopic, node_id: int) -> M
 
 def topic_answer(topic: Topic, node_id: int) -> MetadataResponseTopic:
     """A topic that exists, with all its partitions."""
-    nodes = [node_id]
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.internal,
-        partitions=[
+        partitions=_partitions(node_id, topic.partition_count),
+    )
+
+
+_made: dict[int, list[MetadataResponsePartition]] = {}
+
+
+def _partitions(node_id: int, count: int) -> list[MetadataResponsePartition]:
+    """The partitions 0 to `count`; those of all topics are alike, so they are made once for all."""
+    made = _made.setdefault(node_id, [])
+    nodes = [node_id]
+    for index in range(len(made), count):
+        made.append(
             MetadataResponsePartition(
                 partition_index=index,
                 leader_id=node_id,
@@ -178,6 +199,5 @@ def topic_answer(topic: Topic, node_id: int) -> MetadataResponseTopic:
                 replica_nodes=nodes,
                 isr_nodes=nodes,
             )
-            for index in range(topic.partition_count)
-        ],
-    )
+        )
+    return made[:count]

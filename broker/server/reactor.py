@@ -78,6 +78,7 @@ class Reactor:
             admitted=self._admitted,
         )
         self._epoll.register(workers.event_descriptor, _READ)
+        broker.slices.offload = workers.submit_task
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -85,7 +86,7 @@ class Reactor:
             nursery.start_soon(self._run_timer)
             while True:
                 self.turn()
-                if self._ready:
+                if self._ready or self._broker.slices.pending:
                     await trio.lowlevel.checkpoint()
                 else:
                     await trio.lowlevel.wait_readable(self._epoll.fileno())
@@ -129,6 +130,7 @@ class Reactor:
                 self.take_in(self._workers.take_results(), now_ms)
             if stats.clock_ns() > ends_ns:
                 break
+        self._broker.slices.run()
         self._finish_turn(now_ms)
 
     def _begin_turn(self) -> int:
@@ -310,8 +312,10 @@ class Reactor:
 
     @property
     def busy(self) -> bool:
-        """True while an answer is unsent."""
-        return any(transport.connection.outgoing for transport in self._transports.values())
+        """True while an answer is in the making or unsent."""
+        return self._broker.slices.pending or any(
+            transport.connection.outgoing for transport in self._transports.values()
+        )
 
     def close(self) -> None:
         """Close every connection and the epoll."""

@@ -72,9 +72,9 @@ class Gateway:
         return self.broker.topics.partition(self.broker.find_topic(name), index)
 
     def settle(self) -> None:
-        """Run disk work until there is none."""
-        while self.run_jobs():
-            pass
+        """Run disk work, and make long answers, until there is nothing left."""
+        while self.run_jobs() or self.broker.slices.pending:
+            self.broker.slices.run()
 
     def advance(self, duration_ms: int) -> None:
         """Let time pass, deadline by deadline."""
