@@ -15,6 +15,7 @@ from groups.downgrade import empty_to_classic
 from groups.errors import (
     GroupError,
     GroupFull,
+    InconsistentProtocol,
     InvalidGroupId,
     InvalidSessionTimeout,
     NotLoaded,
@@ -29,6 +30,8 @@ from protocol.messages.sync_group import SyncGroupRequest
 
 NULL_PROTOCOL_SINCE = 7
 """Before this version of JoinGroup an error has an empty protocol name."""
+PROTOCOL_SINCE = 5
+"""From this version of SyncGroup on members must say which protocol they think was chosen."""
 MEMBERS_SINCE = 3
 """Before this version of LeaveGroup one member leaves, and its error is the request's."""
 
@@ -73,9 +76,11 @@ def _join(context: Context, request: JoinGroupRequest, client: Client, reply: Jo
     join_classic(context, group, request, client, reply)
 
 
-def sync_group(context: Context, request: SyncGroupRequest, reply: SyncReply) -> None:
+def sync_group(context: Context, request: SyncGroupRequest, client: Client, reply: SyncReply) -> None:
     """Give a member its assignment; the answer comes when the leader's is stored."""
     try:
+        if client.version >= PROTOCOL_SINCE and None in (request.protocol_type, request.protocol_name):
+            raise InconsistentProtocol
         _check_group_id(context, request.group_id)
         group = context.groups.get(request.group_id)
         if group is None:

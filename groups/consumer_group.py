@@ -168,6 +168,8 @@ class ConsumerGroup:
 
     def _set_metadata(self, member_id: str, value: MemberMetadata | None) -> Undo:
         old = self.metadata.get(member_id)
+        names = {one.instance_id for one in (old, value) if one is not None and one.instance_id is not None}
+        holders = {name: self.instances.get(name) for name in names}
         if old is not None:
             self._count(old, -1)
             if old.instance_id is not None and self.instances.get(old.instance_id) == member_id:
@@ -179,7 +181,16 @@ class ConsumerGroup:
             self._count(value, 1)
             if value.instance_id is not None:
                 self.instances[value.instance_id] = member_id
-        return lambda: _ignore(self._set_metadata(member_id, old))
+
+        def undo() -> None:
+            self._set_metadata(member_id, old)
+            for name, holder in holders.items():
+                if holder is None:
+                    self.instances.pop(name, None)
+                else:
+                    self.instances[name] = holder
+
+        return undo
 
     def _count(self, member: MemberMetadata, change: int) -> None:
         subscription = (member.topics, member.regex)

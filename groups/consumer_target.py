@@ -21,7 +21,7 @@ from groups.subscriber import Subscriber
 from groups.timers import TimerKey
 
 FIRST_EPOCH_WITH_TOPICS = 2
-"""A group begins in epoch 1, or in 2 if its first subscription names topics that exist; so does Kafka."""
+"""A group begins in epoch 1, or in 2 if its first subscription names topics; so does Kafka."""
 
 
 def metadata_hash(context: Context, names: frozenset[str]) -> int:
@@ -39,11 +39,11 @@ def metadata_hash(context: Context, names: frozenset[str]) -> int:
 
 def bump(context: Context, changes: Changes, group: ConsumerGroup) -> None:
     """Count a change: the target assignment is out of date."""
-    found = metadata_hash(context, group.subscribed_names())
+    names = group.subscribed_names()
     epoch = group.epoch + 1
-    if found and epoch < FIRST_EPOCH_WITH_TOPICS:
-        epoch = FIRST_EPOCH_WITH_TOPICS
-    changes.put(GroupEpochKey(group.group_id), GroupEpoch(epoch, found))
+    if names:
+        epoch = max(epoch, FIRST_EPOCH_WITH_TOPICS)
+    changes.put(GroupEpochKey(group.group_id), GroupEpoch(epoch, metadata_hash(context, names)))
     context.counts["rebalances"] += 1
 
 

@@ -181,9 +181,9 @@ class Coordinator:
         """JoinGroup v0-9; may wait for as long as the longest rebalance timeout of the group."""
         classic_requests.join_group(self._at(now_ms), request, client, reply)
 
-    def sync_group(self, request: SyncGroupRequest, reply: SyncReply, now_ms: int) -> None:
+    def sync_group(self, request: SyncGroupRequest, client: Client, reply: SyncReply, now_ms: int) -> None:
         """SyncGroup v0-5; may wait likewise."""
-        classic_requests.sync_group(self._at(now_ms), request, reply)
+        classic_requests.sync_group(self._at(now_ms), request, client, reply)
 
     def heartbeat(self, request: HeartbeatRequest, client: Client, now_ms: int) -> HeartbeatResponse:
         """Heartbeat v0-4."""

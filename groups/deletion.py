@@ -90,35 +90,35 @@ def delete_offsets(context: Context, request: OffsetDeleteRequest, reply: Offset
     response = OffsetDeleteResponse(topics=[])
     with Changes(context, request.group_id) as changes:
         for topic in request.topics:
-            code = ErrorCode.NONE
-            if topic.name not in context.topics.by_name:
-                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            elif topic.name in subscribed or (
+            in_use = topic.name in subscribed or (
                 isinstance(group, ClassicGroup) and group.subscribes(topic.name)
-            ):
-                code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-            else:
-                _forget(context, changes, request.group_id, topic)
-            response.topics.append(_answer(topic, code))
+            )
+            response.topics.append(_forget(context, changes, request.group_id, topic, in_use))
         changes.commit(
             lambda: reply(response), lambda code: reply(OffsetDeleteResponse(error_code=code, topics=[]))
         )
 
 
-def _forget(context: Context, changes: Changes, group_id: str, topic: OffsetDeleteRequestTopic) -> None:
-    known = context.offsets.keys(group_id, topic.name)
+def _forget(
+    context: Context, changes: Changes, group_id: str, topic: OffsetDeleteRequestTopic, in_use: bool
+) -> OffsetDeleteResponseTopic:
+    """Forget the offsets of one topic unless the group subscribes to it; return the answer."""
+    known = context.topics.by_name.get(topic.name)
+    committed = context.offsets.keys(group_id, topic.name)
+    answers = []
     for partition in topic.partitions:
         key = OffsetKey(group_id, topic.name, partition.partition_index)
-        if key in known:
+        code = ErrorCode.NONE
+        if known is None or not 0 <= partition.partition_index < known.partition_count:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif in_use:
+            code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+        elif key in committed:
             changes.offset(key, None)
-
-
-def _answer(topic: OffsetDeleteRequestTopic, code: ErrorCode) -> OffsetDeleteResponseTopic:
-    partitions = [
-        OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=code)
-        for partition in topic.partitions
-    ]
-    return OffsetDeleteResponseTopic(name=topic.name, partitions=partitions)
+        answers.append(
+            OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=code)
+        )
+    return OffsetDeleteResponseTopic(name=topic.name, partitions=answers)
 
 
 def forget_topics(context: Context, names: Iterable[str]) -> None:

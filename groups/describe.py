@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from groups.assignment import Assignment, plain
+from groups.assignment import Assignment, plain, union
 from groups.classic_group import CONSUMER_PROTOCOL
 from groups.consumer_group import ConsumerGroup
 from groups.consumer_target import assignor_of
 from groups.context import Context
-from groups.errors import GroupError, GroupNotFound, NotLoaded
+from groups.errors import GroupError, GroupNotFound, InvalidGroupId, NotLoaded
 from groups.states import GroupState
 from groups.topics import Topics
 from protocol.messages import consumer_group_describe as consumer_describe
@@ -115,9 +115,9 @@ def _describe_classic(context: Context, group_id: str) -> DescribedGroup:
             group_instance_id=member.instance_id,
             client_id=member.client_id,
             client_host=member.client_host,
-            # Before the rebalance is over neither is settled.
+            # Before the rebalance is over the protocol is not settled.
             member_metadata=member.metadata(group.protocol) if stable else b"",
-            member_assignment=member.assignment if stable else b"",
+            member_assignment=member.assignment,
         )
         for member in group.members.values()
     ]
@@ -134,6 +134,8 @@ def describe_consumer_groups(
     groups = []
     for group_id in request.group_ids:
         try:
+            if not group_id.strip():
+                raise InvalidGroupId
             context.check_loaded(group_id)
             groups.append(_describe_consumer(context, group_id))
         except GroupError as error:
@@ -178,8 +180,9 @@ def _describe_member(topics: Topics, group: ConsumerGroup, member_id: str) -> co
         client_id=member.client_id,
         client_host=member.client_host,
         subscribed_topic_names=list(member.topics),
-        subscribed_topic_regex=member.regex or None,
-        assignment=_described(topics, plain(current.assigned)),
+        subscribed_topic_regex=member.regex,
+        # It owns partitions until it has acknowledged that they are revoked.
+        assignment=_described(topics, plain(union(current.assigned, current.revoking))),
         target_assignment=_described(topics, group.target_of(member_id)),
         member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
     )

@@ -84,17 +84,19 @@ def commit_offsets(context: Context, request: OffsetCommitRequest, client: Clien
 def _open_topic(
     context: Context, topic: OffsetCommitRequestTopic, version: int, items: list[Item]
 ) -> OffsetCommitResponseTopic:
-    """Return the answer for a topic and note its items; those of a topic that does not exist are refused."""
+    """Return the answer for a topic and note its items; those of partitions that do not exist are refused."""
     answers = [OffsetCommitResponsePartition(partition_index=one.partition_index) for one in topic.partitions]
     if version >= TOPIC_IDS_SINCE:
         known, code = context.topics.by_id.get(topic.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
     else:
         known, code = context.topics.by_name.get(topic.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if known is None:
-        for answer in answers:
+    for asked, answer in zip(topic.partitions, answers, strict=True):
+        if known is None:
             answer.error_code = code
-    else:
-        items.extend((known, asked, answer) for asked, answer in zip(topic.partitions, answers, strict=True))
+        elif not 0 <= asked.partition_index < known.partition_count:
+            answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        else:
+            items.append((known, asked, answer))
     return OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=answers)
 
 

@@ -192,6 +192,7 @@ class Driver:
         instance_id: str | None = None,
         protocol_type: str | None = "consumer",
         protocol_name: str | None = "range",
+        version: int = 5,
     ) -> Answer[SyncGroupResponse]:
         request = SyncGroupRequest(
             group_id=group_id,
@@ -205,7 +206,7 @@ class Driver:
                 for name, blob in (assignments or {}).items()
             ],
         )
-        return self.call(self.coordinator.sync_group, request)
+        return self.call(self.coordinator.sync_group, request, client(version))
 
     def heartbeat(
         self, group_id: str, member_id: str, generation: int, *, instance_id: str | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from groups.states import MemberState
@@ -186,7 +188,7 @@ def test_members_of_the_consumer_protocol_are_unknown_to_classic_requests(driver
     ],
 )
 def test_a_sync_that_does_not_fit_is_refused(
-    driver: Driver, generation: int, rest: dict[str, str], error: ErrorCode
+    driver: Driver, generation: int, rest: dict[str, Any], error: ErrorCode
 ) -> None:
     old = join_old(driver)
     assert driver.sync_group("g", old, generation, None, **rest).error == error

@@ -47,9 +47,18 @@ def test_a_sync_that_does_not_fit_is_refused(
 
 def test_versions_without_protocol_fields_are_not_checked_for_them(driver: Driver) -> None:
     member_id = completing(driver)
-    answer = driver.sync_group("g", member_id, 1, {member_id: ALL}, protocol_type=None, protocol_name=None)
+    answer = driver.sync_group(
+        "g", member_id, 1, {member_id: ALL}, protocol_type=None, protocol_name=None, version=4
+    )
     assert answer.error == ErrorCode.NONE
     assert (answer.value.protocol_type, answer.value.protocol_name) == ("consumer", "range")
+
+
+@pytest.mark.parametrize(("kind", "name"), [(None, "range"), ("consumer", None)])
+def test_version_5_must_have_them(driver: Driver, kind: str | None, name: str | None) -> None:
+    member_id = completing(driver)
+    answer = driver.sync_group("g", member_id, 1, {member_id: ALL}, protocol_type=kind, protocol_name=name)
+    assert answer.error == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
 def test_a_sync_of_an_unknown_group_or_member_is_refused(driver: Driver) -> None:

@@ -79,10 +79,12 @@ def test_the_first_member_gets_everything_in_epoch_2(driver: Driver) -> None:
     assert given(answer) == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("topics", [[], ["not there"]])
-def test_without_topics_that_exist_it_begins_in_epoch_1(driver: Driver, topics: list[str]) -> None:
-    answer = driver.join_consumer("g", "a", *topics)
-    assert (answer.value.member_epoch, given(answer)) == (1, [])
+@pytest.mark.parametrize(("topics", "regex", "epoch"), [([], "", 1), ([], "x.*", 1), (["not there"], "", 2)])
+def test_without_topics_that_exist_it_gets_nothing(
+    driver: Driver, topics: list[str], regex: str, epoch: int
+) -> None:
+    answer = driver.join_consumer("g", "a", *topics, regex=regex)
+    assert (answer.value.member_epoch, given(answer)) == (epoch, [])
 
 
 def test_a_second_member_gets_its_share_when_the_first_has_let_go(driver: Driver) -> None:

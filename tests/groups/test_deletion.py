@@ -137,9 +137,10 @@ def test_topics_that_the_group_subscribes_to_are_kept(driver: Driver) -> None:
         assert (driver.committed(name, "t", 0), driver.committed(name, "u", 0)) == (5, None)
 
 
-def test_unknown_topics_are_refused(driver: Driver) -> None:
+@pytest.mark.parametrize(("topic", "index"), [("nothing", 0), ("t", 4), ("t", -1)])
+def test_unknown_partitions_are_refused(driver: Driver, topic: str, index: int) -> None:
     driver.commit("g", {("t", 0): 5})
-    refused = delete_offsets(driver, "g", "nothing", 0)
+    refused = delete_offsets(driver, "g", topic, index)
     assert item_errors(refused) == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 

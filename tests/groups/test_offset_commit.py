@@ -86,10 +86,14 @@ def test_metadata_have_a_limit(driver: Driver, metadata: str, error: ErrorCode) 
     assert driver.committed("g", "t", 0) == (None if error else 7)
 
 
-def test_a_topic_that_does_not_exist_is_refused_and_others_are_not(driver: Driver) -> None:
-    answer = driver.commit("g", {("t", 0): 7, ("nothing", 0): 7})
-    assert codes(answer) == [NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+@pytest.mark.parametrize("missing", [("nothing", 0), ("t", 4), ("t", -1)])
+def test_a_partition_that_does_not_exist_is_refused_and_others_are_not(
+    driver: Driver, missing: tuple[str, int]
+) -> None:
+    answer = driver.commit("g", {("t", 0): 7, missing: 7})
+    assert sorted(codes(answer)) == [NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert driver.committed("g", "t", 0) == 7
+    assert driver.committed("g", *missing) is None
 
 
 def commit_by_id(driver: Driver, *topic_ids: UUID) -> list[ErrorCode]:

@@ -109,3 +109,19 @@ def test_a_damaged_witness_slot_leaves_the_other(slot: int) -> None:
     survivor = load_witness(disk, "")
     assert survivor is not None
     assert survivor.generation == (1 if slot == 0 else 2)
+
+
+def test_a_witness_that_was_cut_is_none() -> None:
+    disk = MemoryDisk()
+    write_witness(disk, "", Witness(2, 20, 6, 0))
+    disk.open("witness").truncate(43)
+
+    assert load_witness(disk, "") is None
+
+
+def test_a_checkpoint_whose_producers_cannot_be_read_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as other:
+        other.setattr("wal.checkpoint.encode_producers", lambda _snapshot: b"not a snapshot")
+        data = encode_checkpoint(checkpoint())
+
+    assert decode_checkpoint(data) is None

@@ -155,3 +155,30 @@ def test_the_bytes_of_a_log_are_what_they_were() -> None:
 
     assert disk.list(DIRECTORY) == GOLDEN_NAMES
     assert [f"{crc32c(data):08x}" for data in contents] == GOLDEN_CRCS
+
+
+HEADER = fmt.SegmentHeader(1, 2, 3, 4, 5, 6)
+
+
+def test_either_copy_of_a_segment_header_serves() -> None:
+    start = fmt.encode_segment_start(HEADER)
+    first_bad, second_bad = bytearray(start), bytearray(start)
+    first_bad[20] ^= 1
+    second_bad[fmt.HEADER_COPY_POSITION + 20] ^= 1
+
+    assert len(start) == fmt.FIRST_FRAME_POSITION
+    assert fmt.decode_segment_start(start) == (HEADER, True)
+    assert fmt.decode_segment_start(bytes(first_bad)) == (HEADER, False)
+    assert fmt.decode_segment_start(bytes(second_bad)) == (HEADER, False)
+    assert fmt.decode_segment_start(b"") == (None, True)
+    assert fmt.decode_segment_start(bytes(fmt.FIRST_FRAME_POSITION)) == (None, True)
+
+
+@pytest.mark.parametrize("count", [1, 2, 2**31])
+def test_an_empty_batch_takes_offsets_and_holds_no_records(count: int) -> None:
+    data = fmt.empty_batch(count)
+
+    prefix = fmt.BatchPrefix._make(fmt.BATCH_PREFIX.unpack(data))
+    assert (prefix.batch_length, prefix.magic, prefix.last_offset_delta) == (len(data) - 12, 2, count - 1)
+    assert (prefix.record_count, prefix.producer_id, prefix.attributes) == (0, -1, 0)
+    assert prefix.crc == crc32c(bytes(data[fmt.BATCH_CRC_START :]))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import random
 
 import pytest
 
 from tests.wal.damaged import CHECKPOINTED, OPTIONS, change, damage, finished_log, mend, torn_log, wal_files
 from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, small_options
+from wal.format import decode_segment_start, encode_frame, seed_of
 from wal.inspect import LogReport, SegmentReport, frames, verify_log, verify_segment
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
+from wal.memory_faults import failing
 from wal.memory_image import KEEP_ALL
 from wal.options import LogOptions
 
@@ -156,3 +159,55 @@ def test_one_damaged_header_copy_is_reported_by_verify() -> None:
     assert "one copy" in report.note
     assert report.damages == []
     assert report.entries > 0
+
+
+def test_a_footer_that_states_something_else_is_a_damage() -> None:
+    disk, _ = finished_log()
+    path = wal_files(disk)[0]
+    *_, footer = frames(disk, path)
+    header, _ = decode_segment_start(disk.contents(path)[:1_024])
+    assert header is not None
+    seed = seed_of(header.salt)
+    start = footer.position
+    table = bytearray(disk.contents(path)[start + 64 : start + 128])
+    table[0] += 1
+    forged, _ = encode_frame(footer.header, bytes(table), seed)
+    disk.damage(path, start, forged)
+
+    (damage,) = verify_segment(disk, path).damages
+
+    assert (damage.start, damage.end) == (start, start + 128)
+    assert "the footer states (" in damage.problem
+    assert str(damage).startswith(f"{path}: bytes {start} to {start + 128}: the footer states")
+
+
+def test_a_segment_under_another_name_is_a_damage() -> None:
+    disk, _ = finished_log()
+    path = wal_files(disk)[-1]
+    disk.rename(path, f"{DIRECTORY}/{10**9:020d}.wal")
+
+    damages = verdict(disk).damages
+
+    assert "it was renamed or copied" in damages[0].problem
+
+
+def test_a_witness_without_a_valid_slot_is_a_note() -> None:
+    disk, _ = finished_log()
+    for position in (8, 4_096 + 8):
+        disk.damage(f"{DIRECTORY}/witness", position, b"????????")
+
+    report = verdict(disk)
+
+    assert report.is_good
+    assert report.notes == ["witness has no valid slot; it is written anew by the next start"]
+
+
+def test_a_segment_that_retention_takes_meanwhile_is_passed_over() -> None:
+    disk, _ = finished_log()
+    first = wal_files(disk)[0]
+    disk.faults.append(failing("open", errno.ENOENT, path=first))
+
+    *segments, report = verify_log(disk, DIRECTORY)
+
+    assert first not in [one.path for one in segments if isinstance(one, SegmentReport)]
+    assert isinstance(report, LogReport)

@@ -75,3 +75,21 @@ def test_extents_begin_with_the_one_that_holds_the_log_start() -> None:
 
     assert [(one.base_offset, one.next_offset) for one in log.extents(1)] == [(3, 6), (6, 9), (9, 12)]
     assert list(log.extents(77)) == []
+
+
+def test_the_largest_time_is_found_anew_when_its_record_was_deleted() -> None:
+    log = open_log(MemoryDisk())
+    for timestamp in (900, 10, 500, 500, 20):
+        log.append(1, batch(2, timestamp=timestamp))
+    log.append(1, batch(2, body=bytes(7_000), timestamp=499))
+    commit(log)
+    newest = [log.max_timestamp(1)]
+    log.set_log_start(1, 3)
+    commit(log)
+    newest += [log.max_timestamp(1), log.max_timestamp(1)]
+    log.set_log_start(1, 9)
+    commit(log)
+    newest.append(log.max_timestamp(1))
+
+    found = [(one.base_offset, one.max_timestamp) for one in newest if one is not None]
+    assert found == [(0, 900), (4, 500), (4, 500), (10, 499)]
