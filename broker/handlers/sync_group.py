@@ -19,6 +19,6 @@ if TYPE_CHECKING:
 def handle(broker: Broker, call: Call[SyncGroupRequest]) -> Parked:
     """Give the request to the group coordinator."""
     groups = broker.groups
-    groups.coordinator.sync_group(call.request, call.reply, call.received_ms)
+    groups.coordinator.sync_group(call.request, groups.client_of(call), call.reply, call.received_ms)
     groups.pump(call.received_ms)
     return PARKED

@@ -122,7 +122,7 @@ class ClassicMember(Member):
                     self.history.assigned(self, request.generation_id, places_of(answer.assignment))
                 reply(answer)
 
-            coordinator.sync_group(request, told, self.world.now_ms)
+            coordinator.sync_group(request, Client(5, self.name, "/10.0.0.1"), told, self.world.now_ms)
 
         self.call(
             serve,

@@ -89,6 +89,7 @@ class Simulation:
             for _ in range(3):
                 self.trace.append(self.admin.create())
                 self._happen(self._exchange)
+            assert len(self.history.topics) == 3, "nothing is broken yet, and topics are not made"
             for _ in range(self.steps):
                 self._happen(self.chance.choices(self._choices, self._weights)[0])
             self._happen(self._heal)
