@@ -35,9 +35,10 @@ NODES_SINCE: Final = 2
 def handle(broker: Broker, call: Call[DescribeQuorumRequest]) -> DescribeQuorumResponse:
     """Describe the quorum of the catalogue, when that is all that was asked for."""
     asked = [
-        (topic.topic_name, item.partition_index) for topic in call.request.topics for item in topic.partitions
+        (topic.topic_name, [item.partition_index for item in topic.partitions])
+        for topic in call.request.topics
     ]
-    known = asked == [(CATALOGUE_TOPIC, 0)]
+    known = asked == [(CATALOGUE_TOPIC, [0])]
     host, port = call.connection.told
     return DescribeQuorumResponse(
         error_message="",

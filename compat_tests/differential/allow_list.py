@@ -52,6 +52,14 @@ ALLOWED: Final = (
         when=lambda found: found.kafka in (ABSENT, ""),
         reason="an error that says what to do is worth more than silence",
     ),
+    Allowed(
+        apis=(),
+        path=r".*error_code",
+        what="Kafka answers UNKNOWN_SERVER_ERROR to what a client did wrong, Kawal says what it was",
+        kafka=UNKNOWN,
+        when=lambda found: found.kawal != ABSENT,
+        reason="the fault is the client's, and it can be told which",
+    ),
     # --- ApiVersions -----------------------------------------------------------------------------------
     Allowed(
         apis=(ApiKey.API_VERSIONS,),
@@ -222,9 +230,20 @@ ALLOWED: Final = (
     Allowed(
         apis=(ApiKey.INCREMENTAL_ALTER_CONFIGS,),
         path=r"responses\[\]\.error_code",
-        what="an operation that does not exist: Kafka answers UNKNOWN_SERVER_ERROR, Kawal says what is wrong",
-        kafka=UNKNOWN,
-        reason="the fault is the client's",
+        what="several faults in one resource, of which one is a wrong value: Kawal may tell of another first,"
+        " an operation that does not exist (42) or a name that no topic can have (17)",
+        kafka=ErrorCode.INVALID_CONFIG,
+        when=lambda found: found.kawal in (ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_TOPIC_EXCEPTION),
+        reason="each is true",
+    ),
+    Allowed(
+        apis=(ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS),
+        path=r"responses\[\]\.error_code",
+        what="broker configs that nobody knows: Kafka keeps them for its plugins, Kawal refuses them (40)",
+        kafka=ABSENT,
+        kawal=ErrorCode.INVALID_CONFIG,
+        when=lambda found: found.kafka_item.get("resource_type") == BROKER,
+        reason="there are no plugins, and a name with a slip in it should not be kept in silence",
     ),
     Allowed(
         apis=(ApiKey.ALTER_CONFIGS,),
@@ -233,6 +252,14 @@ ALLOWED: Final = (
         kafka="silent",
         kawal="answered",
         reason="a client should not wait in vain",
+    ),
+    # --- the cluster -----------------------------------------------------------------------------------
+    Allowed(
+        apis=(ApiKey.DESCRIBE_QUORUM,),
+        path=r"topics\[\]\.partitions\[\]\.(leader_epoch|high_watermark|current_voters\[\]\.log_end_offset)"
+        r"|nodes\[\]\.listeners\[\]\.name",
+        what="the metadata log's own numbers and the name of its listener",
+        reason="it holds other records, its one voter was never elected, and it has no listener of its own",
     ),
 )
 

@@ -16,6 +16,7 @@ from zlib import crc32
 
 from crc32c import crc32c
 
+from compat_tests.differential.shapes import LISTING, in_order
 from compat_tests.differential.steps import FIRST_PRODUCER, FIRST_SESSION, topic_id
 from protocol.layout import Field, Layout, layout
 from protocol.schema import Records
@@ -28,35 +29,14 @@ OF_THE_SERVER = {
     "port": "<port>",
     "cluster_id": "<cluster id>",
     "finalized_features_epoch": "<epoch>",
+    "total_bytes": "<size of the disk>",
+    "usable_bytes": "<room on the disk>",
 }
 TEXTS = frozenset({"error_message", "documentation", "batch_index_error_message"})
-MOMENTS = frozenset({"log_append_time_ms", "timestamp"})
+MOMENTS = frozenset(
+    {"log_append_time_ms", "timestamp", "last_timestamp", "last_fetch_timestamp", "last_caught_up_timestamp"}
+)
 NOW_WITHIN_MS = 3_600_000
-
-SORTED = {
-    "TopicProduceResponse": ("name", "topic_id"),
-    "PartitionProduceResponse": ("index",),
-    "FetchableTopicResponse": ("topic", "topic_id"),
-    "PartitionData": ("partition_index",),
-    "ListOffsetsTopicResponse": ("name",),
-    "ListOffsetsPartitionResponse": ("partition_index",),
-    "MetadataResponseTopic": ("name", "topic_id"),
-    "MetadataResponsePartition": ("partition_index",),
-    "CreatableTopicResult": ("name",),
-    "DeletableTopicResult": ("name", "topic_id"),
-    "CreatePartitionsTopicResult": ("name",),
-}
-"""Structs that Kafka answers in the order of a hash table, and what we put them in order by.
-
-Fetch is among them because Kafka puts what it could not find behind what it read.
-"""
-
-MERGED = {
-    "FetchableTopicResponse": "partitions",
-    "ListOffsetsTopicResponse": "partitions",
-    "TopicProduceResponse": "partition_responses",
-}
-"""Structs of which there may be several with one name: where their elements are."""
 
 RANDOM_ID = 4
 """The version of an id that a broker made; ids of the requests have another."""
@@ -72,15 +52,17 @@ class Names:
         """All topics of the sequence begin with `prefix`; the broker keeps its files in `directory`."""
         self.prefix = prefix
         self.directory = directory
+        # Every text of the request that is being answered.
+        self.mentioned: set[str | None] = set()
         self._topics: dict[UUID, tuple[str, int]] = {}
         self._generations: dict[str, int] = {}
         self._real_topics: dict[UUID, UUID] = {}
         self._producers: list[int] = []
         self._sessions: list[int] = []
 
-    def owns(self, topic: str | None) -> bool:
-        """Say whether a topic is one of the sequence, not one of another that ran before."""
-        return _folded(topic or "").startswith(_folded(self.prefix))
+    def owns(self, name: str | None) -> bool:
+        """Say whether a name is one of the sequence, or named by the request."""
+        return name in self.mentioned or _folded(name or "").startswith(_folded(self.prefix))
 
     def learn_topic(self, name: str, real: UUID) -> None:
         """Remember the id of a topic as it is now."""
@@ -156,31 +138,12 @@ def _value(value: Any, field: Field, names: Names) -> Any:
     if field.kind is Records:
         return batches(bytes(value) if not hasattr(value, "parts") else b"".join(value.parts), names)
     if isinstance(value, list):
-        return _ordered([_item(item, field, names) for item in value], field)
+        if field.layout is None:
+            return [_item(item, field, names) for item in value]
+        cls = field.layout.cls.__name__
+        listed = [item for item in value if cls not in LISTING or names.owns(getattr(item, LISTING[cls]))]
+        return in_order([_item(item, field, names) for item in listed], cls)
     return _item(value, field, names)
-
-
-def _ordered(items: list[Any], field: Field) -> list[Any]:
-    cls = field.layout.cls.__name__ if field.layout else ""
-    keys = SORTED.get(cls)
-    if not keys:
-        return items
-    items = sorted(items, key=lambda item: [str(item.get(key, "")).zfill(12) for key in keys])
-    inner = MERGED.get(cls)
-    return items if inner is None else _merged(items, keys, inner)
-
-
-def _merged(items: list[Any], keys: tuple[str, ...], inner: str) -> list[Any]:
-    """Put the elements of neighbours with the same keys together; leave out those without elements."""
-    found: list[Any] = []
-    for item in items:
-        if found and all(found[-1].get(key) == item.get(key) for key in keys):
-            found[-1][inner] += item[inner]
-        elif item[inner]:
-            found.append(item)
-    for item in found:
-        item[inner].sort(key=lambda part: part.get("index", part.get("partition_index")))
-    return found
 
 
 def _item(value: Any, field: Field, names: Names) -> Any:
@@ -194,7 +157,7 @@ def _item(value: Any, field: Field, names: Names) -> Any:
         return OF_THE_SERVER[field.name]
     if field.name in TEXTS:
         return "<text>" if value else value
-    if field.name == "value" and isinstance(value, str):
+    if field.name in ("value", "log_dir") and value is not None:
         return _ADDRESS.sub("<address>", value.replace(names.directory, "<directory>"))
     if field.name in MOMENTS:
         return moment(value)

@@ -41,6 +41,13 @@ BY_FIELD: Final[dict[str, list[Any]]] = {
     "replica_id": [-1],
     "isolation_level": [0, 0, 0, 0, 1, 1, 1],
     "broker_ids": [1, 1, 1, 2, 0, -1],
+    # Of ACLs: a kind or operation that does not exist is refused by closing the connection.
+    "resource_type_filter": [1, 2, 3, 4, 5, 6],
+    "pattern_type_filter": [1, 2, 3, 4],
+    "resource_pattern_type": [3, 4],
+    "resource_type": [2, 3, 4],
+    "operation": [2, 3, 4, 8],
+    "permission_type": [2, 3],
     "client_software_name": ["apache-kafka-java", "a", "", "a_b", "-a", "a-", "a b", "ü"],
     "client_software_version": ["4.3.1", "1", "", ".1", "1.", "1_0"],
 }
@@ -70,6 +77,17 @@ BY_MESSAGE_FIELD: Final[dict[tuple[str, str], list[Any]]] = {
     ("InitProducerIdRequest", "transaction_timeout_ms"): [60_000, 0, -1, INT32_MAX],
     ("FindCoordinatorRequest", "key_type"): [0, 0, 1, 1, 3, -1],
     ("DescribeClusterRequest", "endpoint_type"): [1, 1, 1, 2, 0, 3, -1],
+    ("DeleteRecordsPartition", "offset"): [0, 1, 1, 2, 3, -1, -1, -2, 100, INT64_MAX],
+    ("ElectLeadersRequest", "election_type"): [0, 0, 0, 1, 1, 2, -1],
+    ("ReassignablePartition", "replicas"): [1, 1, 1, 2, -1],
+    ("DescribeTopicPartitionsRequest", "response_partition_limit"): [1, 2, 3, 2000, 2000, 0, -1],
+    ("AlterReplicaLogDir", "path"): ["/nowhere", "", "relative"],
+    ("ListConfigResourcesRequest", "resource_types"): [2, 2, 4, 8, 16, 32, 0, 3, -1],
+    ("RequestTopicData", "topic_name"): ["__cluster_metadata", "__cluster_metadata", "other", ""],
+    ("RequestPartitionData", "partition_index"): [0, 0, 0, 1],
+    ("Cursor", "partition_index"): [0, 0, 1, 2, 3, -1],
+    ("ComponentData", "entity_type"): ["user", "client-id", "ip", "user", "other", ""],
+    ("ComponentData", "match_type"): [0, 0, 1, 2, 3, -1],
     ("DescribeConfigsResource", "resource_type"): [2, 2, 2, 4, 4, 0, 1, 3, 16, -1],
 }
 
@@ -167,7 +185,7 @@ def values_for(message: str, field: str, kind: Any, world: World) -> list[Any]:
         return [one for one in world.ids() if one != ZERO or message not in ("FetchTopic", "ForgottenTopic")]
     if kind is Records:
         return records(world)
-    if kind is String and field in ("name", "topic", "topic_names", "resource_name", "topics"):
+    if kind is String and field in ("name", "topic", "topic_name", "topic_names", "resource_name", "topics"):
         if field == "resource_name":
             return [*world.names(), "1", "1", "1", "2", "-1", "x"]
         return world.names()

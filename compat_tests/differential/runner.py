@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 from uuid import UUID
 
@@ -53,9 +53,7 @@ class Runner:
                 raise
             return self._connect_again(CLOSED)
         self._settler.settle(step, answer)
-        if step.api is ApiKey.METADATA and not step.request.topics:
-            # All topics were asked for: the other sequences have some as well.
-            answer.topics = [topic for topic in answer.topics if self.names.owns(topic.name)]
+        self.names.mentioned = set(texts(step.request))
         return plain(answer, step.version, self.names)
 
     def _run_unanswered(self, request: Any, version: int) -> Plain:
@@ -76,6 +74,18 @@ def run_steps(broker: Broker, prefix: str, steps: Iterable[Step]) -> list[Plain]
         return [runner.run(step) for step in steps]
     finally:
         runner.close()
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Return every text in a request."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts(item)
+    elif hasattr(type(value), "__wire__"):
+        for field in declaration(type(value)).fields:
+            yield from texts(getattr(value, field.name))
 
 
 def resolve(value: Any, names: Names, field: str = "") -> Any:

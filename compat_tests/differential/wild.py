@@ -15,6 +15,7 @@ from compat_tests.differential.world import World
 from protocol.api_keys import ApiKey
 from protocol.layout import Field, Layout, layout
 from protocol.messages import request_type
+from protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from protocol.messages.produce import ProduceRequest
 from protocol.schema import ArrayOf, Records
 
@@ -29,6 +30,9 @@ def wild_step(api: ApiKey, version: int, world: World) -> Step:
     request = _struct(layout(cls, version), world)
     if isinstance(request, ProduceRequest):
         tidy(request)
+    if isinstance(request, DescribeTopicPartitionsRequest) and not request.topics:
+        # All topics are those of every sequence: pages of them would not be the same for one sequence alone.
+        request.topics = [TopicRequest(name=name) for name in world.existing]
     return Step(request, version)
 
 

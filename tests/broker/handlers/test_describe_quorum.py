@@ -48,6 +48,7 @@ def test_this_node_leads_and_has_everything(version: int) -> None:
     [
         [("nope", [0])],
         [(CATALOGUE, [1])],
+        [(CATALOGUE, [0]), ("nope", [])],
         [(CATALOGUE, [0, 0])],
         [(CATALOGUE, [0]), ("nope", [0])],
     ],

@@ -1,0 +1,47 @@
+"""Run the loads at their full size, print the figures: `python -m compat_tests.overload --seconds 60`."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from compat_tests.kawal_broker import KawalBroker
+from compat_tests.overload.loads import LOADS
+from compat_tests.overload.measure import measure
+from compat_tests.overload.partitions import measure_partitions
+
+PARTITIONS = "partitions"
+
+
+def main() -> None:
+    """Run what is named, or all."""
+    parser = argparse.ArgumentParser(prog="python -m compat_tests.overload", description=__doc__)
+    parser.add_argument("loads", nargs="*", choices=[*LOADS, PARTITIONS, []], metavar="LOAD")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long each load lasts")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    for name in arguments.loads or [*LOADS, PARTITIONS]:
+        with tempfile.TemporaryDirectory(prefix="kawal-overload-") as directory:
+            broker = KawalBroker(Path(directory), {"kawal.http.listen": "none"})
+            broker.start()
+            try:
+                if name == PARTITIONS:
+                    for topics in (1, 5_000):
+                        figures = measure_partitions(
+                            broker, partitions=50_000, topics=topics, records=40_000, seed=arguments.seed
+                        )
+                        print(figures.line, flush=True)
+                        broker.stop()
+                        broker = KawalBroker(Path(directory) / str(topics), {"kawal.http.listen": "none"})
+                        broker.start()
+                else:
+                    print(
+                        measure(broker, name, seconds=arguments.seconds, seed=arguments.seed).line, flush=True
+                    )
+            finally:
+                broker.stop()
+
+
+if __name__ == "__main__":
+    main()
