@@ -10,6 +10,8 @@ class Activity:
     """The times of one member, in ms since 1970; 0: not yet."""
 
     user: str = ""
+    joined_ms: int = 0
+    """When it was first heard of."""
     subscribed_ms: int = 0
     """When it joined, or last changed what it subscribes to."""
     rebalanced_ms: int = 0

@@ -199,6 +199,7 @@ def _rejoin(
 def _note_join(context: Context, member: ClassicMember, *, resubscribed: bool) -> None:
     wall_ms = context.wall_ms
     member.activity.polled_ms = member.activity.heartbeat_ms = wall_ms
+    member.activity.joined_ms = member.activity.joined_ms or wall_ms
     if resubscribed:
         member.activity.subscribed_ms = wall_ms
 

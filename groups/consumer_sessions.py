@@ -169,7 +169,8 @@ def note_beat(
     wall_ms = context.wall_ms
     activity = group.activity.get(member_id)
     if activity is None:
-        activity = group.activity[member_id] = Activity(subscribed_ms=wall_ms, polled_ms=wall_ms)
+        activity = Activity(joined_ms=wall_ms, subscribed_ms=wall_ms, polled_ms=wall_ms)
+        group.activity[member_id] = activity
     activity.user = client.user
     activity.heartbeat_ms = wall_ms
     if polled:

@@ -255,13 +255,21 @@ class Coordinator:
 
     # --- what people look at --------------------------------------------------------------------------------
 
-    def consumers(self, now_ms: int) -> list[show.ConsumerRow]:
-        """Return the rows of SHOW CONSUMERS."""
-        return list(show.consumers(self._at(now_ms)))
+    def group_ids(self) -> list[str]:
+        """Return every group there is something to show of, sorted."""
+        return show.group_ids(self._context)
 
-    def subscriptions(self, now_ms: int) -> list[show.SubscriptionRow]:
+    def consumers(self, now_ms: int, group_ids: Collection[str] | None = None) -> list[show.ConsumerRow]:
+        """Return the rows of SHOW CONSUMERS, of all groups or of these."""
+        chosen = self.group_ids() if group_ids is None else group_ids
+        return list(show.consumers(self._at(now_ms), chosen))
+
+    def subscriptions(
+        self, now_ms: int, group_ids: Collection[str] | None = None
+    ) -> list[show.SubscriptionRow]:
         """Return the rows of SHOW SUBSCRIPTIONS; log ends and lag are the caller's to add."""
-        return list(show.subscriptions(self._at(now_ms)))
+        chosen = self.group_ids() if group_ids is None else group_ids
+        return list(show.subscriptions(self._at(now_ms), chosen))
 
     def counts(self) -> Counter[str]:
         """Return what to measure: `rebalances` so far, offsets, members, and groups by kind and state."""

@@ -6,7 +6,7 @@ The rows are plain values; log ends, and with them the lag, are added by whoever
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from groups.assignment import Partition, partitions_of, plain
@@ -32,6 +32,7 @@ class ConsumerRow:
     user: str
     status: str
     topics: tuple[str, ...]
+    up_ms: int
     subscribe_ms: int
     rebalance_ms: int
     poll_ms: int
@@ -67,15 +68,24 @@ class Owner:
     user: str
 
 
-def consumers(context: Context) -> Iterator[ConsumerRow]:
-    """Yield all members of all groups, then those that were lost of late."""
-    for group in list(context.groups.values()):
+def group_ids(context: Context) -> list[str]:
+    """Return the groups that have members or progress, and those that have lost a member of late."""
+    lost = (one.group_id for one in context.lost)
+    return sorted({*context.groups, *context.offsets.groups(), *lost})
+
+
+def consumers(context: Context, chosen: Collection[str]) -> Iterator[ConsumerRow]:
+    """Yield all members of these groups, then those that were lost of late."""
+    for group_id in chosen:
+        group = context.groups.get(group_id)
+        if group is None:
+            continue
         if isinstance(group, ConsumerGroup):
             yield from _consumer_rows(context, group)
         else:
             yield from _classic_rows(context, group)
     for lost in list(context.lost):
-        if context.wall_ms - lost.lost_ms > LOST_SHOWN_MS:
+        if lost.group_id not in chosen or context.wall_ms - lost.lost_ms > LOST_SHOWN_MS:
             continue
         yield ConsumerRow(
             group_id=lost.group_id,
@@ -85,6 +95,7 @@ def consumers(context: Context) -> Iterator[ConsumerRow]:
             user=lost.user,
             status=ConsumerStatus.LOST.value,
             topics=lost.topics,
+            up_ms=0,
             subscribe_ms=0,
             rebalance_ms=lost.lost_ms,
             poll_ms=0,
@@ -109,6 +120,7 @@ def _classic_rows(context: Context, group: ClassicGroup) -> Iterator[ConsumerRow
             user=activity.user,
             status=CLASSIC_STATUS[group.state].value,
             topics=topics,
+            up_ms=activity.joined_ms,
             subscribe_ms=activity.subscribed_ms,
             rebalance_ms=activity.rebalanced_ms,
             poll_ms=activity.polled_ms,
@@ -132,6 +144,7 @@ def _consumer_rows(context: Context, group: ConsumerGroup) -> Iterator[ConsumerR
             user=activity.user if activity else "",
             status=_status(group, member_id).value,
             topics=tuple(sorted(group.names((member.topics, member.regex)))),
+            up_ms=activity.joined_ms if activity else 0,
             subscribe_ms=activity.subscribed_ms if activity else 0,
             rebalance_ms=activity.rebalanced_ms if activity else 0,
             poll_ms=activity.polled_ms if activity else 0,
@@ -150,9 +163,9 @@ def _status(group: ConsumerGroup, member_id: str) -> ConsumerStatus:
     return ConsumerStatus.READY if settled else ConsumerStatus.REBALANCING
 
 
-def subscriptions(context: Context) -> Iterator[SubscriptionRow]:
-    """Yield every partition that a group subscribes to or has progress in."""
-    for group_id in sorted({*context.groups, *context.offsets.groups()}):
+def subscriptions(context: Context, chosen: Collection[str]) -> Iterator[SubscriptionRow]:
+    """Yield every partition that one of these groups subscribes to or has progress in."""
+    for group_id in chosen:
         group = context.groups.get(group_id)
         owners = _owners(context, group)
         known = context.topics.by_name

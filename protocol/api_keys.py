@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ApiKey(IntEnum):
-    """Kafka 4.3's request kinds, with Kafka's names.
+    """Kafka 4.3's request kinds, with Kafka's names, and those of Kawal.
 
     Here are all of them, so that a log line can name a request we do not serve.
     Source: Kafka's ApiKeys.java.
@@ -105,6 +105,14 @@ class ApiKey(IntEnum):
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
+
+    # Kawal's own, for its command line; clients of Kafka never hear of them.
+    KAWAL_DATABASES = 30_000
+    KAWAL_GROUPS = 30_001
+
+
+PRIVATE_FROM = 30_000
+"""Keys from here on are Kawal's own: served, and not told in the ApiVersions answer."""
 
 
 NEVER_FLEXIBLE = 32_767

@@ -71,9 +71,9 @@ class StreamExtent(NamedTuple):
     max_timestamp: int
 
 
-def stream_extents(state: LogState, stream: Stream) -> Iterator[StreamExtent]:
-    """The visible extents, oldest first; the first may begin below the log start."""
-    for _, index, row in extents_from(state, stream, stream.log_start):
+def stream_extents(state: LogState, stream: Stream, from_offset: int) -> Iterator[StreamExtent]:
+    """The visible extents from the one with `from_offset` on; the first may begin below the log start."""
+    for _, index, row in extents_from(state, stream, max(from_offset, stream.log_start)):
         base = index.base[row]
         yield StreamExtent(base, base + index.count[row], index.size[row], index.max_timestamp[row])
 

@@ -70,10 +70,10 @@ class LogReading:
         found = max_timestamp(self._state, stream) if stream is not None else None
         return self.find_timestamp(stream_id, found[0], from_offset=found[1]) if found is not None else None
 
-    def extents(self, stream_id: int) -> Iterator[StreamExtent]:
-        """The visible extents of a stream from the log start on: what retention decides by."""
+    def extents(self, stream_id: int, from_offset: int = 0) -> Iterator[StreamExtent]:
+        """The visible extents of a stream from the log start, or a later offset, on."""
         stream = self._state.streams.get(stream_id)
-        return stream_extents(self._state, stream) if stream is not None else iter(())
+        return stream_extents(self._state, stream, from_offset) if stream is not None else iter(())
 
     def read_versions(self, from_version: int, max_bytes: int) -> list[VersionedEntry]:
         """Visible entries of all streams from `from_version` on, in arrival order, whole frames at a time."""

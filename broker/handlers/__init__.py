@@ -93,5 +93,7 @@ APIS: dict[int, Api] = {
         Api(ApiKey.DESCRIBE_PRODUCERS, "0"),
         Api(ApiKey.LIST_CONFIG_RESOURCES, "0-1"),
         Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "0"),
+        # Kawal's own: served to its command line, never advertised.
+        Api(ApiKey.KAWAL_GROUPS, "0"),
     )
 }

@@ -1,4 +1,4 @@
-"""One file per Kafka API: its request and response declarations for every version.
+"""One file per API: its request and response declarations for every version.
 
 Structs carry Kafka's own names, fields Kafka's names in snake case. Files are imported one by one, when their
 API is asked for: starting a broker must not pay for messages nobody sends.
@@ -66,6 +66,7 @@ DECLARED: Final = (
     ApiKey.CONSUMER_GROUP_DESCRIBE,
     ApiKey.LIST_CONFIG_RESOURCES,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    ApiKey.KAWAL_GROUPS,
 )
 """The APIs that have a file here."""
 

@@ -129,6 +129,22 @@ def test_progress_without_a_consumer_is_shown_too(driver: Driver) -> None:
     assert [(row.consumer_id, row.offset) for row in found] == [(None, 5), (None, None)]
 
 
+def test_only_the_groups_that_are_asked_for_are_shown(driver: Driver) -> None:
+    driver.commit("idle", {("t", 0): 5})
+    driver.join_consumer("g", "a", "t")
+    assert driver.coordinator.group_ids() == ["g", "idle"]
+    assert {row.group_id for row in driver.coordinator.subscriptions(driver.now_ms, ["idle"])} == {"idle"}
+    assert driver.coordinator.consumers(driver.now_ms, ["idle", "unknown"]) == []
+
+
+def test_a_lost_member_is_shown_with_its_group_only(driver: Driver) -> None:
+    driver.join_consumer("g", "a", "t")
+    driver.advance(12_000)
+    assert driver.coordinator.group_ids() == ["g"]
+    assert [row.status for row in driver.coordinator.consumers(driver.now_ms, ["g"])] == ["lost"]
+    assert driver.coordinator.consumers(driver.now_ms, ["h"]) == []
+
+
 def test_topics_that_are_gone_have_no_rows(driver: Driver) -> None:
     driver.join_consumer("g", "a", "t", "nothing")
     driver.delete_topic("t")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from protocol.api_keys import FIRST_FLEXIBLE_VERSION, NEVER_FLEXIBLE, ApiKey
+from protocol.api_keys import FIRST_FLEXIBLE_VERSION, NEVER_FLEXIBLE, PRIVATE_FROM, ApiKey
 from protocol.messages import DECLARED, request_type, response_type
 from protocol.schema import declaration
 from tests.protocol.specifications import specification, specified_names, versions_of
 
 
-def test_keys_are_numbered_without_gaps() -> None:
-    assert [key.value for key in ApiKey] == list(range(93))
+def test_keys_are_numbered_without_gaps_and_ours_lie_apart() -> None:
+    assert [key.value for key in ApiKey if key < PRIVATE_FROM] == list(range(93))
+    assert {key.name[:6] for key in ApiKey if key >= PRIVATE_FROM} == {"KAWAL_"}
 
 
 def test_names_and_numbers_are_those_of_the_specifications() -> None:

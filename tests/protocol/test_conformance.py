@@ -42,11 +42,14 @@ RENAMED = {
 }
 """Structs that Kafka calls alike in one request and its answer though they differ."""
 
-SPECIFIED = [cls for cls in MESSAGE_TYPES if cls.__name__ not in NOT_SPECIFIED]
+SPECIFIED = [
+    cls for cls in MESSAGE_TYPES if cls.__name__ not in NOT_SPECIFIED and not cls.__name__.startswith("Kawal")
+]
 
 
 def test_only_known_messages_lack_a_specification() -> None:
-    assert {cls.__name__ for cls in MESSAGE_TYPES} - set(specified_names()) == NOT_SPECIFIED
+    of_kafka = {cls.__name__ for cls in MESSAGE_TYPES if not cls.__name__.startswith("Kawal")}
+    assert of_kafka - set(specified_names()) == NOT_SPECIFIED
 
 
 @pytest.mark.parametrize("cls", SPECIFIED, ids=name_of)

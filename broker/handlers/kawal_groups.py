@@ -1,0 +1,81 @@
+"""KawalGroups: v0.  Kawal's own API, for its command line; clients of Kafka never hear of it.
+
+Behaviour: lists the members of groups, lost ones for ten minutes, and the progress of groups in every
+partition they subscribe to or have committed, with log ends and lag; a group that does not exist has no rows.
+Differences from Apache Kafka: Kafka has no such API.
+Version notes: none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final
+
+from broker.call import Call
+from broker.group_lag import lag_of
+from broker.slices import Steps, in_slices
+from groups.show import ConsumerRow, SubscriptionRow
+from protocol.messages.kawal_groups import (
+    ConsumerInfo,
+    KawalGroupsRequest,
+    KawalGroupsResponse,
+    SubscriptionInfo,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+GROUPS_PER_SLICE: Final = 10
+NO_OFFSET: Final = -1
+
+
+def handle(broker: Broker, call: Call[KawalGroupsRequest]) -> KawalGroupsResponse | Steps:
+    """Answer for all groups, or those that were named."""
+    asked = call.request.group_ids
+    group_ids = broker.groups.coordinator.group_ids() if asked is None else sorted(set(asked))
+    steps = _answer(broker, call, group_ids)
+    answer: KawalGroupsResponse | Steps = in_slices(steps, len(group_ids), per_slice=GROUPS_PER_SLICE)
+    return answer
+
+
+def _answer(broker: Broker, call: Call[KawalGroupsRequest], group_ids: list[str]) -> Steps:
+    coordinator, now_ms = broker.groups.coordinator, call.received_ms
+    response = KawalGroupsResponse(consumers=[], subscriptions=[])
+    for start in range(0, len(group_ids), GROUPS_PER_SLICE):
+        chosen = group_ids[start : start + GROUPS_PER_SLICE]
+        response.consumers += map(_consumer, coordinator.consumers(now_ms, chosen))
+        for row in coordinator.subscriptions(now_ms, chosen):
+            info = _subscription(broker, row, broker.wall_ms(now_ms))
+            if info is not None:
+                response.subscriptions.append(info)
+        yield
+    return response
+
+
+def _consumer(row: ConsumerRow) -> ConsumerInfo:
+    values: dict[str, Any] = {field.name: getattr(row, field.name) for field in fields(ConsumerRow)}
+    values["topics"] = list(row.topics)
+    return ConsumerInfo(**values)
+
+
+def _subscription(broker: Broker, row: SubscriptionRow, wall_ms: int) -> SubscriptionInfo | None:
+    topic = broker.catalogue.find(row.topic)
+    if topic is None or row.partition >= topic.partition_count:
+        return None
+    partition = broker.topics.partition(topic, row.partition)
+    lag = lag_of(partition, row.offset, wall_ms)
+    return SubscriptionInfo(
+        group_id=row.group_id,
+        topic=row.topic,
+        partition=row.partition,
+        vnode=partition.vnode.name,
+        consumer_id=row.consumer_id,
+        client_id=row.client_id,
+        host=row.host,
+        offset=NO_OFFSET if row.offset is None else row.offset,
+        log_start=lag.log_start,
+        end_offset=lag.end_offset,
+        lag=lag.records,
+        lag_ms=lag.age_ms,
+        rows=row.rows,
+    )

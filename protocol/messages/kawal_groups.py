@@ -1,0 +1,73 @@
+"""KawalGroups (30001): consumers and subscriptions as TDengine shows them; Kafka's APIs carry less."""
+
+from __future__ import annotations
+
+from protocol.api_keys import ApiKey
+from protocol.wire import ArrayOf, Int16, Int32, Int64, String, message, struct, wire
+
+
+@message(api=ApiKey.KAWAL_GROUPS, versions="0", flexible="0+")
+class KawalGroupsRequest:
+    """Ask for the consumers and the progress of groups; null for all of them.
+
+    Source: Kawal's own; the columns are those of TDengine's ins_consumers and ins_subscriptions.
+    """
+
+    group_ids: list[str] | None = wire(ArrayOf(String), nullable="0+", default=None)
+
+
+@struct
+class ConsumerInfo:
+    """A member of a group.  Times are ms since 1970, 0 where unknown."""
+
+    group_id: str = wire(String)
+    consumer_id: str = wire(String)
+    client_id: str = wire(String)
+    host: str = wire(String)
+    user: str = wire(String)
+    status: str = wire(String)
+    """rebalancing, ready or lost."""
+    topics: list[str] = wire(ArrayOf(String))
+    up_ms: int = wire(Int64)
+    subscribe_ms: int = wire(Int64)
+    rebalance_ms: int = wire(Int64)
+    poll_ms: int = wire(Int64)
+    idle_ms: int = wire(Int64)
+    """For how long it has done nothing that only a polling client does; beating does not count."""
+    parameters: str = wire(String)
+
+
+@struct
+class SubscriptionInfo:
+    """One partition of a topic for one group; -1 where there is no offset."""
+
+    group_id: str = wire(String)
+    topic: str = wire(String)
+    partition: int = wire(Int32)
+    vnode: str = wire(String)
+    consumer_id: str | None = wire(String, nullable="0+")
+    client_id: str | None = wire(String, nullable="0+")
+    host: str | None = wire(String, nullable="0+")
+    offset: int = wire(Int64)
+    """The next record to read; -1: nothing committed."""
+    log_start: int = wire(Int64)
+    end_offset: int = wire(Int64)
+    lag: int = wire(Int64)
+    """Records between the offset, or the log start without one, and the end."""
+    lag_ms: int = wire(Int64)
+    """Age of the first record that was not read; -1: unknown."""
+    rows: int = wire(Int64)
+    """Records that commits have passed since the server started."""
+
+
+@message(api=ApiKey.KAWAL_GROUPS, versions="0", flexible="0+")
+class KawalGroupsResponse:
+    """The rows, by group.
+
+    Source: as for the request.
+    """
+
+    error_code: int = wire(Int16, default=0)
+    error_message: str | None = wire(String, nullable="0+", default=None)
+    consumers: list[ConsumerInfo] = wire(ArrayOf(ConsumerInfo))
+    subscriptions: list[SubscriptionInfo] = wire(ArrayOf(SubscriptionInfo))
