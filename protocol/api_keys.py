@@ -172,7 +172,7 @@ _FIRST_FLEXIBLE = {
     ApiKey.END_QUORUM_EPOCH: 1,
 }
 
-FIRST_FLEXIBLE_VERSION: tuple[int, ...] = tuple(_FIRST_FLEXIBLE[key] for key in ApiKey)
+FIRST_FLEXIBLE_VERSION: dict[int, int] = {int(key): version for key, version in _FIRST_FLEXIBLE.items()}
 """By API key: the version from which on a request has header v2 and its answer header v1.
 
 Kept beside the keys so that a header can be read without importing the declaration of its message.

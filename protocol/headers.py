@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from protocol.api_keys import FIRST_FLEXIBLE_VERSION, ApiKey
+from protocol.api_keys import FIRST_FLEXIBLE_VERSION, NEVER_FLEXIBLE, ApiKey
 from protocol.errors import Malformed
 from protocol.primitives import bad_string, bad_text, read_tags, read_uvarint, too_short
 
@@ -48,7 +48,7 @@ class RequestHeader:
 
 def is_flexible(api_key: int, api_version: int) -> bool:
     """Tell whether a request has compact lengths and tagged fields; one of an unknown key has none."""
-    return 0 <= api_key < len(FIRST_FLEXIBLE_VERSION) and api_version >= FIRST_FLEXIBLE_VERSION[api_key]
+    return api_version >= FIRST_FLEXIBLE_VERSION.get(api_key, NEVER_FLEXIBLE)
 
 
 def decode_request_header(frame: memoryview) -> RequestHeader:
