@@ -11,13 +11,23 @@ T = TypeVar("T")
 POLL_INTERVAL_SECONDS = 0.02
 
 
-def eventually(condition: Callable[[], T | None], *, waiting_for: str, within_seconds: float = 15.0) -> T:
-    """Call `condition` until its answer is true and return that answer; fail naming what was waited for."""
+def eventually(
+    condition: Callable[[], T | None],
+    *,
+    waiting_for: str,
+    within_seconds: float = 15.0,
+    last: Callable[[], object] | None = None,
+) -> T:
+    """Call `condition` until its answer is true and return that answer; fail naming what was waited for.
+
+    `last` tells what there was instead; without it, the failure shows the last answer.
+    """
     deadline = time.monotonic() + within_seconds
     while True:
         answer = condition()
         if answer:
             return answer
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {within_seconds} s for {waiting_for}; last answer {answer!r}")
+            found = answer if last is None else last()
+            raise AssertionError(f"waited {within_seconds} s for {waiting_for}; last answer {found!r}")
         time.sleep(POLL_INTERVAL_SECONDS)
