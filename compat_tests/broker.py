@@ -38,6 +38,11 @@ class Broker(ABC):
         return f"{HOST}:{self.port}"
 
     @property
+    def was_started(self) -> bool:
+        """False as long as there is no process to speak of."""
+        return self._process is not None
+
+    @property
     def process(self) -> ServerProcess:
         """The running (or last) process."""
         assert self._process is not None, "the broker was not started"

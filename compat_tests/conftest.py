@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from compat_tests.broker import Broker, Kind, chosen_kind
+from compat_tests.clients.matrix import OPTION, MatrixPlugin
+from compat_tests.clients.program import Program
+from compat_tests.clients.registry import COMMANDS
 from compat_tests.kafka_broker import KafkaBroker
 from compat_tests.kawal_broker import KawalBroker
 from compat_tests.topics import create_topic
@@ -24,8 +27,15 @@ _brokers: list[Broker] = []
 _serial_number = count(1)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that writes docs/compatibility.clients.json."""
+    parser.addoption(OPTION, action="store_true", help="write what the client programs could do")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marks of this folder."""
+    """Register the marks of this folder and what judges the client programs."""
+    config.pluginmanager.register(MatrixPlugin(write=config.getoption(OPTION)), "client-matrix")
+    config.addinivalue_line("markers", "operation(row): a cell of the matrix client x operation")
     config.addinivalue_line(
         "markers", "differs(reason): the gateway knowingly answers other than Apache Kafka; both are asserted"
     )
@@ -57,7 +67,8 @@ def pytest_runtest_makereport() -> Iterator[None]:
     """Show the end of every broker's output with a failure."""
     report: pytest.TestReport = yield  # type: ignore[assignment]
     if report.failed:
-        report.sections.extend((f"{one.kind} on {one.bootstrap}", one.process.tail()) for one in _brokers)
+        started = (one for one in _brokers if one.was_started)
+        report.sections.extend((f"{one.kind} on {one.bootstrap}", one.process.tail()) for one in started)
     return report  # type: ignore[return-value]
 
 
@@ -110,6 +121,14 @@ def group_broker(tmp_path_factory: pytest.TempPathFactory, broker_kind: Kind) ->
     yield started
     _brokers.remove(started)
     started.stop()
+
+
+@pytest.fixture(scope="session")
+def program(client: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """The program of the client that the test is parametrized with."""
+    started = Program(client, COMMANDS[client], tmp_path_factory.mktemp("program") / "log")
+    yield started
+    started.close()
 
 
 @pytest.fixture

@@ -38,9 +38,13 @@ COMMANDS: dict[str, Command] = {
     "topics": Command("console.commands.topics", "list, create, describe and delete topics"),
     "produce": Command("console.commands.produce", "send records read from standard input or files"),
     "consume": Command("console.commands.consume", "print the records of a topic"),
+    "groups": Command("console.commands.groups", "list, describe, reset and delete consumer groups"),
+    "consumers": Command("console.commands.consumers", "show the members of all groups"),
+    "subscriptions": Command("console.commands.subscriptions", "show the progress and lag of all groups"),
     "pipe": Command("console.commands.pipe", "run data pipeline jobs on Spark"),
     "wal": Command("console.commands.wal", "look into and check the files of a data directory"),
     "config": Command("console.commands.config", "show and explain the server's configuration"),
+    "testing-host": Command("console.commands.testing_host", "hold the brokers of a test run (for pytest)"),
     "version": Command("console.commands.version", "print the version"),
 }
 

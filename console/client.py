@@ -70,7 +70,7 @@ def check_reachable(bootstrap: str) -> None:
     kafka-python would try for half a minute and then say less.
     """
     problems = []
-    for endpoint in _endpoints(bootstrap):
+    for endpoint in endpoints(bootstrap):
         try:
             socket.create_connection(endpoint, timeout=CONNECT_SECONDS).close()
         except OSError as error:
@@ -83,7 +83,8 @@ def check_reachable(bootstrap: str) -> None:
     )
 
 
-def _endpoints(bootstrap: str) -> list[Endpoint]:
+def endpoints(bootstrap: str) -> list[Endpoint]:
+    """The addresses of a bootstrap list.  Raises: UsageError."""
     try:
         return [parse_endpoint(text) for text in bootstrap.split(",")]
     except ValueError as error:
