@@ -1,0 +1,77 @@
+"""The programs' side of the contract in README.md, for those written in Python."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+Operation = Callable[..., dict[str, Any]]
+
+NUMBERS_AT_A_TIME = 10
+PAUSE_SECONDS = 0.01
+"""10 numbers each 10 ms: about 1,000 a second."""
+
+UNANSWERED_MAX = 200
+PATIENCE_SECONDS = 60
+PROGRESS_EVERY = 100
+
+
+class CannotError(Exception):
+    """The client itself has no such thing."""
+
+
+def serve(operations: Mapping[str, Operation], cannot: Mapping[str, str]) -> None:
+    """Answer requests until standard input ends; `cannot` gives the reasons for what is not an operation."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        name = request.pop("operation")
+        try:
+            if name in cannot:
+                raise CannotError(cannot[name])
+            answer: dict[str, Any] = {"ok": operations[name](**request)}
+        except CannotError as refused:
+            answer = {"cannot": str(refused)}
+        except Exception:  # noqa: BLE001  whatever a client raises is this request's answer
+            answer = {"error": traceback.format_exc(limit=-6)}
+        say(answer)
+
+
+def say(line: dict[str, Any]) -> None:
+    """Write one line."""
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+class Progress:
+    """Tells progress in steps, so that a fast client does not drown its reader in lines."""
+
+    def __init__(self) -> None:
+        self._told = 0
+
+    def tell(self, count: int) -> None:
+        """Say how much is done, if that is a step more than said last."""
+        if count >= self._told + PROGRESS_EVERY:
+            self._told = count
+            say({"progress": count})
+
+
+def encoded(text: str | None) -> bytes | None:
+    """Return a text's bytes; null stays null."""
+    return None if text is None else text.encode()
+
+
+def decoded(data: bytes | None) -> str | None:
+    """Return the text of some bytes; null stays null."""
+    return None if data is None else data.decode()
+
+
+def until(deadline_seconds: float = PATIENCE_SECONDS) -> Iterator[None]:
+    """Go round until the deadline is over, then fail."""
+    deadline = time.monotonic() + deadline_seconds
+    while time.monotonic() < deadline:
+        yield
+    raise TimeoutError(f"not done after {deadline_seconds} s")

@@ -1,0 +1,201 @@
+"""kafka-python 3: producer, consumer and admin client in pure Python."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from typing import Any
+
+import kafka
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import ConfigResource, OffsetSpec
+
+from compat_tests.clients.contract import (
+    NUMBERS_AT_A_TIME,
+    PATIENCE_SECONDS,
+    PAUSE_SECONDS,
+    UNANSWERED_MAX,
+    Progress,
+    decoded,
+    encoded,
+    serve,
+    until,
+)
+
+WITHIN = 20
+
+
+def admin(bootstrap: str) -> Any:
+    return closing(KafkaAdminClient(bootstrap_servers=bootstrap))
+
+
+def consumer(bootstrap: str, *topics: str, **settings: Any) -> Any:
+    defaults = {"group_id": None, "auto_offset_reset": "none", "enable_auto_commit": False}
+    return closing(KafkaConsumer(*topics, bootstrap_servers=bootstrap, **{**defaults, **settings}))
+
+
+def version() -> dict[str, Any]:
+    return {"version": kafka.__version__}
+
+
+def create_topic(bootstrap: str, topic: str, partitions: int, configs: dict[str, str]) -> dict[str, Any]:
+    options = {"num_partitions": partitions, "replication_factor": 1, "configs": configs}
+    with admin(bootstrap) as client:
+        client.create_topics({topic: options})
+    return {}
+
+
+def delete_topic(bootstrap: str, topic: str) -> dict[str, Any]:
+    with admin(bootstrap) as client:
+        client.delete_topics([topic])
+    return {}
+
+
+def describe_config(bootstrap: str, topic: str, name: str) -> dict[str, Any]:
+    with admin(bootstrap) as client:
+        asked = ConfigResource("TOPIC", topic, configs={name: None})
+        return {"value": client.describe_configs([asked], config_filter="all")["topic"][topic][name]["value"]}
+
+
+def alter_config(bootstrap: str, topic: str, name: str, value: str) -> dict[str, Any]:
+    with admin(bootstrap) as client:
+        client.alter_configs([ConfigResource("TOPIC", topic, configs={name: value})])
+    return {}
+
+
+def delete_records(bootstrap: str, topic: str, partition: int, before: int) -> dict[str, Any]:
+    with admin(bootstrap) as client:
+        client.delete_records({TopicPartition(topic, partition): before})
+    return {}
+
+
+def list_offsets(bootstrap: str, topic: str, partition: int) -> dict[str, Any]:
+    there = TopicPartition(topic, partition)
+    with admin(bootstrap) as client:
+        earliest = client.list_partition_offsets({there: OffsetSpec.EARLIEST})[there].offset
+        latest = client.list_partition_offsets({there: OffsetSpec.LATEST})[there].offset
+    return {"earliest": earliest, "latest": latest}
+
+
+def produce(
+    bootstrap: str,
+    topic: str,
+    partition: int,
+    codec: str,
+    acks: str,
+    idempotent: bool,
+    records: list[dict[str, Any]],
+) -> dict[str, Any]:
+    producer = KafkaProducer(
+        bootstrap_servers=bootstrap,
+        acks=acks if acks == "all" else int(acks),
+        compression_type=None if codec == "none" else codec,
+        enable_idempotence=idempotent,
+        linger_ms=20,
+    )
+    with closing(producer):
+        sent = [
+            producer.send(
+                topic,
+                value=encoded(one["value"]),
+                key=encoded(one["key"]),
+                headers=[(name, encoded(value)) for name, value in one["headers"]],
+                partition=partition,
+                timestamp_ms=one["timestamp"],
+            )
+            for one in records
+        ]
+        answers = [future.get(WITHIN) for future in sent]
+    return {"offsets": None if acks == "0" else [answer.offset for answer in answers]}
+
+
+def produce_numbers(bootstrap: str, topic: str, count: int, idempotent: bool) -> dict[str, Any]:
+    acked: list[int] = []
+    errors: list[str] = []
+    progress = Progress()
+
+    def answered(number: int) -> None:
+        acked.append(number)
+        progress.tell(len(acked))
+
+    producer = KafkaProducer(
+        bootstrap_servers=bootstrap,
+        acks="all",
+        enable_idempotence=idempotent,
+        delivery_timeout_ms=PATIENCE_SECONDS * 1_000,
+        reconnect_backoff_max_ms=500,
+    )
+    with closing(producer):
+        for number in range(count):
+            while number - len(acked) - len(errors) >= UNANSWERED_MAX:
+                time.sleep(PAUSE_SECONDS)
+            future = producer.send(topic, b"%d" % number, partition=0)
+            future.add_callback(lambda _, number=number: answered(number))
+            future.add_errback(lambda error: errors.append(repr(error)))
+            if number % NUMBERS_AT_A_TIME == 0:
+                time.sleep(PAUSE_SECONDS)
+        producer.flush(PATIENCE_SECONDS)
+    return {"acked": acked, "failed": len(errors), "first_error": errors[:1]}
+
+
+def consume(bootstrap: str, topic: str, partition: int, offset: int, count: int | None) -> dict[str, Any]:
+    there = TopicPartition(topic, partition)
+    with consumer(bootstrap) as reader:
+        reader.assign([there])
+        reader.seek(there, offset)
+        return {"records": taken(reader, there, count)}
+
+
+def consume_from_timestamp(bootstrap: str, topic: str, partition: int, timestamp: int) -> dict[str, Any]:
+    there = TopicPartition(topic, partition)
+    with consumer(bootstrap) as reader:
+        reader.assign([there])
+        found = reader.offsets_for_times({there: timestamp})[there]
+        if found is None:
+            return {"records": []}
+        reader.seek(there, found.offset)
+        return {"records": taken(reader, there, None)}
+
+
+def consume_group(bootstrap: str, topic: str, group: str, count: int) -> dict[str, Any]:
+    with consumer(bootstrap, topic, group_id=group, auto_offset_reset="earliest") as reader:
+        records = taken(reader, None, count)
+        reader.commit()
+    return {"records": records}
+
+
+def taken(reader: Any, there: TopicPartition | None, count: int | None) -> list[dict[str, Any]]:
+    """Read `count` records, or all of the partition up to its end."""
+    end = reader.end_offsets([there])[there] if count is None else 0
+    records: list[dict[str, Any]] = []
+    progress = Progress()
+    for _ in until():
+        if len(records) >= count if count is not None else reader.position(there) >= end:
+            break
+        for batch in reader.poll(timeout_ms=200).values():
+            records.extend(shown(one) for one in batch)
+        progress.tell(len(records))
+    return records
+
+
+def shown(record: Any) -> dict[str, Any]:
+    return {
+        "partition": record.partition,
+        "offset": record.offset,
+        "key": decoded(record.key),
+        "value": decoded(record.value),
+        "headers": [[name, decoded(value)] for name, value in record.headers],
+        "timestamp": record.timestamp,
+    }
+
+
+OPERATIONS = {
+    one.__name__: one
+    for one in (
+        version, create_topic, delete_topic, describe_config, alter_config, delete_records, produce,
+        produce_numbers, consume, consume_from_timestamp, consume_group, list_offsets,
+    )
+}  # fmt: skip
+
+if __name__ == "__main__":
+    serve(OPERATIONS, {})

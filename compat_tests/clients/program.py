@@ -1,0 +1,106 @@
+"""The tests' side of the contract in README.md: one running program, asked one thing at a time."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from compat_tests.waiting import eventually
+
+ROOT = Path(__file__).parent.parent.parent
+
+ANSWER_WITHIN_SECONDS = 100
+"""Above the 60 s that programs wait themselves: their own account of what was missing says more."""
+
+
+class CannotError(Exception):
+    """The client under test has no such thing; the text says why."""
+
+
+class Program:
+    """A client program. Its standard error goes to a file, the end of which is told with a failure."""
+
+    def __init__(self, name: str, command: Sequence[str], log_path: Path) -> None:
+        """Start it."""
+        assert Path(command[0]).exists(), f"no {command[0]}: run 'make clients'"
+        self.name = name
+        self.progress = 0
+        """What the program said last of the request it works at."""
+        self._log_path = log_path
+        self._answers: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        with log_path.open("wb") as log:
+            self._process = subprocess.Popen(
+                command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
+            )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def begin(self, operation: str, **fields: Any) -> None:
+        """Send a request."""
+        self.progress = 0
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"operation": operation, **fields}).encode() + b"\n")
+        self._process.stdin.flush()
+
+    def answer(self) -> Any:
+        """Wait for the answer to the last request.
+
+        Raises: CannotError when the client has no such thing; AssertionError with the program's account
+        when it failed, ended or kept silent.
+        """
+        try:
+            line = self._answers.get(timeout=ANSWER_WITHIN_SECONDS)
+        except queue.Empty:
+            raise AssertionError(self._account("did not answer")) from None
+        if "cannot" in line:
+            raise CannotError(line["cannot"])
+        assert "ok" in line, self._account(line["error"])
+        return line["ok"]
+
+    def ask(self, operation: str, **fields: Any) -> Any:
+        """Send a request and wait for its answer; raises as `answer` does."""
+        self.begin(operation, **fields)
+        return self.answer()
+
+    def wait_for_progress(self, count: int) -> None:
+        """Wait until this much is done, or until the program has answered."""
+        eventually(
+            lambda: self.progress >= count or not self._answers.empty(),
+            waiting_for=f"{self.name} to do {count}",
+            within_seconds=ANSWER_WITHIN_SECONDS,
+        )
+
+    def close(self) -> None:
+        """End standard input, upon which the program ends; kill it when it does not."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(10)
+        self._reader.join(10)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            try:
+                said = json.loads(line)
+            except ValueError:
+                said = {"error": f"said what is not JSON: {line[:200]!r}"}
+            if "progress" in said:
+                self.progress = said["progress"]
+            else:
+                self._answers.put(said)
+        self._answers.put({"error": "ended"})
+
+    def _account(self, problem: str) -> str:
+        log = self._log_path.read_text(errors="replace")[-3_000:]
+        return f"{self.name} (exit code {self._process.poll()}): {problem}\nits log ends:\n{log}"
