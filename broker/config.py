@@ -13,6 +13,7 @@ from typing import Any
 
 from broker.config_keys import ConfigError, Key, Value, nearest
 from broker.endpoints import HTTP_OFF, Endpoint, is_loopback, parse_endpoint
+from broker.group_limits import INTERVAL_NAMES, assignment_interval_ms, check_group_limits
 from broker.server_keys import HOUR_MS, KEYS
 
 
@@ -76,7 +77,14 @@ class Config:
     group_initial_rebalance_delay_ms: int = _of("group.initial.rebalance.delay.ms")
     group_max_size: int = _of("group.max.size")
     group_consumer_session_timeout_ms: int = _of("group.consumer.session.timeout.ms")
+    group_consumer_min_session_timeout_ms: int = _of("group.consumer.min.session.timeout.ms")
+    group_consumer_max_session_timeout_ms: int = _of("group.consumer.max.session.timeout.ms")
     group_consumer_heartbeat_interval_ms: int = _of("group.consumer.heartbeat.interval.ms")
+    group_consumer_min_heartbeat_interval_ms: int = _of("group.consumer.min.heartbeat.interval.ms")
+    group_consumer_max_heartbeat_interval_ms: int = _of("group.consumer.max.heartbeat.interval.ms")
+    group_consumer_assignment_interval_ms: int = _of("group.consumer.assignment.interval.ms")
+    group_consumer_min_assignment_interval_ms: int = _of("group.consumer.min.assignment.interval.ms")
+    group_consumer_max_assignment_interval_ms: int = _of("group.consumer.max.assignment.interval.ms")
     group_consumer_max_size: int = _of("group.consumer.max.size")
     group_consumer_assignors: tuple[str, ...] = _of("group.consumer.assignors")
     group_consumer_migration_policy: str = _of("group.consumer.migration.policy")
@@ -161,6 +169,8 @@ def config_of(values: Mapping[str, object], base: Config | None = None) -> Confi
     for name, raw in values.items():
         key = key_of(name)
         typed[attribute_of(key)] = key.parse(raw)
+    if (interval_ms := assignment_interval_ms(typed)) is not None:
+        typed |= dict.fromkeys(INTERVAL_NAMES, interval_ms)
     start = base or Config()
     config = replace(start, set_by_operator=start.set_by_operator | values.keys(), **typed)
     _check_together(config)
@@ -169,6 +179,7 @@ def config_of(values: Mapping[str, object], base: Config | None = None) -> Confi
 
 def _check_together(config: Config) -> None:
     """Refuse what no single key can see.  Raises: ConfigError."""
+    check_group_limits(config)
     if not config.listeners:
         raise ConfigError("listeners", "", "at least one address is needed")
     advertised = len(config.advertised_listeners)

@@ -98,8 +98,29 @@ def layered(
                 continue
             if name in KEYS:
                 values[name] = typed
-    current = config_of(values, base=static) if values else static
+    current = _together(values, static, (cluster, node))
     return ConfigLayers(replace(current, set_by_operator=static.set_by_operator), static, cluster, node)
+
+
+def _together(values: dict[str, Value], static: Config, texts: tuple[dict[str, str], ...]) -> Config:
+    """Return the configuration with what clients have set, without what the operator has made impossible."""
+    while values:
+        try:
+            return config_of(values, base=static)
+        except ConfigError as error:
+            logger.warning("settings made by clients are ignored: %s", error)
+            # What is at odds may be the operator's alone; then all that could be the other part goes.
+            dropped = [error.name] if error.name in values else list(values)
+            for name in dropped:
+                del values[name]
+                for layer in texts:
+                    layer.pop(name, None)
+    return static
+
+
+def checked_together(layers: ConfigLayers, settings: Mapping[str, str]) -> None:
+    """Raises: ConfigError, when checked settings of clients are at odds with each other or the rest."""
+    config_of({name: text for name, text in settings.items() if name in KEYS}, base=layers.static)
 
 
 def server_key(name: str) -> Key | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from broker.catalogue_records import BrokerConfigs, CatalogueRecord, GroupConfigs, TopicConfigs
 from broker.config_changes import Settings
 from broker.config_keys import ConfigError, Key, text_of
-from broker.config_layers import dynamic_key, server_key
+from broker.config_layers import checked_together, dynamic_key, server_key
 from broker.errors import RequestError
 from broker.group_configs import checked as checked_group
 from broker.group_keys import GROUP_KEYS
@@ -167,6 +167,10 @@ class BrokerResource:
                 known = server_key(name) is not None
                 code = ErrorCode.INVALID_REQUEST if known else ErrorCode.INVALID_CONFIG
                 raise RequestError(code, error.for_client) from error
+        try:
+            checked_together(self._layers, {**self._layers.cluster, **result} if self._id else result)
+        except ConfigError as error:
+            raise RequestError(ErrorCode.INVALID_REQUEST, error.for_client) from error
         return result
 
     def record(self, settings: dict[str, str]) -> CatalogueRecord:

@@ -119,6 +119,8 @@ class Broker:
 
     def _reconfigure(self, config: Config) -> None:
         """Let a changed configuration hold everywhere."""
+        if self._groups is not None:
+            self._groups.reconfigure()
         self.config = config
         self.flow.configure(config)
         for vnode in self._all_vnodes:

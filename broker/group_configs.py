@@ -73,9 +73,7 @@ def _described(key: Key, override: str | None, layers: ConfigLayers) -> Describe
 
 def _check_bounds(name: str, value: Value, layers: ConfigLayers) -> None:
     least, largest = BOUNDS.get(name, ("", ""))
-    # What the server gives every group is within bounds whatever they are.
-    own = _number(_server_default(GROUP_KEYS[name], layers)) if least else 0
-    if least and _number(value) < min(own, _number(layers.value(least))):
+    if least and _number(value) < _number(layers.value(least)):
         raise _out_of_bounds(name, value, f"{name} must be greater than or equal to {least}")
     if largest and _number(value) > _number(layers.value(largest)):
         raise _out_of_bounds(name, value, f"{name} must be less than or equal to {largest}")

@@ -87,6 +87,11 @@ class GroupDriver:
             settings=lambda group_id: group_settings(broker.catalogue, broker.live_config, group_id),
         )
 
+    def reconfigure(self) -> None:
+        """Let changed settings of the server hold; those of single groups are asked for at every use."""
+        config = group_config(self._broker.live_config)
+        self.coordinator.configure(replace(config, offsets_topic_num_partitions=self._partition_count))
+
     def loaded(self, coordinator: Coordinator, partition: int, now_ms: int) -> None:
         """A partition of the topic was replayed into the coordinator."""
         if coordinator is self.coordinator and not self._stopping:

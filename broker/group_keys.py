@@ -67,8 +67,9 @@ _TABLE: tuple[Key, ...] = (
         "Who assigns partitions in a classic group that rebalances eagerly: its leader, as in Kafka, or the "
         "server by TDengine's rule.", choices=("client", "server"), synonyms=("kawal.group.assignor",)),
     Key("kawal.rebalance.interval.ms", INT, 2000,
-        "How long changes of the membership are gathered before the server assigns anew; 0: not at all.",
-        minimum=0, maximum=3_600_000, unit="ms", synonyms=("kawal.rebalance.interval.ms",)),
+        "How long changes of the membership are gathered before the server assigns anew; 0: not at all. "
+        "Holds over consumer.assignment.interval.ms.",
+        minimum=0, unit="ms", synonyms=("kawal.rebalance.interval.ms",)),
     Key("kawal.retention.important", BOOLEAN, False,
         "Keep records that the group has not committed, whatever retention says.",
         synonyms=("kawal.retention.important",)),
@@ -97,6 +98,10 @@ BOUNDS: dict[str, tuple[str, str]] = {
     "consumer.session.timeout.ms": (
         "group.consumer.min.session.timeout.ms",
         "group.consumer.max.session.timeout.ms",
+    ),
+    "kawal.rebalance.interval.ms": (
+        "group.consumer.min.assignment.interval.ms",
+        "group.consumer.max.assignment.interval.ms",
     ),
     "share.assignment.interval.ms": (
         "group.share.min.assignment.interval.ms",

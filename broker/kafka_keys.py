@@ -58,13 +58,6 @@ INT - delete.records.purgatory.purge.interval.requests 1 | Purge interval of wai
 LIST - early.start.listeners null | Listeners that start before the metadata is there.
 INT - fetch.purgatory.purge.interval.requests 1000 | Purge interval of waiting Fetch requests.
 BOOLEAN D follower.fetch.last.tiered.offset.enable false | Whether new followers begin at the tiered end.
-INT D group.consumer.assignment.interval.ms 1000 | Shortest time between assignments of a consumer group.
-INT - group.consumer.max.assignment.interval.ms 15000 | Largest assignment interval of a consumer group.
-INT - group.consumer.max.heartbeat.interval.ms 15000 | Largest heartbeat interval of a consumer group.
-INT - group.consumer.max.session.timeout.ms 60000 | Largest session timeout of a consumer group.
-INT - group.consumer.min.assignment.interval.ms 0 | Smallest assignment interval of a consumer group.
-INT - group.consumer.min.heartbeat.interval.ms 5000 | Smallest heartbeat interval of a consumer group.
-INT - group.consumer.min.session.timeout.ms 45000 | Smallest session timeout of a consumer group.
 INT - group.coordinator.append.linger.ms -1 | How long the coordinator gathers writes.
 INT - group.coordinator.background.threads 2 | Threads that compute assignments.
 INT D group.coordinator.cached.buffer.max.bytes 1048588 | Largest buffer the coordinator keeps.

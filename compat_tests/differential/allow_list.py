@@ -35,6 +35,8 @@ OWN_DEFAULTS: Final = frozenset(
         *("socket.receive.buffer.bytes", "socket.send.buffer.bytes", "group.consumer.assignors"),
         *("consumer.session.timeout.ms", "group.consumer.session.timeout.ms"),
         *("consumer.heartbeat.interval.ms", "group.consumer.heartbeat.interval.ms"),
+        *("consumer.assignment.interval.ms", "group.consumer.assignment.interval.ms"),
+        *("group.consumer.min.session.timeout.ms", "group.consumer.min.heartbeat.interval.ms"),
         "offsets.retention.minutes",
     }
 )
@@ -202,6 +204,15 @@ ALLOWED: Final = (
         kawal=True,
         when=lambda found: _of_broker(found),
         reason="what says that it can be changed, can",
+    ),
+    Allowed(
+        apis=(ApiKey.DESCRIBE_CONFIGS,),
+        path=r"results\[\]\.configs\[\]\.read_only",
+        what="settings of groups that Kawal can change while it runs, and Kafka cannot",
+        kafka=True,
+        kawal=False,
+        when=lambda found: _of_broker(found) and _config(found).startswith(("group.", "offset")),
+        reason="groups need not end for it",
     ),
     Allowed(
         apis=(ApiKey.DESCRIBE_CONFIGS,),

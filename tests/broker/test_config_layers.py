@@ -8,7 +8,14 @@ import pytest
 
 from broker.config import config_of
 from broker.config_keys import ConfigError
-from broker.config_layers import dynamic_key, is_changeable, layered, server_key, shown
+from broker.config_layers import (
+    checked_together,
+    dynamic_key,
+    is_changeable,
+    layered,
+    server_key,
+    shown,
+)
 from broker.kafka_keys import KAFKA_KEYS
 from broker.server_keys import KEYS
 
@@ -115,3 +122,23 @@ def test_a_chain_is_computed_once() -> None:
     assert layers.synonyms(*names) is layers.synonyms(*names)
     assert layers.synonyms("message.max.bytes") is layers.synonyms("message.max.bytes")
     assert layers.synonyms("log.retention.hours") != layers.synonyms(*names)
+
+
+def test_settings_of_clients_that_the_operator_has_made_impossible_are_ignored(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    longest, shortest = "group.consumer.max.session.timeout.ms", "group.consumer.min.session.timeout.ms"
+    static = config_of({"group.consumer.session.timeout.ms": "30000"})
+    layers = layered(static, cluster={longest: "20000", "message.max.bytes": "7"}, node={shortest: "7000"})
+    assert layers.current == static
+    assert layers.cluster == layers.node == {}
+    assert "settings made by clients are ignored: invalid value '30000'" in caplog.text
+    own = layered(config_of({}), cluster={shortest: "13000", "message.max.bytes": "7"})
+    assert (dict(own.cluster), own.current.message_max_bytes) == ({"message.max.bytes": "7"}, 7)
+
+
+def test_settings_are_checked_together_with_those_that_hold() -> None:
+    layers = layered(config_of({"group.consumer.session.timeout.ms": "30000"}))
+    checked_together(layers, {"group.consumer.max.session.timeout.ms": "30000", "num.io.threads": "3"})
+    with pytest.raises(ConfigError, match=r"max\.session\.timeout\.ms"):
+        checked_together(layers, {"group.consumer.max.session.timeout.ms": "29999"})

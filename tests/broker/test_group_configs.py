@@ -57,11 +57,16 @@ def test_bounds_are_those_that_hold_on_the_server_now() -> None:
 
 
 def test_what_the_server_gives_is_within_bounds() -> None:
-    # Kafka's least session timeout is 45 s, the server's default 12 s as in TDengine.
+    # Kafka's least session timeout is 45 s; here it fits the server's default, 12 s as in TDengine.
     assert LAYERS.current.group_consumer_session_timeout_ms == 12_000
-    assert checked({"consumer.session.timeout.ms": "12000"}, LAYERS)
+    assert checked({"consumer.session.timeout.ms": "6000"}, LAYERS)
     with pytest.raises(ConfigError, match=r"or equal to group\.consumer\.min\.session\.timeout\.ms"):
-        checked({"consumer.session.timeout.ms": "11999"}, LAYERS)
+        checked({"consumer.session.timeout.ms": "5999"}, LAYERS)
+
+
+def test_bounds_follow_the_server() -> None:
+    wider = layered(config_of({}), cluster={"group.consumer.min.session.timeout.ms": "100"})
+    assert checked({"consumer.session.timeout.ms": "4000"}, wider)
 
 
 class WideLayers:
@@ -94,7 +99,7 @@ def test_a_group_takes_what_the_server_gives_until_it_has_its_own() -> None:
         ("group.share.session.timeout.ms", "45000", 5),
     ]
     inherited = entries["consumer.assignment.interval.ms"]
-    assert (inherited.value, inherited.source) == ("1000", 5)
+    assert (inherited.value, inherited.source) == ("2000", 5)
     plain = entries["share.isolation.level"]
     assert [tuple(one) for one in plain.synonyms] == [("share.isolation.level", "read_uncommitted", 5)]
 

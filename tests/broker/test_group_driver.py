@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,11 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.heartbeat import HeartbeatRequest
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from protocol.messages.list_groups import ListGroupsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.gateway import Client, Gateway
@@ -288,3 +294,31 @@ def test_members_that_fall_silent_are_removed(gateway: Gateway, client: Client) 
     gateway.advance(10_001)
     beat = HeartbeatRequest(group_id="g", member_id=member_id, generation_id=generation)
     assert client.call(beat, 4).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_changed_settings_hold_for_the_groups_there_are(gateway: Gateway, client: Client) -> None:
+    member = join(client, "g")
+    set_cluster(client, "offset.metadata.max.bytes", "3")
+    assert gateway.broker.live_config.current.offset_metadata_max_bytes == 3
+    long = committing("g", ("t", 0, 5), member=member, metadata="four")
+    assert codes(client.call(long, 8)) == [ErrorCode.OFFSET_METADATA_TOO_LARGE]
+    set_cluster(client, "group.max.size", "1")
+    another = client.call(joining("g", client.call(joining("g"), 4).member_id), 4)
+    assert another.error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
+
+
+def test_bounds_at_odds_with_what_groups_get_are_refused(client: Client) -> None:
+    refused = set_cluster(client, "group.consumer.max.session.timeout.ms", "11999")
+    assert (refused.error_code, "group.consumer.session.timeout.ms = 12000" in refused.error_message) == (
+        ErrorCode.INVALID_REQUEST,
+        True,
+    )
+
+
+def set_cluster(client: Client, name: str, value: str) -> Any:
+    """Change a setting of every node."""
+    config = AlterableConfig(name=name, config_operation=0, value=value)
+    resource = AlterConfigsResource(resource_type=4, resource_name="", configs=[config])
+    return client.call(
+        IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1
+    ).responses[0]

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from broker.config import Config
+from broker.config import Config, config_of
 from broker.group_settings import group_config, group_settings
 from broker.live_config import LiveConfig
 from broker.topics import Catalogue
@@ -41,6 +41,19 @@ def test_a_group_has_only_what_clients_have_set_for_it(catalogue: Catalogue) -> 
         consumer_session_timeout_ms=50_000, kawal_group_assignor="server"
     )
     assert group_settings(catalogue, config, "another") == GroupSettings()
+
+
+def test_what_was_set_under_other_bounds_is_used_within_those_of_now(catalogue: Catalogue) -> None:
+    catalogue.group_configs["g"] = {"consumer.session.timeout.ms": "50000"}
+    config = LiveConfig(config_of({"group.consumer.max.session.timeout.ms": "20000"}), catalogue)
+    assert group_settings(catalogue, config, "g").consumer_session_timeout_ms == 20_000
+
+
+def test_our_name_of_the_interval_comes_first(catalogue: Catalogue) -> None:
+    intervals = {"consumer.assignment.interval.ms": "10", "kawal.rebalance.interval.ms": "20"}
+    catalogue.group_configs["g"] = intervals
+    found = group_settings(catalogue, LiveConfig(Config(), catalogue), "g")
+    assert found.consumer_assignment_interval_ms == 20
 
 
 def test_intervals_of_one_group_arrive(catalogue: Catalogue) -> None:
