@@ -12,15 +12,62 @@ import msgspec
 
 
 class DatabaseCreated(msgspec.Struct, tag="database_created", frozen=True, kw_only=True):
-    """A database with its vnodes exists from here on."""
+    """A database with its vnodes exists from here on.
+
+    `directory` is where its vnodes lie, the name where it is empty; `durability` is what held at that time.
+    """
 
     name: str
     vnode_count: int
     durability: str
+    directory: str = ""
+    created_ms: int = 0
+    configs: dict[str, str] = {}
+
+
+class DatabaseConfigs(msgspec.Struct, tag="database_configs", frozen=True, kw_only=True):
+    """The database's own settings are exactly these from here on."""
+
+    name: str
+    configs: dict[str, str]
+
+
+class DatabaseDropped(msgspec.Struct, tag="database_dropped", frozen=True, kw_only=True):
+    """The database is gone for good; its directory may still be there and is to be removed."""
+
+    name: str
+    directory: str
+
+
+class DirectoryRemoved(msgspec.Struct, tag="directory_removed", frozen=True, kw_only=True):
+    """Nothing is left of a dropped database's directory."""
+
+    directory: str
+
+
+class ViewDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a view shows; everything that follows from it is made again from this text alone.
+
+    `source` is the name of the topic or database it reads, `source_id` the topic's id ("" for a database).
+    `columns` is the source's `kawal.columns` as it was when the view was made, `schema` the JSON that
+    DescribeConfigs shows, `used_columns` those the source must keep.
+    """
+
+    kind: str
+    source: str
+    source_id: str = ""
+    statement: str = ""
+    meta: str = "none"
+    columns: str = ""
+    used_columns: tuple[str, ...] = ()
+    schema: str = ""
 
 
 class TopicCreated(msgspec.Struct, tag="topic_created", frozen=True, kw_only=True):
-    """A topic exists; partition i is stream `first_stream + i` on vnode `(first_vnode + i) mod V`."""
+    """A topic exists; partition i is stream `first_stream + i` on vnode `(first_vnode + i) mod V`.
+
+    A view has a definition and no streams: `first_stream` and `first_vnode` mean nothing there.
+    """
 
     name: str
     topic_id: str
@@ -31,6 +78,7 @@ class TopicCreated(msgspec.Struct, tag="topic_created", frozen=True, kw_only=Tru
     created_ms: int
     replication_factor: int = 1
     configs: dict[str, str] = {}
+    view: ViewDefinition | None = None
 
 
 class PartitionsAdded(msgspec.Struct, tag="partitions_added", frozen=True, kw_only=True):
@@ -83,6 +131,9 @@ class StreamIdsUsed(msgspec.Struct, tag="stream_ids", frozen=True, kw_only=True)
 
 CatalogueRecord: TypeAlias = (
     DatabaseCreated
+    | DatabaseConfigs
+    | DatabaseDropped
+    | DirectoryRemoved
     | TopicCreated
     | PartitionsAdded
     | TopicDeleted

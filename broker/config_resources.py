@@ -17,6 +17,7 @@ from broker.config_layers import checked_together, dynamic_key, server_key
 from broker.errors import RequestError
 from broker.group_configs import checked as checked_group
 from broker.group_keys import GROUP_KEYS
+from broker.kawal_topic_keys import DATABASE_KEY, KAWAL_TOPIC_KEYS
 from broker.live_config import CLUSTER
 from broker.topic_admin import check_name
 from broker.topic_configs import checked as checked_topic
@@ -92,7 +93,7 @@ class TopicResource:
 
     def key(self, name: str) -> Key | None:
         """A topic configuration."""
-        return TOPIC_KEYS.get(name)
+        return TOPIC_KEYS.get(name) or KAWAL_TOPIC_KEYS.get(name)
 
     def inherited(self, name: str) -> str:
         """The server's default."""
@@ -103,7 +104,14 @@ class TopicResource:
         return f"Can't {operation} to key {name} because its type is not LIST."
 
     def checked(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """Each valid, all of them together, and the topic there."""
+        """Each valid, all of them together, and the topic there, in the database where it is."""
+        database = settings.get(DATABASE_KEY.name)
+        if database is not None and self._topic is not None and database.strip() != self._topic.database:
+            raise RequestError(
+                ErrorCode.INVALID_CONFIG,
+                f"Topic '{self._name}' lies in database {self._topic.database!r} for good: its streams are"
+                f" bound to the vnodes there; create a topic in {database!r} and copy the records.",
+            )
         try:
             result = checked_topic(settings, self._broker.config)
         except ConfigError as error:

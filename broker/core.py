@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import os.path
 from collections.abc import Iterator
+from dataclasses import replace
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from broker.catalogue_snapshots import CatalogueSnapshots
 from broker.config import Config
 from broker.connection import Connection
 from broker.connection_sweep import ConnectionSweep
+from broker.database_directory import DatabaseDirectory
 from broker.errors import RequestError
 from broker.fetch_sessions import FetchSessions
 from broker.flow import Flow
@@ -92,7 +94,8 @@ class Broker:
         self._wall_offset_ms = wall_ms - now_ms
         self.meta = Vnode(store.catalogue.log, database="meta", index=0)
         self.vnodes = vnodes
-        self._all_vnodes = [self.meta, *(vnode for group in vnodes.values() for vnode in group)]
+        self._all_vnodes = [self.meta]
+        self.vnodes_changed()
         self.topics = TopicDirectory(
             catalogue=self.catalogue,
             config=self.live_config,
@@ -103,6 +106,7 @@ class Broker:
         )
         self.topics.drop_orphans()
         self.snapshots = CatalogueSnapshots(catalogue, store.catalogue, self.meta)
+        self.databases = DatabaseDirectory(self)
         self.producer_ids = ProducerIds(self.catalogue, self.topics)
         self.retention = RetentionTask(self, now_ms)
         self._now_ms = now_ms
@@ -123,12 +127,19 @@ class Broker:
             self._groups.reconfigure()
         self.config = config
         self.flow.configure(config)
-        for vnode in self._all_vnodes:
-            vnode.log.change_options(
-                delete_delay_ms=config.log_segment_delete_delay_ms,
-                min_free_bytes=config.kawal_min_free_bytes,
-                producer_expiry_ms=config.producer_id_expiration_ms,
-            )
+        meta = replace(
+            self.meta.log.options,
+            delete_delay_ms=config.log_segment_delete_delay_ms,
+            min_free_bytes=config.kawal_min_free_bytes,
+            producer_expiry_ms=config.producer_id_expiration_ms,
+        )
+        self.meta.log.change_options(meta)
+        for database in self.catalogue.databases.values():
+            self.databases.configure_logs(database)
+
+    def vnodes_changed(self) -> None:
+        """Take note that `vnodes` has others than before."""
+        self._all_vnodes = [self.meta, *(vnode for group in self.vnodes.values() for vnode in group)]
 
     @property
     def data_directory(self) -> str:
@@ -315,7 +326,11 @@ class Broker:
     @property
     def has_disk_work(self) -> bool:
         """True while a job is in flight."""
-        return self.snapshots.job is not None or any(vnode.busy for vnode in self._all_vnodes)
+        return (
+            self.snapshots.job is not None
+            or self.databases.busy
+            or any(vnode.busy for vnode in self._all_vnodes)
+        )
 
     def take_jobs(self, now_ms: int) -> Iterator[tuple[Vnode, DiskJob]]:
         """The disk work that can begin now."""
@@ -326,6 +341,8 @@ class Broker:
         if snapshot is not None:
             yield self.meta, snapshot
 
+        for made in self.databases.take_jobs(now_ms):
+            yield self.meta, made
     def job_done(self, vnode: Vnode, job: DiskJob, error: DiskError | None, now_ms: int) -> None:
         """A job has ended: durable answers leave and parked fetches are woken."""
         if job is self.snapshots.job:
@@ -335,6 +352,9 @@ class Broker:
             logger.error("vnode %s: %s", vnode.name, error)
         for advanced in vnode.job_done(job, error, now_ms):
             self.fetch_waiters.advanced(advanced.stream_id, advanced.added_bytes, now_ms)
+        if self.databases.owns(job):
+            self.databases.job_done(job, error, now_ms)  # type: ignore[arg-type]
+            return
 
     # --- the end ---------------------------------------------------------------------------------------
 

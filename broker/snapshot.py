@@ -131,7 +131,7 @@ def _vnodes(broker: Broker) -> Iterator[VnodeState]:
         yield VnodeState(
             name=vnode.name,
             state=log.state.lower(),
-            durability="disk" if vnode is broker.meta else broker.config.kawal_durability,
+            durability=log.options.durability,
             segment_count=segment_count,
             size_bytes=size_bytes,
             stream_count=len(tuple(log.streams())),
@@ -143,7 +143,7 @@ def _partitions(broker: Broker, count_max: int) -> Iterator[PartitionState]:
     every = (
         broker.topics.partition(topic, index)
         for topic in broker.catalogue.by_name.values()
-        if topic.recorded
+        if topic.recorded and topic.view is None
         for index in range(topic.partition_count)
     )
     return map(_partition_state, islice(every, count_max))
@@ -155,7 +155,7 @@ def _partition_state(partition: Partition) -> PartitionState:
         partition=partition.index,
         log_start=partition.log_start,
         high_watermark=partition.high_watermark,
-        size_bytes=partition.vnode.log.stream_size_bytes(partition.stream_id),
+        size_bytes=partition.size_bytes,
     )
 
 

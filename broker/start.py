@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from broker.catalogue_records import DatabaseCreated, decode_record, encode_record
+from broker.catalogue_records import (
+    CatalogueRecord,
+    DatabaseCreated,
+    DirectoryRemoved,
+    decode_record,
+    encode_record,
+)
 from broker.config import Config
 from broker.core import Broker
+from broker.databases import DEFAULT_DATABASE, Database, log_options, vnode_options
 from broker.loggers import Loggers
 from broker.stats import Stats
 from broker.topics import Catalogue
@@ -17,15 +24,12 @@ from broker.vnode import Vnode
 from wal.disk import Disk
 from wal.errors import MetadataLost
 from wal.log import VnodeLog
-from wal.options import LogOptions
-from wal.store import Store, StoreIdentity
+from wal.store import DATABASE_PREFIX, Store, StoreIdentity
 
 if TYPE_CHECKING:
     from random import Random
 
 logger = logging.getLogger("kawal.start")
-
-DEFAULT_DATABASE: Final = "default"
 
 SALT_BITS: Final = 128
 
@@ -39,11 +43,12 @@ def open_broker(
     wall_ms: int,
     loggers: Loggers | None = None,
     stats: Stats | None = None,
+    kind: type[Broker] = Broker,
 ) -> Broker:
     """Open the data directory `config.log_dirs`, making it when it is new.
 
     `loggers` are those whose levels clients may change; by default the process's own.  `stats` brings the
-    clock for durations.
+    clock for durations.  `kind` is the class of broker to make.
     Raises:
         StoreError: the directory cannot be used; the text says why and what to do.
         DiskError: a file call failed.
@@ -54,7 +59,11 @@ def open_broker(
         secret=f"{random.getrandbits(SALT_BITS):0{SALT_BITS // 4}x}",
     )
     store = Store.open(
-        disk, config.log_dirs, new_identity=identity, now_ms=now_ms, options=log_options(config)
+        disk,
+        config.log_dirs,
+        new_identity=identity,
+        now_ms=now_ms,
+        options=log_options(config, {}, vnode_count=config.kawal_vnodes),
     )
     try:
         catalogue = Catalogue()
@@ -63,16 +72,12 @@ def open_broker(
         if DEFAULT_DATABASE not in catalogue.databases:
             _refuse_to_lose(store)
             _create_default_database(store, catalogue, config, now_ms)
-        vnodes = {
-            database.name: [
-                _open_vnode(store, database, index, config, now_ms) for index in range(database.vnode_count)
-            ]
-            for database in catalogue.databases.values()
-        }
+        _remove_leftovers(store, catalogue, now_ms)
+        vnodes = _open_databases(store, catalogue, config, now_ms)
     except BaseException:
         store.release()
         raise
-    return Broker(
+    return kind(
         store=store,
         catalogue=catalogue,
         vnodes=vnodes,
@@ -90,19 +95,6 @@ def _cluster_id(random: Random) -> str:
     from base64 import urlsafe_b64encode
 
     return urlsafe_b64encode(UUID(int=random.getrandbits(128), version=4).bytes).decode().rstrip("=")
-
-
-def log_options(config: Config) -> LogOptions:
-    """What every log takes from the configuration."""
-    return LogOptions(
-        durability="os" if config.kawal_durability == "os" else "disk",
-        segment_bytes=config.kawal_segment_bytes,
-        tail_cache_bytes=config.kawal_tail_cache_bytes // config.kawal_vnodes,
-        flush_ms=config.kawal_flush_ms,
-        min_free_bytes=config.kawal_min_free_bytes,
-        delete_delay_ms=config.log_segment_delete_delay_ms,
-        producer_expiry_ms=config.producer_id_expiration_ms,
-    )
 
 
 def _refuse_to_lose(store: Store) -> None:
@@ -123,20 +115,66 @@ def _create_default_database(store: Store, catalogue: Catalogue, config: Config,
     record = DatabaseCreated(
         name=DEFAULT_DATABASE, vnode_count=config.kawal_vnodes, durability=config.kawal_durability
     )
-    store.catalogue.append(encode_record(record))
+    _record(store, catalogue, [record], now_ms)
+
+
+def _record(store: Store, catalogue: Catalogue, records: Sequence[CatalogueRecord], now_ms: int) -> None:
+    """Write records and wait for the disk; the catalogue has them then."""
+    for record in records:
+        store.catalogue.append(encode_record(record))
     log = store.catalogue.log
     while (job := log.begin_sync(now_ms)) is not None:
         job.run()
         log.synced(job, now_ms)
-    catalogue.replay(record)
+    for record in records:
+        catalogue.replay(record)
 
 
-def _open_vnode(store: Store, database: DatabaseCreated, index: int, config: Config, now_ms: int) -> Vnode:
-    options = replace(log_options(config), vnode_id=index)
-    log = store.open_vnode(database.name, index, now_ms=now_ms, options=options)
-    vnode = Vnode(log, database=database.name, index=index)
-    _report_recovery(vnode, log)
-    return vnode
+def _remove_leftovers(store: Store, catalogue: Catalogue, now_ms: int) -> None:
+    """Remove what a crash left of databases that were dropped, or that were made and never recorded.
+
+    A directory that no record knows is removed only while it holds no records: it may as well be that the
+    catalogue was put back from a backup.
+    """
+    removed: list[CatalogueRecord] = []
+    for directory in tuple(catalogue.databases.dropped):
+        store.remove_database(directory)
+        removed.append(DirectoryRemoved(directory=directory))
+    if removed:
+        _record(store, catalogue, removed, now_ms)
+    known = {database.directory for database in catalogue.databases.values()}
+    for directory in sorted(store.databases() - known):
+        if directory.startswith(DATABASE_PREFIX) and not store.holds_records(directory):
+            store.remove_database(directory)
+        else:
+            logger.error(
+                "%s/%s: the catalogue knows no database there, and it may hold records; it stays as it is:"
+                " move it away, or restore the %s/meta that knows it",
+                store.path,
+                directory,
+                store.path,
+            )
+
+
+def _open_databases(
+    store: Store, catalogue: Catalogue, config: Config, now_ms: int
+) -> dict[str, list[Vnode]]:
+    databases = catalogue.databases.values()
+    count = sum(database.vnode_count for database in databases)
+    return {one.name: _open_vnodes(store, one, config, count, now_ms) for one in databases}
+
+
+def _open_vnodes(store: Store, database: Database, config: Config, count: int, now_ms: int) -> list[Vnode]:
+    options = log_options(config, database.configs, vnode_count=count)
+    vnodes = []
+    for index in range(database.vnode_count):
+        log = store.open_vnode(
+            database.directory, index, now_ms=now_ms, options=vnode_options(options, index)
+        )
+        vnode = Vnode(log, database=database.name, index=index)
+        _report_recovery(vnode, log)
+        vnodes.append(vnode)
+    return vnodes
 
 
 def _report_recovery(vnode: Vnode, log: VnodeLog) -> None:

@@ -15,7 +15,9 @@ from uuid import UUID
 from broker.catalogue_records import PartitionsAdded, TopicCreated
 from broker.config import Config
 from broker.config_keys import ConfigError
+from broker.databases import DEFAULT_DATABASE, Database, no_such_database
 from broker.errors import RequestError
+from broker.kawal_topic_keys import DATABASE_KEY, SQL_KEY
 from broker.topic_configs import checked
 from broker.topic_names import collision_key, name_problem
 from broker.topics import OFFSETS_TOPIC, Catalogue, Topic
@@ -56,7 +58,7 @@ def check_name(name: str) -> None:
 
 
 def new_topic_record(
-    new: NewTopic, *, catalogue: Catalogue, config: Config, random: Random, vnode_count: int, wall_ms: int
+    new: NewTopic, *, catalogue: Catalogue, config: Config, random: Random, wall_ms: int
 ) -> TopicCreated:
     """The record that creates the topic.
 
@@ -69,6 +71,7 @@ def new_topic_record(
     if new.assignments:
         partition_count, replication_factor = _check_assignments(new, config)
     else:
+    database = _database(new.configs, catalogue)
         # Kafka looks at both numbers before it counts its nodes.
         _check_factor(new.replication_factor)
         partition_count = _partition_count(new.partition_count, config)
@@ -77,11 +80,11 @@ def new_topic_record(
     return TopicCreated(
         name=new.name,
         topic_id=UUID(int=random.getrandbits(128), version=4).hex,
-        database="default",
+        database=database.name,
         first_stream=catalogue.next_stream,
         partition_count=partition_count,
         # Topics begin on different vnodes, so that many small topics spread as well as one large one.
-        first_vnode=catalogue.next_stream % vnode_count,
+        first_vnode=catalogue.next_stream % database.vnode_count,
         created_ms=wall_ms,
         replication_factor=replication_factor,
         configs=configs,
@@ -131,6 +134,15 @@ def _partition_count(asked: int, config: Config) -> int:
         return config.num_partitions
     if asked <= 0:
         raise RequestError(
+def _database(asked: Mapping[str, str | None], catalogue: Catalogue) -> Database:
+    """The database a new topic is placed in."""
+    name = (asked.get(DATABASE_KEY.name) or DEFAULT_DATABASE).strip()
+    found = catalogue.databases.get(name)
+    if found is None or not found.recorded:
+        raise RequestError(ErrorCode.INVALID_CONFIG, no_such_database(name, catalogue.databases))
+    return found
+
+
             ErrorCode.INVALID_PARTITIONS,
             "Number of partitions was set to an invalid non-positive value.",
         )

@@ -13,7 +13,9 @@ from typing import Any
 from broker.config import Config
 from broker.config_keys import ConfigError, ConfigSource, Key, Value, nearest, text_of
 from broker.config_layers import ConfigLayers
+from broker.databases import DEFAULT_DATABASE, Database, durability_of
 from broker.described_configs import Described, Synonym
+from broker.kawal_topic_keys import DATABASE_KEY, DURABILITY_SHOWN, KAWAL_TOPIC_KEYS, SHOWN_ONLY
 from broker.server_keys import KEYS
 from broker.topic_keys import INTERNAL_SEGMENT_BYTES, TOPIC_KEYS
 
@@ -59,13 +61,15 @@ def topic_key(name: str) -> Key:
     """Return the topic configuration called `name`.  Raises: ConfigError with the nearest known name."""
     if name == INTERNAL_SEGMENT_BYTES.name:
         return INTERNAL_SEGMENT_BYTES
-    found = TOPIC_KEYS.get(name)
+    found = TOPIC_KEYS.get(name) or KAWAL_TOPIC_KEYS.get(name)
+    if name in SHOWN_ONLY:
+        raise ConfigError(name, None, "is shown by a topic and cannot be set for it")
     if found is None:
         raise ConfigError(
             name,
             None,
             "is not a topic configuration",
-            nearest=nearest(name, TOPIC_KEYS),
+            nearest=nearest(name, [*TOPIC_KEYS, *KAWAL_TOPIC_KEYS]),
             kafka=f"Unknown topic config name: {name}",
         )
     return found
@@ -84,12 +88,16 @@ def validate(name: str, raw: str | None) -> Value:
 
 
 def checked(overrides: Mapping[str, str | None], config: Config) -> dict[str, str]:
-    """Return the overrides in Kafka's spelling, each valid and all of them together.  Raises: ConfigError."""
+    """Return the overrides in Kafka's spelling, each valid and all of them together.
+
+    The topic's database is not among them: it is part of the topic's record.  Raises: ConfigError.
+    """
     # Unknown names first: Kafka reports them before any bad value.
     for name in overrides:
         if overrides[name] is not None:
             topic_key(name)
     kept = {name: text_of(validate(name, raw)) or "" for name, raw in overrides.items()}
+    kept.pop(DATABASE_KEY.name, None)
     settings = effective(kept, config)
     if settings.min_compaction_lag_ms > settings.max_compaction_lag_ms:
         raise ConfigError(
@@ -102,8 +110,14 @@ def checked(overrides: Mapping[str, str | None], config: Config) -> dict[str, st
     return kept
 
 
-def effective(overrides: Mapping[str, str], config: Config) -> TopicSettings:
-    """Return what holds for a topic with these (checked) overrides on a server with this configuration."""
+def effective(
+    overrides: Mapping[str, str], config: Config, defaults: Mapping[str, str] | None = None
+) -> TopicSettings:
+    """Return what holds for a topic with these (checked) overrides on a server with this configuration.
+
+    `defaults` is what the topic's database says, between the two.
+    """
+    overrides = {**(defaults or {}), **overrides}
     values: dict[str, Any] = {}
     for field in TopicSettings.__slots__:
         key = TOPIC_KEYS[field.replace("_", ".")]
@@ -127,13 +141,43 @@ def server_default(key: Key, config: Config) -> Value:
     return key.default
 
 
-def described(overrides: Mapping[str, str], layers: ConfigLayers) -> list[Described]:
-    """Return every listed topic configuration with its value, source and synonyms, in the table's order."""
-    return [_described(key, overrides.get(key.name), layers) for key in TOPIC_KEYS.values()]
+def described(
+    overrides: Mapping[str, str], layers: ConfigLayers, database: Database | None = None
+) -> list[Described]:
+    """Return every listed topic configuration with its value, source and synonyms, in the table's order.
+
+    With the topic's database also what it says, and what it is.  Keys that Kafka does not have are listed
+    where they are set.
+    """
+    defaults = database.topic_defaults if database is not None else {}
+    found = [
+        _described(key, overrides.get(key.name), defaults.get(key.name), layers)
+        for key in TOPIC_KEYS.values()
+    ]
+    found += [
+        _described(key, overrides[name], None, layers)
+        for name, key in KAWAL_TOPIC_KEYS.items()
+        if name in overrides
+    ]
+    return [*found, *_placed(database, layers)] if database is not None else found
 
 
-def _described(key: Key, override: str | None, layers: ConfigLayers) -> Described:
+def _placed(database: Database, layers: ConfigLayers) -> list[Described]:
+    """Where the topic lies and how safe it is there, unless it is where all topics are."""
+    if database.name == DEFAULT_DATABASE:
+        return []
+    values = {DATABASE_KEY: database.name, DURABILITY_SHOWN: durability_of(database.configs, layers.current)}
+    source = ConfigSource.DYNAMIC_TOPIC_CONFIG
+    return [
+        Described(key, value, source, (Synonym(key.name, value, source),)) for key, value in values.items()
+    ]
+
+
+def _described(key: Key, override: str | None, default: str | None, layers: ConfigLayers) -> Described:
     chain = layers.synonyms(*key.synonyms) if key.synonyms else ()
+    if default is not None:
+        # The database's word stands for all of its topics, as a default for all nodes does.
+        chain = (Synonym(key.name, default, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG), *chain)
     if override is not None:
         chain = (Synonym(key.name, override, ConfigSource.DYNAMIC_TOPIC_CONFIG), *chain)
     value = chain[0].value if chain else text_of(server_default(key, layers.current))

@@ -70,6 +70,8 @@ class TopicDirectory:
         self._planned: deque[tuple[int, Change, CatalogueRecord]] = deque()
         # Told of every change that has become durable, and when.
         self.listener: Callable[[CatalogueRecord, int], None] | None = None
+        # Makes the partitions of views.
+        self.open_view: Callable[[Topic, int], Partition] = _no_views
         # Streams of deleted topics that a log has refused to drop so far.
         self._undropped: list[tuple[Vnode, int]] = []
 
@@ -119,15 +121,20 @@ class TopicDirectory:
         if found is None:
             if not 0 <= index < topic.partition_count:
                 raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            vnodes = self._vnodes[topic.database]
-            vnode = vnodes[(topic.first_vnode + index) % len(vnodes)]
-            found = topic.partitions[index] = Partition(topic, index, vnode)
+            found = topic.partitions[index] = self._open(topic, index)
         return found
+
+    def _open(self, topic: Topic, index: int) -> Partition:
+        if topic.view is not None:
+            return self.open_view(topic, index)
+        vnodes = self._vnodes[topic.database]
+        return Partition(topic, index, vnodes[(topic.first_vnode + index) % len(vnodes)])
 
     def settings(self, topic: Topic) -> TopicSettings:
         """The topic's effective configs, computed at their first use after a change."""
         if topic.settings is None:
-            topic.settings = effective(topic.configs, self._config.current)
+            defaults = self._catalogue.topic_defaults(topic)
+            topic.settings = effective(topic.configs, self._config.current, defaults)
         return topic.settings
 
     def check_new(self, new: NewTopic, wall_ms: int) -> TopicCreated:
@@ -137,7 +144,6 @@ class TopicDirectory:
             catalogue=self._catalogue,
             config=self._config.current,
             random=self._random,
-            vnode_count=len(self._vnodes["default"]),
             wall_ms=wall_ms,
         )
 
@@ -151,7 +157,9 @@ class TopicDirectory:
         self.append(TopicConfigs(topic_id=topic.topic_id.hex, configs=configs), now_ms)
 
     def delete(self, topic: Topic, now_ms: int) -> list[int]:
-        """Remove the topic, whose stream ids are returned; its streams are dropped once that is durable.
+        """Remove the topic; its streams are dropped once that is durable.
+
+        Returns the keys under which fetches on its partitions wait (`Partition.wait_key`).
 
         The catalogue is the authority: streams that a crash kept from being dropped are dropped at the next
         start, because no topic owns them.
@@ -159,9 +167,13 @@ class TopicDirectory:
         """
         record = TopicDeleted(topic_id=topic.topic_id.hex, name=topic.name)
         self.append(record, now_ms, confirmed=lambda: self._drop_streams(topic))
+        if topic.view is not None:
+            return [partition.wait_key for partition in topic.partitions.values()]
         return list(topic.stream_ids())
 
     def _drop_streams(self, topic: Topic) -> None:
+        if topic.view is not None:
+            return
         vnodes = self._vnodes[topic.database]
         for index, stream_id in enumerate(topic.stream_ids()):
             self._undropped.append((vnodes[(topic.first_vnode + index) % len(vnodes)], stream_id))
@@ -178,6 +190,10 @@ class TopicDirectory:
             except WalError as error:
                 logger.warning("stream %d of a deleted topic is dropped later: %s", stream_id, error)
             self._undropped.append((vnode, stream_id))
+
+    def forget_vnodes(self, vnodes: list[Vnode]) -> None:
+        """Drop no more streams of these vnodes: they go as a whole."""
+        self._undropped = [(vnode, stream_id) for vnode, stream_id in self._undropped if vnode not in vnodes]
 
     def drop_orphans(self) -> int:
         """Drop the streams that no topic owns, as a crash between two logs may leave; how many there were."""
@@ -200,3 +216,7 @@ def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[],
         second()
 
     return run
+
+
+def _no_views(topic: Topic, index: int) -> Partition:
+    raise AssertionError(f"nobody opens views, as for {topic.name}-{index}")

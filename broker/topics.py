@@ -20,7 +20,10 @@ from uuid import UUID
 from broker.catalogue_records import (
     BrokerConfigs,
     CatalogueRecord,
+    DatabaseConfigs,
     DatabaseCreated,
+    DatabaseDropped,
+    DirectoryRemoved,
     GroupConfigs,
     PartitionsAdded,
     ProducerIdBlock,
@@ -28,7 +31,9 @@ from broker.catalogue_records import (
     TopicConfigs,
     TopicCreated,
     TopicDeleted,
+    ViewDefinition,
 )
+from broker.database_table import Databases
 from broker.topic_names import collision_key
 
 if TYPE_CHECKING:
@@ -42,8 +47,8 @@ INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, "__transaction_state"})
 class Change(NamedTuple):
     """A planned change: one of the two is called, once, and changes in the order of their records."""
 
-    confirm: Callable[[], None]
-    undo: Callable[[], None]
+    confirm: Callable[[], object]
+    undo: Callable[[], object]
 
 
 def _nothing() -> None:
@@ -58,6 +63,7 @@ class Topic:
 
     `settings` are the effective values the produce and fetch paths need, made when first asked for and
     forgotten when the configs change; `partitions` holds the partitions touched so far.
+    A topic with a `view` is a definition only: it has no streams, and as many partitions as its source.
     """
 
     __slots__ = (
@@ -74,6 +80,7 @@ class Topic:
         "replication_factor",
         "settings",
         "topic_id",
+        "view",
     )
 
     def __init__(self, record: TopicCreated) -> None:
@@ -84,6 +91,7 @@ class Topic:
         self.created_ms = record.created_ms
         self.replication_factor = record.replication_factor
         self.configs = dict(record.configs)
+        self.view: ViewDefinition | None = record.view
         # (first partition, first stream id) of each run of partitions that were made together.
         self.ranges: list[tuple[int, int]] = [(0, record.first_stream)]
         self.partition_count = self.planned_count = record.partition_count
@@ -98,13 +106,15 @@ class Topic:
 
     def stream_id(self, partition_index: int) -> int:
         """The stream that holds the partition; the same for the partition's whole life."""
-        assert 0 <= partition_index < self.planned_count
+        assert 0 <= partition_index < self.planned_count and self.view is None
         run = bisect_right(self.ranges, partition_index, key=lambda item: item[0]) - 1
         first_partition, first_stream = self.ranges[run]
         return first_stream + partition_index - first_partition
 
     def stream_ids(self) -> Iterator[int]:
-        """Every stream of the topic, planned ones too, by partition."""
+        """Every stream of the topic, planned ones too, by partition; a view has none."""
+        if self.view is not None:
+            return iter(())
         return (self.stream_id(index) for index in range(self.planned_count))
 
 
@@ -112,7 +122,7 @@ class Catalogue:
     """All databases and topics of the node; `by_name` and `by_id` hold planned topics too."""
 
     def __init__(self) -> None:
-        self.databases: dict[str, DatabaseCreated] = {}
+        self.databases = Databases()
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
         self.next_stream = 1
@@ -125,6 +135,8 @@ class Catalogue:
         self.broker_configs: dict[str, dict[str, str]] = {}
         self.group_configs: dict[str, dict[str, str]] = {}
         self.broker_configs_changed: Callable[[], None] = _nothing
+        # Views by what they read: the id of a topic or, in a dictionary of its own, the name of a database.
+        self._views: dict[bool, dict[str, dict[UUID, Topic]]] = {False: {}, True: {}}
 
     def find(self, name: str) -> Topic | None:
         """The topic of that name that clients may use, if there is one."""
@@ -135,6 +147,14 @@ class Catalogue:
         """The topic of that id that clients may use, if there is one."""
         topic = self.by_id.get(topic_id)
         return topic if topic is not None and topic.recorded else None
+
+    def views_over(self, topic: Topic) -> list[Topic]:
+        """The views that read the topic, planned ones too, in the order in which they were made."""
+        return list(self._views[False].get(topic.topic_id.hex, {}).values())
+
+    def views_over_database(self, name: str) -> list[Topic]:
+        """The views that read all of the database, planned ones too."""
+        return list(self._views[True].get(name, {}).values())
 
     def replay(self, record: CatalogueRecord) -> None:
         """Apply a durable record; records are facts, so nothing here can fail on a sound log."""
@@ -165,18 +185,21 @@ class Catalogue:
             case StreamIdsUsed():
                 self.next_stream = max(self.next_stream, record.next_id)
                 return Change(_nothing, _nothing)
-            case DatabaseCreated():
-                self.databases[record.name] = record
-                return Change(_nothing, lambda: self._forget_database(record.name))
+            case DatabaseCreated() | DatabaseConfigs() | DatabaseDropped() | DirectoryRemoved():
+                return Change(*self.databases.plan(record))
 
     def _plan_topic(self, record: TopicCreated) -> Change:
         topic = Topic(record)
         assert topic.name not in self.by_name, f"topic {topic.name!r} is created twice"
         self._add(topic)
-        self.next_stream = max(self.next_stream, record.first_stream + record.partition_count)
+        if topic.view is None:
+            self.next_stream = max(self.next_stream, record.first_stream + record.partition_count)
 
         def confirm() -> None:
             topic.recorded = True
+            if topic.view is not None and topic.view.source_id:
+                # The source may have grown while the view was on its way to the disk.
+                self._follow(topic, self.by_id[UUID(hex=topic.view.source_id)])
 
         return Change(confirm, lambda: self._remove(topic))
 
@@ -189,6 +212,8 @@ class Catalogue:
 
         def confirm() -> None:
             topic.partition_count += record.count
+            for view in self.views_over(topic):
+                self._follow(view, topic)
 
         def undo() -> None:
             topic.ranges.pop()
@@ -196,6 +221,11 @@ class Catalogue:
             self.partition_count -= record.count
 
         return Change(confirm, undo)
+
+    def _follow(self, view: Topic, source: Topic) -> None:
+        """Let a view have as many partitions as what it reads."""
+        self.partition_count += source.partition_count - view.partition_count
+        view.partition_count = view.planned_count = source.partition_count
 
     def _plan_deletion(self, topic: Topic) -> Change:
         self._remove(topic)
@@ -215,25 +245,39 @@ class Catalogue:
     def _reserve_ids(self, next_id: int) -> None:
         self.next_producer_id = max(self.next_producer_id, next_id)
 
-    def _forget_database(self, name: str) -> None:
-        del self.databases[name]
+    def topic_defaults(self, topic: Topic) -> dict[str, str]:
+        """What the topic's database says where the topic has no value of its own."""
+        return self.databases[topic.database].topic_defaults
 
     def _add(self, topic: Topic) -> None:
         self.by_name[topic.name] = topic
         self.by_id[topic.topic_id] = topic
         self.collision_names[collision_key(topic.name)] = topic.name
         self.partition_count += topic.planned_count
+        if topic.view is not None:
+            by_source, key = self._source_of(topic.view)
+            by_source.setdefault(key, {})[topic.topic_id] = topic
+
+    def _source_of(self, view: ViewDefinition) -> tuple[dict[str, dict[UUID, Topic]], str]:
+        """Where the views over the same source are listed, and under which key."""
+        return self._views[not view.source_id], view.source_id or view.source
 
     def _remove(self, topic: Topic) -> None:
         del self.by_name[topic.name]
         del self.by_id[topic.topic_id]
         self.collision_names.pop(collision_key(topic.name), None)
         self.partition_count -= topic.planned_count
+        if topic.view is not None:
+            by_source, key = self._source_of(topic.view)
+            del by_source[key][topic.topic_id]
+            if not by_source[key]:
+                del by_source[key]
 
     def snapshot(self) -> list[CatalogueRecord]:
         """The shortest list of records that replays to this catalogue; no change may be only planned."""
-        records: list[CatalogueRecord] = list(self.databases.values())
-        for topic in self.by_name.values():
+        records: list[CatalogueRecord] = list(self.databases.snapshot())
+        # What a view reads must be there before it.
+        for topic in sorted(self.by_name.values(), key=lambda topic: topic.view is not None):
             records.extend(_topic_records(topic))
         for broker_id, configs in self.broker_configs.items():
             records.append(BrokerConfigs(broker_id=broker_id, configs=configs))
@@ -273,6 +317,7 @@ def _topic_records(topic: Topic) -> Iterator[CatalogueRecord]:
         created_ms=topic.created_ms,
         replication_factor=topic.replication_factor,
         configs=dict(topic.configs),
+        view=topic.view,
     )
     for run, (_, first_stream) in enumerate(topic.ranges[1:], start=1):
         yield PartitionsAdded(

@@ -119,6 +119,11 @@ class Vnode:
             if self.log.state == "FAILED":
                 self._fail(now_ms)
 
+    def abandon(self, now_ms: int) -> None:
+        """Close the log of a dropped database; nothing may be in flight, and nothing is written any more."""
+        self.log.abandon()
+        self._fail(now_ms)
+
     def _fail(self, now_ms: int) -> None:
         """Everything not acknowledged was taken back: say so to everybody who waits."""
         self.last_version = self.log.next_version - 1

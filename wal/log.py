@@ -248,15 +248,29 @@ class VnodeLog(LogAppending):
             deadline = seal if deadline is None else min(deadline, seal)
         return deadline
 
-    def change_options(self, *, delete_delay_ms: int, min_free_bytes: int, producer_expiry_ms: int) -> None:
-        """Let these options hold from now on; all others are settled when the log is opened."""
+    @property
+    def options(self) -> LogOptions:
+        """The options that hold now."""
+        return self._state.options
+
+    def change_options(self, options: LogOptions) -> None:
+        """Let these options hold from now on, but for identity, vnode id and the sizes of the caches.
+
+        A durability that becomes `disk` holds from the next commit on, whose sync covers what was written.
+        """
+        before = self._state.options
         self._state.options = replace(
-            self._state.options,
-            delete_delay_ms=delete_delay_ms,
-            min_free_bytes=min_free_bytes,
-            producer_expiry_ms=producer_expiry_ms,
+            options,
+            vnode_id=before.vnode_id,
+            identity=before.identity,
+            tail_cache_bytes=before.tail_cache_bytes,
+            index_cache_bytes=before.index_cache_bytes,
         )
-        self._state.producers.expiration_ms = producer_expiry_ms
+        self._state.producers.expiration_ms = options.producer_expiry_ms
+        if self._state.spare is not None and options.segment_bytes != before.segment_bytes:
+            # Of the size before: the next one takes its name.
+            self._state.spare.close()
+            self._state.spare = None
 
     def set_wall_clock(self, *, now_ms: int, wall_ms: int) -> None:
         """Tell the wall clock's time; frames and segments carry it. Nothing is decided by it."""
@@ -296,6 +310,18 @@ class VnodeLog(LogAppending):
         state.closed = True
         self._refused = state.refusal()
         return advanced
+
+    def abandon(self) -> None:
+        """Close the log and write nothing: its directory is about to be removed.  No job may be under way."""
+        assert self._job is None
+        assert self._maintenance.job is None
+        state = self._state
+        if state.spare is not None:
+            state.spare.close()
+            state.spare = None
+        state.pending.clear()
+        state.closed = True
+        self._refused = state.refusal()
 
     def _force_seal(self, now_ms: int) -> SyncJob:
         self._job = begin_seal(self._state, now_ms)

@@ -228,7 +228,7 @@ class Maintenance:
                 self._next_witness_ms = now_ms + state.options.witness_ms
                 state.full = job.free_bytes < state.options.min_free_bytes
             case SpareJob():
-                state.spare = job.file
+                self._made_spare(job)
             case RenameJob():
                 self._synced_first(job)
                 self._renamed(job, now_ms)
@@ -237,6 +237,14 @@ class Maintenance:
             case FlushJob():
                 state.durable_sequence = max(state.durable_sequence, job.sequence)
                 self._next_flush_ms = now_ms + state.options.flush_ms
+
+    def _made_spare(self, job: SpareJob) -> None:
+        assert job.file is not None
+        if job.capacity == self.state.options.segment_bytes:
+            self.state.spare = job.file
+        else:
+            # Changed meanwhile: the next one takes its name.
+            job.file.close()
 
     def _synced_first(self, job: CheckpointJob | RenameJob) -> None:
         if job.sync_first is not None:

@@ -22,6 +22,7 @@ from wal.disk_errors import DiskError
 from wal.errors import ForeignDirectory, MetadataLost, NotUsable, StoreInUse, UnknownFormat, VnodeMissing
 from wal.log import VnodeLog
 from wal.options import MIB, LogOptions
+from wal.segment import SUFFIX
 from wal.whole_files import read_file, replace_file
 
 STORE_FORMAT = 1
@@ -30,6 +31,8 @@ MARKER_TEMPORARY = "kawal.json.tmp"
 LOCK = "LOCK"
 META = "meta"
 VNODE_PREFIX = "vnode-"
+DATABASE_PREFIX = "db-"
+"""How the directories of databases begin, but for the first one's: what begins so is ours to remove."""
 META_SEGMENT_BYTES = MIB
 """Catalogue changes are few and small."""
 
@@ -145,6 +148,39 @@ class Store:
             self.disk.remove(f"{directory}/{name}")
         self.disk.remove_directory(directory)
         self.disk.sync_directory(f"{self.path}/{database}")
+
+    def remove_database(self, database: str) -> None:
+        """Remove a database's directory with all its vnodes; harmless when it, or part of it, is gone.
+
+        Their logs must be closed, and the catalogue must not know the database any more.
+        """
+        assert _is_plain_name(database), database
+        directory = f"{self.path}/{database}"
+        if not self.disk.exists(directory):
+            return
+        for name in self.disk.list(directory):
+            vnode = f"{directory}/{name}"
+            for file in self.disk.list(vnode):
+                self.disk.remove(f"{vnode}/{file}")
+            self.disk.remove_directory(vnode)
+        self.disk.remove_directory(directory)
+        self.disk.sync_directory(self.path)
+
+    def databases(self) -> set[str]:
+        """The names of the directories that have vnodes, or had some."""
+        names = filter(_is_plain_name, self.disk.list(self.path))
+        return {name for name in names if name.startswith(DATABASE_PREFIX)} | {
+            name for name, _ in self.vnodes()
+        }
+
+    def holds_records(self, database: str) -> bool:
+        """Whether a vnode of the database has a segment."""
+        return any(
+            name.endswith(SUFFIX)
+            for found, index in self.vnodes()
+            if found == database
+            for name in self.disk.list(self.vnode_path(database, index))
+        )
 
     def close(self, now_ms: int) -> None:
         """Close the catalogue and give the directory free; vnode logs are closed by whoever opened them."""

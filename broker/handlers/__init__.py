@@ -94,6 +94,7 @@ APIS: dict[int, Api] = {
         Api(ApiKey.LIST_CONFIG_RESOURCES, "0-1"),
         Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "0"),
         # Kawal's own: served to its command line, never advertised.
+        Api(ApiKey.KAWAL_DATABASES, "0"),
         Api(ApiKey.KAWAL_GROUPS, "0"),
     )
 }

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.call import PARKED, Call, Parked
+from broker.catalogue_records import TopicCreated
 from broker.config_keys import ConfigSource
 from broker.described_configs import Described
 from broker.errors import RequestError
+from broker.kawal_topic_keys import FIXED_NAMES
 from broker.slices import Steps, in_slices, made_of
 from broker.topic_admin import NewTopic
 from broker.topic_configs import described
@@ -102,7 +104,7 @@ def _create(
         topic_id=UUID(hex=record.topic_id),
         num_partitions=record.partition_count,
         replication_factor=record.replication_factor,
-        configs=configs.of(record.configs) if call.version >= 5 else [],
+        configs=configs.of(record) if call.version >= 5 else [],
     )
 
 
@@ -115,14 +117,16 @@ class KnownConfigs:
 
     def __init__(self, broker: Broker) -> None:
         self._layers = broker.live_config.layers
+        self._databases = broker.catalogue.databases
         self._known: dict[tuple[tuple[str, str], ...], list[CreatableTopicConfigs]] = {}
 
-    def of(self, overrides: dict[str, str]) -> list[CreatableTopicConfigs]:
-        """The configs of a topic with these of its own."""
-        key = tuple(overrides.items())
+    def of(self, record: TopicCreated) -> list[CreatableTopicConfigs]:
+        """The configs of a topic made by this record."""
+        key = ((record.database, ""), *record.configs.items())
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = [_config(entry) for entry in described(overrides, self._layers)]
+            entries = described(record.configs, self._layers, self._databases[record.database])
+            found = self._known[key] = [_config(entry) for entry in entries]
         return found
 
 
@@ -130,7 +134,7 @@ def _config(entry: Described) -> CreatableTopicConfigs:
     return CreatableTopicConfigs(
         name=entry.key.name,
         value=None if entry.key.sensitive else entry.value,
-        read_only=False,
+        read_only=entry.key.name in FIXED_NAMES,
         config_source=ConfigSource(entry.source),
         is_sensitive=entry.key.sensitive,
     )

@@ -19,6 +19,7 @@ from broker.config_resources import ResourceType, node_id_of
 from broker.described_configs import Described
 from broker.errors import RequestError
 from broker.group_configs import described as described_group
+from broker.kawal_topic_keys import FIXED_NAMES
 from broker.server_configs import described as described_server
 from broker.server_configs import described_defaults
 from broker.slices import Steps, in_slices, made_of
@@ -92,7 +93,11 @@ def _describe(
         else:
             is_broker = resource.resource_type == ResourceType.BROKER
             entries = [
-                _entry(entry, request, read_only=is_broker and not is_changeable(entry.key))
+                _entry(
+                    entry,
+                    request,
+                    read_only=entry.key.name in FIXED_NAMES or (is_broker and not is_changeable(entry.key)),
+                )
                 for entry in _described(broker, resource)
             ]
         result.configs = [entry for entry in entries if not wanted or entry.name in wanted]

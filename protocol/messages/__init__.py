@@ -66,6 +66,7 @@ DECLARED: Final = (
     ApiKey.CONSUMER_GROUP_DESCRIBE,
     ApiKey.LIST_CONFIG_RESOURCES,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    ApiKey.KAWAL_DATABASES,
     ApiKey.KAWAL_GROUPS,
 )
 """The APIs that have a file here."""

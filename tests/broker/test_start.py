@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from broker.start import log_options
+from broker.databases import log_options
 from tests.broker.gateway import Gateway
 from tests.broker.kit import batch, create, read, send
 from wal.disk import DiskError
@@ -169,7 +169,7 @@ def test_the_configuration_reaches_the_logs() -> None:
         log_segment_delete_delay_ms=11,
         producer_id_expiration_ms=13,
     ).config
-    assert log_options(config) == LogOptions(
+    assert log_options(config, {}, vnode_count=4) == LogOptions(
         durability="os",
         segment_bytes=2 << 20,
         tail_cache_bytes=2 << 20,

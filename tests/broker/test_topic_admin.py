@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from broker.catalogue_records import TopicCreated
+from broker.catalogue_records import DatabaseCreated, TopicCreated
 from broker.config import Config
 from broker.errors import RequestError
 from broker.topic_admin import NewTopic, growth_record, new_topic_record
@@ -14,8 +14,14 @@ from protocol.error_codes import ErrorCode
 CONFIG = Config()
 
 
-def catalogue_with(*names: str) -> Catalogue:
+def catalogue_with_default() -> Catalogue:
     catalogue = Catalogue()
+    catalogue.replay(DatabaseCreated(name="default", vnode_count=2, durability="disk"))
+    return catalogue
+
+
+def catalogue_with(*names: str) -> Catalogue:
+    catalogue = catalogue_with_default()
     for name in names:
         catalogue.replay(make(NewTopic(name=name, partition_count=2), catalogue))
     return catalogue
@@ -27,7 +33,6 @@ def make(new: NewTopic, catalogue: Catalogue, config: Config = CONFIG) -> TopicC
         catalogue=catalogue,
         config=config,
         random=Random(len(catalogue.by_name)),
-        vnode_count=2,
         wall_ms=9,
     )
 
@@ -39,7 +44,7 @@ def refusal(new: NewTopic, *existing: str, config: Config = CONFIG) -> tuple[Err
 
 
 def test_defaults_come_from_the_configuration() -> None:
-    record = make(NewTopic(name="t"), Catalogue())
+    record = make(NewTopic(name="t"), catalogue_with_default())
     assert (record.partition_count, record.replication_factor, record.first_stream) == (4, 1, 1)
     assert record.created_ms == 9
 
@@ -97,11 +102,11 @@ def test_a_bad_topic_is_refused_with_kafkas_code(new: NewTopic, code: ErrorCode,
 
 def test_a_replication_factor_is_accepted_when_the_switch_says_so() -> None:
     config = Config(kawal_accept_replication_factor=True)
-    assert make(NewTopic(name="t", replication_factor=3), Catalogue(), config).replication_factor == 3
+    assert make(NewTopic(name="t", replication_factor=3), catalogue_with_default(), config).replication_factor == 3
 
 
 def test_explicit_assignments_count_the_partitions() -> None:
-    record = make(NewTopic(name="t", assignments={1: [1], 0: [1]}), Catalogue())
+    record = make(NewTopic(name="t", assignments={1: [1], 0: [1]}), catalogue_with_default())
     assert (record.partition_count, record.replication_factor) == (2, 1)
 
 

@@ -44,7 +44,7 @@ def state(catalogue: Catalogue) -> object:
         catalogue.next_producer_id,
         catalogue.partition_count,
         catalogue.collision_names,
-        catalogue.databases,
+        list(catalogue.databases.snapshot()),
     )
 
 

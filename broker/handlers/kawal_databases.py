@@ -1,0 +1,140 @@
+"""KawalDatabases: v0.  Kawal's own API, for its command line; clients of Kafka never hear of it.
+
+Behaviour: describes, creates, alters or drops databases, each on its own; the answer leaves when what was
+done is durable, and a new database serves then.  A name given twice answers INVALID_REQUEST once.
+Differences from Apache Kafka: Kafka has no such API, and closes the connection.
+Version notes: none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from broker.call import PARKED, Call, Parked
+from broker.config_keys import ConfigSource
+from broker.databases import described, find_database
+from broker.errors import RequestError
+from protocol.error_codes import ErrorCode
+from protocol.messages.kawal_databases import (
+    DatabaseAction,
+    DatabaseItem,
+    DatabaseResult,
+    DescribedSetting,
+    KawalDatabasesRequest,
+    KawalDatabasesResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+class Answer:
+    """The answer in the making: some databases take a while, the catalogue's log and the disk."""
+
+    def __init__(self, broker: Broker, call: Call[KawalDatabasesRequest], names: list[str]) -> None:
+        self._broker = broker
+        self._call = call
+        self._left = len(names)
+        self.results = [DatabaseResult(name=name, settings=[]) for name in names]
+
+    def done(self, result: DatabaseResult, refusal: RequestError | None) -> None:
+        """One database is done with; answer after the last one."""
+        if refusal is not None:
+            result.error_code, result.error_message = refusal.code, refusal.message
+        elif result.name in self._broker.catalogue.databases:
+            describe(self._broker, result)
+        self._left -= 1
+        if not self._left:
+            self._call.reply(KawalDatabasesResponse(databases=self.results))
+
+
+def handle(broker: Broker, call: Call[KawalDatabasesRequest]) -> KawalDatabasesResponse | Parked:
+    """Do what is asked with every database that is named."""
+    request = call.request
+    items = request.databases
+    if items is None:
+        names = sorted(one.name for one in broker.catalogue.databases.values() if one.recorded)
+        # Only to be described: what is done to databases names them.
+        items = [DatabaseItem(name=name, settings=[]) for name in names]
+    names = list(dict.fromkeys(item.name for item in items))
+    answer = Answer(broker, call, names)
+    if not names:
+        return KawalDatabasesResponse(databases=[])
+    times = Counter(item.name for item in items)
+    by_name = {item.name: item for item in items}
+    for result in answer.results:
+        try:
+            if times[result.name] > 1:
+                raise RequestError(ErrorCode.INVALID_REQUEST, "Duplicate database name.")
+            if request.databases is None and request.action != DatabaseAction.DESCRIBE:
+                raise RequestError(ErrorCode.INVALID_REQUEST, "Name the databases.")
+            _begin(broker, call, by_name[result.name], result, answer)
+        except RequestError as refusal:
+            answer.done(result, refusal)
+    return PARKED
+
+
+def _begin(
+    broker: Broker,
+    call: Call[KawalDatabasesRequest],
+    item: DatabaseItem,
+    result: DatabaseResult,
+    answer: Answer,
+) -> None:
+    now_ms, validate_only = call.received_ms, call.request.validate_only
+    settings = {setting.name: setting.value for setting in item.settings}
+    if len(settings) != len(item.settings):
+        raise RequestError(ErrorCode.INVALID_REQUEST, f"A setting of {item.name!r} is given twice.")
+    match call.request.action:
+        case DatabaseAction.DESCRIBE:
+            find_database(item.name, broker.catalogue.databases)
+            answer.done(result, None)
+            return
+        case DatabaseAction.CREATE:
+            done = _done(answer, result)
+            if broker.databases.create(item.name, settings, now_ms, done, validate_only=validate_only):
+                return
+        case DatabaseAction.ALTER:
+            broker.databases.alter(item.name, settings, now_ms, validate_only=validate_only)
+        case DatabaseAction.DROP:
+            broker.databases.drop(item.name, now_ms, validate_only=validate_only)
+        case unknown:
+            raise RequestError(ErrorCode.INVALID_REQUEST, f"There is no action {unknown}.")
+    broker.topics.when_durable(_recorded(answer, result), now_ms)
+
+
+def _done(answer: Answer, result: DatabaseResult) -> Callable[[RequestError | None], None]:
+    return lambda refusal: answer.done(result, refusal)
+
+
+def _recorded(answer: Answer, result: DatabaseResult) -> Callable[[ErrorCode | None], None]:
+    def recorded(error: ErrorCode | None) -> None:
+        answer.done(result, None if error is None else RequestError(error, "the change was lost; try again"))
+
+    return recorded
+
+
+def describe(broker: Broker, result: DatabaseResult) -> None:
+    """Fill in what the database is now."""
+    catalogue = broker.catalogue
+    database = catalogue.databases[result.name]
+    vnodes = broker.vnodes.get(database.name, [])
+    result.vnodes = database.vnode_count
+    result.created_ms = database.created_ms
+    result.directory = database.directory
+    views = catalogue.views_over_database(database.name)
+    inside = [topic for topic in catalogue.by_name.values() if topic.database == database.name]
+    stored = sum(topic.view is None for topic in inside)
+    result.topic_count = stored
+    result.view_count = len({*inside, *views}) - stored
+    result.size_bytes = sum(vnode.log.usage()[1] for vnode in vnodes)
+    result.settings = [
+        DescribedSetting(
+            name=entry.key.name,
+            value=entry.value or "",
+            is_default=entry.source == ConfigSource.DEFAULT_CONFIG,
+        )
+        for entry in described(database, broker.config)
+    ]

@@ -1,0 +1,69 @@
+"""The topic configurations that Kafka does not have: where a topic lies, what makes a view, how views read it.
+
+A key is listed by DescribeConfigs where it says something.  Those of `FIXED_NAMES` are settled when the topic
+is created; those of `SHOWN_ONLY` follow from it and cannot be set at all.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.config_keys import ConfigType, Key, Value
+
+STRING: Final = ConfigType.STRING
+
+
+def _columns_problem(value: Value) -> str | None:
+    """What is wrong with declared columns; the parser is loaded with the first that are declared."""
+    from views.columns import parse_columns
+    from views.errors import ViewError
+
+    try:
+        parse_columns(str(value))
+    except ViewError as error:
+        return str(error)
+    return None
+
+
+DATABASE_KEY: Final = Key(
+    "kawal.database", STRING, "default", "The database whose vnodes hold the topic; fixed when it is created."
+)
+
+DURABILITY_SHOWN: Final = Key(
+    "kawal.durability", STRING, "disk", "What acks=all waits for: the durability class of the topic's database."
+)
+
+SQL_KEY: Final = Key(
+    "kawal.sql",
+    STRING,
+    "",
+    "Makes the new topic a view, which stores nothing: what follows AS in CREATE TOPIC, as `SELECT … FROM topic"
+    " WHERE …` or `STABLE topic WHERE …`.",
+)
+
+COLUMNS_KEY: Final = Key(
+    "kawal.columns",
+    STRING,
+    "",
+    "Names and types of the members of the topic's values, JSON objects, for views that select by them:"
+    " `ts timestamp, current double, location string tag`.",
+    check=_columns_problem,
+)
+
+SCHEMA_SHOWN: Final = Key(
+    "kawal.schema", STRING, "", "The columns of a view's records, as JSON; they never change."
+)
+
+SOURCE_SHOWN: Final = Key("kawal.source", STRING, "", "What a view reads.")
+
+KAWAL_TOPIC_KEYS: Final = {
+    key.name: key
+    for key in (DATABASE_KEY, DURABILITY_SHOWN, SQL_KEY, COLUMNS_KEY, SCHEMA_SHOWN, SOURCE_SHOWN)
+}
+"""All of them by name."""
+
+SHOWN_ONLY: Final = frozenset({DURABILITY_SHOWN.name, SCHEMA_SHOWN.name, SOURCE_SHOWN.name})
+"""What is shown and never set."""
+
+FIXED_NAMES: Final = frozenset({DATABASE_KEY.name, SQL_KEY.name}) | SHOWN_ONLY
+"""What is settled when the topic is created."""

@@ -1,0 +1,81 @@
+"""KawalDatabases (30000): list, create, alter and drop databases; Kafka has no such thing."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from protocol.api_keys import ApiKey
+from protocol.wire import ArrayOf, Bool, Int8, Int16, Int32, Int64, String, message, struct, wire
+
+
+class DatabaseAction(IntEnum):
+    """What a request asks for."""
+
+    DESCRIBE = 0
+    CREATE = 1
+    ALTER = 2
+    DROP = 3
+
+
+@struct
+class DatabaseSetting:
+    """One setting, by our name or TDengine's."""
+
+    name: str = wire(String)
+    value: str | None = wire(String, nullable="0+")  # ALTER: null takes the setting away
+
+
+@struct
+class DatabaseItem:
+    """One database that is asked for."""
+
+    name: str = wire(String)
+    settings: list[DatabaseSetting] = wire(ArrayOf(DatabaseSetting))
+
+
+@message(api=ApiKey.KAWAL_DATABASES, versions="0", flexible="0+")
+class KawalDatabasesRequest:
+    """Do one thing with some databases.
+
+    Source: Kawal's own.
+    """
+
+    action: int = wire(Int8)  # a DatabaseAction
+    databases: list[DatabaseItem] | None = wire(ArrayOf(DatabaseItem), nullable="0+")  # null: all there are
+    validate_only: bool = wire(Bool, default=False)
+
+
+@struct
+class DescribedSetting:
+    """One setting of a database with what holds."""
+
+    name: str = wire(String)
+    value: str = wire(String)
+    is_default: bool = wire(Bool)  # the server's value, not the database's own
+
+
+@struct
+class DatabaseResult:
+    """What became of one database, and what it is now; a database that is gone or refused has no settings."""
+
+    name: str = wire(String)
+    error_code: int = wire(Int16, default=0)
+    error_message: str | None = wire(String, nullable="0+", default=None)
+    vnodes: int = wire(Int32, default=0)
+    created_ms: int = wire(Int64, default=0)
+    directory: str = wire(String, default="")
+    topic_count: int = wire(Int32, default=0)
+    view_count: int = wire(Int32, default=0)
+    size_bytes: int = wire(Int64, default=0)
+    settings: list[DescribedSetting] = wire(ArrayOf(DescribedSetting))
+
+
+@message(api=ApiKey.KAWAL_DATABASES, versions="0", flexible="0+")
+class KawalDatabasesResponse:
+    """The outcome for each database, in the order of the request, or by name for all of them.
+
+    Source: Kawal's own.
+    """
+
+    throttle_time_ms: int = wire(Int32, default=0)
+    databases: list[DatabaseResult] = wire(ArrayOf(DatabaseResult))
