@@ -12,6 +12,7 @@ import re
 from broker.config_keys import ConfigType, Key, Value
 
 BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
+LIST = ConfigType.LIST
 
 _DURATION = re.compile(
     r"by_duration:P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?\Z", re.IGNORECASE
@@ -73,6 +74,10 @@ _TABLE: tuple[Key, ...] = (
     Key("kawal.retention.important", BOOLEAN, False,
         "Keep records that the group has not committed, whatever retention says.",
         synonyms=("kawal.retention.important",)),
+    Key("kawal.retention.important.topics", LIST, (),
+        "Topics in which records are kept for the group although it has neither members that subscribe to "
+        "them nor offsets in them, as before its first start.",
+        synonyms=("kawal.retention.important.topics",)),
     Key("kawal.retention.important.max.bytes", LONG, -1,
         "Largest size of a partition that is kept for an important group; -1: no limit.",
         minimum=-1, unit="bytes", synonyms=("kawal.retention.important.max.bytes",)),

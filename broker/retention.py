@@ -5,7 +5,8 @@ event loop stays free.  A partition whose oldest records are young and whose siz
 two
 comparisons; only the others are cut into logical segments (wal/retention.py), as Kafka would have rolled
 them.
-Consumers are not asked: what is old goes, read or not (architecture.md, settled choice 8).
+Consumers are not asked: what is old goes, read or not, unless a group is marked as important
+(broker/retention_holds.py).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from broker.partition import Partition
+from broker.retention_holds import Holds
 from protocol.records import iter_batches, read_batch_header
 from wal.disk import DiskError
 from wal.errors import WalError
@@ -32,6 +34,9 @@ PARTITIONS_PER_SLICE: Final = 200
 
 SLICE_PAUSE_MS: Final = 1
 
+LOADING_PAUSE_MS: Final = 100
+"""How long a pass waits, again and again, for the groups' offsets to be loaded."""
+
 
 class RetentionTask:
     """Runs retention over all partitions, again and again, a slice at a time."""
@@ -39,6 +44,9 @@ class RetentionTask:
     def __init__(self, broker: Broker, now_ms: int) -> None:
         self._broker = broker
         self._partitions: Iterator[Partition] = iter(())
+        self._holds: Holds | None = None
+        self.held_partitions = 0
+        """Partitions that the last whole pass left longer than their retention, for groups."""
         self._schedule(now_ms)
 
     def _schedule(self, now_ms: int) -> None:
@@ -46,12 +54,17 @@ class RetentionTask:
         self._broker.deadlines.add(now_ms + interval_ms, self._begin)
 
     def _begin(self, now_ms: int) -> None:
+        if self._broker.catalogue.group_configs and not self._broker.groups.coordinator.is_loaded:
+            # Nobody knows yet what groups have committed, so what they hold must not be deleted.
+            self._broker.deadlines.add(now_ms + LOADING_PAUSE_MS, self._begin)
+            return
+        self._holds = Holds(self._broker)
         self._partitions = self._with_data()
         self._run_slice(now_ms)
 
     def _with_data(self) -> Iterator[Partition]:
         for topic in tuple(self._broker.catalogue.by_name.values()):
-            if not self._broker.topics.settings(topic).deletes:
+            if topic.view is not None or not self._broker.topics.settings(topic).deletes:
                 continue
             for index in range(topic.partition_count):
                 partition = self._broker.topics.partition(topic, index)
@@ -62,6 +75,7 @@ class RetentionTask:
         for _ in range(PARTITIONS_PER_SLICE):
             partition = next(self._partitions, None)
             if partition is None:
+                self._note_held()
                 self._retire_segments()
                 self._schedule(now_ms)
                 return
@@ -76,10 +90,19 @@ class RetentionTask:
             if not _may_delete(partition, settings, wall_ms):
                 return
             log_start = new_log_start(partition, settings, wall_ms)
+            if log_start > partition.log_start and self._holds is not None:
+                log_start = self._holds.start(partition, log_start, wall_ms)
             if log_start > partition.log_start:
                 partition.vnode.log.set_log_start(partition.stream_id, log_start)
         except (WalError, DiskError) as error:
             logger.error("retention of %s-%d is put off: %s", partition.topic.name, partition.index, error)
+
+    def _note_held(self) -> None:
+        assert self._holds is not None
+        held = self._holds.partitions
+        if held != self.held_partitions:
+            logger.info("%d partitions are kept longer than their retention for groups", held)
+        self.held_partitions = held
 
     def _retire_segments(self) -> None:
         self._broker.topics.drop_again()

@@ -171,6 +171,10 @@ class Coordinator:
         """
         topics_changed(self._at(now_ms), created=created, deleted=deleted, grown=grown)
 
+    def topics_read(self, group_id: str) -> set[str]:
+        """Return the topics that a group subscribes to or has committed offsets in."""
+        return show.topics_read(self._context, group_id)
+
     def subscribers(self, topic: str) -> list[str]:
         """Return the groups with members that subscribe to a topic (TDengine refuses to drop it then)."""
         return show.subscribers(self._context, topic)
@@ -252,6 +256,12 @@ class Coordinator:
     def list_groups(self, request: ListGroupsRequest, now_ms: int) -> ListGroupsResponse:
         """ListGroups v0-5."""
         return describe.list_groups(self._at(now_ms), request)
+
+    @property
+    def is_loaded(self) -> bool:
+        """True once all partitions have been replayed: only then is what `committed` says all there is."""
+        context = self._context
+        return len(context.loaded) == context.config.offsets_topic_num_partitions
 
     # --- what people look at --------------------------------------------------------------------------------
 

@@ -225,6 +225,11 @@ def _owners(context: Context, group: ClassicGroup | ConsumerGroup | None) -> Map
     return found
 
 
+def topics_read(context: Context, group_id: str) -> set[str]:
+    """Return the topics that a group subscribes to or has committed offsets in."""
+    return {*_subscribed(context.groups.get(group_id)), *context.offsets.topics(group_id)}
+
+
 def subscribers(context: Context, topic: str) -> list[str]:
     """Return the groups with members that subscribe to a topic."""
     return [
