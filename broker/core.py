@@ -105,8 +105,8 @@ class Broker:
             vnodes=vnodes,
         )
         self.topics.drop_orphans()
-        self.snapshots = CatalogueSnapshots(catalogue, store.catalogue, self.meta)
         self.databases = DatabaseDirectory(self)
+        self.snapshots = CatalogueSnapshots(catalogue, store.catalogue, self.meta)
         self.producer_ids = ProducerIds(self.catalogue, self.topics)
         self.retention = RetentionTask(self, now_ms)
         self._now_ms = now_ms
@@ -337,24 +337,24 @@ class Broker:
         for vnode in self._all_vnodes:
             for job in vnode.begin_jobs(now_ms):
                 yield vnode, job
+        for made in self.databases.take_jobs(now_ms):
+            yield self.meta, made
         snapshot = self.snapshots.begin()
         if snapshot is not None:
             yield self.meta, snapshot
 
-        for made in self.databases.take_jobs(now_ms):
-            yield self.meta, made
     def job_done(self, vnode: Vnode, job: DiskJob, error: DiskError | None, now_ms: int) -> None:
         """A job has ended: durable answers leave and parked fetches are woken."""
         if job is self.snapshots.job:
             self.snapshots.done(error)
             return
+        if self.databases.owns(job):
+            self.databases.job_done(job, error, now_ms)  # type: ignore[arg-type]
+            return
         if error is not None:
             logger.error("vnode %s: %s", vnode.name, error)
         for advanced in vnode.job_done(job, error, now_ms):
             self.fetch_waiters.advanced(advanced.stream_id, advanced.added_bytes, now_ms)
-        if self.databases.owns(job):
-            self.databases.job_done(job, error, now_ms)  # type: ignore[arg-type]
-            return
 
     # --- the end ---------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from broker.config import Config
 from broker.config_keys import ConfigError
 from broker.databases import DEFAULT_DATABASE, Database, no_such_database
 from broker.errors import RequestError
-from broker.kawal_topic_keys import DATABASE_KEY, SQL_KEY
+from broker.kawal_topic_keys import DATABASE_KEY
 from broker.topic_configs import checked
 from broker.topic_names import collision_key, name_problem
 from broker.topics import OFFSETS_TOPIC, Catalogue, Topic
@@ -68,10 +68,10 @@ def new_topic_record(
     check_name(new.name)
     _check_free(new.name, catalogue)
     configs = _check_configs(new.configs, config)
+    database = _database(new.configs, catalogue)
     if new.assignments:
         partition_count, replication_factor = _check_assignments(new, config)
     else:
-    database = _database(new.configs, catalogue)
         # Kafka looks at both numbers before it counts its nodes.
         _check_factor(new.replication_factor)
         partition_count = _partition_count(new.partition_count, config)
@@ -99,6 +99,15 @@ def _check_free(name: str, catalogue: Catalogue) -> None:
         raise RequestError(
             ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}"
         )
+
+
+def _database(asked: Mapping[str, str | None], catalogue: Catalogue) -> Database:
+    """The database a new topic is placed in."""
+    name = (asked.get(DATABASE_KEY.name) or DEFAULT_DATABASE).strip()
+    found = catalogue.databases.get(name)
+    if found is None or not found.recorded:
+        raise RequestError(ErrorCode.INVALID_CONFIG, no_such_database(name, catalogue.databases))
+    return found
 
 
 def _check_configs(asked: Mapping[str, str | None], config: Config) -> dict[str, str]:
@@ -134,15 +143,6 @@ def _partition_count(asked: int, config: Config) -> int:
         return config.num_partitions
     if asked <= 0:
         raise RequestError(
-def _database(asked: Mapping[str, str | None], catalogue: Catalogue) -> Database:
-    """The database a new topic is placed in."""
-    name = (asked.get(DATABASE_KEY.name) or DEFAULT_DATABASE).strip()
-    found = catalogue.databases.get(name)
-    if found is None or not found.recorded:
-        raise RequestError(ErrorCode.INVALID_CONFIG, no_such_database(name, catalogue.databases))
-    return found
-
-
             ErrorCode.INVALID_PARTITIONS,
             "Number of partitions was set to an invalid non-positive value.",
         )

@@ -114,7 +114,7 @@ def _described(broker: Broker, resource: DescribeConfigsResource) -> Iterable[De
             topic = broker.catalogue.find(name)
             if topic is None:
                 raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
-            return described_topic(topic.configs, layers)
+            return described_topic(topic.configs, layers, broker.catalogue.databases[topic.database])
         case ResourceType.BROKER:
             if not name:
                 return described_defaults(layers)
