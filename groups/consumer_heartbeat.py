@@ -149,6 +149,8 @@ def _find_member(
     """Return what is known of the member, None if it is new; a static one takes the place of its holder."""
     joins = request.member_epoch == JOINING_EPOCH
     instance_id = request.instance_id
+    if instance_id is not None and instance_id not in group.instances and not joins:
+        raise UnknownMember(f"Instance id {instance_id} is unknown in group {group.group_id}.")
     holder = member_id if instance_id is None else group.instances.get(instance_id, member_id)
     known = group.metadata.get(holder)
     if known is None:

@@ -46,6 +46,7 @@ TOPIC_IDS_SINCE = 10
 MEMBER_EPOCHS_SINCE = 9
 NO_RETENTION_TIME_MS = -1
 """The request leaves it to the broker."""
+INT64_MAX: Final = 2**63 - 1
 
 NO_EPOCHS_OF_TOPIC: Final[Mapping[int, int]] = {}
 
@@ -119,7 +120,9 @@ def _write(context: Context, changes: Changes, request: OffsetCommitRequest, ite
         leader_epoch=asked.committed_leader_epoch,
         metadata=metadata,
         commit_ms=wall_ms,
-        expire_ms=NO_EXPIRY if retention_ms == NO_RETENTION_TIME_MS else wall_ms + retention_ms,
+        expire_ms=NO_EXPIRY
+        if retention_ms == NO_RETENTION_TIME_MS
+        else min(wall_ms + retention_ms, INT64_MAX),
     )
     key = OffsetKey(request.group_id, topic.name, asked.partition_index)
     changes.offset(key, committed_bytes(committed))

@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 from random import SystemRandom
 
-from broker.handlers import APIS
 from compat_tests.broker import Broker
 from compat_tests.differential.allow_list import ALLOWED
 from compat_tests.differential.allowed import explanation
@@ -17,11 +16,10 @@ from compat_tests.differential.compare import Difference, differences
 from compat_tests.differential.plain import Plain
 from compat_tests.differential.recorded import FOLDER, SEED, save
 from compat_tests.differential.runner import run_steps
-from compat_tests.differential.sequences import COVERED, WILD_EACH, Sequence, names, sequence
-from compat_tests.differential.settling import warm_up
+from compat_tests.differential.sequences import WILD_EACH, Sequence, names, sequence
+from compat_tests.differential.settling import SETTINGS, warm_up
 from compat_tests.kafka_broker import KafkaBroker
 from compat_tests.kawal_broker import KawalBroker
-from protocol.api_keys import ApiKey
 
 STEP_WIDTH = 1500
 """How much of a request is shown."""
@@ -33,8 +31,7 @@ def main() -> int:
     if options.record:
         return _record()
     print(f"seed {options.seed}", flush=True)
-    apis = [ApiKey(key) for key in sorted(APIS)] if options.all else COVERED
-    wanted = [name for name in names(apis) if re.search(options.only, name)]
+    wanted = [name for name in names() if re.search(options.only, name)]
     chosen = [sequence(name, options.seed, options.each) for name in wanted]
     answers = {kind.kind: _answers(kind, chosen) for kind in (KawalBroker, KafkaBroker)}
     found: list[Difference] = []
@@ -66,14 +63,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=chance, help="which requests; default: others every time")
     parser.add_argument("--each", type=int, default=WILD_EACH, help="wild requests of each API and version")
     parser.add_argument("--only", default="", metavar="PATTERN", help="sequences whose name matches")
-    parser.add_argument("--all", action="store_true", help="wild requests of every API that is served")
     parser.add_argument("--record", action="store_true", help="ask Kafka alone and keep its answers")
     return parser.parse_args()
 
 
 def _answers(kind: type[Broker], chosen: list[Sequence]) -> dict[str, list[Plain]]:
     with tempfile.TemporaryDirectory() as directory:
-        broker = kind(Path(directory), {})
+        broker = kind(Path(directory), SETTINGS[kind.kind])
         broker.start()
         try:
             warm_up(broker)

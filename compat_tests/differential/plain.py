@@ -17,7 +17,7 @@ from zlib import crc32
 from crc32c import crc32c
 
 from compat_tests.differential.shapes import LISTING, in_order
-from compat_tests.differential.steps import FIRST_PRODUCER, FIRST_SESSION, topic_id
+from compat_tests.differential.steps import FIRST_PRODUCER, FIRST_SESSION, member, topic_id
 from protocol.layout import Field, Layout, layout
 from protocol.schema import Records
 
@@ -32,6 +32,7 @@ OF_THE_SERVER = {
     "total_bytes": "<size of the disk>",
     "usable_bytes": "<room on the disk>",
 }
+MEMBERS = frozenset({"member_id", "leader"})
 TEXTS = frozenset({"error_message", "documentation", "batch_index_error_message"})
 MOMENTS = frozenset(
     {"log_append_time_ms", "timestamp", "last_timestamp", "last_fetch_timestamp", "last_caught_up_timestamp"}
@@ -53,16 +54,17 @@ class Names:
         self.prefix = prefix
         self.directory = directory
         # Every text of the request that is being answered.
-        self.mentioned: set[str | None] = set()
+        self.mentioned: set[str] = set()
         self._topics: dict[UUID, tuple[str, int]] = {}
         self._generations: dict[str, int] = {}
         self._real_topics: dict[UUID, UUID] = {}
         self._producers: list[int] = []
         self._sessions: list[int] = []
+        self._members: list[str] = []
 
-    def owns(self, name: str | None) -> bool:
+    def owns(self, name: str) -> bool:
         """Say whether a name is one of the sequence, or named by the request."""
-        return name in self.mentioned or _folded(name or "").startswith(_folded(self.prefix))
+        return name in self.mentioned or _folded(name).startswith(_folded(self.prefix))
 
     def learn_topic(self, name: str, real: UUID) -> None:
         """Remember the id of a topic as it is now."""
@@ -82,6 +84,18 @@ class Names:
     def real_session(self, stand_in: int) -> int:
         """The broker's session id in place of a stand-in; another number as it is."""
         return _real(stand_in, FIRST_SESSION, self._sessions)
+
+    def real_member(self, stand_in: str) -> str:
+        """The broker's member id in place of a stand-in; another text as it is."""
+        return next((real for n, real in enumerate(self._members) if member(n) == stand_in), stand_in)
+
+    def shown_member(self, real: str) -> str:
+        """The stand-in for a member id that the broker made up, a new one when it was never seen."""
+        if not real or real in self.mentioned:
+            return real
+        if real not in self._members:
+            self._members.append(real)
+        return member(self._members.index(real))
 
     def shown_topic(self, real: UUID) -> str:
         """The id for people: by name, so that it is the same on every broker."""
@@ -141,9 +155,15 @@ def _value(value: Any, field: Field, names: Names) -> Any:
         if field.layout is None:
             return [_item(item, field, names) for item in value]
         cls = field.layout.cls.__name__
-        listed = [item for item in value if cls not in LISTING or names.owns(getattr(item, LISTING[cls]))]
+        listed = [item for item in value if _is_asked(item, LISTING.get(cls), names)]
         return in_order([_item(item, field, names) for item in listed], cls)
     return _item(value, field, names)
+
+
+def _is_asked(item: Any, name_field: str | None, names: Names) -> bool:
+    """Say whether an element belongs to the sequence; one without a name was asked for by its id."""
+    name = getattr(item, name_field) if name_field else None
+    return name is None or names.owns(name)
 
 
 def _item(value: Any, field: Field, names: Names) -> Any:
@@ -155,6 +175,8 @@ def _item(value: Any, field: Field, names: Names) -> Any:
         return bytes(value).hex()
     if field.name in OF_THE_SERVER and value not in ("", -1):
         return OF_THE_SERVER[field.name]
+    if field.name in MEMBERS and isinstance(value, str):
+        return names.shown_member(value)
     if field.name in TEXTS:
         return "<text>" if value else value
     if field.name in ("value", "log_dir") and value is not None:

@@ -91,6 +91,8 @@ BY_MESSAGE_FIELD: Final[dict[tuple[str, str], list[Any]]] = {
     ("DescribeConfigsResource", "resource_type"): [2, 2, 2, 4, 4, 0, 1, 3, 16, -1],
 }
 
+GROUP_IDS: Final = frozenset({"group_id", "group_ids", "groups_names", "groups"})
+
 OF_REPLICAS: Final = {
     ("FetchRequest", "cluster_id"),
     ("FetchRequest", "replica_state"),
@@ -189,6 +191,8 @@ def values_for(message: str, field: str, kind: Any, world: World) -> list[Any]:
         if field == "resource_name":
             return [*world.names(), "1", "1", "1", "2", "-1", "x"]
         return world.names()
+    if kind is String and field in GROUP_IDS:
+        return [f"{world.prefix}-group", f"{world.prefix}-other", "", f"{world.prefix} ü \x00"]
     if field == "configuration_keys":
         return CONFIG_KEYS
     if field in BY_FIELD:

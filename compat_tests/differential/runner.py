@@ -98,6 +98,8 @@ def resolve(value: Any, names: Names, field: str = "") -> Any:
         return names.real_topic(value)
     if isinstance(value, list):
         return [resolve(item, names, field) for item in value]
+    if isinstance(value, str):
+        return names.real_member(value)
     if field == "session_id":
         return names.real_session(value)
     if field == "producer_id":

@@ -8,10 +8,19 @@ from typing import NamedTuple
 
 from broker.handlers import APIS
 from compat_tests.differential.steps import Step, Steps
-from compat_tests.differential.themes import configs, offsets, producers, records, sessions, topics
+from compat_tests.differential.themes import (
+    classic_groups,
+    configs,
+    consumer_groups,
+    offsets,
+    producers,
+    records,
+    sessions,
+    topics,
+)
 from compat_tests.differential.wild import wild_step
 from compat_tests.differential.world import World
-from protocol.api_keys import ApiKey
+from protocol.api_keys import PRIVATE_FROM, ApiKey
 
 WILD_EACH = 25
 """Wild requests of each API and version."""
@@ -23,40 +32,12 @@ THEMES: dict[str, Callable[[World], Steps]] = {
     "sessions": sessions.steps,
     "offsets": offsets.steps,
     "configs": configs.steps,
+    "classic-groups": classic_groups.steps,
+    "consumer-groups": consumer_groups.steps,
 }
 
-COVERED = (
-    ApiKey.PRODUCE,
-    ApiKey.FETCH,
-    ApiKey.LIST_OFFSETS,
-    ApiKey.METADATA,
-    ApiKey.FIND_COORDINATOR,
-    ApiKey.API_VERSIONS,
-    ApiKey.CREATE_TOPICS,
-    ApiKey.DELETE_TOPICS,
-    ApiKey.INIT_PRODUCER_ID,
-    ApiKey.OFFSET_FOR_LEADER_EPOCH,
-    ApiKey.DESCRIBE_CONFIGS,
-    ApiKey.ALTER_CONFIGS,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS,
-    ApiKey.CREATE_PARTITIONS,
-    ApiKey.DESCRIBE_CLUSTER,
-    ApiKey.DELETE_RECORDS,
-    ApiKey.DESCRIBE_ACLS,
-    ApiKey.CREATE_ACLS,
-    ApiKey.DELETE_ACLS,
-    ApiKey.ALTER_REPLICA_LOG_DIRS,
-    ApiKey.DESCRIBE_LOG_DIRS,
-    ApiKey.ELECT_LEADERS,
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS,
-    ApiKey.LIST_PARTITION_REASSIGNMENTS,
-    ApiKey.DESCRIBE_CLIENT_QUOTAS,
-    ApiKey.DESCRIBE_QUORUM,
-    ApiKey.DESCRIBE_PRODUCERS,
-    ApiKey.LIST_CONFIG_RESOURCES,
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
-)
-"""The APIs whose wild requests are recorded; `--all` sends those of every API that is served."""
+COVERED = tuple(ApiKey(key) for key in sorted(APIS) if key < PRIVATE_FROM)
+"""The APIs that get wild requests: all that Kafka has too."""
 
 
 class Sequence(NamedTuple):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
-from compat_tests.broker import Broker
+from compat_tests.broker import Broker, Kind
 from compat_tests.differential.plain import Names
 from compat_tests.differential.steps import Step
 from compat_tests.waiting import eventually
@@ -24,6 +24,12 @@ from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 CONFIG_SECONDS = 0.15
 """How long Kafka's broker may take to act on a config that its controller has recorded."""
+
+SETTINGS: Final[dict[Kind, dict[str, str]]] = {
+    "kawal": {"group.initial.rebalance.delay.ms": "0", "kawal.rebalance.interval.ms": "0"},
+    "kafka": {},
+}
+"""Settings with which the brokers start: a group's first member is not to wait for others."""
 
 
 def warm_up(broker: Broker) -> None:

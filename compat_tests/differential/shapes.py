@@ -31,6 +31,17 @@ SORTED: Final[dict[str, tuple[str, ...]]] = {
     "TopicResponse": ("name",),
     "PartitionResponse": ("partition_index",),
     "AlterConfigsResourceResponse": ("resource_type", "resource_name"),
+    "OffsetCommitResponseTopic": ("name", "topic_id"),
+    "OffsetCommitResponsePartition": ("partition_index",),
+    "OffsetDeleteResponseTopic": ("name",),
+    "OffsetDeleteResponsePartition": ("partition_index",),
+    "OffsetFetchResponseTopic": ("name",),
+    "OffsetFetchResponsePartition": ("partition_index",),
+    "OffsetFetchResponseTopics": ("name", "topic_id"),
+    "OffsetFetchResponsePartitions": ("partition_index",),
+    "DeletableGroupResult": ("group_id",),
+    "ListedGroup": ("group_id",),
+    "DescribedGroup": ("group_id",),
     "UpdatableFeatureResult": ("feature",),
     "SupportedFeatureKey": ("name",),
     "FinalizedFeatureKey": ("name",),
@@ -46,6 +57,10 @@ MERGED: Final = {
     "ListOffsetsTopicResponse": "partitions",
     "TopicProduceResponse": "partition_responses",
     "AlterReplicaLogDirTopicResult": "partitions",
+    "OffsetCommitResponseTopic": "partitions",
+    "OffsetDeleteResponseTopic": "partitions",
+    "OffsetFetchResponseTopic": "partitions",
+    "OffsetFetchResponseTopics": "partitions",
 }
 """Structs of which there may be several with one name, as the request has them: where their elements are."""
 
@@ -54,6 +69,7 @@ LISTING: Final = {
     "DescribeLogDirsTopic": "name",
     "ReplicaElectionResult": "topic",
     "ConfigResource": "resource_name",
+    "ListedGroup": "group_id",
 }
 """Structs of which a broker may list all it has: by this field those of other sequences are left out."""
 
@@ -63,7 +79,7 @@ def in_order(items: list[Any], cls: str) -> list[Any]:
     keys = SORTED.get(cls)
     if not keys:
         return items
-    items = sorted(items, key=lambda item: [str(item.get(key, "")).zfill(12) for key in keys])
+    items = sorted(items, key=lambda item: ([str(item.get(key, "")).zfill(12) for key in keys], repr(item)))
     inner = MERGED.get(cls)
     return items if inner is None else _merged(items, keys, inner)
 
@@ -77,5 +93,5 @@ def _merged(items: list[Any], keys: tuple[str, ...], inner: str) -> list[Any]:
         elif item[inner]:
             found.append(item)
     for item in found:
-        item[inner].sort(key=lambda part: part.get("index", part.get("partition_index")))
+        item[inner].sort(key=lambda part: (part.get("index", part.get("partition_index", 0)), repr(part)))
     return found

@@ -40,6 +40,11 @@ def session(number: int) -> int:
     return FIRST_SESSION + number
 
 
+def member(number: int) -> str:
+    """Stand for the `number`th member id that the broker made up in the sequence, from 0."""
+    return f"<member {number}>"
+
+
 @dataclass(frozen=True)
 class Step:
     """One request in one version. Its `records` may be batches, which are encoded when they are sent."""

@@ -252,6 +252,7 @@ def test_an_instance_id_belongs_to_one_member(driver: Driver) -> None:
     assert driver.beat("g", "b", 2, instance_id="i").error == ErrorCode.FENCED_INSTANCE_ID
     assert driver.beat("g", "b", -1, instance_id="i").error == ErrorCode.FENCED_INSTANCE_ID
     assert driver.beat("g", "a", 2, instance_id="i").error == ErrorCode.NONE
+    assert driver.beat("g", "a", 2, instance_id="other").error == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_a_static_member_that_went_away_is_replaced_without_a_rebalance(driver: Driver) -> None:

@@ -54,6 +54,13 @@ def test_a_retention_time_of_the_client_is_kept(driver: Driver) -> None:
     assert found.expire_ms == WALL_MS + 60_000
 
 
+def test_a_retention_time_beyond_all_time_is_kept_to_the_end_of_time(driver: Driver) -> None:
+    driver.commit("g", {("t", 0): 7}, retention_ms=2**63 - 1, version=4)
+    found = driver.coordinator.committed("g", "t", 0)
+    assert found is not None
+    assert found.expire_ms == 2**63 - 1
+
+
 def test_a_commit_from_the_past_counts_as_any_other(driver: Driver) -> None:
     for offset in (100, 5):
         driver.commit("g", {("t", 0): offset})

@@ -101,6 +101,8 @@ def _changed(world: World) -> Steps:
     ]:
         yield alter((TOPIC, world.three, [(key, how, value)]))
         yield describe((TOPIC, world.three, [key]), include_synonyms=True)
+    for name in (world.one, ".."):
+        yield alter((TOPIC, name, [("flush.ms", 4, "1"), ("retention.ms", SET, "soon")]))
     yield alter((TOPIC, world.one, [("flush.ms", SET, "1"), ("flush.ms", SET, "2")]))
     yield alter((TOPIC, world.one, [("flush.ms", SET, "1"), ("no.such.key", SET, "2")]))
     yield alter((TOPIC, world.one, []), (TOPIC, world.never, [("flush.ms", SET, "1")]), (TOPIC, "", []))
