@@ -7,7 +7,7 @@ A checkpoint is the durable state of all streams after the frame `sequence - 1`;
 A witness says how far the log was synced, so that bytes missing at its end are known to be missing. Neither
 is on the path of an append.
 
-    checkpoint := header table{3} producers crc[4]      tables: segments, streams, leader epochs
+    checkpoint := header table{4} producers crc[4]      tables: segments, streams, leader epochs, compactions
     table      := column*, u64 or i64 each              producers: the bytes of `wal.producers`, transactions
     too
 """
@@ -30,12 +30,15 @@ from wal.producer_snapshot import encode as encode_producers
 from wal.whole_files import load_generations, read_file, replace_file
 
 CHECKPOINT_MAGIC = b"KAWALCKP"
-CHECKPOINT_FORMAT = 1
+CHECKPOINT_FORMAT = 2
+"""Format 1 has no table of compactions."""
+
 CHECKPOINT_NAMES = ("checkpoint.0", "checkpoint.1")
 CHECKPOINT_TEMPORARY = "checkpoint.tmp"
 # magic, format, flags, vnode, generation, sequence, durable sequence, version, last crc, rows of each table,
 # bytes of the producers
-CHECKPOINT_HEADER = struct.Struct("<8sHHIQQQQI3IQ")
+CHECKPOINT_HEADERS = {1: struct.Struct("<8sHHIQQQQI3IQ"), CHECKPOINT_FORMAT: struct.Struct("<8sHHIQQQQI4IQ")}
+CHECKPOINT_START = struct.Struct("<8sH")
 CLEAN = 1
 """Flag: written by a clean stop."""
 
@@ -46,7 +49,10 @@ STREAM_COLUMNS = "QqqQqq"
 # stream id, next offset, log start, size, max timestamp, offset of it
 EPOCH_COLUMNS = "Qqq"
 # stream id, epoch, first offset
-TABLES = (SEGMENT_COLUMNS, STREAM_COLUMNS, EPOCH_COLUMNS)
+COMPACTION_COLUMNS = "QqQ"
+# stream id, offset below which copies are read, stream id of the copies
+TABLES = (SEGMENT_COLUMNS, STREAM_COLUMNS, EPOCH_COLUMNS, COMPACTION_COLUMNS)
+TABLES_BY_FORMAT = {1: TABLES[:3], CHECKPOINT_FORMAT: TABLES}
 
 WITNESS_MAGIC = b"KAWALWIT"
 WITNESS_NAME = "witness"
@@ -75,14 +81,15 @@ class Checkpoint:
     """All sealed segments before `sequence`; the scan begins in the segment behind the last one."""
     streams: Table
     epochs: Table
+    compactions: Table
     producers: ProducerSnapshot
 
 
 def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
     """The bytes of a checkpoint file."""
-    tables = (checkpoint.segments, checkpoint.streams, checkpoint.epochs)
+    tables = (checkpoint.segments, checkpoint.streams, checkpoint.epochs, checkpoint.compactions)
     producers = encode_producers(checkpoint.producers)
-    header = CHECKPOINT_HEADER.pack(
+    header = CHECKPOINT_HEADERS[CHECKPOINT_FORMAT].pack(
         CHECKPOINT_MAGIC, CHECKPOINT_FORMAT, CLEAN if checkpoint.clean else 0, checkpoint.vnode_id,
         checkpoint.generation, checkpoint.sequence, checkpoint.durable_sequence, checkpoint.version,
         checkpoint.last_crc, *(len(table[0]) for table in tables), len(producers),
@@ -95,26 +102,20 @@ def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
 def decode_checkpoint(data: bytes) -> Checkpoint | None:
     """The checkpoint in a file's bytes, or None when they are not a whole one of this format."""
     end = len(data) - CRC.size
-    if end < CHECKPOINT_HEADER.size:
+    if end < CHECKPOINT_START.size:
         return None
-    magic, version, flags, vnode_id, generation, sequence, durable, next_version, last_crc, *rows, tail = (
-        CHECKPOINT_HEADER.unpack_from(data)
+    magic, version = CHECKPOINT_START.unpack_from(data)
+    header = CHECKPOINT_HEADERS.get(version)
+    if magic != CHECKPOINT_MAGIC or header is None or end < header.size:
+        return None
+    _, _, flags, vnode_id, generation, sequence, durable, next_version, last_crc, *rows, tail = (
+        header.unpack_from(data)
     )
-    size = (
-        CHECKPOINT_HEADER.size + tail + sum(8 * len(codes) * n for codes, n in zip(TABLES, rows, strict=True))
-    )
-    if magic != CHECKPOINT_MAGIC or version != CHECKPOINT_FORMAT or size != end:
+    columns = TABLES_BY_FORMAT[version]
+    size = header.size + tail + sum(8 * len(codes) * n for codes, n in zip(columns, rows, strict=True))
+    if size != end or crc32c(memoryview(data)[:end]) != CRC.unpack_from(data, end)[0]:
         return None
-    if crc32c(memoryview(data)[:end]) != CRC.unpack_from(data, end)[0]:
-        return None
-    position = CHECKPOINT_HEADER.size
-    tables: list[Table] = []
-    for codes, count in zip(TABLES, rows, strict=True):
-        table: Table = []
-        for code in codes:
-            table.append(array(code, data[position : position + 8 * count]))
-            position += 8 * count
-        tables.append(table)
+    tables, position = _decode_tables(data, header.size, columns, rows)
     try:
         producers = decode_producers(memoryview(data)[position:end])
     except ValueError:
@@ -122,8 +123,23 @@ def decode_checkpoint(data: bytes) -> Checkpoint | None:
     return Checkpoint(
         vnode_id=vnode_id, generation=generation, sequence=sequence, durable_sequence=durable,
         version=next_version, last_crc=last_crc, clean=bool(flags & CLEAN), segments=tables[0],
-        streams=tables[1], epochs=tables[2], producers=producers,
+        streams=tables[1], epochs=tables[2],
+        compactions=tables[3] if len(tables) > 3 else empty_table(COMPACTION_COLUMNS), producers=producers,
     )  # fmt: skip
+
+
+def _decode_tables(
+    data: bytes, position: int, columns: Sequence[str], rows: Sequence[int]
+) -> tuple[list[Table], int]:
+    """The tables from `position` on, and where they end."""
+    tables: list[Table] = []
+    for codes, count in zip(columns, rows, strict=True):
+        table: Table = []
+        for code in codes:
+            table.append(array(code, data[position : position + 8 * count]))
+            position += 8 * count
+        tables.append(table)
+    return tables, position
 
 
 def empty_table(codes: str) -> Table:

@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from wal.disk import Buffer, File
 from wal.format import (
+    COPIES_BIT,
     ENTRY_BYTES,
     FIRST_FRAME_POSITION,
     FOOTER,
     FOOTER_FRAME_BYTES,
+    FORMAT,
     HEADER_BYTES,
     SEAL_BLOCK_BYTES,
     FrameKind,
@@ -103,7 +105,7 @@ def _target(
     state: LogState, frame: OpenFrame, now_ms: int
 ) -> tuple[Segment, SealPlan | None, CreatePlan | None, Tail]:
     active = state.active
-    if active is not None and not active.sealed and _has_room(active, frame.size_bytes):
+    if active is not None and not active.sealed and _takes(active, frame.size_bytes):
         tail = Tail(active.end_position, state.next_sequence, active.last_crc, active.totals)
         return active, None, None, tail
     seal = None
@@ -134,10 +136,10 @@ def _target(
     return segment, seal, create, tail
 
 
-def _has_room(active: Segment, size_bytes: int) -> bool:
+def _takes(active: Segment, size_bytes: int) -> bool:
     # A segment that holds no version yet takes any frame: its successor would bear the same name.
     fits = active.end_position + size_bytes + FOOTER_FRAME_BYTES <= active.capacity
-    return fits or active.next_version == active.base_version
+    return (fits and active.format == FORMAT) or active.next_version == active.base_version
 
 
 def _take_spare(state: LogState, capacity: int) -> File | None:
@@ -269,13 +271,15 @@ def _frame_done(state: LogState, segment: Segment, position: int, built: BuiltFr
                 stream_id, base=extent.base, count=extent.next_offset - extent.base, position=start,
                 size=extent.size, max_timestamp=extent.max_timestamp, version=extent.version,
             )  # fmt: skip
-            kept[start] = extent.buffers
+            if stream_id < COPIES_BIT:
+                kept[start] = extent.buffers
             if extent.max_timestamp > stream.max_timestamp:
                 stream.max_timestamp, stream.max_timestamp_offset = extent.max_timestamp, extent.base
         position += run.size_bytes
         stream.high_watermark = run.next_offset
         stream.size_bytes += run.size_bytes
-        advanced.append(Advanced(stream_id, stream.high_watermark, run.size_bytes))
+        if stream_id < COPIES_BIT:
+            advanced.append(Advanced(stream_id, stream.high_watermark, run.size_bytes))
     state.tail.add(segment, kept, frame.payload_bytes)
     state.producers.durable(frame.producers_token)
     for meta in frame.metas:

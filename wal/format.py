@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 if sys.byteorder != "little":  # .idx and checkpoint columns are arrays in memory order
     raise ImportError("the log format is little endian; this machine is not")
 
-FORMAT = 1
+FORMAT = 2
+"""The format of new segments; 2 may hold what compaction copies, which a reader of 1 would misunderstand."""
+
+READABLE_FORMATS = (1, 2)
 SEGMENT_MAGIC = b"KAWALSEG"
 FRAME_MAGIC = b"\xf7KWF"
 HEADER_BYTES = 64
@@ -76,6 +79,8 @@ class EntryKind(IntEnum):
     """A record batch of transaction markers."""
     META = 2
     """No records: `MetaKind` and its body; it has a version and no offset."""
+    COPY = 3
+    """A batch of what compaction left, at its old offset, in a stream of copies; it takes one version."""
 
 
 class MetaKind(IntEnum):
@@ -91,6 +96,12 @@ class MetaKind(IntEnum):
     """i32 epoch, i64 offset from which it counts."""
     RETIRED = 4
     """u64: base version of a segment that no stream needs any more."""
+    COMPACTED = 5
+    """i64 offset below which the copies count, u64 stream of the copies, u64 bytes that they replace."""
+
+
+COPIES_BIT = 1 << 63
+"""Set in the ids of streams of copies, never in those that a caller gives."""
 
 
 class SegmentHeader(NamedTuple):
@@ -103,6 +114,7 @@ class SegmentHeader(NamedTuple):
     previous_crc: int
     """Header CRC of the last frame of the segment before, 0 for the first: it proves that none is missing."""
     created_ms: int
+    format: int = FORMAT
 
 
 class FrameHeader(NamedTuple):
@@ -192,6 +204,7 @@ PRODUCER_ID_POSITION = 43
 LOG_START_META = struct.Struct("<BqQ")
 LEADER_EPOCH_META = struct.Struct("<Biq")
 RETIRED_META = struct.Struct("<BQ")
+COMPACTED_META = struct.Struct("<BqQQ")
 SALT = struct.Struct("<Q")
 
 assert SEGMENT_BODY.size + CRC.size == HEADER_BYTES
@@ -212,7 +225,7 @@ def table_seed(seed: int, sequence: int) -> int:
 
 def encode_segment_header(header: SegmentHeader) -> bytes:
     """The 64 bytes of a segment header."""
-    body = SEGMENT_BODY.pack(SEGMENT_MAGIC, FORMAT, *header)
+    body = SEGMENT_BODY.pack(SEGMENT_MAGIC, header.format, *header[:-1])
     return body + CRC.pack(crc32c(body))
 
 
@@ -236,9 +249,9 @@ def decode_segment_header(data: bytes | memoryview) -> SegmentHeader | None:
         return None
     (crc,) = CRC.unpack_from(data, SEGMENT_BODY.size)
     magic, version, *fields = SEGMENT_BODY.unpack_from(data)
-    if magic != SEGMENT_MAGIC or version != FORMAT or crc32c(data[: SEGMENT_BODY.size]) != crc:
+    if magic != SEGMENT_MAGIC or version not in READABLE_FORMATS or crc32c(data[: SEGMENT_BODY.size]) != crc:
         return None
-    return SegmentHeader(*fields)
+    return SegmentHeader._make((*fields, version))
 
 
 def encode_frame_header(header: FrameHeader, seed: int) -> tuple[bytes, int]:
@@ -340,7 +353,7 @@ def _header_codecs(c: Any) -> dict[str, Construct[Any, Any]]:
     return {
         "segment_header": c.Struct(
             "magic" / c.Const(SEGMENT_MAGIC),
-            "format" / c.Const(FORMAT, c.Int16ul),
+            "format" / c.Int16ul,
             c.Padding(2),
             "vnode_id" / c.Int32ul,
             "base_version" / c.Int64ul,

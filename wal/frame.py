@@ -22,7 +22,7 @@ from wal.format import (
     encode_frame_header,
     table_seed,
 )
-from wal.index import EXTENT_BYTES
+from wal.index import EXTENT_BYTES, EXTENT_OFFSETS
 from wal.stream import Stream
 
 
@@ -75,7 +75,11 @@ class Run:
         """Add the stream's next batch; positional because it is on the path of every append."""
         self.entries.append(entry)
         last = self.last
-        if last is not None and last.size + size <= EXTENT_BYTES:
+        if (
+            last is not None
+            and last.size + size <= EXTENT_BYTES
+            and next_offset - last.base <= EXTENT_OFFSETS
+        ):
             last.next_offset = next_offset
             last.size += size
             if timestamp > last.max_timestamp:

@@ -32,6 +32,9 @@ from wal.scan import NO_TIMESTAMP, FoundFrame
 EXTENT_BYTES = 128 << 10
 """Largest extent of more than one batch: what a reader may have to walk when it begins inside one."""
 
+EXTENT_OFFSETS = (1 << 32) - 1
+"""Most offsets of an extent: copies of what compaction left may lie far apart, and a count has 32 bits."""
+
 INDEX_MAGIC = b"KAWALIDX"
 INDEX_FORMAT = 1
 INDEX_HEADER = struct.Struct("<8sHxxIQQIIIQq4x")
@@ -168,7 +171,12 @@ def index_frame(index: ActiveIndex, frame: FoundFrame) -> None:
     for stream_id, kind, _, _, offset, records, size_bytes, timestamp, _, delta in ENTRY.iter_unpack(
         frame.table
     ):
-        if stream_id != open_stream or kind == EntryKind.META or size + size_bytes > EXTENT_BYTES:
+        if (
+            stream_id != open_stream
+            or kind == EntryKind.META
+            or size + size_bytes > EXTENT_BYTES
+            or offset + records - base > EXTENT_OFFSETS
+        ):
             if open_stream >= 0:
                 index.add(
                     open_stream, base=base, count=count, position=start, size=size,

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wal.appending import LogAppending
 from wal.checkpoint import write_witness
 from wal.commit import Advanced, begin_commit, begin_seal, commit_done, roll_back, roll_done
+from wal.compaction import LogCompacting
 from wal.disk import Disk
 from wal.disk_errors import DiskFull
 from wal.errors import LogDamaged, LogFailed
@@ -35,7 +35,7 @@ EXPIRY_MS = 10_000
 """How often a slice of the idle producers is looked at."""
 
 
-class VnodeLog(LogAppending):
+class VnodeLog(LogCompacting):
     """The log of one vnode; make it with `open`."""
 
     def __init__(self, state: LogState, recovery: RecoveryReport, marks: Marks) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from wal.locate import index_of
 from wal.reader import batches, extent_bytes, extents_from
+from wal.scan import NO_TIMESTAMP
 from wal.state import LogState
 from wal.stream import Stream
 
@@ -26,7 +27,8 @@ def find_timestamp(state: LogState, stream: Stream, timestamp_ms: int, from_offs
     The extents' largest timestamps are compared first, so only one extent is opened as a rule.
     """
     start = max(from_offset, stream.log_start)
-    for segment, index, row in extents_from(state, stream, start):
+    for segment, index, row, data_start in extents_from(state, stream, start):
+        start = max(start, data_start)
         if index.max_timestamp[row] < timestamp_ms:
             continue
         data = memoryview(extent_bytes(state, segment, index.position[row], index.size[row]))
@@ -48,13 +50,14 @@ def max_timestamp(state: LogState, stream: Stream) -> tuple[int, int] | None:
     if stream.max_timestamp_offset >= stream.log_start:
         return stream.max_timestamp, stream.max_timestamp_offset
     best: tuple[int, int] | None = None
-    for segment, index, row in extents_from(state, stream, stream.log_start):
+    for segment, index, row, data_start in extents_from(state, stream, stream.log_start):
         timestamp, offset = index.max_timestamp[row], index.base[row]
-        if offset < stream.log_start:
+        start = max(stream.log_start, data_start)
+        if offset < start:
             # Part of this extent is deleted; the rest may have a lower maximum.
             data = extent_bytes(state, segment, index.position[row], index.size[row])
-            visible = [one[3] for one in batches(data) if one[2] > stream.log_start]
-            timestamp, offset = max(visible), stream.log_start
+            visible = [one[3] for one in batches(data) if one[2] > start]
+            timestamp, offset = max(visible, default=NO_TIMESTAMP), start
         if best is None or timestamp > best[0]:
             best = timestamp, offset
     if best is not None:
@@ -73,24 +76,27 @@ class StreamExtent(NamedTuple):
 
 def stream_extents(state: LogState, stream: Stream, from_offset: int) -> Iterator[StreamExtent]:
     """The visible extents from the one with `from_offset` on; the first may begin below the log start."""
-    for _, index, row in extents_from(state, stream, max(from_offset, stream.log_start)):
+    for _, index, row, data_start in extents_from(state, stream, max(from_offset, stream.log_start)):
         base = index.base[row]
-        yield StreamExtent(base, base + index.count[row], index.size[row], index.max_timestamp[row])
+        next_offset = base + index.count[row]
+        yield StreamExtent(max(base, data_start), next_offset, index.size[row], index.max_timestamp[row])
 
 
 def end_of_data(state: LogState, stream_id: int) -> int:
     """The offset behind the stream's last stored batch; 0 when there is none."""
+    stream = state.streams.get(stream_id)
+    clean_end = stream.clean_end if stream is not None else 0
     for segment in reversed(state.segments.all):
         offsets = index_of(state, segment).range_of(stream_id)
         if offsets is not None:
-            return offsets[1]
-    return 0
+            return max(offsets[1], clean_end)
+    return clean_end
 
 
 def bytes_between(state: LogState, stream: Stream, start: int, offset: int) -> int:
     """Bytes of the extents from the one that holds `start` on that end at or below `offset`."""
     total = 0
-    for _, index, row in extents_from(state, stream, start):
+    for _, index, row, _ in extents_from(state, stream, start):
         if index.base[row] + index.count[row] > offset:
             break
         total += index.size[row]

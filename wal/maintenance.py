@@ -311,4 +311,4 @@ def retirable(state: LogState, segment: Segment) -> bool:
 
 def _needs(state: LogState, stream_id: int, offsets: tuple[int, int] | None) -> bool:
     stream = state.streams.get(stream_id)
-    return stream is not None and offsets is not None and stream.log_start < offsets[1]
+    return stream is not None and offsets is not None and stream.data_start < offsets[1]

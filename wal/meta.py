@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wal.format import LEADER_EPOCH_META, LOG_START_META, RETIRED_META, MetaKind
+from wal.format import COMPACTED_META, LEADER_EPOCH_META, LOG_START_META, RETIRED_META, MetaKind
 from wal.state import LogState
 from wal.stream import Stream
 
@@ -27,6 +27,11 @@ def retired_meta(base_version: int) -> bytes:
     return RETIRED_META.pack(MetaKind.RETIRED, base_version)
 
 
+def compacted_meta(clean_end: int, copies_id: int, replaced_bytes: int) -> bytes:
+    """The payload that lets a stream's copies count below `clean_end`, in place of so many bytes."""
+    return COMPACTED_META.pack(MetaKind.COMPACTED, clean_end, copies_id, replaced_bytes)
+
+
 def opaque_meta(payload: bytes) -> bytes:
     """The payload that carries a caller's bytes."""
     return bytes((MetaKind.OPAQUE,)) + payload
@@ -38,6 +43,7 @@ def apply_meta(state: LogState, stream_id: int, payload: bytes | memoryview) -> 
     if kind == MetaKind.LOG_START:
         _, offset, released_bytes = LOG_START_META.unpack(payload)
         move_log_start(state.stream(stream_id), offset, released_bytes)
+        move_copies_start(state, state.stream(stream_id))
         if state.announced_starts.get(stream_id, offset) <= offset:
             state.announced_starts.pop(stream_id, None)
         state.producers.log_start_moved(stream_id, offset)
@@ -55,6 +61,9 @@ def apply_meta(state: LogState, stream_id: int, payload: bytes | memoryview) -> 
         for segment in state.segments.all:
             if segment.base_version == base_version:
                 segment.retired = True
+    elif kind == MetaKind.COMPACTED:
+        _, clean_end, copies_id, replaced_bytes = COMPACTED_META.unpack(payload)
+        let_copies_count(state, stream_id, clean_end, copies_id, replaced_bytes)
 
 
 def undo_meta(state: LogState, stream_id: int, payload: bytes) -> None:
@@ -69,6 +78,43 @@ def undo_meta(state: LogState, stream_id: int, payload: bytes) -> None:
         stream.leader_epoch = stream.epochs[-1][0] if stream.epochs else 0
     elif kind == MetaKind.RETIRED:
         state.retiring_bases.discard(RETIRED_META.unpack(payload)[1])
+
+
+def let_copies_count(
+    state: LogState, stream_id: int, clean_end: int, copies_id: int, replaced_bytes: int
+) -> None:
+    """Read the copies below `clean_end` from now on; the ones before them, and what they replace, may go."""
+    stream = state.streams.get(stream_id)
+    if stream is None:
+        forget_copies(state, copies_id)
+    elif copies_id > stream.copies_id:
+        forget_copies(state, stream.copies_id)
+        stream.copies_id, stream.clean_end = copies_id, clean_end
+        copies = state.streams.get(copies_id)
+        copied_bytes = copies.size_bytes if copies is not None else 0
+        stream.size_bytes = max(0, stream.size_bytes - replaced_bytes) + copied_bytes
+        if stream.max_timestamp_offset < clean_end:
+            # Its record may be gone: looked up again when somebody asks.
+            stream.max_timestamp_offset = -1
+        # Whatever was aborted below has no records left; readers need not be told of it.
+        state.producers.log_start_moved(stream_id, max(stream.log_start, clean_end))
+        move_copies_start(state, stream)
+
+
+def move_copies_start(state: LogState, stream: Stream) -> None:
+    """Let the copies begin where their stream does; they are forgotten when that is behind them."""
+    copies = state.streams.get(stream.copies_id) if stream.copies_id else None
+    if copies is not None and stream.log_start > copies.log_start:
+        copies.log_start = stream.log_start
+        if stream.log_start >= copies.next_offset:
+            forget_copies(state, stream.copies_id)
+
+
+def forget_copies(state: LogState, copies_id: int) -> None:
+    """Forget a stream of copies, if there is one of that id."""
+    copies = state.streams.pop(copies_id, None) if copies_id else None
+    if copies is not None:
+        copies.dropped = copies.forgotten = True
 
 
 def move_log_start(stream: Stream, offset: int, released_bytes: int) -> None:
@@ -88,3 +134,4 @@ def forget_stream(state: LogState, stream_id: int) -> None:
     stream = state.streams.pop(stream_id, None)
     if stream is not None:
         stream.dropped = stream.forgotten = True
+        forget_copies(state, stream.copies_id)

@@ -78,9 +78,11 @@ def _gather(
     """The pieces to hand out, and the offset behind them."""
     pieces: list[Piece] = []
     total = 0
-    for segment, index, row in extents_from(state, stream, offset):
+    for segment, index, row, start in extents_from(state, stream, offset):
+        offset = max(offset, start)
         base, size, position = index.base[row], index.size[row], index.position[row]
-        if base > offset and state.damage is not None:
+        # Below the clean end there are gaps where nothing is missing.
+        if base > offset >= stream.clean_end and state.damage is not None:
             break
         damage = segment.damage
         if damage is not None and position < damage.end and position + size > damage.start:
@@ -150,8 +152,22 @@ def batches(data: Buffer) -> Iterator[tuple[int, int, int, int]]:
         position += prefix[1] + 12
 
 
-def extents_from(state: LogState, stream: Stream, offset: int) -> Iterator[tuple[Segment, SegmentIndex, int]]:
-    """The extents from the one that holds `offset` on, as segment, its index and the row in it."""
+Extents = Iterator[tuple[Segment, SegmentIndex, int, int]]
+"""Extents as segment, its index, the row in it, and the offset below which its batches do not count."""
+
+
+def extents_from(state: LogState, stream: Stream, offset: int) -> Extents:
+    """The extents from the one that holds `offset` on: the copies' below the clean end, then the others."""
+    clean_end = stream.clean_end
+    if offset < clean_end:
+        copies = state.streams.get(stream.copies_id)
+        if copies is not None:
+            yield from _extents_from(state, copies, offset, 0)
+        offset = clean_end
+    yield from _extents_from(state, stream, offset, clean_end)
+
+
+def _extents_from(state: LogState, stream: Stream, offset: int, start: int) -> Extents:
     segment = locate(state, stream, offset)
     while segment is not None:
         index = index_of(state, segment)
@@ -162,7 +178,7 @@ def extents_from(state: LogState, stream: Stream, offset: int) -> Iterator[tuple
             if index.base[row] + index.count[row] <= offset:
                 place += 1
             for row in slots[place:]:
-                yield segment, index, row
+                yield segment, index, row, start
         segment = next_with(state, stream.stream_id, segment)
 
 

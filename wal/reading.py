@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from wal.lookup import StreamExtent, TimeHit, find_timestamp, max_timestamp, stream_extents
 from wal.producers import StreamProducers
 from wal.reader import ReadResult, read
 from wal.state import LogState
+from wal.stream import StreamIds
 from wal.versions import VersionedEntry, read_versions
 
 
@@ -32,9 +33,9 @@ class LogReading:
         stream = self._state.streams.get(stream_id)
         return stream.log_start if stream is not None else 0
 
-    def streams(self) -> Iterable[int]:
+    def streams(self) -> StreamIds:
         """The ids of the streams that the log knows."""
-        return self._state.streams.keys()
+        return StreamIds(self._state.streams)
 
     def stream_size_bytes(self, stream_id: int) -> int:
         """Bytes of the stream's visible batches."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import deque
 
 from wal.checkpoint import Checkpoint, Witness, load_checkpoints, load_witness
+from wal.compaction import forget_unfinished
 from wal.disk import Disk, File
 from wal.errors import LogDamaged
 from wal.format import FIRST_FRAME_POSITION, FrameKind, SegmentHeader, decode_segment_start
@@ -89,6 +90,7 @@ class Recovery:
         self._judge_missing([segment for segment in known if segment.base_version not in present])
         if self.thorough:
             self._scrub([segment for segment in known if segment.base_version in present])
+        forget_unfinished(self.state)
         self._finish(checkpoint)
         return self.state
 
@@ -159,6 +161,7 @@ class Recovery:
             self.report.notes.append(f"{path}: one of the two headers is damaged; the other one serves")
         segment = Segment(path, base_version=base, base_sequence=header.base_sequence, salt=header.salt)
         segment.shared = shared
+        segment.format = header.format
         segment.capacity = shared.file.size()
         segment.index = ActiveIndex()
         self.state.segments.add(segment)

@@ -34,7 +34,7 @@ def replay_frame(state: LogState, frame: FoundFrame) -> None:
                     stream.max_timestamp = timestamp
                     stream.max_timestamp_offset = base_offset
                 (producer_id,) = PRODUCER_ID.unpack_from(payload, start + PRODUCER_ID_POSITION)
-                if producer_id >= 0:
+                if producer_id >= 0 and kind != EntryKind.COPY:
                     state.producers.replay(
                         stream_id, payload[start : start + HEAD_BYTES], ingest_ms=state.now_ms
                     )

@@ -9,7 +9,7 @@ from crc32c import crc32c
 
 from wal.disk import Buffer, Disk, File
 from wal.errors import LogDamaged
-from wal.format import FIRST_FRAME_POSITION, FrameHeader, SegmentHeader, seed_of
+from wal.format import FIRST_FRAME_POSITION, FORMAT, FrameHeader, SegmentHeader, seed_of
 from wal.index import ActiveIndex, SegmentIndex, decode_index
 from wal.scan import NO_TIMESTAMP
 from wal.whole_files import read_file
@@ -101,7 +101,7 @@ class Segment:
     """One segment, active or sealed. Positions are bytes in its file."""
 
     __slots__ = (
-        "base_sequence", "base_version", "blocker", "capacity", "damage", "end_position", "index",
+        "base_sequence", "base_version", "blocker", "capacity", "damage", "end_position", "format", "index",
         "index_stored", "last_crc", "next_sequence", "next_version", "path", "retired", "salt", "sealed",
         "seed", "shared", "tail", "totals",
     )  # fmt: skip
@@ -111,6 +111,8 @@ class Segment:
         self.base_version = base_version
         self.base_sequence = base_sequence
         self.salt = salt
+        self.format = FORMAT
+        """The format of its file while it is active; a sealed one takes nothing new."""
         self.seed = seed_of(salt)
         self.shared: SharedFile | None = None
         self.capacity = 0

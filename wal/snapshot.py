@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wal.checkpoint import (
+    COMPACTION_COLUMNS,
     EPOCH_COLUMNS,
     SEGMENT_COLUMNS,
     STREAM_COLUMNS,
@@ -25,6 +26,7 @@ class Capture:
 
     Streams of later slices are captured in a later state. That does no harm: what is captured is durable by
     then, and replay begins at the frame where the capture began and skips what a stream already contains.
+    The same holds for a stream and its copies: of other copies replay learns, with the word that they count.
     """
 
     def __init__(self, state: LogState, *, generation: int, clean: bool) -> None:
@@ -38,6 +40,7 @@ class Capture:
         self._todo = list(state.streams.values())
         self._columns: Table = empty_table(STREAM_COLUMNS)
         self._epochs: list[tuple[int, int, int]] = []
+        self._compactions: list[tuple[int, int, int]] = []
 
     def step(self) -> bool:
         """Capture a slice; true when it was the last one."""
@@ -53,6 +56,8 @@ class Capture:
         for stream in streams:
             if stream.epochs:
                 self._epochs += [(stream.stream_id, epoch, start) for epoch, start in stream.epochs]
+            if stream.copies_id:
+                self._compactions.append((stream.stream_id, stream.clean_end, stream.copies_id))
         return not self._todo
 
     def finish(self) -> Checkpoint:
@@ -70,6 +75,7 @@ class Capture:
             segments=table_of(SEGMENT_COLUMNS, self._segments),
             streams=self._columns,
             epochs=table_of(EPOCH_COLUMNS, self._epochs),
+            compactions=table_of(COMPACTION_COLUMNS, self._compactions),
             producers=state.producers.snapshot(),
         )
 
@@ -95,6 +101,8 @@ def restore(state: LogState, checkpoint: Checkpoint) -> list[Segment]:
         stream = state.streams[stream_id]
         stream.epochs = (*stream.epochs, (epoch, start))
         stream.leader_epoch = epoch
+    for stream_id, clean_end, copies_id in zip(*checkpoint.compactions, strict=True):
+        streams[stream_id].clean_end, streams[stream_id].copies_id = clean_end, copies_id
     # Idleness is counted on a clock that does not survive the process: everybody begins anew.
     for states in checkpoint.producers.states:
         for producer_id, producer in states.items():

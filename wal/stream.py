@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Iterator
+
+from wal.format import COPIES_BIT
 from wal.scan import NO_TIMESTAMP
 
 
@@ -12,6 +15,8 @@ class Stream:
     """
 
     __slots__ = (
+        "clean_end",
+        "copies_id",
         "dropped",
         "epochs",
         "forgotten",
@@ -46,6 +51,10 @@ class Stream:
         self.max_timestamp = max_timestamp
         self.max_timestamp_offset = max_timestamp_offset
         """Base offset of an extent or batch that has it."""
+        self.clean_end = 0
+        """Compaction went up to here: below it the copies are read, and nothing else."""
+        self.copies_id = 0
+        """Stream of the copies; 0 when there never were any. Later ones have higher ids."""
         self.leader_epoch = 0
         self.epochs: tuple[tuple[int, int], ...] = ()
         """(epoch, first offset) of every epoch after 0, oldest first."""
@@ -55,3 +64,23 @@ class Stream:
         """The drop is durable: the log does not know the stream any more."""
         self.segment_hint = 0
         """Base version of the sealed segment that was read last: where to look first."""
+
+    @property
+    def data_start(self) -> int:
+        """Below it nothing is read from where it was first written: it is deleted, or its copies are read."""
+        return max(self.log_start, self.clean_end)
+
+
+class StreamIds(Container[int], Iterable[int]):
+    """The ids of the streams that callers know: without those of copies. Shows what is there now."""
+
+    __slots__ = ("_streams",)
+
+    def __init__(self, streams: dict[int, Stream]) -> None:
+        self._streams = streams
+
+    def __contains__(self, stream_id: object) -> bool:
+        return stream_id in self._streams
+
+    def __iter__(self) -> Iterator[int]:
+        return (stream_id for stream_id in self._streams if stream_id < COPIES_BIT)

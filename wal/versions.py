@@ -68,7 +68,9 @@ def _frame_entries(state: LogState, segment: Segment, position: int) -> tuple[li
     found = []
     for stream_id, kind, _, _, base_offset, count, size, _, _, delta in ENTRY.iter_unpack(data[:start]):
         batch = data[start : start + size]
-        found.append(VersionedEntry(header.base_version + delta, stream_id, kind, base_offset, count, batch))
         start += size
+        if kind != EntryKind.COPY:  # what it holds was there before, and has its version there
+            version = header.base_version + delta
+            found.append(VersionedEntry(version, stream_id, kind, base_offset, count, batch))
     found.sort()
     return found, header.size_bytes

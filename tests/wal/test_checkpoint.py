@@ -5,8 +5,12 @@ from __future__ import annotations
 from array import array
 
 import pytest
+from crc32c import crc32c
 
 from wal.checkpoint import (
+    CHECKPOINT_HEADERS,
+    COMPACTION_COLUMNS,
+    CRC,
     EPOCH_COLUMNS,
     SEGMENT_COLUMNS,
     STREAM_COLUMNS,
@@ -38,6 +42,7 @@ def checkpoint(generation: int = 0, sequence: int = 12) -> Checkpoint:
         segments=table_of(SEGMENT_COLUMNS, [(0, 0, 1 << 63, 50, 9, 4_096, -1, 0xFFFFFFFF, 0)]),
         streams=table_of(STREAM_COLUMNS, STREAMS),
         epochs=table_of(EPOCH_COLUMNS, [(7, 1, 50)]),
+        compactions=table_of(COMPACTION_COLUMNS, [(7, 40, 1 << 63 | 9)]),
         producers=ProducerSnapshot([]),
     )
 
@@ -51,6 +56,7 @@ def test_a_checkpoint_comes_back_as_it_was() -> None:
     assert decoded.segments == original.segments
     assert decoded.streams == original.streams
     assert decoded.epochs == original.epochs
+    assert decoded.compactions == original.compactions
     assert (decoded.vnode_id, decoded.sequence, decoded.version, decoded.last_crc, decoded.clean) == (
         3,
         12,
@@ -58,6 +64,25 @@ def test_a_checkpoint_comes_back_as_it_was() -> None:
         0xDEADBEEF,
         True,
     )
+
+
+def test_a_checkpoint_from_before_compaction_is_read() -> None:
+    original = checkpoint()
+    now = encode_checkpoint(original)
+    magic, _, *fields = CHECKPOINT_HEADERS[2].unpack_from(now)
+    compactions = sum(len(column.tobytes()) for column in original.compactions)
+    body = now[CHECKPOINT_HEADERS[2].size : -4]
+    tables = sum(
+        len(one.tobytes()) for t in (original.segments, original.streams, original.epochs) for one in t
+    )
+    fields.pop(-2)
+    old = CHECKPOINT_HEADERS[1].pack(magic, 1, *fields) + body[:tables] + body[tables + compactions :]
+
+    decoded = decode_checkpoint(old + CRC.pack(crc32c(old)))
+
+    assert decoded is not None
+    assert (decoded.streams, decoded.epochs) == (original.streams, original.epochs)
+    assert decoded.compactions == table_of(COMPACTION_COLUMNS, [])
 
 
 def test_no_damaged_checkpoint_is_taken() -> None:

@@ -18,6 +18,7 @@ from wal.format import (
     FIRST_FRAME_POSITION,
     FOOTER,
     FOOTER_FRAME_BYTES,
+    FORMAT,
     HEADER_BYTES,
     SEAL_BLOCK_BYTES,
     FrameKind,
@@ -138,7 +139,7 @@ def test_the_first_frame_makes_a_segment_that_repeats_what_came_before() -> None
     assert segment.shared is not None
     header, both = decode_segment_start(segment.shared.file.read_at(0, FIRST_FRAME_POSITION))
     assert both
-    assert header == (0, 40, 7, segment.salt, 0xABCD, 5)
+    assert header == (0, 40, 7, segment.salt, 0xABCD, 5, FORMAT)
     assert [frame.header.sequence for frame in frames_in(segment)] == [7]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.wal.logs import DIRECTORY, batch, commit, open_log, small_options
 from wal.checkpoint import (
+    COMPACTION_COLUMNS,
     EPOCH_COLUMNS,
     SEGMENT_COLUMNS,
     STREAM_COLUMNS,
@@ -53,7 +54,8 @@ def checkpoint(generation: int = 0) -> Checkpoint:
     return Checkpoint(
         vnode_id=0, generation=generation, sequence=12, durable_sequence=12, version=9, last_crc=1,
         clean=False, segments=empty_table(SEGMENT_COLUMNS), streams=empty_table(STREAM_COLUMNS),
-        epochs=empty_table(EPOCH_COLUMNS), producers=ProducerSnapshot([]),
+        epochs=empty_table(EPOCH_COLUMNS), compactions=empty_table(COMPACTION_COLUMNS),
+        producers=ProducerSnapshot([]),
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from crc32c import crc32c
 
 from tests.wal.logs import DIRECTORY, batch, commit, maintain, new_state, open_log, small_options
 from wal.disk_errors import NoSuchFile
-from wal.format import FIRST_FRAME_POSITION, FrameHeader, FrameKind, seed_of
+from wal.format import FIRST_FRAME_POSITION, FORMAT, FrameHeader, FrameKind, seed_of
 from wal.memory_disk import MemoryDisk
 from wal.scan import NO_TIMESTAMP
 from wal.segment import (
@@ -141,7 +141,7 @@ def test_a_new_segment_is_empty_and_named_in_its_header() -> None:
     assert (one.end_position, one.next_version, one.next_sequence) == (FIRST_FRAME_POSITION, 40, 3)
     assert one.seed == seed_of(99)
     header = header_of(one, vnode_id=6, previous_crc=0xABCD, created_ms=123)
-    assert header == (6, 40, 3, 99, 0xABCD, 123)
+    assert header == (6, 40, 3, 99, 0xABCD, 123, FORMAT)
 
 
 def test_a_missing_file_is_reported_when_it_is_opened() -> None:

@@ -1,0 +1,238 @@
+"""Every crash state of logs that are compacted while they are written: what is kept is there, in one version.
+
+A reader sees a stream as it was before a pass or as the pass left it, never a mixture, and as the pass left
+it once its end was durable; whatever else the log does meanwhile: rolls, checkpoints, log starts, drops,
+deletions of segments, passes that are given up.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from tests.wal.compactions import seen
+from tests.wal.crash import CrashState, RecordingDisk, check_every_crash, killed_states
+from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, small_options
+from wal import snapshot
+from wal.disk import Disk
+from wal.format import COPIES_BIT
+from wal.inspect import LogReport, verify_log
+from wal.log import VnodeLog
+from wal.memory_image import DROP_ALL
+from wal.options import LogOptions
+
+OPTIONS = small_options(
+    segment_bytes=4 << 10,
+    frame_bytes_max=2 << 10,
+    checkpoint_bytes=12 << 10,
+    seal_interval_ms=0,
+    witness_ms=300,
+    delete_delay_ms=1_000,
+    tail_cache_bytes=4 << 10,
+)
+STREAMS = (1, 2, 3)
+
+Promise = tuple[tuple[int, int, int, int], ...]
+"""(stream, log start, high watermark, passes that have ended) of every stream."""
+
+
+@dataclass
+class Run:
+    """A log on a recording disk, what was sent to it, and what each pass kept of it."""
+
+    disk: RecordingDisk
+    log: VnodeLog
+    options: LogOptions
+    sent: dict[int, dict[int, bytes]] = field(default_factory=dict)
+    kept: dict[int, list[tuple[int, frozenset[int]]]] = field(default_factory=dict)
+    """Stream -> per pass its clean end and the batches below it that were kept; the first one is none."""
+    ended: dict[int, int] = field(default_factory=dict)
+    dropped: set[int] = field(default_factory=set)
+    now_ms: int = 0
+
+    def commit(self) -> None:
+        commit(self.log, self.now_ms)
+        log = self.log
+        self.disk.trace.mark(
+            tuple(
+                (one, log.log_start(one), log.high_watermark(one), self.ended.get(one, 0))
+                for one in sorted(log.streams())
+            )
+        )
+
+    def views(self, stream_id: int, start: int, end: int, since: int) -> list[dict[int, bytes]]:
+        """What a reader may see of [start, end): as every pass from `since` on left it."""
+        found = []
+        for clean_end, kept in [(0, frozenset[int]()), *self.kept.get(stream_id, [])][since:]:
+            found.append(
+                {
+                    base: data
+                    for base, data in self.sent.get(stream_id, {}).items()
+                    if start < base + 1 + int.from_bytes(data[23:27], "big") <= end
+                    and (base >= clean_end or base in kept)
+                }
+            )
+        return found
+
+
+def one_pass(run: Run, chance: random.Random, stream_id: int) -> None:
+    """Copy a random part of a stream's old batches, in several frames, and let them count, or not."""
+    log = run.log
+    bases = [base for base in seen(log, stream_id) if base > log.clean_end(stream_id)]
+    copies_id = log.begin_copies()
+    assert copies_id is not None
+    if not bases:
+        log.give_up_copies(copies_id)
+        return
+    clean_end = chance.choice(bases)
+    kept = set()
+    for base, data in seen(log, stream_id).items():
+        if base < clean_end and chance.random() < 0.4:
+            kept.add(base)
+            log.append_copy(copies_id, data)
+            if chance.random() < 0.2:
+                log.append(2, new_batch(run, 2, b"meanwhile"))
+                run.commit()
+                if chance.random() < 0.5:
+                    maintain(log, run.now_ms)
+    if chance.random() < 0.2:
+        log.give_up_copies(copies_id)
+        run.commit()
+        return
+    run.kept.setdefault(stream_id, []).append((clean_end, frozenset(kept)))
+    log.let_copies_count(stream_id, clean_end=clean_end, copies_id=copies_id)
+    commit(log, run.now_ms)
+    run.ended[stream_id] = run.ended.get(stream_id, 0) + 1
+    run.commit()
+
+
+def new_batch(run: Run, stream_id: int, body: bytes, records: int = 1) -> bytearray:
+    """A batch to be appended now; noted under the offset that it gets."""
+    data = batch(records, body=body)
+    base = run.log.next_offset(stream_id)
+    sent = bytearray(data)
+    sent[0:8] = base.to_bytes(8, "big")
+    sent[12:16] = bytes(4)
+    run.sent.setdefault(stream_id, {})[base] = bytes(sent)
+    return data
+
+
+def busy_run(seed: int, steps: int, options: LogOptions = OPTIONS) -> Run:
+    disk = RecordingDisk()
+    chance = random.Random(seed)
+    run = Run(disk, open_log(disk, options), options)
+    for step in range(steps):
+        run.now_ms += chance.choice((1, 5, 150, 400))
+        for number in range(chance.randint(1, 4)):
+            stream_id = chance.choice([one for one in STREAMS if one not in run.dropped])
+            body = bytes((step % 256, number)) * chance.choice((5, 50, 300))
+            run.log.append(stream_id, new_batch(run, stream_id, body, number + 1))
+        run.commit()
+        if chance.random() < 0.4:
+            one_pass(run, chance, chance.choice((1, 1, 2)))
+        if chance.random() < 0.1:
+            stream_id = chance.choice((1, 2))
+            start, end = run.log.log_start(stream_id), run.log.high_watermark(stream_id)
+            run.log.set_log_start(stream_id, chance.randint(start, end))
+            run.commit()
+        if step == steps * 2 // 3:
+            one_pass(run, chance, 3)
+            run.log.drop_stream(3)
+            run.dropped.add(3)
+            run.commit()
+        maintain(run.log, run.now_ms)
+        run.log.retire_segments()
+    return run
+
+
+def check(run: Run, disk: Disk, promised: Promise) -> VnodeLog | None:
+    """Recover, and hold what is seen against what may be."""
+    if not disk.exists(DIRECTORY):
+        assert not promised
+        return None
+    log = VnodeLog.open(disk, DIRECTORY, options=run.options, now_ms=run.now_ms)
+    assert log.state == "OPEN", log.damage
+    since = {}
+    for stream_id, log_start, high_watermark, ended in promised:
+        since[stream_id] = ended
+        if stream_id not in run.dropped or stream_id in log.streams():
+            assert log.log_start(stream_id) >= log_start
+            assert log.high_watermark(stream_id) >= high_watermark
+    for stream_id in log.streams():
+        start, end = log.log_start(stream_id), log.high_watermark(stream_id)
+        views = run.views(stream_id, start, end, since.get(stream_id, 0))
+        assert seen(log, stream_id) in views, f"stream {stream_id} from {start} to {end}"
+    named = {one.copies_id for one in log._state.streams.values()}
+    assert {one for one in log._state.streams if one >= COPIES_BIT} <= named
+    return log
+
+
+def newest(state: CrashState) -> Promise:
+    return state.marks[-1] if state.marks else ()  # type: ignore[return-value]
+
+
+@pytest.fixture(autouse=True)
+def slow_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Capture one stream at a time, so that checkpoints are taken while copies are written."""
+    monkeypatch.setattr(snapshot, "STREAMS_PER_STEP", 1)
+
+
+def test_no_crash_state_of_a_compacted_log_loses_what_was_kept() -> None:
+    run = busy_run(11, steps=50)
+    assert sum(map(len, run.kept.values())) > 10
+    assert len(run.log._state.segments) < 15, "segments were deleted"
+
+    assert check_every_crash(run.disk.trace, lambda state: _checked(run, state)) > 2_000
+
+
+def _checked(run: Run, state: CrashState) -> None:
+    check(run, state.disk, newest(state))
+
+
+def test_a_killed_process_and_the_next_power_cut_show_the_same() -> None:
+    run = busy_run(12, steps=20)
+
+    for state in killed_states(run.disk.trace):
+        log = check(run, state.disk, newest(state))
+        if log is not None:
+            shown = tuple((one, log.log_start(one), log.high_watermark(one), 0) for one in log.streams())
+            check(run, state.disk.crash(DROP_ALL), shown)
+
+
+def test_a_recovered_log_is_compacted_again() -> None:
+    run = busy_run(13, steps=15)
+
+    def go_on(state: CrashState) -> None:
+        log = check(run, state.disk, newest(state))
+        if log is None or log.high_watermark(1) - log.log_start(1) < 2:
+            return
+        found = seen(log, 1)
+        end = log.high_watermark(1)
+        last = max(found)
+        copies_id = log.begin_copies()
+        assert copies_id is not None
+        log.append_copy(copies_id, found[last])
+        log.let_copies_count(1, clean_end=end, copies_id=copies_id)
+        commit(log, run.now_ms)
+        disk = state.disk.crash(DROP_ALL)
+        again = VnodeLog.open(disk, DIRECTORY, options=OPTIONS, now_ms=run.now_ms)
+        assert seen(again, 1) == {last: found[last]}
+        report = list(verify_log(disk, DIRECTORY))[-1]
+        assert isinstance(report, LogReport)
+        assert report.is_good, report.damages
+
+    assert check_every_crash(run.disk.trace, go_on, random_states=2) > 500
+
+
+def test_durability_os_shows_one_version_too() -> None:
+    run = busy_run(14, steps=15, options=replace(OPTIONS, durability="os", flush_ms=200))
+
+    for state in killed_states(run.disk.trace):
+        check(run, state.disk, newest(state))
+    assert check_every_crash(run.disk.trace, lambda state: _any(run, state)) > 300
+
+
+def _any(run: Run, state: CrashState) -> None:
+    check(run, state.disk, ())

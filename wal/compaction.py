@@ -1,0 +1,135 @@
+"""Replace the old part of a stream by what compaction left of it: copies first, then a word that they count.
+
+    id = begin_copies()             a stream of copies, which nobody reads
+    append_copy(id, batch) ...      at their old offsets, ascending; each takes one version of the vnode
+    let_copies_count(...)           a meta entry. Once it is durable, reads below `clean_end` see the copies
+                                    and nothing else; the copies before them and the original batches are
+                                    needed by nobody, and their segments go as all segments do
+    give_up_copies(id)              instead: the copies are forgotten
+
+    stream 7    [ copies: 3 17 18 40 ]            clean end = 50           [ 50 51 52 ... ]
+                in newer segments, by offset                              where they were written
+
+A crash before that word is durable leaves copies that no stream names; recovery forgets them. Old segments
+are only read, so until the word is durable, what was acknowledged is where it was.
+What compaction keeps is decided elsewhere: here a batch is bytes with an offset.
+"""
+
+from __future__ import annotations
+
+from wal.appending import LogAppending
+from wal.errors import StreamDropped
+from wal.format import BATCH_PREFIX, COPIES_BIT, ENTRY, FORMAT, EntryKind
+from wal.frame import Run
+from wal.lookup import bytes_between
+from wal.meta import compacted_meta, forget_copies
+from wal.state import LogState
+from wal.stream import Stream
+
+
+class LogCompacting(LogAppending):
+    """The half of `VnodeLog` that compaction writes with; one pass at a time."""
+
+    def __init__(self, state: LogState) -> None:
+        super().__init__(state)
+        self._copies_id = 0
+        """The stream of copies of the pass under way; 0: there is none."""
+
+    def clean_end(self, stream_id: int) -> int:
+        """The offset up to which the stream was compacted; 0 when it never was."""
+        stream = self._state.streams.get(stream_id)
+        return stream.clean_end if stream is not None else 0
+
+    def copied_bytes(self, stream_id: int) -> int:
+        """Bytes of the stream's batches below its clean end."""
+        stream = self._state.streams.get(stream_id)
+        copies = self._state.streams.get(stream.copies_id) if stream is not None else None
+        return copies.size_bytes if copies is not None else 0
+
+    def begin_copies(self) -> int | None:
+        """Begin a pass; returns the id of its stream of copies, None when the log cannot take copies now.
+
+        That is while another pass is under way, and until a segment of an older format is full.
+        """
+        active = self._state.active
+        if self._copies_id or self._refused is not None or (active is not None and active.format < FORMAT):
+            return None
+        # Each copy takes a version, so an id with which anything was written never comes again.
+        self._copies_id = COPIES_BIT | self._state.next_version
+        return self._copies_id
+
+    def append_copy(self, copies_id: int, batch: bytearray | bytes) -> int:
+        """Add a whole batch at its own offset, above those before, to the open frame; returns its version.
+
+        The bytes are kept by reference and must not change.
+        Raises: LogFailed, LogDamaged, LogClosed, DiskFull.
+        """
+        assert copies_id == self._copies_id
+        state = self._state
+        if self._refused is not None:
+            raise self._refused.with_traceback(None)
+        if state.full:
+            raise state.disk_full()
+        size = len(batch)
+        prefix = BATCH_PREFIX.unpack_from(batch)
+        base, count = prefix[0], prefix[6] + 1
+        stream = state.stream(copies_id)
+        assert prefix[1] == size - 12
+        assert base >= stream.next_offset, f"copy at {base}, below {stream.next_offset}"
+        frame = self._open
+        if frame is None or frame.payload_bytes + size > state.options.frame_bytes_max:
+            frame = self._next_frame()
+        version = frame.next_version
+        entry = ENTRY.pack(
+            copies_id, EntryKind.COPY, 0, prefix[2], base, count, size, prefix[8], prefix[4],
+            version - frame.base_version,
+        )  # fmt: skip
+        run = frame.runs.get(copies_id)
+        if run is None:
+            run = frame.runs[copies_id] = Run(stream)
+        run.add(entry, batch, base, base + count, size, prefix[8], version)
+        stream.next_offset = base + count
+        frame.entry_count += 1
+        frame.payload_bytes += size
+        frame.next_version = state.next_version = version + 1
+        return version
+
+    def let_copies_count(self, stream_id: int, *, clean_end: int, copies_id: int) -> int:
+        """End a pass: below `clean_end`, where a batch of the stream begins, the copies count once durable.
+
+        Returns the version with which that is so. From here on the pass can be given up only when that was
+        lost.  Raises: StreamDropped, LogFailed, LogDamaged, LogClosed.
+        """
+        assert copies_id == self._copies_id
+        state = self._state
+        stream = state.streams.get(stream_id)
+        if stream is None or stream.dropped:
+            raise StreamDropped(stream_id)
+        assert stream.clean_end <= clean_end <= stream.high_watermark
+        copies = state.streams.get(copies_id)
+        # A reader in a gap at the end would never reach the end.
+        assert clean_end < stream.high_watermark or (copies and copies.next_offset == clean_end)
+        replaced_bytes = _bytes_below(state, stream, clean_end)
+        version = self._append_meta(stream_id, compacted_meta(clean_end, copies_id, replaced_bytes))
+        self._copies_id = 0
+        return version
+
+    def give_up_copies(self, copies_id: int) -> None:
+        """End a pass that came to nothing, also one whose frames were lost; harmless when it has ended."""
+        stream_ids = {stream.copies_id for stream in self._state.streams.values()}
+        if copies_id not in stream_ids:
+            forget_copies(self._state, copies_id)
+        if self._copies_id == copies_id:
+            self._copies_id = 0
+
+
+def _bytes_below(state: LogState, stream: Stream, clean_end: int) -> int:
+    start = state.announced_starts.get(stream.stream_id, stream.log_start)
+    return bytes_between(state, stream, start, clean_end) if start < clean_end else 0
+
+
+def forget_unfinished(state: LogState) -> None:
+    """Forget the copies that no stream names: a crash came before their word."""
+    named = {stream.copies_id for stream in state.streams.values()}
+    for stream_id in [one for one in state.streams if one >= COPIES_BIT and one not in named]:
+        forget_copies(state, stream_id)
