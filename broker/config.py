@@ -65,6 +65,7 @@ class Config:
     kawal_vnodes: int = _of("kawal.vnodes")
     kawal_segment_bytes: int = _of("kawal.segment.bytes")
     kawal_tail_cache_bytes: int = _of("kawal.tail.cache.bytes")
+    kawal_views_cache_bytes: int = _of("kawal.views.cache.bytes")
     kawal_min_free_bytes: int = _of("kawal.min.free.bytes")
     producer_id_expiration_ms: int = _of("producer.id.expiration.ms")
     # Groups
@@ -112,6 +113,7 @@ class Config:
     # Operation
     kawal_http_listen: str = _of("kawal.http.listen")
     kawal_metrics_partitions_max: int = _of("kawal.metrics.partitions.max")
+    kawal_metrics_group_partitions_max: int = _of("kawal.metrics.group.partitions.max")
     kawal_log_format: str = _of("kawal.log.format")
     kawal_log_level: str = _of("kawal.log.level")
 

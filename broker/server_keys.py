@@ -108,6 +108,9 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("kawal.tail.cache.bytes", LONG, 64 * MIB,
         "Memory, over all write-ahead logs, that keeps recent records for readers at the end.",
         minimum=0, unit="bytes"),
+    Key("kawal.views.cache.bytes", LONG, 64 * MIB,
+        "Memory, over all views, that keeps what was found in their sources, so that many readers of a view "
+        "cost one evaluation.", minimum=MIB, unit="bytes", dynamic=True),
     Key("kawal.min.free.bytes", LONG, 32 * MIB,
         "Free space below which produce answers KAFKA_STORAGE_ERROR; reading, committing and deleting go "
         "on.", minimum=0, unit="bytes", dynamic=True),
@@ -238,6 +241,9 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "set it, the server goes on without.", check=http_problem),
     Key("kawal.metrics.partitions.max", INT, 1000,
         "Partitions with metrics of their own, the oldest ones first; those left out are counted.",
+        minimum=0, unit="partitions"),
+    Key("kawal.metrics.group.partitions.max", INT, 1000,
+        "Partitions of consumer groups with metrics of their own (offset, lag); groups left out are counted.",
         minimum=0, unit="partitions"),
     Key("kawal.log.format", STRING, "human", "Lines of the log: for people, or one JSON object each.",
         choices=("human", "json")),

@@ -1,7 +1,8 @@
 """The Prometheus exposition of a broker's snapshot: its text, made in a thread.
 
 Durations are in seconds and sizes in bytes, as Prometheus wants them.  Cardinality is bounded: requests by
-the APIs and versions that are served, partitions by `kawal.metrics.partitions.max`.
+the APIs and versions that are served, partitions by `kawal.metrics.partitions.max`,
+those of groups by `kawal.metrics.group.partitions.max`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from broker.group_snapshot import GroupSnapshot
+from broker.server.group_exposition import group_families
 from broker.snapshot import HistogramCopy, Snapshot
 from protocol.error_codes import ErrorCode
 
@@ -59,10 +62,10 @@ GAUGES: Final = {
 }
 
 
-def render(snapshot: Snapshot, accept: str) -> tuple[bytes, str]:
+def render(snapshot: Snapshot, groups: GroupSnapshot, accept: str) -> tuple[bytes, str]:
     """The exposition text and its content type, in the form that the scraper's Accept header prefers."""
     registry = CollectorRegistry()
-    registry.register(_SnapshotCollector(snapshot))
+    registry.register(_SnapshotCollector(snapshot, groups))
     ProcessCollector(registry=registry)
     GCCollector(registry=registry)
     encoder, content_type = choose_encoder(accept)
@@ -70,8 +73,9 @@ def render(snapshot: Snapshot, accept: str) -> tuple[bytes, str]:
 
 
 class _SnapshotCollector(Collector):
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, groups: GroupSnapshot) -> None:
         self._snapshot = snapshot
+        self._groups = groups
 
     def collect(self) -> Iterable[Metric]:
         """All families of our own."""
@@ -84,6 +88,7 @@ class _SnapshotCollector(Collector):
         yield _histogram("kawal_loop_turn_seconds", TURN_HELP, snapshot.turn_ns, DURATION_BITS, SECOND_NS)
         yield from _vnode_families(snapshot)
         yield from _partition_families(snapshot)
+        yield from group_families(self._groups)
         yield from _disk_families(snapshot.data_directory)
 
 

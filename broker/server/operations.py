@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -24,8 +25,9 @@ CONNECTIONS_MAX: Final = 32
 class Operations:
     """Serves the pages of a broker from a bound socket."""
 
-    def __init__(self, broker: Broker, listener: socket.socket) -> None:
+    def __init__(self, broker: Broker, listener: socket.socket, now_ms: Callable[[], int]) -> None:
         self._broker = broker
+        self._now_ms = now_ms
         host, port = listener.getsockname()[:2]
         self._endpoint = Endpoint(host, port)
         self._listener = listener
@@ -60,5 +62,7 @@ class Operations:
                 from broker.server.http import HttpServer
                 from broker.server.pages import pages_of
 
-                self._server = HttpServer(pages_of(self._broker), local=is_loopback(self._endpoint.host))
+                self._server = HttpServer(
+                    pages_of(self._broker, self._now_ms), local=is_loopback(self._endpoint.host)
+                )
             return self._server

@@ -5,9 +5,12 @@ Everything here is imported at the first request, so that a start does not pay f
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import trio
 
 from broker.core import Broker
+from broker.group_snapshot import GroupSnapshot
 from broker.server.exposition import render
 from broker.server.http import Headers, Page, PageMaker
 from broker.snapshot import Snapshot, not_ready
@@ -15,15 +18,17 @@ from broker.snapshot import Snapshot, not_ready
 UNAVAILABLE = 503
 
 
-def pages_of(broker: Broker) -> dict[str, PageMaker]:
-    """The pages by path."""
+def pages_of(broker: Broker, now_ms: Callable[[], int]) -> dict[str, PageMaker]:
+    """The pages by path; `now_ms` is the clock that the broker is driven by."""
     # Scrapes one after the other: a storm of them should cost one thread.
     one_at_a_time = trio.CapacityLimiter(1)
 
     async def metrics(headers: Headers) -> Page:
-        snapshot = Snapshot.take(broker)
+        snapshot, groups = Snapshot.take(broker), GroupSnapshot()
+        for _ in groups.steps(broker, now_ms()):
+            await trio.lowlevel.checkpoint()
         body, content_type = await trio.to_thread.run_sync(
-            render, snapshot, headers.get("accept", ""), limiter=one_at_a_time
+            render, snapshot, groups, headers.get("accept", ""), limiter=one_at_a_time
         )
         return Page(body, content_type=content_type)
 

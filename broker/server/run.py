@@ -120,7 +120,7 @@ async def _serve(
             _calm_collector()
             ready(listeners[0].bound.text)
             if http is not None:
-                nursery.start_soon(Operations(broker, http).run)
+                nursery.start_soon(Operations(broker, http, now_ms).run)
             elif http_problem:
                 logger.warning("%s; the server goes on without", http_problem)
             async for number in signals:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from broker.group_snapshot import GroupSnapshot
 from broker.server.exposition import render
 from broker.snapshot import Snapshot
 from broker.stats import BITS
@@ -49,7 +50,9 @@ def rendered(gateway: Gateway) -> Samples:
 def text_of(gateway: Gateway) -> str:
     snapshot = Snapshot.take(gateway.broker)
     snapshot.data_directory = "/"  # the simulated directory is on no file system
-    body, content_type = render(snapshot, "")
+    groups = GroupSnapshot()
+    list(groups.steps(gateway.broker, gateway.now_ms))
+    body, content_type = render(snapshot, groups, "")
     assert content_type.startswith("text/plain")
     return body.decode()
 
@@ -80,7 +83,7 @@ def test_names_of_topics_are_escaped(gateway: Gateway) -> None:
     snapshot = Snapshot.take(gateway.broker)
     snapshot.data_directory = "/"
     snapshot.partitions[0] = snapshot.partitions[0]._replace(topic='odd"\n\\name')
-    body, _ = render(snapshot, "")
+    body, _ = render(snapshot, GroupSnapshot(), "")
     found = samples(body.decode())
     assert value(found, "kawal_partition_bytes", topic='odd"\n\\name', partition="0") == 0
 
@@ -100,6 +103,6 @@ def test_buckets_are_cumulative_and_in_seconds(gateway: Gateway) -> None:
 def test_a_scraper_may_ask_for_openmetrics(gateway: Gateway) -> None:
     snapshot = Snapshot.take(gateway.broker)
     snapshot.data_directory = "/"
-    body, content_type = render(snapshot, "application/openmetrics-text; version=1.0.0")
+    body, content_type = render(snapshot, GroupSnapshot(), "application/openmetrics-text; version=1.0.0")
     assert content_type.startswith("application/openmetrics-text")
     assert body.endswith(b"# EOF\n")

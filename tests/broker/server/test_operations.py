@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from broker.server.operations import CONNECTIONS_MAX, Operations
-from tests.broker.gateway import Gateway
+from tests.broker.gateway import START_MS, Gateway
 
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
@@ -27,7 +27,7 @@ class FakeListener:
 
 def operations(host: str = "127.0.0.1") -> Operations:
     listener: Any = FakeListener(host)
-    return Operations(Gateway().broker, listener)
+    return Operations(Gateway().broker, listener, lambda: START_MS)
 
 
 async def ask(served: Operations, request: bytes) -> bytes:

@@ -11,7 +11,7 @@ from tests.broker.gateway import START_MS, Gateway
 
 def page(gateway: Gateway, path: str) -> Page:
     async def make() -> Page:
-        return await pages_of(gateway.broker)[path]({})
+        return await pages_of(gateway.broker, lambda: gateway.now_ms)[path]({})
 
     return trio.run(make)
 
