@@ -97,9 +97,13 @@ class Reactor:
             with trio.CancelScope() as self._timer:
                 self._set_timer()
                 await trio.sleep_forever()
-            now_ms = self._begin_turn()
-            self._broker.tick(now_ms)
-            self._finish_turn(now_ms)
+            self.tick()
+
+    def tick(self) -> None:
+        """Let the machine do whatever its clock says is due, and carry out what follows from it."""
+        now_ms = self._begin_turn()
+        self._broker.tick(now_ms)
+        self._finish_turn(now_ms)
 
     def _set_timer(self) -> None:
         deadline_ms = self._broker.next_deadline()

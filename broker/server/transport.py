@@ -103,6 +103,9 @@ class Transport:
     def _send_range(self, part: FileRange) -> int:
         head_sent = self.connection.head_sent
         position = part.position + head_sent
+        if part.file.descriptor < 0:
+            # A broker in memory: there is no file that the kernel could send from.
+            return self.socket.send(part.file.read_at(position, part.size_bytes - head_sent))
         count = os.sendfile(self.socket.fileno(), part.file.descriptor, position, part.size_bytes - head_sent)
         if not count:
             raise OSError(f"{part.file.path!r} ends before byte {position}, which its index names")

@@ -1,0 +1,284 @@
+"""One broker in memory: its port, its disk, and the lives it leads on them.
+
+    start --> running --stop--> stopped       in order: what is in flight is answered
+                      --kill--> stopped       at once; the disk keeps what a kill, or a power cut, leaves
+                      --pause--> paused       as a process that gets no processor: connections stay, mute
+
+The port is the broker's own until it is closed, also while it is stopped: a socket is bound to it that never
+listens, so that clients are refused and nobody else can take it.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections.abc import Callable, Mapping
+from random import SystemRandom
+from typing import Final
+
+import trio
+
+from broker.config import Config, config_of
+from broker.endpoints import Endpoint
+from broker.server.listeners import Listener
+from broker.server.reactor import Reactor
+from broker.server.testing.clock import Clock
+from broker.server.testing.faults import Faults
+from broker.server.testing.faulty import FaultyBroker
+from broker.server.testing.lines import SPEAKER, new_log
+from broker.server.testing.workers import RamWorkers
+from broker.start import open_broker
+from broker.stats import Stats
+from wal.memory_disk import MemoryDisk
+from wal.memory_image import DROP_ALL
+
+logger = logging.getLogger("kawal.testing")
+
+HOST: Final = "127.0.0.1"
+
+DEFAULTS: Final[Mapping[str, object]] = {
+    "log.dirs": "/data",
+    "kawal.http.listen": "none",
+    # Small and quick: one log, no waiting for members that may come later.
+    "kawal.vnodes": 1,
+    "num.partitions": 1,
+    "offsets.topic.num.partitions": 1,
+    "group.initial.rebalance.delay.ms": 0,
+    "group.min.session.timeout.ms": 1,
+    "kawal.rebalance.interval.ms": 0,
+    # A restart reads a segment through, also the part that was never written.
+    "kawal.segment.bytes": 4 << 20,
+    "kawal.tail.cache.bytes": 8 << 20,
+}
+"""What differs from `kawal serve`; settings of a test come on top."""
+
+BACKLOG: Final = 128
+STOP_SECONDS_MAX: Final = 5
+STEPS_MAX: Final = 10_000
+"""Deadlines met one by one when time is moved on; beyond, the rest is passed in one step."""
+
+
+class NotRunning(Exception):
+    """The broker is asked for what only a running one can do."""
+
+
+def steady_ms() -> int:
+    """The steady clock, begun at the time of day."""
+    return (_STARTED_NS + time.monotonic_ns()) // 1_000_000
+
+
+_STARTED_NS: Final = time.time_ns() - time.monotonic_ns()
+
+
+class RamBroker:
+    """A broker of a test; made stopped."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: Mapping[str, object],
+        spawn: Callable[..., None],
+        steady_ms: Callable[[], int] = steady_ms,
+    ) -> None:
+        """`spawn(function)` runs an async function as a task.  Raises: ConfigError, OSError."""
+        self.name = name
+        self.clock = Clock(steady_ms)
+        self.faults = Faults()
+        self.lines = new_log()
+        self._spawn = spawn
+        self._disk = MemoryDisk()
+        self._reactor: Reactor | None = None
+        self._broker: FaultyBroker | None = None
+        self._workers: RamWorkers | None = None
+        # While the loop runs: how to end it, and what is set when it has ended.
+        self._scope: trio.CancelScope | None = None
+        self._ended = trio.Event()
+        self.failure: str | None = None
+        self._config: Config = config_of({**DEFAULTS, **settings})
+        self._place = _bound(0)
+        self.port: int = self._place.getsockname()[1]
+
+    @property
+    def broker(self) -> FaultyBroker:
+        """The machine.  Raises: NotRunning."""
+        if self._broker is None:
+            raise NotRunning(self._why_not())
+        return self._broker
+
+    @property
+    def reactor(self) -> Reactor:
+        """The loop around the machine.  Raises: NotRunning."""
+        if self._reactor is None:
+            raise NotRunning(self._why_not())
+        return self._reactor
+
+    def _why_not(self) -> str:
+        if self.failure is not None:
+            return f"broker {self.name} has failed: {self.failure}; see its log"
+        return f"broker {self.name} is stopped; start it first"
+
+    @property
+    def is_running(self) -> bool:
+        """True from `start` to `stop` or `kill`, also while it is paused."""
+        return self._reactor is not None
+
+    async def start(self) -> None:
+        """Start on the disk as it is, on the same port; a running broker goes on.  Raises: StoreError."""
+        if self.is_running:
+            return
+        token = SPEAKER.set(self.lines)
+        try:
+            now_ms = self.clock.now_ms()
+            broker = open_broker(
+                self._disk,
+                self._config,
+                random=SystemRandom(),
+                now_ms=now_ms,
+                wall_ms=now_ms,
+                stats=Stats(time.monotonic_ns),
+                kind=FaultyBroker,
+            )
+            assert isinstance(broker, FaultyBroker)
+            broker.faults, broker.clock = self.faults, self.clock
+            self._broker = broker
+            self._workers = RamWorkers(self._disk, self.faults, self._after)
+            self._reactor = Reactor(
+                broker,
+                listeners=[self._listener()],
+                workers=self._workers,
+                now_ms=self.clock.now_ms,
+                wall_ms=self.clock.now_ms,
+                connection_room=10_000,
+            )
+        finally:
+            SPEAKER.reset(token)
+        self.failure = None
+        await self.resume()
+
+    def _listener(self) -> Listener:
+        sock = _bound(self.port)
+        sock.listen(BACKLOG)
+        return Listener(sock, Endpoint(HOST, self.port), None)
+
+    def _after(self, delay_ms: int, action: Callable[[], None]) -> None:
+        broker = self.broker
+        broker.deadlines.add(self.clock.now_ms() + delay_ms, lambda _now_ms: action())
+
+    async def pause(self) -> None:
+        """Serve nobody until `resume`; connections stay and new ones wait in the kernel's queue."""
+        if self._scope is not None:
+            self._scope.cancel()
+            await self._ended.wait()
+
+    async def resume(self) -> None:
+        """Serve, or serve again."""
+        reactor = self.reactor
+        if self._scope is None:
+            self._scope = scope = trio.CancelScope()
+            self._ended = ended = trio.Event()
+            self._spawn(lambda: self._run(reactor, scope, ended))
+        await trio.lowlevel.checkpoint()
+
+    async def _run(self, reactor: Reactor, scope: trio.CancelScope, ended: trio.Event) -> None:
+        SPEAKER.set(self.lines)
+        try:
+            with scope:
+                await reactor.run()
+        except Exception as error:
+            # One broker's fault must not end the others.
+            logger.critical("the broker has failed", exc_info=error)
+            self.failure = _in_words(error)
+            self._let_go()
+            self._disk = self._disk.kill()
+        finally:
+            self._scope = None
+            ended.set()
+
+    async def stop(self) -> None:
+        """Stop in order, as after SIGTERM.  Raises: NotRunning."""
+        broker, reactor, workers = self.broker, self.reactor, self._workers
+        assert workers is not None
+        await self.pause()
+        token = SPEAKER.set(self.lines)
+        try:
+            reactor.begin_stop()
+            broker.begin_stop(self.clock.now_ms())
+            with trio.move_on_after(STOP_SECONDS_MAX):
+                while reactor.busy or broker.has_disk_work:
+                    workers.hurry()
+                    reactor.turn()
+                    await trio.lowlevel.checkpoint()
+            reactor.close()
+            reactor.take_in(workers.stop(), self.clock.now_ms())
+            broker.close(self.clock.now_ms())
+        finally:
+            SPEAKER.reset(token)
+        self._broker = self._reactor = self._workers = None
+        self._disk.restart()
+
+    async def kill(self, *, power_cut: bool) -> None:
+        """End it at once, as SIGKILL does, or the loss of power: then only what was synced is left."""
+        await self.pause()
+        self._let_go()
+        self._disk = self._disk.crash(DROP_ALL) if power_cut else self._disk.kill()
+
+    def _let_go(self) -> None:
+        """Close every socket; nothing is answered any more."""
+        reactor, workers = self._reactor, self._workers
+        self._broker = self._reactor = self._workers = None
+        if reactor is not None and workers is not None:
+            reactor.begin_stop()
+            reactor.close()
+            workers.stop()
+
+    async def close(self) -> None:
+        """End it for good and give the port back."""
+        await self.pause()
+        self._let_go()
+        self._place.close()
+
+    async def advance(self, duration_ms: int) -> None:
+        """Move time on, meeting every deadline on the way in its order."""
+        end_ms = self.clock.now_ms() + duration_ms
+        token = SPEAKER.set(self.lines)
+        try:
+            for _ in range(STEPS_MAX):
+                due_ms = self._broker.next_due_ms() if self._broker is not None else None
+                if due_ms is None or due_ms > end_ms:
+                    break
+                self.clock.move_to(due_ms)
+                self.reactor.tick()
+                await trio.lowlevel.checkpoint()
+            self.clock.move_to(end_ms)
+            if self._reactor is not None:
+                self._reactor.tick()
+        finally:
+            SPEAKER.reset(token)
+
+    def disconnect(self) -> int:
+        """Close every client's connection; how many there were."""
+        connections = list(self.broker.connections.values())
+        for connection in connections:
+            connection.close("a test wants it closed")
+        self.reactor.tick()
+        return len(connections)
+
+
+def _in_words(error: BaseException) -> str:
+    """The first error in a group of them, as nurseries raise it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"
+
+
+def _bound(port: int) -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setblocking(False)
+        sock.bind((HOST, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock

@@ -1,0 +1,82 @@
+"""Disk work of a broker in memory: done at once on the event loop, or later when a test wants a slow disk.
+
+Results are announced through an eventfd as those of threads are, so that a job's end is met in another turn
+than its beginning.
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Callable
+
+from broker.server.testing.faults import Faults
+from broker.server.workers import DiskWorkers, Finished, Result
+from broker.vnode import DiskJob, Vnode
+from wal.disk import DiskError
+from wal.jobs import CommitJob
+from wal.memory_disk import MemoryDisk
+from wal.memory_faults import Call, Fault
+
+META = "meta"
+
+After = Callable[[int, Callable[[], None]], None]
+"""Calls its second argument after so many milliseconds of the broker's time."""
+
+
+class RamWorkers(DiskWorkers):
+    """Disk workers without threads; `fail_sync` and `slow_disk` meet commits of records, in their order."""
+
+    def __init__(self, disk: MemoryDisk, faults: Faults, after: After) -> None:
+        super().__init__(0)
+        self._disk = disk
+        self._faults = faults
+        self._after = after
+        # Jobs that a slow disk has not begun yet, oldest first.
+        self._waiting: list[tuple[Vnode, DiskJob, bool]] = []
+        self._sync_fails = False
+        disk.faults[:] = [self._fault]
+
+    def submit(self, vnode: Vnode, job: DiskJob) -> None:
+        """Run the job now, or when the slow disk comes to it."""
+        met = self._faults.of_commit() if isinstance(job, CommitJob) and vnode.database != META else []
+        entry = (vnode, job, any(fault.kind == "fail_sync" for fault in met))
+        delay_ms = sum(fault.delay_ms for fault in met)
+        if not delay_ms:
+            self._run(*entry)
+            return
+        self._waiting.append(entry)
+        self._after(delay_ms, lambda: self._begin(entry))
+
+    def submit_task(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
+        """Do the work now; `done(error)` is called from the loop, later."""
+        self._run_task(work, done)
+
+    def hurry(self) -> None:
+        """Begin everything that waits for a slow disk: the broker stops in order."""
+        for entry in self._waiting[:]:
+            self._begin(entry)
+
+    def stop(self) -> list[Result]:
+        """Take no more work; what has ended and was not taken yet.  What has not begun never will."""
+        self._waiting.clear()
+        return super().stop()
+
+    def _begin(self, entry: tuple[Vnode, DiskJob, bool]) -> None:
+        if entry in self._waiting:
+            self._waiting.remove(entry)
+            self._run(*entry)
+
+    def _run(self, vnode: Vnode, job: DiskJob, sync_fails: bool) -> None:
+        error: DiskError | None = None
+        began_ns = time.monotonic_ns()
+        self._sync_fails = sync_fails
+        try:
+            job.run()
+        except DiskError as failure:
+            error = failure
+        self._sync_fails = False
+        self._tell(Finished(vnode, job, error, time.monotonic_ns() - began_ns))
+
+    def _fault(self, call: Call) -> Fault | None:
+        return Fault(errno=errno.EIO) if self._sync_fails and call.kind == "sync" else None

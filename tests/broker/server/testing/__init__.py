@@ -1,0 +1,1 @@
+"""Tests of the brokers in memory, whose sockets are pairs here."""

@@ -1,0 +1,5 @@
+"""Fixtures of this folder."""
+
+from tests.broker.server.testing.world import world
+
+__all__ = ["world"]
