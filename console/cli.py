@@ -38,6 +38,7 @@ COMMANDS: dict[str, Command] = {
     "topics": Command("console.commands.topics", "list, create, describe and delete topics"),
     "produce": Command("console.commands.produce", "send records read from standard input or files"),
     "consume": Command("console.commands.consume", "print the records of a topic"),
+    "databases": Command("console.commands.databases", "list, create, describe, alter and drop databases"),
     "groups": Command("console.commands.groups", "list, describe, reset and delete consumer groups"),
     "consumers": Command("console.commands.consumers", "show the members of all groups"),
     "subscriptions": Command("console.commands.subscriptions", "show the progress and lag of all groups"),

@@ -1,0 +1,195 @@
+"""`kawal databases`: list, create, describe, alter and drop the databases of a Kawal server."""
+
+from __future__ import annotations
+
+import argparse
+
+from console.client import add_bootstrap
+from console.database_admin import (
+    DATABASE_EXISTS,
+    NO_SUCH_DATABASE,
+    as_json,
+    as_table,
+    as_text,
+    do,
+    found,
+    told,
+)
+from console.errors import OK, UsageError
+from console.help import Actions, describe
+from console.help import dispatch as run
+from protocol.messages.kawal_databases import DatabaseAction
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the actions."""
+    describe(
+        parser,
+        """List, create, describe, alter and drop databases of a Kawal server.
+
+        A database has write-ahead logs of its own and one policy for all topics in it: how durable records
+        are, how files are cut, and the retention of topics that have none of their own.  Topics are placed in
+        it when they are created, with --config kawal.database=NAME.""",
+        [
+            ("databases list", "the databases of 127.0.0.1:9092"),
+            ("databases create telemetry --vnodes 4 --config retention.ms=86400000", "four logs, one day"),
+            ("databases describe telemetry", "what is in it, and what holds for it"),
+        ],
+    )
+    actions = Actions(parser)
+    _configure_list(actions)
+    _configure_create(actions)
+    _configure_describe(actions)
+    _configure_alter(actions)
+    _configure_drop(actions)
+
+
+def _configure_list(actions: Actions) -> None:
+    parser = actions.add(
+        "list",
+        summary="print the databases",
+        description="Print the names of the databases, with --long what is in them, too.",
+        examples=[("databases list", "names, one a line"), ("databases list --long", "a table")],
+        run=_list,
+    )
+    add_bootstrap(parser)
+    parser.add_argument("--long", "-l", action="store_true", help="print vnodes, topics, size and policy")
+    parser.add_argument("--json", action="store_true", help="print a JSON list")
+
+
+def _configure_create(actions: Actions) -> None:
+    parser = actions.add(
+        "create",
+        summary="create databases",
+        description="""Create databases.  What is not set is the server's.  TDengine's options VGROUPS,
+            WAL_LEVEL, WAL_FSYNC_PERIOD, WAL_RETENTION_PERIOD, WAL_RETENTION_SIZE, WAL_ROLL_PERIOD and
+            WAL_SEGMENT_SIZE are understood and translated.""",
+        examples=[
+            ("databases create telemetry --vnodes 4", "four write-ahead logs"),
+            ("databases create fast --config durability=os --config flush.ms=100", "synced every 100 ms"),
+            ("databases create d --config WAL_RETENTION_PERIOD=3600", "TDengine's word: kept for an hour"),
+        ],
+        run=_create,
+    )
+    _add_names(parser)
+    parser.add_argument("--vnodes", "-v", metavar="N", type=int, help="write-ahead logs of the database")
+    _add_settings(parser)
+    parser.add_argument("--if-not-exists", action="store_true", help="a database that exists is no error")
+    parser.add_argument("--validate-only", action="store_true", help="check, but create nothing")
+
+
+def _configure_describe(actions: Actions) -> None:
+    parser = actions.add(
+        "describe",
+        summary="show what is in databases, and their settings",
+        description="Show vnodes, topics, views and all settings with what holds.",
+        examples=[("databases describe telemetry", "for people"), ("databases describe d --json", "in JSON")],
+        run=_describe,
+    )
+    _add_names(parser)
+    parser.add_argument("--json", action="store_true", help="print a JSON list")
+
+
+def _configure_alter(actions: Actions) -> None:
+    parser = actions.add(
+        "alter",
+        summary="change settings of databases",
+        description="""Change settings; they hold at once, for the topics in it, too.  The number of vnodes is
+            settled when a database is created.""",
+        examples=[
+            ("databases alter telemetry --config retention.ms=3600000", "an hour from now on"),
+            ("databases alter telemetry --unset retention.ms", "what the server says"),
+        ],
+        run=_alter,
+    )
+    _add_names(parser)
+    _add_settings(parser)
+    parser.add_argument(
+        "--unset", metavar="KEY", action="append", default=[], help="take a setting away; repeatable"
+    )
+
+
+def _configure_drop(actions: Actions) -> None:
+    parser = actions.add(
+        "drop",
+        summary="remove empty databases",
+        description="""Remove databases with their write-ahead logs.  One that has topics or views is refused:
+            delete them first.""",
+        examples=[
+            ("databases drop telemetry", "one database"),
+            ("databases drop a b --if-exists", "no error when one is gone already"),
+        ],
+        run=_drop,
+    )
+    _add_names(parser)
+    parser.add_argument("--if-exists", action="store_true", help="one that does not exist is no error")
+
+
+def _add_names(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("databases", metavar="DATABASE", nargs="+", help="a name; several are taken")
+    add_bootstrap(parser)
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--config", metavar="KEY=VALUE", action="append", default=[], help="a setting; repeatable"
+    )
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    results = do(arguments.bootstrap, DatabaseAction.DESCRIBE, None)
+    if arguments.json:
+        print(as_json(results))
+    elif arguments.long:
+        print(as_table(results))
+    else:
+        print("\n".join(one.name for one in results))
+    return OK
+
+
+def _create(arguments: argparse.Namespace) -> int:
+    settings = _settings(arguments.config)
+    if arguments.vnodes is not None:
+        settings["vnodes"] = str(arguments.vnodes)
+    results = do(
+        arguments.bootstrap,
+        DatabaseAction.CREATE,
+        arguments.databases,
+        settings,
+        validate_only=arguments.validate_only,
+    )
+    verb = "could be created" if arguments.validate_only else "created"
+    print(told(results, verb, {DATABASE_EXISTS: "exists already"} if arguments.if_not_exists else {}))
+    return OK
+
+
+def _describe(arguments: argparse.Namespace) -> int:
+    results = found(do(arguments.bootstrap, DatabaseAction.DESCRIBE, arguments.databases))
+    print(as_json(results) if arguments.json else "\n\n".join(as_text(one) for one in results))
+    return OK
+
+
+def _alter(arguments: argparse.Namespace) -> int:
+    settings = _settings(arguments.config) | dict.fromkeys(arguments.unset)
+    if not settings:
+        raise UsageError("say what to change: --config KEY=VALUE or --unset KEY")
+    print(told(do(arguments.bootstrap, DatabaseAction.ALTER, arguments.databases, settings), "altered", {}))
+    return OK
+
+
+def _drop(arguments: argparse.Namespace) -> int:
+    results = do(arguments.bootstrap, DatabaseAction.DROP, arguments.databases)
+    print(told(results, "dropped", {NO_SUCH_DATABASE: "does not exist"} if arguments.if_exists else {}))
+    return OK
+
+
+def _settings(texts: list[str]) -> dict[str, str | None]:
+    settings: dict[str, str | None] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--config {text!r} is not KEY=VALUE")
+        settings[name] = value
+    return settings

@@ -1,0 +1,131 @@
+"""Databases over the wire for the commands: ask the server, and put what it answers into words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from console.client import refusal
+from console.errors import CommandError
+from console.tables import table
+from console.wire import ask
+from protocol.messages.kawal_databases import (
+    DatabaseAction,
+    DatabaseItem,
+    DatabaseResult,
+    DatabaseSetting,
+    KawalDatabasesRequest,
+)
+
+NO_SUCH_DATABASE = 91
+DATABASE_EXISTS = 92
+
+
+def do(
+    bootstrap: str,
+    action: DatabaseAction,
+    names: Sequence[str] | None,
+    settings: Mapping[str, str | None] | None = None,
+    *,
+    validate_only: bool = False,
+) -> list[DatabaseResult]:
+    """What became of each database; None stands for all.  Raises: CommandError, NotKawal."""
+    lines = [DatabaseSetting(name=name, value=value) for name, value in (settings or {}).items()]
+    items = None if names is None else [DatabaseItem(name=name, settings=lines) for name in names]
+    request = KawalDatabasesRequest(action=action, databases=items, validate_only=validate_only)
+    results: list[DatabaseResult] = ask(bootstrap, request).databases
+    return results
+
+
+def told(results: Sequence[DatabaseResult], verb: str, forgiven: Mapping[int, str]) -> str:
+    """A line for each database.  Raises: CommandError when one was refused, after printing the others."""
+    lines, refused = [], []
+    for one in results:
+        if one.error_code == 0:
+            lines.append(f"{verb} {one.name}" if not verb.startswith("could") else f"{one.name} {verb}")
+        elif one.error_code in forgiven:
+            lines.append(f"{one.name} {forgiven[one.error_code]}")
+        else:
+            refused.append(f"{one.name!r}: {refusal(one.error_code, one.error_message)}")
+    if refused:
+        if lines:
+            print("\n".join(lines))
+        raise CommandError("; ".join(refused))
+    return "\n".join(lines)
+
+
+def found(results: Sequence[DatabaseResult]) -> Sequence[DatabaseResult]:
+    """The databases that were asked for.  Raises: CommandError naming those that are not there."""
+    told(results, "found", {})
+    return results
+
+
+def as_tree(one: DatabaseResult) -> dict[str, Any]:
+    """A database for a program."""
+    return {
+        "name": one.name,
+        "vnodes": one.vnodes,
+        "topics": one.topic_count,
+        "views": one.view_count,
+        "size_bytes": one.size_bytes,
+        "directory": one.directory,
+        "created": _time(one.created_ms),
+        "settings": {
+            setting.name: {"value": setting.value, "default": setting.is_default} for setting in one.settings
+        },
+    }
+
+
+def as_json(results: Sequence[DatabaseResult]) -> str:
+    """Databases for a program, as a JSON list."""
+    return json.dumps([as_tree(one) for one in results], indent=2)
+
+
+def as_table(results: Sequence[DatabaseResult]) -> str:
+    """Databases for people, one a line."""
+    rows = [
+        (
+            one.name,
+            one.vnodes,
+            one.topic_count,
+            one.view_count,
+            one.size_bytes,
+            _value(one, "durability"),
+            _value(one, "retention.ms"),
+        )
+        for one in results
+    ]
+    heads = ("DATABASE", "VNODES", "TOPICS", "VIEWS", "SIZE BYTES", "DURABILITY", "RETENTION MS")
+    return table(heads, rows)
+
+
+def as_text(one: DatabaseResult) -> str:
+    """One database for people, with its settings and whose they are."""
+    parts = [
+        f"{one.name}: {one.vnodes} vnodes in {one.directory}",
+        f"{one.topic_count} topics",
+        f"{one.view_count} views",
+    ]
+    created = _time(one.created_ms)
+    if created:
+        parts.append(f"created {created}")
+    rows = [(entry.name, entry.value, "the server's" if entry.is_default else "") for entry in one.settings]
+    return ", ".join(parts) + "\n" + table(("SETTING", "VALUE", ""), rows)
+
+
+def as_statement(one: DatabaseResult) -> str:
+    """The statement that would make the database anew."""
+    own = [f"{entry.name}={entry.value}" for entry in one.settings if not entry.is_default]
+    return " ".join([f"CREATE DATABASE `{one.name}`", *own])
+
+
+def _value(one: DatabaseResult, name: str) -> str | None:
+    return next((entry.value for entry in one.settings if entry.name == name), None)
+
+
+def _time(created_ms: int) -> str | None:
+    if not created_ms:
+        return None
+    return datetime.fromtimestamp(created_ms / 1000, UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,22 @@
+"""A whole server on a simulated disk that the commands about databases talk to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from console import database_admin
+from tests.broker.gateway import Gateway
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Gateway:
+    """A server that answers whatever the commands ask."""
+    gateway = Gateway()
+
+    def ask(_bootstrap: str, request: Any) -> Any:
+        return gateway.client().call(request, 0)
+
+    monkeypatch.setattr(database_admin, "ask", ask)
+    return gateway
