@@ -12,6 +12,12 @@ from compat_tests.confluent import make_producer, open_consumer, produce, read
 from compat_tests.conftest import StartBroker
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
+from compat_tests.wire import raw_client
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 
 SEGMENT_BYTES = 1_048_576
 """The least segment.bytes that Kafka 4 accepts."""
@@ -94,3 +100,39 @@ def test_the_log_start_outlives_a_restart(eager_broker: Broker) -> None:
     eager_broker.restart()
     assert log_range(eager_broker, "moved") == (5, 5)
     assert produce(make_producer(eager_broker), "moved", [b"new"]) == [5]
+
+
+@pytest.mark.only_kawal(reason="important groups are Kawal's own")
+def test_records_that_an_important_group_has_not_committed_stay(eager_broker: Broker) -> None:
+    now_ms = int(time.time() * 1_000)
+    alter_group(eager_broker, "slow", {"kawal.retention.important": "true"})
+    limits = {"retention.ms": str(DAY_MS), "segment.bytes": str(SEGMENT_BYTES)}
+    create_topic(eager_broker, "held", 1, limits)
+    commit(eager_broker, "slow", "held", 0)
+    one_by_one(eager_broker, "held", 40, timestamp_ms=now_ms - 2 * DAY_MS)
+    create_topic(eager_broker, "free", 1, limits)
+    one_by_one(eager_broker, "free", 1, timestamp_ms=now_ms - 2 * DAY_MS)
+    eventually(lambda: log_range(eager_broker, "free") == (1, 1), waiting_for="retention to have run")
+    assert log_range(eager_broker, "held") == (0, 40)
+    commit(eager_broker, "slow", "held", 30)
+    eventually(lambda: log_range(eager_broker, "held") == (30, 40), waiting_for="what was read to go")
+    eager_broker.kill()
+    eager_broker.restart()
+    one_by_one(eager_broker, "free", 1, timestamp_ms=now_ms - 2 * DAY_MS)
+    eventually(lambda: log_range(eager_broker, "free") == (2, 2), waiting_for="retention to have run again")
+    assert log_range(eager_broker, "held") == (30, 40)
+
+
+def alter_group(broker: Broker, group: str, configs: dict[str, str]) -> None:
+    """Set configs of a group."""
+    changes = [AlterableConfig(name=name, config_operation=0, value=value) for name, value in configs.items()]
+    resource = AlterConfigsResource(resource_type=32, resource_name=group, configs=changes)
+    with raw_client(broker) as client:
+        answer = client.call(IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1)
+    assert [one.error_code for one in answer.responses] == [0]
+
+
+def commit(broker: Broker, group: str, topic: str, offset: int) -> None:
+    """Commit an offset as nobody's member."""
+    with open_consumer(broker, group_id=group) as consumer:
+        consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)

@@ -102,7 +102,10 @@ def test_a_bad_topic_is_refused_with_kafkas_code(new: NewTopic, code: ErrorCode,
 
 def test_a_replication_factor_is_accepted_when_the_switch_says_so() -> None:
     config = Config(kawal_accept_replication_factor=True)
-    assert make(NewTopic(name="t", replication_factor=3), catalogue_with_default(), config).replication_factor == 3
+    assert (
+        make(NewTopic(name="t", replication_factor=3), catalogue_with_default(), config).replication_factor
+        == 3
+    )
 
 
 def test_explicit_assignments_count_the_partitions() -> None:
