@@ -31,6 +31,7 @@ from broker.live_config import LiveConfig
 from broker.loggers import Loggers
 from broker.producer_ids import ProducerIds
 from broker.retention import RetentionTask
+from broker.retirement import Retirement
 from broker.slices import Slices
 from broker.stats import Cause, Stats
 from broker.topic_directory import TopicDirectory
@@ -105,6 +106,7 @@ class Broker:
             vnodes=vnodes,
         )
         self.topics.drop_orphans()
+        self.retirement = Retirement(self.deadlines, self.topics, vnodes)
         self.databases = DatabaseDirectory(self)
         self.snapshots = CatalogueSnapshots(catalogue, store.catalogue, self.meta)
         self.producer_ids = ProducerIds(self.catalogue, self.topics)
@@ -315,6 +317,7 @@ class Broker:
     def delete_topic(self, topic: Topic, now_ms: int) -> None:
         """Remove the topic and answer the fetches that wait for its records.  Raises: RequestError."""
         self.fetch_waiters.wake(self.topics.delete(topic, now_ms), now_ms)
+        self.retirement.topic_deleted(topic, now_ms)
 
     # --- disk ------------------------------------------------------------------------------------------
 

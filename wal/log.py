@@ -231,6 +231,11 @@ class VnodeLog(LogCompacting):
         """
         return self._announce_retired(self._maintenance.retirable_segments())
 
+    @property
+    def retirement_waits(self) -> bool:
+        """Whether segments that no stream needs are kept until a checkpoint has passed them."""
+        return self._maintenance.checkpoint_wanted
+
     def retire_below(self, version: int) -> int:
         """Announce the segments that end below `version`, whatever they hold; returns how many."""
         return self._announce_retired(self._maintenance.segments_below(version))

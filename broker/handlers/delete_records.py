@@ -78,6 +78,7 @@ def handle(broker: Broker, call: Call[DeleteRecordsRequest]) -> DeleteRecordsRes
         response.topics.append(DeleteRecordsTopicResult(name=name, partitions=results))
     if not versions:
         return response
+    broker.retirement.soon(versions, call.received_ms)
     pending.outstanding = len(versions)
     for vnode, version in versions.items():
         vnode.wait_durable(version, pending, call.received_ms)
