@@ -1,0 +1,289 @@
+"""What a test holds of a broker: its address, and the handles to do things to it."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from kawal_pytest.host import Host
+
+Bytes = bytes | str | None
+"""What keys and values may be given as; text is encoded in UTF-8, None stays none."""
+
+
+class Record(NamedTuple):
+    """A record as it lies in a partition; its timestamp is in milliseconds since 1970."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+class Fault:
+    """Something that goes wrong until it is used up, healed, or the `with` block around it ends."""
+
+    def __init__(self, broker: KawalBroker, number: int) -> None:
+        self._broker = broker
+        self._number = number
+
+    @property
+    def hits(self) -> int:
+        """How many requests, or commits, it has met."""
+        met: int = self._broker.ask("fault_hits", number=self._number)
+        return met
+
+    def heal(self) -> None:
+        """End it."""
+        self._broker.ask("heal", number=self._number)
+
+    def __enter__(self) -> Fault:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.heal()
+
+
+class Clock:
+    """A broker's time.  While it is stopped nothing expires, and a fetch that finds nothing waits."""
+
+    def __init__(self, broker: KawalBroker) -> None:
+        self._broker = broker
+
+    @property
+    def now(self) -> datetime:
+        """The time."""
+        return datetime.fromtimestamp(self._broker.status()["now_ms"] / 1000, UTC)
+
+    @property
+    def now_ms(self) -> int:
+        """The time in milliseconds since 1970, as in the timestamps of records."""
+        now_ms: int = self._broker.status()["now_ms"]
+        return now_ms
+
+    def stop(self) -> None:
+        """Let no more time pass by itself."""
+        self._broker.ask("stop_clock")
+
+    def go(self) -> None:
+        """Let time pass again, from where it stopped."""
+        self._broker.ask("start_clock")
+
+    def advance(self, seconds: float) -> None:
+        """Move time on: whatever falls due on the way happens, in its order, before this returns."""
+        self._broker.ask("advance", ms=round(seconds * 1000))
+
+
+class KawalBroker:
+    """A broker in memory for one test, a Kafka cluster of one node; it is running when you get it.
+
+    Every method raises `KawalError`, one sentence, when it cannot do what it says.
+    """
+
+    def __init__(self, host: Host, name: str, port: int) -> None:
+        self._host = host
+        self.name = name
+        """What its host calls it, `broker-1`."""
+        self.host = "127.0.0.1"
+        self.port = port
+        """Stays the same over restarts."""
+        self.bootstrap = f"{self.host}:{port}"
+        """The address for `bootstrap.servers`."""
+        self.clock = Clock(self)
+        self.is_closed = False
+
+    def __repr__(self) -> str:
+        return f"<KawalBroker {self.name} on {self.bootstrap}>"
+
+    def ask(self, operation: str, **arguments: Any) -> Any:
+        """Have the host do something to this broker; what the other methods are made of."""
+        return self._host.ask({"do": operation, "broker": self.name, **arguments})
+
+    # --- topics and records, without any client library ---
+
+    def create_topic(self, name: str, partitions: int = 1, **configs: object) -> str:
+        """Create a topic and return its name; `retention_ms=1000` and the like are Kafka's topic configs."""
+        named = {key.replace("_", "."): str(value) for key, value in configs.items()}
+        self.ask("create_topic", topic=name, partitions=partitions, configs=named)
+        return name
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic."""
+        self.ask("delete_topic", topic=name)
+
+    def topics(self) -> dict[str, int]:
+        """Return the number of partitions by topic."""
+        found: dict[str, int] = self.ask("topics")
+        return found
+
+    def produce(
+        self,
+        topic: str,
+        *values: Bytes,
+        key: Bytes = None,
+        partition: int = 0,
+        timestamp_ms: int | None = None,
+        headers: Mapping[str, Bytes] | Sequence[tuple[str, Bytes]] = (),
+    ) -> list[int]:
+        """Append a record for each value to one partition of a topic that exists; return their offsets."""
+        pairs = headers.items() if isinstance(headers, Mapping) else headers
+        common = {
+            "key": _sent(key),
+            "timestamp_ms": timestamp_ms,
+            "headers": [(name, _sent(value)) for name, value in pairs],
+        }
+        records = [{"value": _sent(value), **common} for value in values]
+        offsets: list[int] = self.ask("produce", topic=topic, partition=partition, records=records)
+        return offsets
+
+    def records(self, topic: str, partition: int | None = None) -> list[Record]:
+        """Return what a topic holds, or one partition of it, partition by partition in order of offsets."""
+        return [
+            Record(
+                one["partition"],
+                one["offset"],
+                one["timestamp_ms"],
+                _received(one["key"]),
+                _received(one["value"]),
+                tuple((name, _received(value)) for name, value in one["headers"]),
+            )
+            for one in self.ask("records", topic=topic, partition=partition)
+        ]
+
+    def values(self, topic: str, partition: int | None = None) -> list[bytes | None]:
+        """Return the values alone of what a topic holds."""
+        return [record.value for record in self.records(topic, partition)]
+
+    def committed(self, group: str) -> dict[tuple[str, int], int]:
+        """Return the offsets a consumer group has committed, by topic and partition."""
+        return {(topic, index): offset for topic, index, offset in self.ask("committed", group=group)}
+
+    # --- its life ---
+
+    def restart(self) -> None:
+        """Stop in order and start again with the same data on the same port."""
+        self.ask("restart")
+
+    def stop(self) -> None:
+        """Stop in order, as after SIGTERM; clients are refused until `start`."""
+        self.ask("stop")
+
+    def start(self) -> None:
+        """Start again after `stop` or `kill`."""
+        self.ask("start")
+
+    def kill(self, *, power_cut: bool = False) -> None:
+        """End it at once, as SIGKILL does; a power cut also takes what was not synced to the disk."""
+        self.ask("kill", power_cut=power_cut)
+
+    def pause(self) -> None:
+        """Serve nobody until `resume`: connections stay, and nothing is answered."""
+        self.ask("pause")
+
+    def resume(self) -> None:
+        """Serve again."""
+        self.ask("resume")
+
+    def disconnect(self) -> int:
+        """Close every client's connection; return how many there were."""
+        closed: int = self.ask("disconnect")
+        return closed
+
+    def close(self) -> None:
+        """End it for good; the fixtures do so when the test ends.  Closing twice is allowed."""
+        if not self.is_closed:
+            self.is_closed = True
+            self.ask("close")
+
+    # --- what goes wrong ---
+
+    def fail_produce(
+        self,
+        error: str = "NOT_ENOUGH_REPLICAS",
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        times: int | None = 1,
+    ) -> Fault:
+        """Answer the next produce requests (None: all) with an error of Kafka's; nothing is stored.
+
+        Other partitions than those named are stored as usual.
+        """
+        return self._fault("fail_produce", error=error, topic=topic, partition=partition, times=times)
+
+    def fail_sync(self, *, times: int | None = 1) -> Fault:
+        """Let the sync of the next commits to the disk fail: records are lost, and producers told so."""
+        return self._fault("fail_sync", times=times)
+
+    def lose_answer(self, api: str = "Produce", *, times: int | None = 1) -> Fault:
+        """Carry the next requests out and close the connection instead of answering: the client must ask
+        again, and an idempotent producer's records must be there once.
+        """
+        return self._fault("lose_answer", api=api, times=times)
+
+    def drop(self, api: str = "Produce", *, times: int | None = 1) -> Fault:
+        """Close the connection when the next requests of this kind arrive, without carrying them out."""
+        return self._fault("drop", api=api, times=times)
+
+    def slow(self, seconds: float, *, api: str | None = None, times: int | None = None) -> Fault:
+        """Answer later by so much of the broker's time; `api` names one kind of request, as "Fetch"."""
+        return self._fault("slow", api=api, times=times, delay_ms=round(seconds * 1000))
+
+    def slow_disk(self, seconds: float, *, times: int | None = None) -> Fault:
+        """Let commits take so much longer of the broker's time; acknowledgements wait for them."""
+        return self._fault("slow_disk", times=times, delay_ms=round(seconds * 1000))
+
+    def heal(self) -> None:
+        """End every fault."""
+        self.ask("heal")
+
+    def _fault(self, kind: str, **arguments: Any) -> Fault:
+        return Fault(self, self.ask("add_fault", kind=kind, **arguments))
+
+    # --- what it has seen ---
+
+    def requests(self, api: str) -> int:
+        """Return how many requests of this kind, as "Produce", it has answered since it was started."""
+        found: dict[str, int] = self.status()["requests"]
+        wanted = api.replace("_", "").lower()
+        return sum(count for name, count in found.items() if name.replace("_", "") == wanted)
+
+    @property
+    def connections(self) -> int:
+        """How many connections clients have open."""
+        count: int = self.status()["connections"]
+        return count
+
+    @property
+    def is_running(self) -> bool:
+        """False between `stop` or `kill` and `start`."""
+        running: bool = self.status()["running"]
+        return running
+
+    def status(self) -> dict[str, Any]:
+        """Return everything countable at once."""
+        found: dict[str, Any] = self.ask("status")
+        return found
+
+    @property
+    def log(self) -> str:
+        """What it logged, the last thousand lines; shown with a test that fails."""
+        return "\n".join(self.ask("log"))
+
+
+def _sent(data: Bytes) -> str | None:
+    if data is None:
+        return None
+    return b64encode(data.encode() if isinstance(data, str) else data).decode()
+
+
+def _received(text: str | None) -> bytes | None:
+    return None if text is None else b64decode(text)

@@ -1,0 +1,35 @@
+"""`kawal testing-host`."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from console.cli import main
+
+
+def test_it_prints_where_the_plugin_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["testing-host", "--plugin"]) == 0
+    folder = Path(capsys.readouterr().out.strip())
+    assert (folder / "__init__.py").read_text().startswith('"""A Kafka broker for each test')
+
+
+def test_a_person_at_a_terminal_is_told_who_starts_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stdin", terminal)
+    assert main(["testing-host"]) == 2
+    assert "takes commands of the pytest plugin" in capsys.readouterr().err
+
+
+def test_with_a_pipe_it_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    from broker.server.testing import host
+
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    monkeypatch.setattr(host, "main", lambda: 0)
+    assert main(["testing-host"]) == 0

@@ -1,0 +1,86 @@
+"""The fixtures: brokers end with their test, and their logs are shown when it fails."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kawal_pytest
+from kawal_pytest import Host, Kawal, KawalBroker, KawalError
+
+PLUGIN = Path(kawal_pytest.__file__).parent
+
+
+class FakeHost(Host):
+    """Opens brokers that exist nowhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+        self.log: list[str] | None = ["a line"]
+
+    def ask(self, command: dict[str, Any]) -> Any:
+        self.asked.append(command["do"])
+        if command["do"] == "log" and self.log is None:
+            raise KawalError("it is gone")
+        return {"open": {"broker": "broker-1", "port": 1}, "log": self.log}.get(command["do"])
+
+
+def test_brokers_end_with_the_test_once() -> None:
+    host = FakeHost()
+    made = Kawal(host)
+    first, second = made.broker(), made.broker(num_partitions=3)
+    assert isinstance(first, KawalBroker)
+    second.close()
+    made.close()
+    assert host.asked == ["open", "open", "close", "close"]
+
+
+class FakeItem:
+    """As much of a test as the hook looks at."""
+
+    def __init__(self, made: Kawal) -> None:
+        self.stash = pytest.Stash()
+        self.stash[kawal_pytest._MADE] = made
+
+
+def report_of(item: Any, outcome: Any) -> pytest.TestReport:
+    """What the hook makes of a report."""
+    report = pytest.TestReport("t", ("f", 1, "t"), {}, outcome, None, "call")
+    hook = kawal_pytest.pytest_runtest_makereport(item)
+    next(hook)
+    with pytest.raises(StopIteration) as done:
+        hook.send(report)
+    ended: pytest.TestReport = done.value.value
+    return ended
+
+
+def test_a_failed_test_shows_what_its_brokers_logged() -> None:
+    host = FakeHost()
+    made = Kawal(host)
+    made.broker()
+    item = FakeItem(made)
+    assert report_of(item, "passed").sections == []
+    title = "log of <KawalBroker broker-1 on 127.0.0.1:1>"
+    assert report_of(item, "failed").sections == [(title, "a line")]
+    host.log = None
+    assert report_of(item, "failed").sections == [(title, "it is gone")]
+
+
+def test_it_imports_pytest_and_the_standard_library_and_nothing_else() -> None:
+    """The code under test may have packages of the same names as Kawal's."""
+    allowed = sys.stdlib_module_names | {"pytest", "kawal_pytest"}
+    for path in PLUGIN.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            assert {name.split(".")[0] for name in names} <= allowed, path
+
+
+def test_it_tells_type_checkers_that_it_is_typed() -> None:
+    assert (PLUGIN / "py.typed").exists()
