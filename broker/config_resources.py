@@ -23,6 +23,7 @@ from broker.topic_admin import check_name
 from broker.topic_configs import checked as checked_topic
 from broker.topic_configs import server_default
 from broker.topic_keys import TOPIC_KEYS
+from broker.view_admin import check_changeable, check_columns_kept, check_settable
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class TopicResource:
                 f" bound to the vnodes there; create a topic in {database!r} and copy the records.",
             )
         try:
+            check_settable(self.own, settings)
             result = checked_topic(settings, self._broker.config)
         except ConfigError as error:
             raise RequestError(ErrorCode.INVALID_CONFIG, error.for_client) from error
@@ -120,6 +122,8 @@ class TopicResource:
             raise RequestError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{self._name}' does not exist."
             )
+        check_changeable(self._topic, "its definition is settled; delete it and make another")
+        check_columns_kept(self._topic, result, self._broker.catalogue)
         return result
 
     def record(self, settings: dict[str, str]) -> CatalogueRecord:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.call import PARKED, Call
 from broker.catalogue_snapshots import CatalogueSnapshots
+from broker.compaction import CompactionTask
 from broker.config import Config
 from broker.connection import Connection
 from broker.connection_sweep import ConnectionSweep
@@ -36,6 +37,7 @@ from broker.slices import Slices
 from broker.stats import Cause, Stats
 from broker.topic_directory import TopicDirectory
 from broker.topics import OFFSETS_TOPIC, Catalogue, Topic
+from broker.view_hub import ViewHub
 from broker.vnode import DiskJob, Vnode
 from broker.waiters import Deadlines, FetchWaiters
 from protocol.api_keys import ApiKey
@@ -107,10 +109,13 @@ class Broker:
         )
         self.topics.drop_orphans()
         self.retirement = Retirement(self.deadlines, self.topics, vnodes)
+        self.views = ViewHub(self)
+        self.topics.open_view = self.views.open_partition
         self.databases = DatabaseDirectory(self)
         self.snapshots = CatalogueSnapshots(catalogue, store.catalogue, self.meta)
         self.producer_ids = ProducerIds(self.catalogue, self.topics)
         self.retention = RetentionTask(self, now_ms)
+        self.compaction = CompactionTask(self, now_ms)
         self._now_ms = now_ms
         self._groups: GroupDriver | None = None
         if OFFSETS_TOPIC in catalogue.by_name:
@@ -318,6 +323,7 @@ class Broker:
         """Remove the topic and answer the fetches that wait for its records.  Raises: RequestError."""
         self.fetch_waiters.wake(self.topics.delete(topic, now_ms), now_ms)
         self.retirement.topic_deleted(topic, now_ms)
+        self.views.forget(topic)
 
     # --- disk ------------------------------------------------------------------------------------------
 
@@ -356,8 +362,10 @@ class Broker:
             return
         if error is not None:
             logger.error("vnode %s: %s", vnode.name, error)
-        for advanced in vnode.job_done(job, error, now_ms):
+        streams = vnode.job_done(job, error, now_ms)
+        for advanced in streams:
             self.fetch_waiters.advanced(advanced.stream_id, advanced.added_bytes, now_ms)
+        self.views.advanced(vnode, streams, now_ms)
 
     # --- the end ---------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The topic configurations that Kafka does not have: where a topic lies, what makes a view, how views read it.
+"""The topic configurations that Kafka does not have: where it lies, what makes a view, how views read it.
 
 A key is listed by DescribeConfigs where it says something.  Those of `FIXED_NAMES` are settled when the topic
 is created; those of `SHOWN_ONLY` follow from it and cannot be set at all.
@@ -30,15 +30,18 @@ DATABASE_KEY: Final = Key(
 )
 
 DURABILITY_SHOWN: Final = Key(
-    "kawal.durability", STRING, "disk", "What acks=all waits for: the durability class of the topic's database."
+    "kawal.durability",
+    STRING,
+    "disk",
+    "What acks=all waits for: the durability class of the topic's database.",
 )
 
 SQL_KEY: Final = Key(
     "kawal.sql",
     STRING,
     "",
-    "Makes the new topic a view, which stores nothing: what follows AS in CREATE TOPIC, as `SELECT … FROM topic"
-    " WHERE …` or `STABLE topic WHERE …`.",
+    "Makes the new topic a view, which stores nothing: what follows AS in CREATE TOPIC, as `SELECT … FROM"
+    " topic WHERE …` or `STABLE topic WHERE …`.",
 )
 
 COLUMNS_KEY: Final = Key(

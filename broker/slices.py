@@ -12,11 +12,14 @@ Whatever a generator looks at may have changed when it goes on; what it keeps mu
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 from broker.call import PARKED, Call
+
+logger = logging.getLogger("kawal.broker")
 
 ITEMS_PER_SLICE: Final = 500
 """Partitions or topics handled before other work has its turn: 2 to 5 ms."""
@@ -78,7 +81,7 @@ class Slices:
         """`failed(call)` is called inside the handler of an exception that a generator raised."""
         self.offload: Offload = run_here
         self._failed = failed
-        self._waiting: deque[tuple[Call[Any], Steps]] = deque()
+        self._waiting: deque[tuple[Call[Any] | None, Steps]] = deque()
 
     @property
     def pending(self) -> bool:
@@ -90,11 +93,18 @@ class Slices:
         self._waiting.appendleft((call, steps))
         self.run()
 
+    def add_work(self, steps: Steps) -> None:
+        """Do work that answers nobody, a slice at a time beside the answers."""
+        self._waiting.append((None, steps))
+
     def run(self) -> None:
         """Run the next slice, if there is one."""
         if not self._waiting:
             return
         call, steps = self._waiting.popleft()
+        if call is None:
+            self._run_work(steps)
+            return
         if call.connection.closed:
             steps.close()
             return
@@ -107,3 +117,14 @@ class Slices:
             self._failed(call)
         else:
             self._waiting.append((call, steps))
+
+    def _run_work(self, steps: Steps) -> None:
+        try:
+            next(steps)
+        except StopIteration:
+            return
+        except Exception:
+            # Our own bug; whoever waits for the work has a deadline.
+            logger.exception("work in the background failed")
+            return
+        self._waiting.append((None, steps))

@@ -143,7 +143,7 @@ def _partitions(broker: Broker, count_max: int) -> Iterator[PartitionState]:
     every = (
         broker.topics.partition(topic, index)
         for topic in broker.catalogue.by_name.values()
-        if topic.recorded and topic.view is None
+        if topic.recorded
         for index in range(topic.partition_count)
     )
     return map(_partition_state, islice(every, count_max))

@@ -17,10 +17,9 @@ def first_at_or_after(partition: Partition, timestamp_ms: int) -> tuple[int, int
     Raises:
         RequestError: KAFKA_STORAGE_ERROR, the batch cannot be read.
     """
-    log, stream_id = partition.vnode.log, partition.stream_id
     from_offset = partition.log_start
     try:
-        while (hit := log.find_timestamp(stream_id, timestamp_ms, from_offset=from_offset)) is not None:
+        while (hit := partition.find_timestamp(timestamp_ms, from_offset=from_offset)) is not None:
             found = find_timestamp(hit.batch, timestamp_ms, from_offset=from_offset)
             if found is not None:
                 return found.timestamp_ms, found.offset
@@ -39,7 +38,7 @@ def largest_timestamp(partition: Partition) -> tuple[int, int]:
     """
     log_start = partition.log_start
     try:
-        hit = partition.vnode.log.max_timestamp(partition.stream_id)
+        hit = partition.max_timestamp()
     except (WalError, DiskError) as error:
         raise storage_error(error) from error
     if hit is None:

@@ -17,10 +17,11 @@ from broker.config import Config
 from broker.config_keys import ConfigError
 from broker.databases import DEFAULT_DATABASE, Database, no_such_database
 from broker.errors import RequestError
-from broker.kawal_topic_keys import DATABASE_KEY
+from broker.kawal_topic_keys import DATABASE_KEY, SQL_KEY
 from broker.topic_configs import checked
 from broker.topic_names import collision_key, name_problem
 from broker.topics import OFFSETS_TOPIC, Catalogue, Topic
+from broker.view_admin import check_partition_count, define_view, is_definition, partition_count
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ def new_topic_record(
     """
     check_name(new.name)
     _check_free(new.name, catalogue)
+    if is_definition(new.configs):
+        return _new_view_record(new, catalogue=catalogue, config=config, random=random, wall_ms=wall_ms)
     configs = _check_configs(new.configs, config)
     database = _database(new.configs, catalogue)
     if new.assignments:
@@ -88,6 +91,36 @@ def new_topic_record(
         created_ms=wall_ms,
         replication_factor=replication_factor,
         configs=configs,
+    )
+
+
+def _new_view_record(
+    new: NewTopic, *, catalogue: Catalogue, config: Config, random: Random, wall_ms: int
+) -> TopicCreated:
+    """The record that creates a view: the same checks, and as many partitions as its source has."""
+    definition = define_view(new.name, new.configs, catalogue)
+    count = partition_count(definition, catalogue)
+    if new.assignments:
+        asked, replication_factor = _check_assignments(new, config)
+    else:
+        _check_factor(new.replication_factor)
+        asked, replication_factor = (
+            new.partition_count,
+            _replication_factor(new.replication_factor, config),
+        )
+    check_partition_count(new.name, asked, count, definition.source)
+    check_room(count, catalogue, config)
+    return TopicCreated(
+        name=new.name,
+        topic_id=UUID(int=random.getrandbits(128), version=4).hex,
+        database="default",
+        first_stream=0,
+        partition_count=count,
+        first_vnode=0,
+        created_ms=wall_ms,
+        replication_factor=replication_factor,
+        configs={SQL_KEY.name: definition.statement},
+        view=definition,
     )
 
 

@@ -210,7 +210,7 @@ class TopicDirectory:
         return count
 
 
-def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+def _both(first: Callable[[], object], second: Callable[[], object]) -> Callable[[], None]:
     def run() -> None:
         first()
         second()

@@ -106,7 +106,8 @@ class Topic:
 
     def stream_id(self, partition_index: int) -> int:
         """The stream that holds the partition; the same for the partition's whole life."""
-        assert 0 <= partition_index < self.planned_count and self.view is None
+        assert 0 <= partition_index < self.planned_count
+        assert self.view is None, "a view has no streams"
         run = bisect_right(self.ranges, partition_index, key=lambda item: item[0]) - 1
         first_partition, first_stream = self.ranges[run]
         return first_stream + partition_index - first_partition

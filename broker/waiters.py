@@ -90,19 +90,20 @@ class Deadlines:
 class ParkedFetch:
     """A fetch that had too little to return.  `resume(now_ms)` reads again and answers."""
 
-    __slots__ = ("call", "min_bytes", "resume", "size_bytes", "stream_ids", "timer")
+    __slots__ = ("call", "keys", "min_bytes", "resume", "size_bytes", "timer")
 
     def __init__(
         self,
         call: Call[Any],
         *,
-        stream_ids: list[int],
+        keys: list[int],
         size_bytes: int,
         min_bytes: int,
         resume: Callable[[int], None],
     ) -> None:
         self.call = call
-        self.stream_ids = stream_ids
+        # What it waits for: `Partition.wait_key`, which for a stored partition is its stream's id.
+        self.keys = keys
         self.size_bytes = size_bytes
         self.min_bytes = min_bytes
         self.resume = resume
@@ -110,35 +111,39 @@ class ParkedFetch:
 
 
 class FetchWaiters:
-    """All parked fetches, by the streams they wait for."""
+    """All parked fetches, by the partitions they wait for."""
 
     def __init__(self, deadlines: Deadlines) -> None:
         self._deadlines = deadlines
-        self._by_stream: dict[int, dict[int, ParkedFetch]] = {}
+        self._by_key: dict[int, dict[int, ParkedFetch]] = {}
         self._by_call: dict[int, ParkedFetch] = {}
 
     def __len__(self) -> int:
         return len(self._by_call)
 
     def park(self, fetch: ParkedFetch, *, deadline_ms: int) -> None:
-        """Keep the fetch until enough bytes arrive on its streams or the deadline passes."""
-        for stream_id in fetch.stream_ids:
-            self._by_stream.setdefault(stream_id, {})[id(fetch)] = fetch
+        """Keep the fetch until enough bytes arrive on its partitions or the deadline passes."""
+        for key in fetch.keys:
+            self._by_key.setdefault(key, {})[id(fetch)] = fetch
         self._by_call[id(fetch.call)] = fetch
         fetch.call.holder = self
         fetch.timer = self._deadlines.add(deadline_ms, lambda now_ms: self._finish(fetch, now_ms))
 
-    def advanced(self, stream_id: int, added_bytes: int, now_ms: int) -> None:
+    def waits_for(self, key: int) -> bool:
+        """Whether any fetch waits for this partition."""
+        return key in self._by_key
+
+    def advanced(self, key: int, added_bytes: int, now_ms: int) -> None:
         """Count bytes that became readable and wake the fetches that now have enough."""
-        for fetch in tuple(self._by_stream.get(stream_id, {}).values()):
+        for fetch in tuple(self._by_key.get(key, {}).values()):
             fetch.size_bytes += added_bytes
             if fetch.size_bytes >= fetch.min_bytes:
                 self._finish(fetch, now_ms)
 
-    def wake(self, stream_ids: Iterable[int], now_ms: int) -> None:
-        """Answer the fetches on these streams at once: they were deleted or their log start moved."""
-        for stream_id in stream_ids:
-            for fetch in tuple(self._by_stream.get(stream_id, {}).values()):
+    def wake(self, keys: Iterable[int], now_ms: int) -> None:
+        """Answer the fetches on these partitions at once: they were deleted or their log start moved."""
+        for key in keys:
+            for fetch in tuple(self._by_key.get(key, {}).values()):
                 self._finish(fetch, now_ms)
 
     def wake_all(self, now_ms: int) -> None:
@@ -162,8 +167,8 @@ class FetchWaiters:
             fetch.timer.cancel()
         fetch.call.holder = None
         del self._by_call[id(fetch.call)]
-        for stream_id in fetch.stream_ids:
-            waiting = self._by_stream[stream_id]
+        for key in fetch.keys:
+            waiting = self._by_key[key]
             del waiting[id(fetch)]
             if not waiting:
-                del self._by_stream[stream_id]
+                del self._by_key[key]

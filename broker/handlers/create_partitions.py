@@ -1,6 +1,7 @@
 """CreatePartitions: v0-3.
 
 Behaviour: a topic grows to `count` partitions; it never shrinks.  A topic named twice is refused each time.
+A view grows with the topic it reads and answers POLICY_VIOLATION.
 Differences from Apache Kafka: none known.
 Version notes: v2 flexible; v3 quota errors (there are no quotas).
 """
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from broker.call import PARKED, Call, Parked
 from broker.errors import RequestError
 from broker.topic_admin import growth_record
+from broker.view_admin import check_changeable
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -59,6 +61,7 @@ def _grow(
             raise RequestError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
             )
+        check_changeable(topic, "it grows with its source")
         assignments = None if asked.assignments is None else [item.broker_ids for item in asked.assignments]
         record = growth_record(
             topic, asked.count, assignments, catalogue=broker.catalogue, config=broker.config

@@ -22,6 +22,8 @@ from broker.kawal_topic_keys import FIXED_NAMES
 from broker.slices import Steps, in_slices, made_of
 from broker.topic_admin import NewTopic
 from broker.topic_configs import described
+from broker.view_admin import is_definition
+from broker.view_loading import load_in_thread
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import (
     CreatableTopic,
@@ -42,6 +44,8 @@ TOPICS_PER_SLICE = 25
 def handle(broker: Broker, call: Call[CreateTopicsRequest]) -> CreateTopicsResponse | Parked | Steps:
     """Create the topics, or with `validate_only` say what would happen."""
     steps = _create_all(broker, call)
+    if any(_makes_view(topic) for topic in call.request.topics):
+        return steps
     answer: CreateTopicsResponse | Parked | Steps = in_slices(
         steps, len(call.request.topics), per_slice=TOPICS_PER_SLICE
     )
@@ -51,6 +55,9 @@ def handle(broker: Broker, call: Call[CreateTopicsRequest]) -> CreateTopicsRespo
 def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> Steps:
     request = call.request
     asked = Counter(topic.name for topic in request.topics)
+    makes_views = any(_makes_view(topic) for topic in request.topics)
+    if makes_views:
+        yield from load_in_thread(broker)
     configs = KnownConfigs(broker)
 
     def create(topic: CreatableTopic) -> CreatableTopicResult:
@@ -58,7 +65,9 @@ def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> Steps:
             return _create(broker, call, topic, configs)
         return _refused(topic.name, RequestError(ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
 
-    results = yield from made_of(_first_of_each(request.topics), create, per_slice=TOPICS_PER_SLICE)
+    # A statement may take as long as many ordinary topics.
+    per_slice = 1 if makes_views else TOPICS_PER_SLICE
+    results = yield from made_of(_first_of_each(request.topics), create, per_slice=per_slice)
     response = CreateTopicsResponse(topics=results)
     created = [result for result in results if not result.error_code]
     if request.validate_only or not created:
@@ -72,6 +81,10 @@ def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> Steps:
 
     broker.topics.when_durable(recorded, call.received_ms)
     return PARKED
+
+
+def _makes_view(topic: CreatableTopic) -> bool:
+    return is_definition({config.name: config.value for config in topic.configs})
 
 
 def _first_of_each(topics: list[CreatableTopic]) -> list[CreatableTopic]:

@@ -3,6 +3,7 @@
 Behaviour: a partition's log start moves up to the offset, -1 meaning the high watermark; an offset below the
 log start changes nothing.  The answer tells the log start and leaves when it is durable; fetches below it
 then answer OFFSET_OUT_OF_RANGE.  The bytes go when no stream needs their segment any more.
+A view has none to delete and answers POLICY_VIOLATION.
 Differences from Apache Kafka: `timeout_ms` is not needed, no other node is waited for.  Of a partition named
 twice the last offset counts, as in Kafka.
 Version notes: v2 flexible.  Source: KIP-107.
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from broker.call import PARKED, Call, Parked
 from broker.errors import RequestError, storage_error
 from broker.partition import Partition
+from broker.view_admin import check_changeable
 from broker.vnode import Vnode
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_records import (
@@ -99,6 +101,7 @@ def _find(broker: Broker, name: str, index: int) -> Partition:
     partition = broker.topics.partition(topic, index)
     if topic.internal:
         raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+    check_changeable(topic, "it stores no records that could be deleted")
     settings = broker.topics.settings(topic)
     if settings.compacts and not settings.deletes:
         raise RequestError(ErrorCode.POLICY_VIOLATION)

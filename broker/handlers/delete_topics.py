@@ -1,7 +1,7 @@
 """DeleteTopics: v1-6.
 
 Behaviour: a topic's records are gone when the answer leaves; its id and stream ids are never used again.
-Parked fetches on it are answered at once.
+Parked fetches on it are answered at once.  A topic that views read is kept: POLICY_VIOLATION names them.
 A name or id given twice is refused once, and so is a topic given by its name and its id.
 Differences from Apache Kafka: none known; a name that no topic can have answers 3, as Kafka's does.
 Version notes: v4 flexible; v5 error messages; v6 by topic id, either the name or the id (KIP-516).
@@ -16,6 +16,7 @@ from uuid import UUID
 from broker.call import PARKED, Call, Parked
 from broker.errors import RequestError
 from broker.topics import Topic
+from broker.view_admin import check_unused
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -37,10 +38,7 @@ def handle(broker: Broker, call: Call[DeleteTopicsRequest]) -> DeleteTopicsRespo
         if call.version >= 6
         else [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
     )
-    results = [
-        item if isinstance(item, DeletableTopicResult) else _delete(broker, item, call.received_ms)
-        for item in _named(broker, asked)
-    ]
+    results = _delete_all(broker, _named(broker, asked), call.received_ms)
     response = DeleteTopicsResponse(responses=results)
     deleted = [result for result in results if not result.error_code]
     if not deleted:
@@ -56,8 +54,21 @@ def handle(broker: Broker, call: Call[DeleteTopicsRequest]) -> DeleteTopicsRespo
     return PARKED
 
 
+def _delete_all(
+    broker: Broker, named: list[Topic | DeletableTopicResult], now_ms: int
+) -> list[DeletableTopicResult]:
+    """Delete views first, so that a topic may be named together with those that read it."""
+    is_view = [isinstance(item, Topic) and item.view is not None for item in named]
+    results: dict[int, DeletableTopicResult] = {}
+    for index in sorted(range(len(named)), key=lambda index: not is_view[index]):
+        item = named[index]
+        results[index] = item if isinstance(item, DeletableTopicResult) else _delete(broker, item, now_ms)
+    return [results[index] for index in range(len(named))]
+
+
 def _delete(broker: Broker, topic: Topic, now_ms: int) -> DeletableTopicResult:
     try:
+        check_unused(topic, broker.catalogue)
         broker.delete_topic(topic, now_ms)
     except RequestError as error:
         return _refused(topic.name, topic.topic_id, error)

@@ -25,6 +25,7 @@ from broker.server_configs import described_defaults
 from broker.slices import Steps, in_slices, made_of
 from broker.topic_admin import check_name
 from broker.topic_configs import described as described_topic
+from broker.view_admin import shown_configs
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -114,7 +115,7 @@ def _described(broker: Broker, resource: DescribeConfigsResource) -> Iterable[De
             topic = broker.catalogue.find(name)
             if topic is None:
                 raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
-            return described_topic(topic.configs, layers, broker.catalogue.databases[topic.database])
+            return described_topic(shown_configs(topic), layers, broker.catalogue.databases[topic.database])
         case ResourceType.BROKER:
             if not name:
                 return described_defaults(layers)

@@ -80,7 +80,7 @@ def _size(broker: Broker, topic: Topic, index: int) -> DescribeLogDirsPartition:
     partition = broker.topics.partition(topic, index)
     return DescribeLogDirsPartition(
         partition_index=index,
-        partition_size=partition.vnode.log.stream_size_bytes(partition.stream_id),
+        partition_size=partition.size_bytes,
         offset_lag=0,
         is_future_key=False,
     )

@@ -46,8 +46,7 @@ def _answer(broker: Broker, name: str, index: int) -> PartitionResponse:
     except RequestError as error:
         answer.error_code, answer.error_message = error.code, error.message
         return answer
-    producers = partition.vnode.log.producers(partition.stream_id)
-    answer.active_producers = [_state(producer) for producer in producers.describe()]
+    answer.active_producers = [_state(producer) for producer in partition.producers()]
     return answer
 
 

@@ -5,20 +5,24 @@ of the answer is sent even when it is larger than every limit (KIP-74).  A fetch
 is parked and woken by the bytes that arrive, not by a clock.  Sessions: broker/fetch_sessions.py.
 Differences from Apache Kafka: replicas do not exist, so `replica_id` is ignored; every record that can be
 fetched is durable (the high watermark follows the sync).
+Views (broker/view_partition.py) are read a slice at a time, and what they leave out moves the reader on: the
+last batch is stretched over it, or where nothing is left a batch without records is sent.
 Version notes: v7 sessions (KIP-227); v9 leader epochs (KIP-320); v11 rack id (ignored); v12 flexible,
 last fetched epoch (KIP-595); v13 topic ids (KIP-516); v15-18 replica fields (ignored).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from broker.call import PARKED, Call, Parked
+from broker.empty_batches import moves_over_empty_batch, takes_empty_batch
 from broker.errors import RequestError, storage_error
 from broker.fetch_sessions import FetchItem, FetchPlan
 from broker.partition import LEADER_EPOCH, Partition
 from broker.slices import ITEMS_PER_SLICE, Steps, chunks
+from broker.view_partition import ViewPartition, ViewRead
 from broker.waiters import ParkedFetch
 from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import (
@@ -39,6 +43,8 @@ READ_COMMITTED = 1
 TOPIC_IDS_VERSION = 13
 NO_EPOCH = -1
 
+DONE = object()
+
 
 _READ_ERRORS = frozenset(
     {
@@ -53,11 +59,38 @@ _READ_ERRORS = frozenset(
 class FetchReader:
     """One pass over a plan's partitions: what they give within the limits of the request."""
 
-    __slots__ = ("broker", "found", "has_error", "plan", "read_committed", "room_bytes", "size_bytes")
+    __slots__ = (
+        "broker",
+        "call",
+        "due_ms",
+        "found",
+        "has_error",
+        "has_news",
+        "now_ms",
+        "plan",
+        "read_committed",
+        "room_bytes",
+        "scans",
+        "size_bytes",
+        "views",
+    )
 
-    def __init__(self, broker: Broker, request: FetchRequest, plan: FetchPlan) -> None:
+    def __init__(
+        self, broker: Broker, call: Call[FetchRequest], plan: FetchPlan, *, now_ms: int, scans: bool = True
+    ) -> None:
+        request = call.request
         self.broker = broker
+        self.call = call
         self.plan = plan
+        self.now_ms = now_ms
+        # Whether views look at records that nobody has looked at yet, or show what they know.
+        self.scans = scans
+        # The views in the plan, each with the offset up to which it was read.
+        self.views: list[tuple[ViewPartition, int]] = []
+        # A view has something to tell although it has no records: how far it came.
+        self.has_news = False
+        # When a view that paces its records will show more.
+        self.due_ms: int | None = None
         self.read_committed = request.isolation_level == READ_COMMITTED
         self.room_bytes = min(
             request.max_bytes, broker.config.fetch_max_bytes, broker.flow.fetch_room_bytes()
@@ -66,37 +99,52 @@ class FetchReader:
         self.has_error = False
         self.found: list[tuple[FetchItem, PartitionData]] = []
 
-    def read(self, items: Iterable[FetchItem]) -> None:
-        """Read these partitions of the plan, in the plan's order."""
+    def read(self, items: Iterable[FetchItem]) -> Iterator[None]:
+        """Read these partitions of the plan, in the plan's order; yields where a view has worked enough."""
         for item in items:
-            data = self._read(item)
+            data, view = self._begin(item)
+            if view is not None:
+                yield from self._read_view(item, view, data)
             if data.error_code or data.diverging_epoch is not None:
                 self.has_error = True
             self.found.append((item, data))
 
-    def is_enough(self, request: FetchRequest) -> bool:
+    def is_enough(self) -> bool:
         """Whether what was read is to be answered now."""
-        return self.size_bytes >= request.min_bytes or self.has_error or request.max_wait_ms <= 0
+        request = self.call.request
+        return (
+            self.size_bytes >= request.min_bytes
+            or self.has_error
+            or self.has_news
+            or request.max_wait_ms <= 0
+        )
 
     def is_outdated(self) -> bool:
         """Whether records have come since the partitions were read."""
         topics = self.broker.topics
+        # Views are not asked: who waits for one is told as soon as it shows more.
         return any(
             item.topic is None
-            or topics.partition(item.topic, item.index).high_watermark != data.high_watermark
+            or (
+                item.topic.view is None
+                and topics.partition(item.topic, item.index).high_watermark != data.high_watermark
+            )
             for item, data in self.found
         )
 
-    def _read(self, item: FetchItem) -> PartitionData:
+    def _begin(self, item: FetchItem) -> tuple[PartitionData, ViewPartition | None]:
+        """What a partition gives; of a view all but the records, and the view that has them."""
         try:
             partition = find_partition(self.broker, item)
             # Here, and only here, Kafka takes every negative epoch for none.
             check_leader_epoch(max(item.leader_epoch, NO_EPOCH))
             return self._read_records(item, partition)
         except RequestError as error:
-            return _error_data(item, error.code)
+            return _error_data(item, error.code), None
 
-    def _read_records(self, item: FetchItem, partition: Partition) -> PartitionData:
+    def _read_records(
+        self, item: FetchItem, partition: Partition
+    ) -> tuple[PartitionData, ViewPartition | None]:
         high_watermark = partition.high_watermark
         stable = partition.last_stable_offset
         data = PartitionData(
@@ -110,12 +158,15 @@ class FetchReader:
         if item.last_fetched_epoch >= 0 and (diverging := _divergence(item, partition)) is not None:
             data.diverging_epoch = diverging
             data.aborted_transactions = None
-            return data
+            return data, None
+        if isinstance(partition, ViewPartition):
+            if not partition.log_start <= item.fetch_offset <= high_watermark:
+                raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)
+            return data, partition
         if item.fetch_offset == high_watermark:
-            return data
+            return data, None
         try:
-            result = partition.vnode.log.read(
-                partition.stream_id,
+            result = partition.read(
                 item.fetch_offset,
                 min(item.max_bytes, self.room_bytes - self.size_bytes),
                 minimum_one=not self.size_bytes,
@@ -127,7 +178,38 @@ class FetchReader:
         if result.size_bytes:
             self.size_bytes += result.size_bytes
             data.records = RecordParts(result.parts, result.size_bytes)
-        return data
+        return data, None
+
+    def _read_view(self, item: FetchItem, view: ViewPartition, data: PartitionData) -> Iterator[None]:
+        """Add what the view shows."""
+        connection = self.call.connection
+        read = ViewRead(
+            item.fetch_offset,
+            min(item.max_bytes, self.room_bytes - self.size_bytes),
+            minimum_one=not self.size_bytes,
+            scans=self.scans,
+            now_ms=self.now_ms,
+            reader=self.plan.session_id or (connection.identity, self.call.client_id),
+        )
+        try:
+            yield from view.steps(read)
+        except OffsetOutOfRange:
+            data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
+            return
+        except (WalError, DiskError) as error:
+            data.error_code = storage_error(error).code
+            return
+        self.views.append((view, read.position))
+        self.size_bytes += read.size_bytes
+        if read.stopped or (moves_over_empty_batch(self.call) and view.has_news(read)):
+            self.has_news = True
+        if read.due_ms is not None:
+            self.due_ms = read.due_ms if self.due_ms is None else min(self.due_ms, read.due_ms)
+        # It may have grown while it was read.
+        data.high_watermark = data.last_stable_offset = max(data.high_watermark, read.position)
+        parts, size_bytes = read.finished(takes_empty=takes_empty_batch(self.call))
+        if size_bytes:
+            data.records = RecordParts(parts, size_bytes)
 
 
 def handle(broker: Broker, call: Call[FetchRequest]) -> FetchResponse | Parked | Steps:
@@ -139,23 +221,34 @@ def handle(broker: Broker, call: Call[FetchRequest]) -> FetchResponse | Parked |
         )
     except RequestError as error:
         return FetchResponse(error_code=error.code, session_id=0, responses=[])
-    reader = FetchReader(broker, request, plan)
+    reader = FetchReader(broker, call, plan, now_ms=call.received_ms)
     if len(plan.items) > ITEMS_PER_SLICE:
-        return _read_in_slices(reader, call, may_park=True)
-    reader.read(plan.items.values())
-    if reader.is_enough(request) or not plan.items:
+        return _read_in_slices(reader, may_park=True)
+    steps = reader.read(tuple(plan.items.values()))
+    if next(steps, DONE) is not DONE:
+        return _go_on_in_slices(reader, steps, may_park=True)
+    if reader.is_enough() or not plan.items:
         return _respond(reader)
-    _park(broker, call, plan, reader.size_bytes)
+    _park(reader)
     return PARKED
 
 
-def _read_in_slices(reader: FetchReader, call: Call[FetchRequest], *, may_park: bool) -> Steps:
+def _go_on_in_slices(reader: FetchReader, steps: Iterator[None], *, may_park: bool) -> Steps:
+    """The rest of a plan in which a view has much to look at."""
+    yield from steps
+    if may_park and not reader.is_enough() and not reader.is_outdated():
+        _park(reader)
+        return PARKED
+    return _respond(reader)
+
+
+def _read_in_slices(reader: FetchReader, *, may_park: bool) -> Steps:
     """The same for a plan of many partitions, which other requests may change in between."""
     for items in chunks(tuple(reader.plan.items.values())):
-        reader.read(items)
+        yield from reader.read(items)
         yield
-    if may_park and not reader.is_enough(call.request) and not reader.is_outdated():
-        _park(reader.broker, call, reader.plan, reader.size_bytes)
+    if may_park and not reader.is_enough() and not reader.is_outdated():
+        _park(reader)
         return PARKED
     answer = Answer(reader.plan)
     for found in chunks(reader.found):
@@ -164,26 +257,40 @@ def _read_in_slices(reader: FetchReader, call: Call[FetchRequest], *, may_park: 
     return answer.finished()
 
 
-def _park(broker: Broker, call: Call[FetchRequest], plan: FetchPlan, size_bytes: int) -> None:
+def _park(reader: FetchReader) -> None:
+    broker, call, plan = reader.broker, reader.call, reader.plan
+
     # The session may change before the fetch is woken only through a later request of the same client, whose
     # answer then follows this one; reading the plan's items at that time is what Kafka does as well.
-    def resume(_now_ms: int) -> None:
-        reader = FetchReader(broker, call.request, plan)
+    def resume(now_ms: int) -> None:
+        again = FetchReader(broker, call, plan, scans=False, now_ms=now_ms)
         if len(plan.items) > ITEMS_PER_SLICE:
-            broker.slices.begin(call, _read_in_slices(reader, call, may_park=False))
+            broker.slices.begin(call, _read_in_slices(again, may_park=False))
             return
-        reader.read(plan.items.values())
-        call.reply(_respond(reader))
+        steps = again.read(tuple(plan.items.values()))
+        if next(steps, DONE) is not DONE:
+            broker.slices.begin(call, _go_on_in_slices(again, steps, may_park=False))
+            return
+        call.reply(_respond(again))
 
-    stream_ids = {item.topic.stream_id(item.index) for item in plan.items.values() if item.topic is not None}
+    keys = {
+        item.topic.partitions[item.index].wait_key
+        for item in plan.items.values()
+        if item.topic is not None and item.index in item.topic.partitions
+    }
     fetch = ParkedFetch(
         call,
-        stream_ids=list(stream_ids),
-        size_bytes=size_bytes,
+        keys=list(keys),
+        size_bytes=reader.size_bytes,
         min_bytes=call.request.min_bytes,
         resume=resume,
     )
-    broker.fetch_waiters.park(fetch, deadline_ms=call.received_ms + call.request.max_wait_ms)
+    deadline_ms = call.received_ms + call.request.max_wait_ms
+    if reader.due_ms is not None:
+        deadline_ms = min(deadline_ms, reader.due_ms)
+    for view, position in reader.views:
+        view.began_waiting(position, reader.now_ms)
+    broker.fetch_waiters.park(fetch, deadline_ms=deadline_ms)
 
 
 def find_partition(broker: Broker, item: FetchItem) -> Partition:
@@ -213,7 +320,7 @@ def _divergence(item: FetchItem, partition: Partition) -> EpochEndOffset | None:
     """Where the client's log and ours part.  Raises: RequestError for an epoch that our log never had."""
     if item.last_fetched_epoch > LEADER_EPOCH:
         raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)
-    end_offset = partition.vnode.log.next_offset(partition.stream_id)
+    end_offset = partition.log_end
     if item.fetch_offset <= end_offset:
         return None
     return EpochEndOffset(epoch=LEADER_EPOCH, end_offset=end_offset)

@@ -21,6 +21,7 @@ from broker.append import append_batch
 from broker.call import PARKED, Call, Parked
 from broker.errors import RequestError
 from broker.stats import Cause
+from broker.view_admin import check_writable
 from broker.vnode import Vnode
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import (
@@ -153,6 +154,7 @@ def _find_partition(
         raise RequestError(ErrorCode.INVALID_REQUIRED_ACKS)
     if topic.internal and call.client_id != ADMIN_CLIENT_ID:
         raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}")
+    check_writable(topic)
     return partition
 
 

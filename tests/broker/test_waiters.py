@@ -17,7 +17,7 @@ def parked(
 ) -> tuple[ParkedFetch, list[int]]:
     resumed: list[int] = []
     call: Any = FakeCall()
-    fetch = ParkedFetch(call, stream_ids=streams, size_bytes=0, min_bytes=min_bytes, resume=resumed.append)
+    fetch = ParkedFetch(call, keys=streams, size_bytes=0, min_bytes=min_bytes, resume=resumed.append)
     waiters.park(fetch, deadline_ms=deadline_ms)
     return fetch, resumed
 
@@ -140,7 +140,7 @@ def test_a_fetch_that_waits_again_on_the_same_call_is_another_fetch() -> None:
     waiters = FetchWaiters(Deadlines())
     first, resumed = parked(waiters, [1], min_bytes=1)
     waiters.advanced(1, 5, now_ms=1)
-    again = ParkedFetch(first.call, stream_ids=[1], size_bytes=0, min_bytes=1, resume=resumed.append)
+    again = ParkedFetch(first.call, keys=[1], size_bytes=0, min_bytes=1, resume=resumed.append)
     waiters.park(again, deadline_ms=500)
     waiters.advanced(1, 5, now_ms=2)
     assert resumed == [1, 2]

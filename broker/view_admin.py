@@ -1,0 +1,206 @@
+"""What a new view must satisfy, and what its source must keep as long as there are views over it.
+
+Functions here decide and change nothing.  A view is made by CreateTopics with the configuration `kawal.sql`;
+its definition is the normalised text with the columns that its source declared then, so that the view stays
+the same whatever becomes of them.  A view is read-only, and made over a topic, never over another view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from broker.catalogue_records import ViewDefinition
+from broker.config_keys import ConfigError, nearest
+from broker.errors import RequestError
+from broker.kawal_topic_keys import COLUMNS_KEY, SCHEMA_SHOWN, SOURCE_SHOWN, SQL_KEY
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from broker.topics import Catalogue, Topic
+    from views.columns import Columns
+    from views.statement import Statement
+
+VIEWS_NAMED_MAX: Final = 5
+"""Views named in a refusal; there may be a thousand."""
+
+
+def is_definition(configs: Mapping[str, str | None]) -> bool:
+    """Whether a topic with these configurations is a view."""
+    return bool((configs.get(SQL_KEY.name) or "").strip())
+
+
+def define_view(name: str, configs: Mapping[str, str | None], catalogue: Catalogue) -> ViewDefinition:
+    """The definition of the new view `name`.
+
+    Raises:
+        RequestError: INVALID_CONFIG with a sentence that names the part of the statement at fault.
+    """
+    from views.errors import ViewError
+
+    _check_alone(configs)
+    text = configs[SQL_KEY.name] or ""
+    try:
+        from views.statement import parse_view
+
+        statement = parse_view(text, topic=name)
+        return DEFINERS[statement.kind.value](statement, catalogue)
+    except ViewError as error:
+        raise refused(str(error)) from error
+
+
+def refused(problem: str) -> RequestError:
+    """A statement that cannot be a view."""
+    return RequestError(ErrorCode.INVALID_CONFIG, f"{SQL_KEY.name}: {problem}")
+
+
+def _check_alone(configs: Mapping[str, str | None]) -> None:
+    others = [name for name in configs if name != SQL_KEY.name]
+    if others:
+        raise RequestError(
+            ErrorCode.INVALID_CONFIG,
+            f"a view stores nothing, so that {', '.join(map(repr, others))} cannot be set for it; set it for"
+            " the topic that the view reads",
+        )
+
+
+def _over_topic(statement: Statement, catalogue: Catalogue) -> ViewDefinition:
+    from views.plan import plan_view
+
+    source = source_topic(statement.source, catalogue)
+    columns_text = source.configs.get(COLUMNS_KEY.name, "")
+    plan = plan_view(statement, declared(columns_text))
+    return ViewDefinition(
+        kind=statement.kind.value,
+        source=source.name,
+        source_id=source.topic_id.hex,
+        statement=statement.text,
+        meta=statement.meta.value,
+        columns=columns_text,
+        used_columns=tuple(sorted(plan.used_columns)),
+        schema=plan.schema_json,
+    )
+
+
+def declared(columns_text: str) -> Columns | None:
+    """The columns that a topic's configuration declares, None when it declares none."""
+    from views.columns import parse_columns
+
+    return parse_columns(columns_text) if columns_text else None
+
+
+DEFINERS: Final[dict[str, Callable[[Statement, Catalogue], ViewDefinition]]] = {
+    "query": _over_topic,
+    "stable": _over_topic,
+}
+"""What makes the definition of each kind of statement."""
+
+
+def source_topic(name: str, catalogue: Catalogue) -> Topic:
+    """The topic that a view is to read.  Raises: RequestError(INVALID_CONFIG)."""
+    found = catalogue.by_name.get(name)
+    if found is None:
+        close = nearest(name, catalogue.by_name)
+        hint = f"; did you mean {close!r}?" if close else ""
+        raise refused(f"there is no topic {name!r} to read{hint}")
+    if found.view is not None:
+        raise refused(
+            f"{name!r} is a view over {found.view.source!r}; a view reads a topic that stores records:"
+            f" select from {found.view.source!r}"
+        )
+    if found.internal:
+        raise refused(f"{name!r} is an internal topic, which no view may read")
+    return found
+
+
+def partition_count(definition: ViewDefinition, catalogue: Catalogue) -> int:
+    """How many partitions a view has: those of its source."""
+    if definition.source_id:
+        return catalogue.by_name[definition.source].partition_count
+    return catalogue.databases[definition.source].vnode_count
+
+
+def check_partition_count(name: str, asked: int, count: int, source: str) -> None:
+    """Raises RequestError(INVALID_PARTITIONS) unless a view is to have as many partitions as its source."""
+    if asked not in (-1, count):
+        raise RequestError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"view {name!r} has the {count} partition(s) of {source!r}, and {asked} were asked for; ask for"
+            f" {count}, or for -1",
+        )
+
+
+def check_writable(topic: Topic) -> None:
+    """Raises RequestError(POLICY_VIOLATION) for a view."""
+    if topic.view is not None:
+        raise RequestError(
+            ErrorCode.POLICY_VIOLATION,
+            f"{topic.name!r} is a view over {topic.view.source!r} and read-only; write to"
+            f" {topic.view.source!r}",
+        )
+
+
+def check_changeable(topic: Topic, what: str) -> None:
+    """Raises RequestError(POLICY_VIOLATION) for a view; `what` says what cannot be done to it."""
+    if topic.view is not None:
+        raise RequestError(
+            ErrorCode.POLICY_VIOLATION,
+            f"{topic.name!r} is a view over {topic.view.source!r}: {what}",
+        )
+
+
+def check_unused(topic: Topic, catalogue: Catalogue) -> None:
+    """Raises RequestError(POLICY_VIOLATION) for a topic that views read."""
+    views = [view.name for view in catalogue.views_over(topic)]
+    if views:
+        raise RequestError(
+            ErrorCode.POLICY_VIOLATION, f"{topic.name!r} is read by {named(views)}; delete them first"
+        )
+
+
+def named(views: list[str]) -> str:
+    """The views in words, the first few by their names."""
+    shown = ", ".join(map(repr, views[:VIEWS_NAMED_MAX]))
+    more = len(views) - VIEWS_NAMED_MAX
+    kind = "the view" if len(views) == 1 else "the views"
+    return f"{kind} {shown}" + (f" and {more} more" if more > 0 else "")
+
+
+def check_columns_kept(topic: Topic, configs: Mapping[str, str], catalogue: Catalogue) -> None:
+    """Refuse columns without one that a view uses, or with another type of it.
+
+    Raises: RequestError(POLICY_VIOLATION) naming the column and the views.
+    """
+    before = topic.configs.get(COLUMNS_KEY.name, "")
+    after = configs.get(COLUMNS_KEY.name, "")
+    if before == after:
+        return
+    views = [view for view in catalogue.views_over(topic) if view.view and view.view.used_columns]
+    if not views:
+        return
+    kept = {column.name: column for column in declared(after) or ()}
+    for column in declared(before) or ():
+        users = [view.name for view in views if view.view and column.name in view.view.used_columns]
+        if users and kept.get(column.name) != column:
+            how = "changed" if column.name in kept else "dropped"
+            raise RequestError(
+                ErrorCode.POLICY_VIOLATION,
+                f"column {column.name!r} of {topic.name!r} cannot be {how}: it is used by {named(users)};"
+                " delete them first",
+            )
+
+
+def check_settable(before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """Refuse what makes a topic a view where the topic is none.  Raises: ConfigError."""
+    if SQL_KEY.name in after and SQL_KEY.name not in before:
+        raise ConfigError(
+            SQL_KEY.name, None, "makes a view of a new topic; it cannot be set for one that stores records"
+        )
+
+
+def shown_configs(topic: Topic) -> dict[str, str]:
+    """The configurations of a topic with what follows from its definition, if it is a view."""
+    if topic.view is None:
+        return topic.configs
+    shown = {SOURCE_SHOWN.name: topic.view.source, SCHEMA_SHOWN.name: topic.view.schema}
+    return {**topic.configs, **{name: value for name, value in shown.items() if value}}

@@ -1,0 +1,136 @@
+"""What views have found out about their sources' records, so that nobody has to look a second time.
+
+A partition's `EvaluatedRanges` says of ranges of offsets what the view shows of them: one batch, or nothing.
+Neighbours that show nothing become one range, so that a view which shows 1 record in 100,000 keeps next to no
+memory, and a reader that stands still because its client moves only over records costs next to nothing.
+`CacheBudget` bounds the memory of all views of the broker together: what was not used for longest goes first.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+ENTRY_BYTES: Final = 300
+"""What a range takes in memory besides its batch."""
+
+
+class Evaluated(NamedTuple):
+    """What a view shows of the offsets from `start` up to, not including, `end`.
+
+    `records_end` lies behind the last record of the batch: from there on there is nothing; without a batch it
+    is `start`.
+    """
+
+    start: int
+    end: int
+    batch: bytes | bytearray | memoryview | None
+    records_end: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that the range takes."""
+        return ENTRY_BYTES + (0 if self.batch is None else len(self.batch))
+
+
+class CacheBudget:
+    """The ranges of all views, least recently used first, and what they weigh together."""
+
+    def __init__(self, limit_bytes: Callable[[], int]) -> None:
+        self._limit_bytes = limit_bytes
+        self._entries: OrderedDict[tuple[int, int], tuple[EvaluatedRanges, int]] = OrderedDict()
+        self.used_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def added(self, ranges: EvaluatedRanges, entry: Evaluated) -> None:
+        """Account for a new range; older ones may go."""
+        self._entries[ranges.key, entry.start] = ranges, entry.size_bytes
+        self.used_bytes += entry.size_bytes
+        limit_bytes = self._limit_bytes()
+        while self.used_bytes > limit_bytes and len(self._entries) > 1:
+            (_, start), (oldest, _) = next(iter(self._entries.items()))
+            oldest.remove(start)
+
+    def used(self, ranges: EvaluatedRanges, start: int) -> None:
+        """Somebody has read the range."""
+        self._entries.move_to_end((ranges.key, start))
+
+    def removed(self, ranges: EvaluatedRanges, start: int) -> None:
+        """The range is gone."""
+        self.used_bytes -= self._entries.pop((ranges.key, start))[1]
+
+
+class EvaluatedRanges:
+    """The ranges known of one partition of a view; `key` is the partition's number among all."""
+
+    __slots__ = ("_budget", "_entries", "_starts", "key")
+
+    def __init__(self, key: int, budget: CacheBudget) -> None:
+        self.key = key
+        self._budget = budget
+        self._starts: list[int] = []
+        self._entries: list[Evaluated] = []
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def find(self, offset: int) -> Evaluated | None:
+        """The range that holds the offset, if it is known."""
+        place = bisect_right(self._starts, offset) - 1
+        if place < 0 or self._entries[place].end <= offset:
+            return None
+        entry = self._entries[place]
+        self._budget.used(self, entry.start)
+        return entry
+
+    def add(self, entry: Evaluated) -> None:
+        """Remember a range; what was known of the same offsets is forgotten."""
+        assert entry.start < entry.end, "a range has one offset at least"
+        self._clear(entry.start, entry.end)
+        if entry.batch is None:
+            entry = self._joined(entry)
+        place = bisect_left(self._starts, entry.start)
+        self._starts.insert(place, entry.start)
+        self._entries.insert(place, entry)
+        self._budget.added(self, entry)
+
+    def _clear(self, start: int, end: int) -> None:
+        place = max(0, bisect_right(self._starts, start) - 1)
+        while place < len(self._entries) and self._starts[place] < end:
+            if self._entries[place].end > start:
+                self.remove(self._starts[place])
+            else:
+                place += 1
+
+    def _joined(self, entry: Evaluated) -> Evaluated:
+        """The range together with its neighbours, as far as they show nothing."""
+        start, end = entry.start, entry.end
+        place = bisect_left(self._starts, start)
+        if place < len(self._entries) and self._entries[place].batch is None and self._starts[place] == end:
+            end = self._entries[place].end
+            self.remove(self._starts[place])
+        if place and self._entries[place - 1].batch is None and self._entries[place - 1].end == start:
+            start = self._starts[place - 1]
+            self.remove(start)
+        return Evaluated(start, end, None, start)
+
+    def forget_before(self, offset: int) -> None:
+        """Drop the ranges whose records are deleted."""
+        while self._entries and self._entries[0].end <= offset:
+            self.remove(self._starts[0])
+
+    def remove(self, start: int) -> None:
+        """Forget the range that begins there."""
+        place = bisect_left(self._starts, start)
+        del self._starts[place]
+        del self._entries[place]
+        self._budget.removed(self, start)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        while self._starts:
+            self.remove(self._starts[-1])

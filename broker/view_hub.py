@@ -1,0 +1,187 @@
+"""All views at work: opening their partitions, waking who waits at their ends, counting what they do.
+
+    parked fetch --began_waiting--> source.watch(partition)
+    new durable records --advanced--> queue --a slice at a time--> partition.catch_up()
+                                      bytes that match --> fetch_waiters.advanced(wait_key, bytes)
+
+New records are looked at once for each view that somebody waits for, however many wait; nobody is woken for
+records that the view does not show.  A view that nobody waits for costs nothing until it is read.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from broker.partition import Partition
+from broker.view_cache import CacheBudget
+from broker.view_stats import ViewCounters
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+    from broker.slices import Steps
+    from broker.topics import Topic
+    from broker.view_partition import ViewPartition
+    from broker.vnode import Vnode
+    from wal.commit import Advanced
+
+KINDS: Final = {
+    "query": "broker.query_view",
+    "stable": "broker.query_view",
+}
+"""The module of each kind of view; `open_partition(hub, topic, index)` makes a partition of it."""
+
+SLICE_UNITS: Final = 3_000
+"""Work done before others have their turn, in units of about 1.5 µs: one for each record looked at."""
+
+BATCH_UNITS: Final = 30
+"""What a batch costs besides its records."""
+
+BYTES_PER_UNIT: Final = 2_048
+"""Decompressing, parsing and summing cost by the byte as well."""
+
+
+SETTLED_MS: Final = 250
+"""What has been there for so long is old: see `ViewPartition.has_news`."""
+
+NEVER_MS: Final = -(10**15)
+
+
+class SliceBudget:
+    """The work that may still be done in this slice."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = SLICE_UNITS
+
+    def spend(self, *, records: int, size_bytes: int) -> bool:
+        """Account for one batch; True when the slice is over, and a new one begins."""
+        self.left -= BATCH_UNITS + records + size_bytes // BYTES_PER_UNIT
+        if self.left > 0:
+            return False
+        self.left = SLICE_UNITS
+        return True
+
+
+class ViewSource:
+    """What several views read: a stream, or all of a vnode; when it grew, and who is to be told."""
+
+    __slots__ = ("_end", "_end_ms", "_grown_ms", "_old_end", "readers", "watching")
+
+    def __init__(self) -> None:
+        # The partitions of views that are open, by their wait keys; and those for which fetches may wait.
+        self.readers: set[int] = set()
+        self.watching: dict[int, ViewPartition] = {}
+        self._grown_ms = NEVER_MS
+        # Where it ended at `_end_ms`, and `SETTLED_MS` or more before that.
+        self._end_ms = NEVER_MS
+        self._end = self._old_end = 0
+
+    def watch(self, partition: ViewPartition) -> None:
+        """Let the partition catch up whenever there is more, as long as fetches wait for it."""
+        self.watching[partition.wait_key] = partition
+
+    def advanced(self, end: int, now_ms: int) -> None:
+        """The source ends at `end` now."""
+        self._grown_ms = now_ms
+        if now_ms - self._end_ms >= SETTLED_MS:
+            self._old_end, self._end, self._end_ms = self._end, end, now_ms
+
+    def settled_end(self, end: int, now_ms: int) -> int:
+        """Up to where the source, which ends at `end`, has been there for `SETTLED_MS` at least."""
+        if now_ms - self._grown_ms >= SETTLED_MS:
+            return end
+        return self._end if now_ms - self._end_ms >= SETTLED_MS else self._old_end
+
+
+class ViewHub:
+    """The views of one broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.budget = CacheBudget(lambda: broker.config.kawal_views_cache_bytes)
+        self.counters: dict[str, ViewCounters] = {}
+        # The time of the last news, for answers that are given on account of them.
+        self.now_ms = 0
+        self._sources: dict[Hashable, ViewSource] = {}
+        self._queue: deque[ViewPartition] = deque()
+        self._queued: set[int] = set()
+        self._working = False
+
+    def open_partition(self, topic: Topic, index: int) -> Partition:
+        """Make a partition of a view."""
+        assert topic.view is not None
+        opened: Partition = import_module(KINDS[topic.view.kind]).open_partition(self, topic, index)
+        return opened
+
+    def counters_of(self, topic: Topic) -> ViewCounters:
+        """What the view has done since the start."""
+        return self.counters.setdefault(topic.name, ViewCounters())
+
+    def forget(self, topic: Topic) -> None:
+        """The topic is gone: give back what its partitions keep, if it was a view."""
+        self.counters.pop(topic.name, None)
+        for partition in topic.partitions.values():
+            partition.close()
+
+    def join(self, key: Hashable, partition: ViewPartition) -> ViewSource:
+        """The source `key`, a stream's id or a vnode, which the partition reads from now on."""
+        source = self._sources.get(key)
+        if source is None:
+            source = self._sources[key] = ViewSource()
+        source.readers.add(partition.wait_key)
+        return source
+
+    def leave(self, key: Hashable, partition: ViewPartition) -> None:
+        """The partition reads the source no more."""
+        source = self._sources[key]
+        source.readers.discard(partition.wait_key)
+        source.watching.pop(partition.wait_key, None)
+        if not source.readers:
+            del self._sources[key]
+
+    def advanced(self, vnode: Vnode, streams: list[Advanced], now_ms: int) -> None:
+        """These streams of the vnode have more to read."""
+        self.now_ms = now_ms
+        if not self._sources or not streams:
+            return
+        for stream in streams:
+            source = self._sources.get(stream.stream_id)
+            if source is not None:
+                self._source_advanced(source, vnode.log.high_watermark(stream.stream_id))
+        source = self._sources.get(vnode)
+        if source is not None:
+            self._source_advanced(source, vnode.log.next_version)
+
+    def _source_advanced(self, source: ViewSource, end: int) -> None:
+        source.advanced(end, self.now_ms)
+        waits_for = self.broker.fetch_waiters.waits_for
+        for wait_key, partition in tuple(source.watching.items()):
+            if waits_for(wait_key):
+                self.schedule(partition)
+            else:
+                del source.watching[wait_key]
+
+    def schedule(self, partition: ViewPartition) -> None:
+        """Let the partition catch up soon."""
+        if partition.wait_key in self._queued:
+            return
+        self._queued.add(partition.wait_key)
+        self._queue.append(partition)
+        if not self._working:
+            self._working = True
+            self.broker.slices.add_work(self._work())
+
+    def _work(self) -> Steps:
+        """Let every partition in the queue catch up; a slice may serve many of them."""
+        budget = SliceBudget()
+        try:
+            while self._queue:
+                partition = self._queue.popleft()
+                self._queued.discard(partition.wait_key)
+                yield from partition.catch_up(budget)
+        finally:
+            self._working = False

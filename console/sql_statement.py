@@ -1,0 +1,72 @@
+"""What `kawal sql` understands: a verb and a name; what makes a view is read by the server.
+
+    CREATE TOPIC [IF NOT EXISTS] name [WITH META | ONLY META] AS …       a view, see docs/views.md
+    DROP TOPIC [IF EXISTS] name
+    SHOW TOPICS
+    DESCRIBE [TOPIC] name        DESC [TOPIC] name        SHOW CREATE TOPIC name
+
+Keywords may be written in small letters; a name that is not a word stands in back-quotes.  A semicolon may
+end the statement.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from console.errors import UsageError
+
+NAME: Final = r"(?:`(?P<quoted>[^`]+)`|(?P<word>[\w.-]+))"
+META: Final = r"(?:WITH|ONLY)\s+META"
+
+
+class Statement(NamedTuple):
+    """A statement by its parts; `name` is "" where there is none, `text` the whole of it."""
+
+    verb: str
+    name: str
+    text: str
+    lenient: bool
+    """IF EXISTS, IF NOT EXISTS: that it is so already is no error."""
+
+
+_FORMS: Final = {
+    "create topic": rf"CREATE\s+TOPIC\s+(?P<lenient>IF\s+NOT\s+EXISTS\s+)?{NAME}\s+(?:{META}\s+)?AS\b",
+    "drop topic": rf"DROP\s+TOPIC\s+(?P<lenient>IF\s+EXISTS\s+)?{NAME}\s*$",
+    "show topics": r"SHOW\s+TOPICS\s*$",
+    "show create": rf"SHOW\s+CREATE\s+TOPIC\s+{NAME}\s*$",
+    "describe": rf"DESC(?:RIBE)?\s+(?:TOPIC\s+)?{NAME}\s*$",
+}
+FORMS: Final = {verb: re.compile(form, re.IGNORECASE) for verb, form in _FORMS.items()}
+
+_EXAMPLES: Final = {
+    "create": "CREATE TOPIC late AS SELECT carrier, delay FROM flights WHERE delay > 15",
+    "drop": "DROP TOPIC late",
+    "show": "SHOW TOPICS",
+    "describe": "DESCRIBE late",
+    "desc": "DESC late",
+}
+
+
+def parse(text: str) -> Statement:
+    """Read a statement.  Raises: UsageError with an example of what was probably meant."""
+    whole = text.strip().rstrip(";").rstrip()
+    for verb, form in FORMS.items():
+        found = form.match(whole)
+        if found is not None:
+            parts = found.groupdict()
+            name = parts.get("quoted") or parts.get("word") or ""
+            return Statement(verb, name, whole, lenient=bool(parts.get("lenient")))
+    raise UsageError(_explained(whole))
+
+
+def _explained(text: str) -> str:
+    first = text.split(maxsplit=1)[0].lower() if text else ""
+    if not first:
+        return 'the statement is empty; try "SHOW TOPICS"'
+    example = _EXAMPLES.get(first)
+    if example is not None:
+        return f"{text[:80]!r} is no statement; write it like {example!r}"
+    if first == "select":
+        return "a SELECT is what a topic shows: write 'CREATE TOPIC name AS SELECT …'"
+    return f"statements begin with CREATE, DROP, SHOW or DESCRIBE, not with {text.split(maxsplit=1)[0]!r}"
