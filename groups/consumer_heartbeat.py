@@ -17,7 +17,7 @@ from groups.consumer_leave import leave
 from groups.consumer_member import AWAY_EPOCH, JOINING_EPOCH, LEAVING_EPOCH, MemberMetadata
 from groups.consumer_members import check_epoch, check_size, new_member_id, replace_static, set_metadata
 from groups.consumer_sessions import heartbeat_interval_ms, note_beat, reconcile, start_session
-from groups.consumer_target import assign_when_due
+from groups.consumer_target import assign_when_due, bump_unless_assigned
 from groups.context import Context
 from groups.errors import (
     FencedInstance,
@@ -115,6 +115,7 @@ def _beat(context: Context, request: ConsumerGroupHeartbeatRequest, client: Clie
         known = _find_member(changes, group, request, member_id, owned)
         before = plain(group.assignment(member_id).assigned)
         resubscribed = set_metadata(context, changes, group, member_id, _wanted(request, client, known))
+        bump_unless_assigned(context, changes, group)
         assign_when_due(context, changes, group)
         reconcile(context, changes, group, member_id, owned, resubscribed=resubscribed)
         start_session(context, group, member_id)

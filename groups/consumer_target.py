@@ -20,16 +20,19 @@ from groups.record_keys import GroupEpoch, GroupEpochKey, TargetEpoch, TargetEpo
 from groups.subscriber import Subscriber
 from groups.timers import TimerKey
 
+NOT_ASSIGNED_HERE = 0
+"""The hash of no topics: none of those that the group subscribes to exists, or nobody has looked so far."""
+
 FIRST_EPOCH_WITH_TOPICS = 2
 """A group begins in epoch 1, or in 2 if its first subscription names topics; so does Kafka."""
 
 
 def metadata_hash(context: Context, names: frozenset[str]) -> int:
-    """Return a number that changes when one of these topics comes, goes or grows; 0: none exists."""
+    """Return a number that changes when one of these topics comes, goes or grows."""
     known = context.topics.by_name
     found = [known[name] for name in sorted(names) if name in known]
     if not found:
-        return 0
+        return NOT_ASSIGNED_HERE
     digest = blake2b(digest_size=8)
     for topic in found:
         digest.update(topic.topic_id.bytes)
@@ -45,6 +48,15 @@ def bump(context: Context, changes: Changes, group: ConsumerGroup) -> None:
         epoch = max(epoch, FIRST_EPOCH_WITH_TOPICS)
     changes.put(GroupEpochKey(group.group_id), GroupEpoch(epoch, metadata_hash(context, names)))
     context.counts["rebalances"] += 1
+
+
+def bump_unless_assigned(context: Context, changes: Changes, group: ConsumerGroup) -> None:
+    """Count a change if topics exist of which nobody has computed a target here: the group was a classic one.
+
+    Costs nothing for all other groups.
+    """
+    if group.metadata_hash == NOT_ASSIGNED_HERE:
+        bump_if_topics_changed(context, changes, group)
 
 
 def bump_if_topics_changed(context: Context, changes: Changes, group: ConsumerGroup) -> None:

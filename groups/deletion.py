@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
-from groups.changes import Changes, nobody, nothing
+from groups.changes import Changes, nothing
 from groups.classic_group import ClassicGroup
 from groups.consumer_group import ConsumerGroup
 from groups.context import Context
@@ -12,6 +12,7 @@ from groups.downgrade import delete_consumer_group
 from groups.errors import GroupError, GroupNotFound, InvalidGroupId, NonEmptyGroup
 from groups.record_keys import ClassicGroupKey, OffsetKey
 from groups.states import ANSWERS, Request
+from groups.timers import TimerKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from protocol.messages.offset_delete import (
@@ -24,6 +25,9 @@ from protocol.messages.offset_delete import (
 
 DeleteReply = Callable[[DeleteGroupsResponse], None]
 OffsetDeleteReply = Callable[[OffsetDeleteResponse], None]
+
+RETRY_MS = 1_000
+"""When the server tries again to store what nobody asked for, and nobody would ask for again."""
 
 
 def delete_groups(context: Context, request: DeleteGroupsRequest, reply: DeleteReply) -> None:
@@ -125,7 +129,27 @@ def forget_topics(context: Context, names: Iterable[str]) -> None:
     """Delete all groups' offsets of topics that are gone: a topic of the same name begins at 0 again."""
     for name in names:
         for group_id in sorted(context.offsets.groups_of(name)):
-            with Changes(context, group_id) as changes:
-                for key in sorted(context.offsets.keys(group_id, name)):
-                    changes.offset(key, None)
-                changes.commit(nothing, nobody)
+            _forget_values(
+                context,
+                group_id,
+                {key: context.offsets.newest(key) for key in context.offsets.keys(group_id, name)},
+            )
+
+
+def _forget_values(context: Context, group_id: str, values: Mapping[OffsetKey, bytes | None]) -> None:
+    """Delete these offsets unless they are others by now, and again later if that could not be stored."""
+
+    def again(now_ms: int) -> None:
+        context.now_ms = now_ms
+        _forget_values(context, group_id, values)
+
+    def later(_: ErrorCode) -> None:
+        key = TimerKey("forget", group_id, min(values).topic)
+        context.timers.set(key, context.now_ms + RETRY_MS, again)
+
+    with Changes(context, group_id) as changes:
+        for key in sorted(values):
+            value = context.offsets.newest(key)
+            if value is not None and value == values[key]:
+                changes.offset(key, None)
+        changes.commit(nothing, later)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from groups.changes import Changes, nobody, nothing
+from groups.changes import Changes, nothing
 from groups.classic_group import ClassicGroup
 from groups.classic_rebalance import prepare
 from groups.consumer_group import ConsumerGroup
 from groups.consumer_target import assign_when_due, bump_if_topics_changed
 from groups.context import Context
-from groups.deletion import forget_topics
+from groups.deletion import RETRY_MS, forget_topics
 from groups.record_keys import RegexKey, ResolvedRegex
 from groups.states import GroupState
 from groups.timers import TimerKey
@@ -61,7 +61,19 @@ def refresh(context: Context, group: ConsumerGroup) -> None:
                 changes.put(RegexKey(group.group_id, regex), ResolvedRegex(found, context.wall_ms))
         bump_if_topics_changed(context, changes, group)
         assign_when_due(context, changes, group)
-        changes.commit(nothing, nobody)
+        changes.commit(nothing, lambda _: _refresh_later(context, group.group_id))
+
+
+def _refresh_later(context: Context, group_id: str) -> None:
+    """The change could not be stored and was taken back: no request of a member would bring it up again."""
+
+    def again(now_ms: int) -> None:
+        context.now_ms = now_ms
+        group = context.consumer(group_id)
+        if group is not None and group.metadata:
+            refresh(context, group)
+
+    context.timers.set_once(TimerKey("refresh", group_id), context.now_ms + RETRY_MS, again)
 
 
 def _resolved(group: ConsumerGroup) -> Iterable[tuple[str, ResolvedRegex]]:

@@ -16,7 +16,7 @@ from groups.classic_member import ClassicMember
 from groups.consumer_group import ConsumerGroup
 from groups.consumer_member import ClassicMetadata, MemberAssignment, MemberMetadata
 from groups.consumer_sessions import start_session
-from groups.consumer_target import metadata_hash
+from groups.consumer_target import NOT_ASSIGNED_HERE
 from groups.context import Context
 from groups.errors import GroupNotFound
 from groups.record_keys import (
@@ -101,8 +101,9 @@ def _convert(context: Context, changes: Changes, group: ClassicGroup) -> Consume
         changes.put(CurrentKey(group_id, member.member_id), current)
         made.activity[member.member_id] = member.activity
     changes.put(TargetEpochKey(group_id), TargetEpoch(generation, context.wall_ms))
-    found = metadata_hash(context, made.subscribed_names())
-    changes.put(GroupEpochKey(group_id), GroupEpoch(generation, found))
+    # Nobody says that the generation gave everything to somebody: a rebalance may have been due, or half done
+    # by cooperative members. So the epoch must be counted up (bump_unless_assigned), as Kafka does.
+    changes.put(GroupEpochKey(group_id), GroupEpoch(generation, NOT_ASSIGNED_HERE))
     for member in group.members.values():
         start_session(context, made, member.member_id)
     return made

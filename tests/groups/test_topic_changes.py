@@ -67,6 +67,33 @@ def test_topics_that_changed_while_the_server_was_down_are_seen_after_it(driver:
     assert given(driver.beat("g", "a", 2)) == [0, 1, 2, 3]
 
 
+def test_a_change_that_could_not_be_stored_is_not_forgotten(driver: Driver) -> None:
+    driver.hold = True
+    driver.grow_topic("t", 5)
+    driver.advance(100)
+    driver.fail()
+    driver.hold = False
+    assert group_of(driver).epoch == 2
+    assert given(driver.beat("g", "a", 2)) is None
+    driver.advance(3_000)
+    assert given(driver.beat("g", "a", 2)) == [0, 1, 2, 3, 4]
+
+
+def test_a_deletion_of_offsets_that_could_not_be_stored_is_done_later(driver: Driver) -> None:
+    driver.commit("simple", {("t", 0): 5, ("t", 1): 6})
+    driver.hold = True
+    driver.delete_topic("t")
+    driver.fail()
+    assert driver.committed("simple", "t", 0) is not None
+    driver.hold = False
+    driver.create_topic("t", 2)
+    driver.commit("simple", {("t", 1): 7})
+    driver.advance(1_000)
+    assert driver.committed("simple", "t", 0) is None
+    # It was committed in the new topic of that name.
+    assert driver.committed("simple", "t", 1) is not None
+
+
 def test_committed_offsets_go_with_their_topic(driver: Driver) -> None:
     driver.commit("simple", {("t", 0): 5, ("t", 1): 6})
     driver.delete_topic("t")

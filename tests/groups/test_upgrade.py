@@ -173,3 +173,14 @@ def test_static_members_and_racks_are_taken_over(driver: Driver) -> None:
     assert (metadata.instance_id, metadata.rack_id, metadata.topics) == ("i", "r1", ("t",))
     assert metadata.classic is not None
     assert metadata.classic.session_timeout_ms == 7_000
+
+
+def test_what_nobody_had_is_given_away_though_no_subscription_changes(driver: Driver) -> None:
+    # The leader withheld half, as cooperative ones do, or a rebalance was due: a static member that comes
+    # back with the other protocol and the same topics must not leave it at that.
+    joined = driver.join("g", instance_id="i")
+    driver.advance(driver.config.group_initial_rebalance_delay_ms)
+    member_id = joined.value.member_id
+    driver.sync_group("g", member_id, 1, {member_id: FIRST_HALF}, instance_id="i")
+    answer = driver.join_consumer("g", "new", "t", instance_id="i")
+    assert (answer.value.member_epoch, given(answer)) == (2, [0, 1, 2, 3])

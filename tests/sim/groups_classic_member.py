@@ -38,6 +38,7 @@ class ClassicMember(Member):
     def __init__(self, *arguments: Any, cooperative: bool = False, instance_id: str | None = None) -> None:
         super().__init__(*arguments)
         self.cooperative = cooperative
+        self.kind = "cooperative" if cooperative else "eager"
         self.instance_id = instance_id
         self.joined = False
 

@@ -14,6 +14,8 @@ from tests.sim.groups_member import HEARTBEAT_MS, REBALANCE_MS, RETRIABLE, RETRY
 class ConsumerMember(Member):
     """A consumer of the consumer protocol."""
 
+    kind = "consumer"
+
     def __init__(self, *arguments: Any, instance_id: str | None = None) -> None:
         super().__init__(*arguments)
         self.client = Client(1, self.name, "/10.0.0.1")

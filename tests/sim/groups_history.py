@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -38,9 +39,21 @@ class History:
         self._acknowledged: dict[tuple[str, Place], int] = {}
         self._open: dict[tuple[str, Place], set[int]] = {}
         self._refused: set[int] = set()
-        self.acknowledged_count = 0
-        self.refused_count = 0
+        # What happened, and how often: a simulation in which nothing goes wrong proves nothing.
+        self.counts: Counter[str] = Counter()
+        # group -> newest generation or epoch that anybody was told of, and the holders of each partition
+        self._newest: dict[str, int] = {}
         world.observers.append(self.check_holders)
+
+    def happened(self) -> Counter[str]:
+        """Return what happened, and how often."""
+        found = Counter(self.counts)
+        found["restarts"] = self.world.restarts
+        found["members"] = len(self.members)
+        found["static members"] = sum(member.instance_id is not None for member in self.members)
+        for member in self.members:
+            found[member.kind] += 1
+        return found
 
     # --- generations and epochs
     # -------------------------------------------------------------------------------
@@ -50,12 +63,14 @@ class History:
         known = self._generations.get(member.member_id, -1)
         assert generation >= known, f"{member.name}: generation {generation} after {known}"
         self._generations[member.member_id] = generation
+        self.counts["assignments"] += 1
 
     def epoch_told(self, member: Member, epoch: int) -> None:
         """The same for epochs."""
         known = self._epochs.get(member.member_id, 0)
         assert epoch >= known, f"{member.name}: epoch {epoch} after {known}"
         self._epochs[member.member_id] = epoch
+        self.counts["epochs"] += epoch > known
 
     # --- owners
     # -----------------------------------------------------------------------------------------------
@@ -117,12 +132,12 @@ class History:
             if code == ErrorCode.NONE:
                 assert legal, f"the commit of {member.name} was accepted: {request}"
                 self._acknowledged[key] = value
-                self.acknowledged_count += 1
+                self.counts["acknowledged"] += 1
             elif code == ErrorCode.COORDINATOR_NOT_AVAILABLE:
                 # Its record may or may not have reached the disk before the failure.
                 self._refused.add(value)
             else:
-                self.refused_count += 1
+                self.counts["refused"] += 1
                 self._refused.add(value)
 
         return told

@@ -41,6 +41,9 @@ RETRIABLE = frozenset(
 class Member:
     """What both kinds of clients have in common."""
 
+    kind = ""
+    """What it is counted as."""
+
     def __init__(self, world: World, history: History, name: str, group_id: str, topics: list[str]) -> None:
         self.world = world
         self.history = history

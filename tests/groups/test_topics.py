@@ -1,0 +1,20 @@
+"""Tests of groups/topics.py: what the broker lends to groups is what they ask for."""
+
+from __future__ import annotations
+
+from broker.topics import Catalogue
+from groups.topics import Client, TopicFacts, Topics
+from tests.groups.kit import Topics as TopicsOfTests
+
+
+def test_the_brokers_catalogue_and_that_of_the_tests_fit() -> None:
+    made = TopicsOfTests()
+    topic = made.create("t", 3)
+    lent: list[Topics] = [Catalogue(), made]
+    assert [dict(one.by_name) for one in lent] == [{}, {"t": topic}]
+    fact: TopicFacts = made.by_id[topic.topic_id]
+    assert (fact.name, fact.topic_id, fact.partition_count) == ("t", topic.topic_id, 3)
+
+
+def test_a_client_without_a_name_is_kafkas_anonymous() -> None:
+    assert Client(version=9, client_id="app", host="/10.0.0.1").user == "ANONYMOUS"
