@@ -105,6 +105,14 @@ class Producers:
         """The producers of a stream, to look at; nothing is kept for a stream without any."""
         return self._streams.get(stream_id, _NOBODY)
 
+    def undecided_streams(self) -> list[int]:
+        """The streams in which a transaction is open, or ended with a marker that is not durable yet."""
+        return [
+            stream_id
+            for stream_id, stream in self._streams.items()
+            if stream.transactions is not None and stream.transactions.is_undecided
+        ]
+
     def appended(
         self, stream_id: int, stamp: ProducerStamp, *, base_offset: int, timestamp_ms: int, now_ms: int
     ) -> None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from wal.lookup import StreamExtent, TimeHit, find_timestamp, max_timestamp, stream_extents
 from wal.producers import StreamProducers
 from wal.reader import ReadResult, read
 from wal.state import LogState
 from wal.stream import StreamIds
-from wal.versions import VersionedEntry, read_versions
+from wal.versions import (
+    FrameRef,
+    VersionedEntry,
+    end_of_frames_with,
+    first_frame_since,
+    frames_from,
+    read_versions,
+    version_of,
+)
 
 
 class LogReading:
@@ -79,6 +87,29 @@ class LogReading:
     def read_versions(self, from_version: int, max_bytes: int) -> list[VersionedEntry]:
         """Visible entries of all streams from `from_version` on, in arrival order, whole frames at a time."""
         return read_versions(self._state, from_version, max_bytes)
+
+    def frames(self, from_version: int) -> Iterator[FrameRef]:
+        """The visible data frames from the one that holds `from_version` on."""
+        return frames_from(self._state, from_version)
+
+    def end_of_frames_with(self, wanted: Callable[[int], bool]) -> int:
+        """The version behind the newest visible frame with records of a wanted stream."""
+        return end_of_frames_with(self._state, wanted)
+
+    def first_frame_since(
+        self, wanted: Callable[[int], bool], timestamp_ms: int, from_version: int
+    ) -> FrameRef | None:
+        """The first frame from a version on that may hold a wanted stream's record at or after the time."""
+        return first_frame_since(self._state, wanted, timestamp_ms, from_version)
+
+    def version_of(self, stream_id: int, offset: int) -> int | None:
+        """The version of a stream's record, None when it is not stored any more; may block."""
+        stream = self._state.streams.get(stream_id)
+        return version_of(self._state, stream, offset) if stream is not None else None
+
+    def undecided_streams(self) -> list[int]:
+        """The streams in which a transaction is open, or ended with a marker that is not durable yet."""
+        return self._state.producers.undecided_streams()
 
     def usage(self) -> tuple[int, int]:
         """How many segments there are, and the bytes written to them; preallocated room is not counted."""

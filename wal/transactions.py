@@ -93,6 +93,11 @@ class StreamTransactions:
             stable = min(stable, ended.first_offset)
         return min(stable, high_watermark)
 
+    @property
+    def is_undecided(self) -> bool:
+        """Whether a transaction is open, or ended with a marker that may not be durable."""
+        return bool(self.open or self._ending)
+
     def aborted_columns(self, before_offset: int | None = None) -> tuple[array[int], ...]:
         """A copy of the index up to the marker at `before_offset`, by columns, oldest marker first."""
         last_offsets = self._aborted[2]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import NamedTuple
 
+from wal.errors import LogDamaged
 from wal.format import ENTRY, HEADER_BYTES, EntryKind, MetaKind, decode_frame_header
+from wal.index import SegmentIndex
 from wal.locate import index_of
-from wal.segment import Segment
+from wal.reader import extents_from
+from wal.segment import Segment, SharedFile
 from wal.state import LogState
+from wal.stream import Stream
 
 
 class VersionedEntry(NamedTuple):
@@ -32,6 +37,28 @@ class VersionedEntry(NamedTuple):
         return None
 
 
+class FrameRef(NamedTuple):
+    """Where a data frame lies; its bytes are read with `read`, in a thread where that may take long."""
+
+    segment: Segment
+    file: SharedFile
+    position: int
+    size_bytes: int
+    """The frame's own bytes, and maybe some of what pads the file behind it."""
+    base_version: int
+    next_version: int
+    """What the frame after it begins with."""
+
+    def read(self) -> bytes:
+        """The bytes of the frame, which may have to come from the device."""
+        return self.file.file.read_at(self.position, self.size_bytes)
+
+    def read_if_cached(self) -> bytes | None:
+        """The same, None when they would have to come from the device."""
+        data = self.file.file.read_at_if_cached(self.position, self.size_bytes)
+        return data if data is None or len(data) == self.size_bytes else None
+
+
 def read_versions(state: LogState, from_version: int, max_bytes: int) -> list[VersionedEntry]:
     """Entries from the one that holds `from_version` on, in version order, whole frames until `max_bytes`.
 
@@ -39,38 +66,109 @@ def read_versions(state: LogState, from_version: int, max_bytes: int) -> list[Ve
     """
     entries: list[VersionedEntry] = []
     size = 0
-    for segment, position in _frames_from(state, from_version):
-        found, frame_bytes = _frame_entries(state, segment, position)
+    for frame in frames_from(state, from_version):
+        found = frame_entries(frame, frame.read())
         entries += [entry for entry in found if entry.version + entry.record_count > from_version]
-        size += frame_bytes
+        size += frame.size_bytes
         if size >= max_bytes and entries:
             break
     return entries
 
 
-def _frames_from(state: LogState, version: int) -> Iterator[tuple[Segment, int]]:
-    """The data frames from the one that holds `version` on: segment and position."""
+def frames_from(state: LogState, version: int) -> Iterator[FrameRef]:
+    """The data frames from the one that holds `version` on, oldest first."""
     first = max(0, state.segments.row_of(version))
     for segment in list(state.segments.all[first:]):
         index = index_of(state, segment)
-        row = max(0, index.frame_of(version))
-        for position in list(index.frame_position[row:]):
-            yield segment, position
+        for row in range(max(0, index.frame_of(version)), len(index.frame_version)):
+            yield _frame_at(state, segment, index, row)
 
 
-def _frame_entries(state: LogState, segment: Segment, position: int) -> tuple[list[VersionedEntry], int]:
-    file = segment.open_shared(state.disk).file
-    decoded = decode_frame_header(file.read_at(position, HEADER_BYTES), 0, segment.seed)
-    assert decoded is not None, f"{segment.path}: no frame at byte {position}, where the index has one"
+def _frame_at(state: LogState, segment: Segment, index: SegmentIndex, row: int) -> FrameRef:
+    is_last = row + 1 == len(index.frame_version)
+    position = index.frame_position[row]
+    end = segment.end_position if is_last else index.frame_position[row + 1]
+    following = segment.next_version if is_last else index.frame_version[row + 1]
+    file = segment.open_shared(state.disk)
+    return FrameRef(segment, file, position, end - position, index.frame_version[row], following)
+
+
+def frame_entries(frame: FrameRef, data: bytes) -> list[VersionedEntry]:
+    """The entries of a frame from its bytes, in version order.
+
+    Raises: LogDamaged when the bytes are not what was written, as a scrub would find.
+    """
+    decoded = decode_frame_header(data[:HEADER_BYTES], 0, frame.segment.seed)
+    if decoded is None or len(data) < decoded[0].size_bytes:
+        path, end = frame.segment.path, frame.position + frame.size_bytes
+        raise LogDamaged(path, frame.position, end, "no frame where the index has one")
     header = decoded[0]
-    data = memoryview(file.read_at(position + HEADER_BYTES, header.table_bytes + header.payload_bytes))
+    view = memoryview(data)[HEADER_BYTES:]
     start = header.table_bytes
     found = []
-    for stream_id, kind, _, _, base_offset, count, size, _, _, delta in ENTRY.iter_unpack(data[:start]):
-        batch = data[start : start + size]
+    for stream_id, kind, _, _, base_offset, count, size, _, _, delta in ENTRY.iter_unpack(view[:start]):
+        batch = view[start : start + size]
         start += size
         if kind != EntryKind.COPY:  # what it holds was there before, and has its version there
             version = header.base_version + delta
             found.append(VersionedEntry(version, stream_id, kind, base_offset, count, batch))
-    found.sort()
-    return found, header.size_bytes
+    found.sort(key=_version)
+    return found
+
+
+_version = itemgetter(0)
+
+
+def end_of_frames_with(state: LogState, wanted: Callable[[int], bool]) -> int:
+    """The version behind the newest frame with records of a wanted stream; the first version without any."""
+    for segment in reversed(state.segments.all):
+        index = index_of(state, segment)
+        newest = -1
+        for stream_id in index.stream_ids():
+            slots = index.slots(stream_id)
+            if slots and wanted(stream_id):
+                newest = max(newest, index.version[slots[-1]])
+        if newest >= 0:
+            return _frame_at(state, segment, index, index.frame_of(newest)).next_version
+    return state.segments.all[0].base_version if state.segments.all else state.written_version
+
+
+def first_frame_since(
+    state: LogState, wanted: Callable[[int], bool], timestamp_ms: int, from_version: int
+) -> FrameRef | None:
+    """The first frame from `from_version` on that may hold a wanted record at or after the time.
+
+    Largest timestamps of extents are compared, nothing is read but indexes.
+    """
+    first = max(0, state.segments.row_of(from_version))
+    for segment in list(state.segments.all[first:]):
+        index = index_of(state, segment)
+        start = max(0, index.frame_of(from_version))
+        best = -1
+        for stream_id in index.stream_ids():
+            if not wanted(stream_id):
+                continue
+            for row in index.slots(stream_id) or ():
+                version = index.version[row]
+                if index.max_timestamp[row] >= timestamp_ms and index.frame_of(version) >= start:
+                    best = version if best < 0 else min(best, version)
+                    break
+        if best >= 0:
+            return _frame_at(state, segment, index, index.frame_of(best))
+    return None
+
+
+def version_of(state: LogState, stream: Stream, offset: int) -> int | None:
+    """The version of a stream's record; None when its frame is gone. Reads the frame, so it may block."""
+    for segment, index, row, _ in extents_from(state, stream, offset):
+        frame = _frame_at(state, segment, index, index.frame_of(index.version[row]))
+        for entry in frame_entries(frame, frame.read()):
+            end_offset = entry.base_offset + entry.record_count
+            if (
+                entry.stream_id == stream.stream_id
+                and entry.kind != EntryKind.META
+                and entry.base_offset <= offset < end_offset
+            ):
+                return entry.version + offset - entry.base_offset
+        return None
+    return None

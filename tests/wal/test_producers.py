@@ -258,3 +258,14 @@ def test_retries_are_known_after_their_records_were_deleted() -> None:
     producers.log_start_moved(2, 11)
     assert producers.of(1).aborted_between(0, 100) == []
     assert producers.of(1).check(stamp(0, 10)) == Duplicate(0, 9, 0)
+
+
+def test_streams_with_an_undecided_transaction_are_told_until_its_marker_is_durable() -> None:
+    producers = Producers()
+    append(producers, 1, stamp(0), offset=0)
+    append(producers, 2, stamp(0, transactional=True), offset=0)
+    assert producers.undecided_streams() == [2]
+    producers.ended(2, TransactionMarker(7, 0, 5, is_commit=True), offset=1, now_ms=0)
+    assert producers.undecided_streams() == [2]
+    assert producers.of(2).last_stable_offset(2) == 2
+    assert producers.undecided_streams() == []

@@ -7,10 +7,11 @@ import random
 import pytest
 
 from tests.wal.logs import batch, commit, maintain, open_log, small_options
+from wal.errors import LogDamaged
 from wal.format import EntryKind
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
-from wal.versions import VersionedEntry
+from wal.versions import VersionedEntry, frame_entries
 
 Arrived = tuple[int, int, bytes]
 """Version, stream id, bytes."""
@@ -138,3 +139,88 @@ def test_below_the_oldest_segment_reading_begins_with_it() -> None:
 
     assert log.first_version > 0
     assert entries[0].version == log.first_version
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("reopened", [False, True])
+def test_frames_hold_what_arrived_and_know_what_follows(seed: int, *, reopened: bool) -> None:
+    disk = MemoryDisk()
+    log, arrived = busy_log(disk, seed)
+    if reopened:
+        log = open_log(disk)
+    frames = list(log.frames(0))
+    ends = [*(frame.base_version for frame in frames[1:]), log.next_version]
+    assert [frame.next_version for frame in frames] == ends
+    found = [entry for frame in frames for entry in plain(frame_entries(frame, frame.read()))]
+    assert found == arrived
+    assert frames[3].read_if_cached() in (None, frames[3].read())
+    for frame in frames:
+        for version in range(frame.base_version, frame.next_version):
+            assert next(log.frames(version)).position == frame.position
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_newest_frame_with_a_stream_is_found_and_every_records_version(seed: int) -> None:
+    log, _ = busy_log(MemoryDisk(), seed)
+    entries = log.read_versions(0, 1 << 30)
+    ends = {version: frame.next_version for frame in log.frames(0) for version in range(*frame[4:6])}
+    for wanted in ({0}, {1, 3}, {0, 1, 2, 3}):
+        newest = [one for one in entries if one.kind == EntryKind.DATA and one.stream_id in wanted][-1]
+        assert log.end_of_frames_with(wanted.__contains__) == ends[newest.version]
+    assert log.end_of_frames_with(lambda _: False) == log.first_version
+    for one in entries:
+        if one.kind == EntryKind.DATA:
+            for number in range(one.record_count):
+                assert log.version_of(one.stream_id, one.base_offset + number) == one.version + number
+    assert log.version_of(0, log.next_offset(0)) is None
+    assert log.version_of(99, 0) is None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_first_frame_that_may_hold_a_time_is_found(seed: int) -> None:
+    chance = random.Random(seed)
+    log = open_log(MemoryDisk(), small_options(index_cache_bytes=1))
+    times: dict[int, tuple[int, int]] = {}
+    for _ in range(80):
+        stream_id, timestamp = chance.randrange(3), chance.randrange(1_000)
+        at = log.append(stream_id, batch(body=bytes(chance.randrange(900)), timestamp=timestamp))
+        times[at.version] = stream_id, timestamp
+        if chance.random() < 0.3:
+            commit(log)
+    commit(log)
+    maintain(log)
+    frames = list(log.frames(0))
+    for wanted in ({0}, {1, 2}):
+        for timestamp in (0, 500, 900, 1_001):
+            for start in (0, log.next_version // 2):
+                expected = next(
+                    (
+                        frame.position
+                        for frame in log.frames(start)
+                        if any(
+                            times[version][0] in wanted and times[version][1] >= timestamp
+                            for version in range(frame.base_version, frame.next_version)
+                        )
+                    ),
+                    None,
+                )
+                found = log.first_frame_since(wanted.__contains__, timestamp, start)
+                assert (found.position if found else None) == expected
+    assert len({frame.segment.base_version for frame in frames}) > 1
+
+
+def test_bytes_that_are_no_frame_are_damage() -> None:
+    log = open_log(MemoryDisk())
+    log.append(1, batch(2))
+    commit(log)
+    (frame,) = log.frames(0)
+    for data in (bytes(frame.size_bytes), frame.read()[:-1]):
+        with pytest.raises(LogDamaged, match="no frame where the index has one"):
+            frame_entries(frame, data)
+
+
+def test_an_empty_log_has_no_frames() -> None:
+    log = open_log(MemoryDisk())
+    assert list(log.frames(0)) == []
+    assert log.end_of_frames_with(lambda _: True) == 0
+    assert log.first_frame_since(lambda _: True, 0, 0) is None
