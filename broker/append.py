@@ -74,6 +74,12 @@ def append_batch(
             _refuse_missing_keys(batch, partition)
     except Malformed as error:
         raise RequestError(ErrorCode.INVALID_RECORD, str(error)) from error
+    if header.size_bytes > settings.segment_bytes:
+        raise RequestError(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"the batch has {header.size_bytes} bytes, a segment of the topic {settings.segment_bytes}"
+            " (segment.bytes)",
+        )
     log = partition.vnode.log
     stamp = None
     try:

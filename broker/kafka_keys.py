@@ -11,7 +11,10 @@ defaults are those a running Kafka 4.3.1 shows.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from broker.config_keys import ConfigType, Key
+from broker.topic_keys import TOPIC_KEYS
 
 _TABLE = """
 INT - add.partitions.to.txn.retry.backoff.max.ms 100 | Longest wait before adding partitions is tried again.
@@ -310,13 +313,22 @@ _LONG_DEFAULTS = {
 }
 
 
+_TOPIC_TWINS = {synonym: key for key in TOPIC_KEYS.values() for synonym in key.synonyms}
+"""Topics' keys by the servers' keys that they fall back to: what no topic may have, no server may."""
+
+
 def _read(row: str) -> Key:
     facts, _, doc = row.partition(" | ")
     type_name, flags, name, default = facts.split(" ", 3)
     key_type = ConfigType[type_name]
     text = _LONG_DEFAULTS.get(default, "" if default == '""' else default)
     bare = Key(name, key_type, None, doc, dynamic="D" in flags)
-    return bare if text == "null" else Key(name, key_type, bare.parse(text), doc, dynamic=bare.dynamic)
+    twin = _TOPIC_TWINS.get(name)
+    if twin is not None and twin.type is key_type:
+        bare = replace(
+            bare, minimum=twin.minimum, maximum=twin.maximum, choices=twin.choices, check=twin.check
+        )
+    return bare if text == "null" else replace(bare, default=bare.parse(text))
 
 
 KAFKA_KEYS: dict[str, Key] = {key.name: key for key in map(_read, _TABLE.strip().splitlines())}

@@ -177,7 +177,7 @@ def _partition_count(asked: int, config: Config) -> int:
     if asked <= 0:
         raise RequestError(
             ErrorCode.INVALID_PARTITIONS,
-            "Number of partitions was set to an invalid non-positive value.",
+            f"Number of partitions was set to an invalid non-positive value: {asked}.",
         )
     return asked
 

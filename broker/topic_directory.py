@@ -120,7 +120,10 @@ class TopicDirectory:
         found = topic.partitions.get(index)
         if found is None:
             if not 0 <= index < topic.partition_count:
-                raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                raise RequestError(
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                    f"topic {topic.name!r} has no partition {index}: it has {topic.partition_count}",
+                )
             found = topic.partitions[index] = self._open(topic, index)
         return found
 

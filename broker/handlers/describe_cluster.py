@@ -33,7 +33,7 @@ def handle(broker: Broker, call: Call[DescribeClusterRequest]) -> DescribeCluste
         return DescribeClusterResponse(
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
             error_message=(
-                "The request was sent to an endpoint of the wrong type."
+                "The request was sent to an endpoint of the wrong type: a BROKER, asked for CONTROLLERs."
                 if known
                 else f"Unsupported endpoint type {asked}"
             ),

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from broker.topics import Topic
 
 ACKS_NONE = 0
+TOPIC_IDS_SINCE_VERSION = 13
 
 ADMIN_CLIENT_ID = "__admin_client"
 """Kafka lets this client write to internal topics, and no other."""
@@ -109,16 +110,20 @@ def handle(broker: Broker, call: Call[ProduceRequest]) -> ProduceResponse | Park
     return _wait(call, pending)
 
 
-def _find_topic(broker: Broker, version: int, data: TopicProduceData) -> Topic | ErrorCode:
-    if version >= 13:
-        return broker.catalogue.find_id(data.topic_id) or ErrorCode.UNKNOWN_TOPIC_ID
-    return broker.catalogue.find(data.name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+def _find_topic(broker: Broker, version: int, data: TopicProduceData) -> Topic | RequestError:
+    if version >= TOPIC_IDS_SINCE_VERSION:
+        return broker.catalogue.find_id(data.topic_id) or RequestError(
+            ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {data.topic_id}"
+        )
+    return broker.catalogue.find(data.name) or RequestError(
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {data.name!r}"
+    )
 
 
 def _produce(
     broker: Broker,
     call: Call[ProduceRequest],
-    topic: Topic | ErrorCode,
+    topic: Topic | RequestError,
     data: PartitionProduceData,
     pending: PendingProduce,
 ) -> PartitionProduceResponse:
@@ -145,13 +150,15 @@ def _produce(
 
 
 def _find_partition(
-    broker: Broker, call: Call[ProduceRequest], topic: Topic | ErrorCode, index: int
+    broker: Broker, call: Call[ProduceRequest], topic: Topic | RequestError, index: int
 ) -> Partition:
-    if isinstance(topic, ErrorCode):
-        raise RequestError(topic)
+    if isinstance(topic, RequestError):
+        raise topic
     partition = broker.topics.partition(topic, index)
     if call.request.acks not in (-1, 0, 1):
-        raise RequestError(ErrorCode.INVALID_REQUIRED_ACKS)
+        raise RequestError(
+            ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {call.request.acks}: give -1 (all), 0 or 1"
+        )
     if topic.internal and call.client_id != ADMIN_CLIENT_ID:
         raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}")
     check_writable(topic)

@@ -93,6 +93,15 @@ def test_not_more_records_are_blamed_than_an_answer_should_hold() -> None:
     assert partition.vnode.log.next_offset(partition.stream_id) == 0
 
 
+def test_a_batch_larger_than_a_segment_of_its_topic_is_refused() -> None:
+    gateway, partition = partition_of(**{"segment.bytes": "1048576", "max.message.bytes": "3000000"})
+    fits, larger = batch(b"x" * 1_000_000), batch(b"x" * 1_048_577)
+    assert append(gateway, partition, fits).base_offset == 0
+    with pytest.raises(RequestError, match=r"segment of the topic 1048576 \(segment.bytes\)") as refused:
+        append(gateway, partition, larger)
+    assert refused.value.code == ErrorCode.RECORD_LIST_TOO_LARGE
+
+
 def test_a_stream_that_is_going_takes_nothing() -> None:
     gateway, partition = partition_of()
     append(gateway, partition, batch(b"a"))

@@ -1,6 +1,8 @@
 """The keys only Kafka has: counted and sampled against the listing of Kafka 4.3.1."""
 
-from broker.config_keys import ConfigType, text_of
+import pytest
+
+from broker.config_keys import ConfigError, ConfigType, text_of
 from broker.kafka_keys import INSTEAD, KAFKA_KEYS, PROTECTIVE
 from broker.server_keys import KEYS
 
@@ -35,3 +37,9 @@ def test_keys_that_protect_and_keys_with_another_name_exist() -> None:
     assert all(any(name.startswith(one) for name in KAFKA_KEYS) for one in PROTECTIVE)
     assert INSTEAD.keys() <= KAFKA_KEYS.keys()
     assert set(INSTEAD.values()) <= KEYS.keys()
+
+
+def test_what_no_topic_may_have_no_server_may() -> None:
+    for name, wrong in (("compression.gzip.level", "10"), ("compression.zstd.level", "23")):
+        with pytest.raises(ConfigError, match=wrong):
+            KAFKA_KEYS[name].parse(wrong)

@@ -1,0 +1,51 @@
+"""Errors of the APIs about the node itself: its endpoints, features and security."""
+
+from __future__ import annotations
+
+from compat_tests.error_cases.case import Scene, Told, provokes
+from protocol.error_codes import ErrorCode
+from protocol.messages.describe_acls import DescribeAclsRequest
+from protocol.messages.describe_cluster import DescribeClusterRequest
+from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+
+BROKERS, CONTROLLERS, NEITHER = 1, 2, 3
+
+
+def described(scene: Scene, endpoint_type: int) -> Told:
+    """Describe the cluster as seen from a kind of endpoint."""
+    request = DescribeClusterRequest(include_cluster_authorized_operations=False, endpoint_type=endpoint_type)
+    answer = scene.call(request, 1)
+    return Told(answer.error_code, answer.error_message)
+
+
+@provokes(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "CONTROLLER")
+def controllers_asked_of_a_broker(scene: Scene) -> Told:
+    return described(scene, CONTROLLERS)
+
+
+@provokes(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, "3")
+def endpoints_of_no_kind(scene: Scene) -> Told:
+    return described(scene, NEITHER)
+
+
+@provokes(ErrorCode.SECURITY_DISABLED, "Authorizer")
+def rules_of_a_node_without_security(scene: Scene) -> Told:
+    request = DescribeAclsRequest(
+        resource_type_filter=1,
+        resource_name_filter=None,
+        pattern_type_filter=1,
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
+    )
+    answer = scene.call(request, 3)
+    return Told(answer.error_code, answer.error_message)
+
+
+@provokes(ErrorCode.INVALID_UPDATE_VERSION, "metadata.version", "999")
+def feature_level_that_does_not_exist(scene: Scene) -> Told:
+    update = FeatureUpdateKey(feature="metadata.version", max_version_level=999)
+    answer = scene.call(UpdateFeaturesRequest(feature_updates=[update]), 1)
+    (result,) = answer.results or [answer]
+    return Told(answer.error_code or result.error_code, f"{answer.error_message} {result.error_message}")
