@@ -23,7 +23,7 @@ DEVELOP := $(VENV)/.installed-for-development
 SPARK_JARS := .jars/.fetched
 KAFKA_JARS := .cache/kafka/.fetched
 
-.PHONY: help run test check demo bench differential test-on-kafka format format-check lint types imports unit compat jars clean
+.PHONY: help clients run test check demo bench differential test-on-kafka format format-check lint types imports unit compat jars clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ run: $(RUNTIME) ## Serve Kafka clients on 127.0.0.1:9092 with data in ./data (LI
 
 test: ## Run every check and test: check, then real clients and Spark against the gateway
 	@.ci/need venv java mvn kcat
-	@$(MAKE) --jobs=3 $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS)
+	@$(MAKE) --jobs=3 $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) clients
 	@$(MAKE) check
 	@$(MAKE) compat
 
@@ -50,7 +50,7 @@ differential: $(DEVELOP) $(KAFKA_JARS) ## Send the same random requests to the g
 	@.ci/need java
 	@exec $(BIN)/python -m compat_tests.differential $(ARGS)
 
-test-on-kafka: $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) ## Run the compat tests against Apache Kafka 4.3.1
+test-on-kafka: $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) clients ## Run the compat tests against Apache Kafka 4.3.1
 	@.ci/need java kcat
 	KAWAL_COMPAT_BROKER=kafka $(BIN)/pytest compat_tests $(ARGS)
 
@@ -73,9 +73,12 @@ imports: $(DEVELOP)
 unit: $(DEVELOP) ## Run the unit tests (ARGS='tests/wal -k roll')
 	$(BIN)/pytest $(ARGS)
 
-compat: $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) ## Run the compat tests against the gateway
+compat: $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) clients ## Run the compat tests against the gateway
 	@.ci/need java kcat
 	$(BIN)/pytest compat_tests $(ARGS)
+
+clients: ## Build the client programs of the compat tests (Go, Java, Node, Rust)
+	@$(MAKE) --directory compat_tests/clients
 
 jars: $(SPARK_JARS) $(KAFKA_JARS) ## Fetch Spark's Kafka connector and Apache Kafka from Maven Central
 
