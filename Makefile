@@ -11,6 +11,9 @@ export PYTHON
 LISTEN ?= 127.0.0.1:9092
 DATA ?= ./data
 ARGS ?=
+UNIT_WORKERS ?= auto
+# They wait for servers, groups and JVMs more than they compute.
+COMPAT_WORKERS ?= 3
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -71,11 +74,11 @@ imports: $(DEVELOP)
 	$(BIN)/lint-imports
 
 unit: $(DEVELOP) ## Run the unit tests (ARGS='tests/wal -k roll')
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest --numprocesses=$(UNIT_WORKERS) --dist=worksteal $(ARGS)
 
 compat: $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) clients ## Run the compat tests against the gateway
 	@.ci/need java kcat
-	$(BIN)/pytest compat_tests $(ARGS)
+	$(BIN)/pytest compat_tests --numprocesses=$(COMPAT_WORKERS) --dist=loadfile $(ARGS)
 
 clients: ## Build the client programs of the compat tests (Go, Java, Node, Rust)
 	@$(MAKE) --directory compat_tests/clients
