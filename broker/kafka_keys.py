@@ -106,16 +106,7 @@ INT - kafka.metrics.polling.interval.secs 10 | How often metrics reporters are f
 LIST - kafka.metrics.reporters "" | Classes that report Yammer metrics.
 LONG - leader.imbalance.check.interval.seconds 300 | How often the spread of leaders is checked.
 STRING D listener.security.protocol.map @protocol-map | Security protocol of each listener.
-LONG D log.cleaner.backoff.ms 15000 | Pause of the cleaner when there is nothing to compact.
-LONG D log.cleaner.dedupe.buffer.size 134217728 | Memory of the cleaners for keys.
-LONG D log.cleaner.delete.retention.ms 86400000 | How long tombstones are kept after compaction.
-BOOLEAN - log.cleaner.enable true | Whether compaction runs.
-DOUBLE D log.cleaner.io.buffer.load.factor 0.9 | How full the key buffer of a cleaner may get.
 INT D log.cleaner.io.buffer.size 524288 | Memory of the cleaners for reading and writing.
-DOUBLE D log.cleaner.io.max.bytes.per.second 1.7976931348623157E308 | Most bytes a second the cleaners move.
-LONG D log.cleaner.max.compaction.lag.ms 9223372036854775807 | Age at which a record must be compacted.
-DOUBLE D log.cleaner.min.cleanable.ratio 0.5 | Part of a log that must be new to compact it again.
-LONG D log.cleaner.min.compaction.lag.ms 0 | Age before which a record is not compacted.
 INT D log.cleaner.threads 1 | Threads that compact.
 LIST - log.dir /tmp/kafka-logs | The data directory; log.dirs is meant.
 LONG - log.dir.failure.timeout.ms 30000 | How long a failed directory may stay unreported.

@@ -135,7 +135,7 @@ def new_log_start(partition: Partition, settings: TopicSettings, wall_ms: int) -
             for extent in log.extents(stream_id)
         ),
         RollPolicy(settings.segment_bytes, settings.segment_ms),
-        batches_of=lambda run: _batches(partition, run),
+        batches_of=lambda run: batches_of(partition, run),
     )
     return segments.delete_old(
         RetentionPolicy(settings.retention_bytes, settings.retention_ms),
@@ -146,11 +146,13 @@ def new_log_start(partition: Partition, settings: TopicSettings, wall_ms: int) -
     )
 
 
-def _batches(partition: Partition, run: Run) -> Iterator[Run]:
+def batches_of(partition: Partition, run: Run) -> Iterator[Run]:
     """The batches of a run, one by one."""
     start = max(run.base_offset, partition.log_start)
     result = partition.vnode.log.read(partition.stream_id, start, run.size_bytes)
     data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
     for batch in iter_batches(data):
         header = read_batch_header(batch)
+        if header.base_offset >= run.next_offset:
+            return  # the run's first batches are gone, and what is behind it had room in its place
         yield Run(header.base_offset, header.last_offset + 1, header.size_bytes, header.max_timestamp)

@@ -11,6 +11,7 @@ from broker.config_keys import ConfigType, Key
 from broker.endpoints import HTTP_OFF, endpoints_problem, http_problem
 
 BOOLEAN, STRING, INT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT
+DOUBLE = ConfigType.DOUBLE
 LONG, LIST = ConfigType.LONG, ConfigType.LIST
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
 KIB, MIB = 1 << 10, 1 << 20
@@ -90,6 +91,28 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("log.segment.delete.delay.ms", LONG, 60_000,
         "How long the file of a retired segment stays for readers that still have it open.",
         minimum=0, unit="ms", dynamic=True),
+    Key("log.cleaner.enable", BOOLEAN, True, "Whether topics with cleanup.policy=compact are compacted."),
+    Key("log.cleaner.backoff.ms", LONG, 15_000, "How often partitions to be compacted are looked for.",
+        minimum=0, unit="ms", dynamic=True),
+    Key("log.cleaner.min.cleanable.ratio", DOUBLE, 0.5,
+        "Part of a partition that must be new before it is compacted again.",
+        minimum=0, maximum=1, dynamic=True),
+    Key("log.cleaner.min.compaction.lag.ms", LONG, 0, "Age before which a record is not compacted.",
+        minimum=0, unit="ms", dynamic=True),
+    Key("log.cleaner.max.compaction.lag.ms", LONG, LONG_MAX,
+        "Age at which a record must become eligible for compaction.",
+        minimum=1, unit="ms", dynamic=True),
+    Key("log.cleaner.delete.retention.ms", LONG, 24 * HOUR_MS,
+        "How long compaction keeps the tombstone of a deleted key.",
+        minimum=0, unit="ms", dynamic=True),
+    Key("log.cleaner.dedupe.buffer.size", LONG, 128 * MIB,
+        "Memory for the keys of the partition that is compacted; a pass ends where it is full.",
+        minimum=0, unit="bytes", dynamic=True),
+    Key("log.cleaner.io.buffer.load.factor", DOUBLE, 0.9, "How full that memory may get.",
+        minimum=0, dynamic=True),
+    Key("log.cleaner.io.max.bytes.per.second", DOUBLE, 1.7976931348623157e308,
+        "How much compaction reads in a second at most.",
+        minimum=1, dynamic=True),
 ),
 "Storage": (
     Key("log.dirs", STRING, "./data", "The data directory; Kawal has exactly one."),

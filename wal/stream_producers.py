@@ -218,6 +218,17 @@ class StreamProducers:
         newest_offset: int = _BATCH.unpack_from(state, len(state) - BATCH_BYTES)[2]
         return prefix.base_offset <= newest_offset
 
+    def last_records(self) -> dict[int, tuple[int | None, int]]:
+        """Per producer its epoch and the last offset of its last batch, None when that epoch has none."""
+        found: dict[int, tuple[int | None, int]] = {}
+        for producer_id, state in self.states.items():
+            last_offset = None
+            if len(state) > STATE_BYTES:
+                _, delta, base_offset, _ = _BATCH.unpack_from(state, len(state) - BATCH_BYTES)
+                last_offset = base_offset + delta
+            found[producer_id] = (last_offset, _STATE.unpack_from(state)[0])
+        return found
+
     def forget_idle(self, since_ms: int) -> int:
         """Forget the producers that wrote nothing after `since_ms`, and say how many they were."""
         count = 0

@@ -17,9 +17,10 @@ def test_together_with_ours_they_are_all_of_kafkas() -> None:
 
 
 def test_rows_are_read_with_type_flag_and_default() -> None:
-    cleaner = KAFKA_KEYS["log.cleaner.io.max.bytes.per.second"]
-    assert (cleaner.type, cleaner.dynamic) == (ConfigType.DOUBLE, True)
-    assert text_of(cleaner.default) == "1.7976931348623157E308"
+    jitter = KAFKA_KEYS["sasl.login.refresh.window.jitter"]
+    assert (jitter.type, jitter.dynamic) == (ConfigType.DOUBLE, True)
+    assert text_of(jitter.default) == "0.05"
+    assert text_of(KEYS["log.cleaner.io.max.bytes.per.second"].default) == "1.7976931348623157E308"
     assert KAFKA_KEYS["group.share.assignors"].default == ("simple",)
     assert KAFKA_KEYS["authorizer.class.name"].default == ""
     assert KAFKA_KEYS["log.roll.jitter.ms"].default is None

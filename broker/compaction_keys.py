@@ -1,0 +1,50 @@
+"""The keys of a stream's new part, each with the offset of its last record, in bounded memory.
+
+A pass of compaction keeps a record only when its key has no later one in here.  How many keys fit is decided
+by `log.cleaner.dedupe.buffer.size`; where it is full the pass ends, and the next one goes on from there.
+Keys of up to 32 bytes are kept as they are, longer ones as a digest that two keys do not share.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Final
+
+ENTRY_BYTES: Final = 160
+"""What a key takes: its bytes object (about 64), its offset (32), its place in the table (64)."""
+
+KEYS_MIN: Final = 1_000
+PLAIN_KEY_BYTES: Final = 32
+
+
+class KeyOffsets:
+    """Key -> offset of its last record."""
+
+    __slots__ = ("_limit", "_offsets")
+
+    def __init__(self, budget_bytes: int) -> None:
+        self._limit = max(KEYS_MIN, budget_bytes // ENTRY_BYTES)
+        self._offsets: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    @property
+    def full(self) -> bool:
+        """True when no further batch is to be taken in; one batch may go beyond the limit."""
+        return len(self._offsets) >= self._limit
+
+    def put(self, key: bytes, offset: int) -> None:
+        """Note the key's last record so far; offsets ascend."""
+        self._offsets[_short(key)] = offset
+
+    def is_last(self, key: bytes, offset: int) -> bool:
+        """Whether no later record of the key is known."""
+        return offset >= self._offsets.get(_short(key), -1)
+
+
+def _short(key: bytes) -> bytes:
+    # One byte longer than any plain key, so that a digest is never taken for one.
+    return (
+        key if len(key) <= PLAIN_KEY_BYTES else b"\xff" + blake2b(key, digest_size=PLAIN_KEY_BYTES).digest()
+    )
