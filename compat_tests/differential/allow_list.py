@@ -43,7 +43,7 @@ OWN_DEFAULTS: Final = frozenset(
 )
 """Configs whose default is knowingly not Kafka's; broker/server_keys.py and group_keys.py say why."""
 
-AS_UNDERSTOOD: Final = {("5", "5"), ("delete,compact", "delete,compact"), (".01f", "0.01")}
+AS_UNDERSTOOD: Final = {("5", "5"), ("TRUE", "true"), ("delete,compact", "delete,compact"), (".01f", "0.01")}
 """How CreateTopics shows a config: what was written, without blanks, and what it means."""
 
 ALLOWED: Final = (
@@ -191,6 +191,16 @@ ALLOWED: Final = (
         kawal=ABSENT,
         reason="a part of a batch is of no use to a client",
     ),
+    Allowed(
+        apis=(ApiKey.FETCH,),
+        path=r"responses\[\]\.partitions\[\]\.aborted_transactions",
+        what="read_committed, and a limit smaller than the partition's next batch: Kafka sends no list of"
+        " aborted transactions (null), Kawal an empty one",
+        kafka=ABSENT,
+        kawal=[],
+        when=lambda found: not found.kafka_item.get("records"),
+        reason="there are no records to which it could belong",
+    ),
     # --- configs ---------------------------------------------------------------------------------------
     Allowed(
         apis=(ApiKey.DESCRIBE_CONFIGS,),
@@ -249,12 +259,23 @@ ALLOWED: Final = (
         reason="Kawal does not collect clients' metrics",
     ),
     Allowed(
+        apis=(ApiKey.INCREMENTAL_ALTER_CONFIGS,),
+        path=r"responses\[\]\.error_code",
+        what="several faults in one resource, of which one is a wrong value: Kawal may tell of another first,"
+        " an operation that does not exist (42) or a name that no topic can have (17)",
+        kafka=ErrorCode.INVALID_CONFIG,
+        when=lambda found: found.kawal in (ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_TOPIC_EXCEPTION),
+        reason="each is true",
+    ),
+    Allowed(
         apis=(ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS),
         path=r"responses\[\]\.error_code",
         what="broker configs that nobody knows: Kafka keeps them for its plugins, Kawal refuses them (40)",
-        kafka=ABSENT,
         kawal=ErrorCode.INVALID_CONFIG,
-        when=lambda found: found.kafka_item.get("resource_type") == BROKER,
+        when=lambda found: (
+            found.kafka in (ABSENT, ErrorCode.INVALID_REQUEST)
+            and found.kafka_item.get("resource_type") == BROKER
+        ),
         reason="there are no plugins, and a name with a slip in it should not be kept in silence",
     ),
     Allowed(

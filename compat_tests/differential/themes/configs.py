@@ -101,8 +101,9 @@ def _changed(world: World) -> Steps:
     ]:
         yield alter((TOPIC, world.three, [(key, how, value)]))
         yield describe((TOPIC, world.three, [key]), include_synonyms=True)
-    for name in (world.one, ".."):
-        yield alter((TOPIC, name, [("flush.ms", 4, "1"), ("retention.ms", SET, "soon")]))
+    for name in (world.one, f"{world.prefix} blank"):
+        yield alter((TOPIC, name, [("retention.ms", APPEND, "1"), ("preallocate", 4, "true")]))
+    yield alter((BROKER, "1", [("no.such.key", SET, "1"), ("compression.zstd.level", SET, "23")]))
     yield alter((TOPIC, world.one, [("flush.ms", SET, "1"), ("flush.ms", SET, "2")]))
     yield alter((TOPIC, world.one, [("flush.ms", SET, "1"), ("no.such.key", SET, "2")]))
     yield alter((TOPIC, world.one, []), (TOPIC, world.never, [("flush.ms", SET, "1")]), (TOPIC, "", []))

@@ -157,3 +157,5 @@ def looked_at(world: World) -> Steps:
             topics = [ListOffsetsTopic(name=name, partitions=[asked])]
             request = ListOffsetsRequest(replica_id=-1, isolation_level=number % 2, topics=topics)
             yield Step(request, 7 + number % 5)
+    yield produce_step({(world.three, 0): batch(3), (world.three, 1): batch(3)})
+    yield Step(fetch_request(world.three, 0, 0, isolation_level=1, partition_max_bytes=1), 12)
