@@ -40,6 +40,8 @@ class Config:
     kawal_accept_replication_factor: bool = _of("kawal.accept.replication.factor")
     auto_create_topics_enable: bool = _of("auto.create.topics.enable")
     delete_topic_enable: bool = _of("delete.topic.enable")
+    kawal_drop_policy: str = _of("kawal.drop.policy")
+    kawal_out_of_range: str = _of("kawal.out.of.range")
     kawal_max_partitions: int = _of("kawal.max.partitions")
     min_insync_replicas: int = _of("min.insync.replicas")
     message_max_bytes: int = _of("message.max.bytes")

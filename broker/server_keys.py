@@ -44,6 +44,14 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("auto.create.topics.enable", BOOLEAN, True,
         "Create a topic when a client asks for the metadata of one that does not exist."),
     Key("delete.topic.enable", BOOLEAN, True, "Allow DeleteTopics."),
+    Key("kawal.drop.policy", STRING, "always",
+        "Whether a topic that members of a group subscribe to can be deleted: `always`, as in Kafka, or "
+        "`refuse` with POLICY_VIOLATION naming the groups, as in TDengine.",
+        choices=("always", "refuse"), dynamic=True),
+    Key("kawal.out.of.range", STRING, "error",
+        "What a fetch below the log start gets: `error`, as in Kafka, which makes the client ask for a "
+        "position by its reset policy, or the `first` records there are, as in TDengine.",
+        choices=("error", "first"), dynamic=True),
     Key("kawal.max.partitions", INT, 200_000,
         "Partitions this node holds at most; creating more answers POLICY_VIOLATION.",
         minimum=1, unit="partitions", dynamic=True),

@@ -2,6 +2,7 @@
 
 Behaviour: a topic's records are gone when the answer leaves; its id and stream ids are never used again.
 Parked fetches on it are answered at once.  A topic that views read is kept: POLICY_VIOLATION names them.
+With kawal.drop.policy=refuse a topic that members of groups subscribe to is kept likewise.
 A name or id given twice is refused once, and so is a topic given by its name and its id.
 Differences from Apache Kafka: none known; a name that no topic can have answers 3, as Kafka's does.
 Version notes: v4 flexible; v5 error messages; v6 by topic id, either the name or the id (KIP-516).
@@ -10,7 +11,7 @@ Version notes: v4 flexible; v5 error messages; v6 by topic id, either the name o
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from broker.call import PARKED, Call, Parked
@@ -28,6 +29,9 @@ from protocol.wire import ZERO_UUID
 
 if TYPE_CHECKING:
     from broker.core import Broker
+
+GROUPS_NAMED: Final = 10
+"""A sentence names at most so many groups."""
 
 
 def handle(broker: Broker, call: Call[DeleteTopicsRequest]) -> DeleteTopicsResponse | Parked:
@@ -69,10 +73,23 @@ def _delete_all(
 def _delete(broker: Broker, topic: Topic, now_ms: int) -> DeletableTopicResult:
     try:
         check_unused(topic, broker.catalogue)
+        _check_subscribers(broker, topic)
         broker.delete_topic(topic, now_ms)
     except RequestError as error:
         return _refused(topic.name, topic.topic_id, error)
     return DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
+
+
+def _check_subscribers(broker: Broker, topic: Topic) -> None:
+    if broker.config.kawal_drop_policy != "refuse":
+        return
+    groups = sorted(broker.groups.coordinator.subscribers(topic.name))
+    if groups:
+        raise RequestError(
+            ErrorCode.POLICY_VIOLATION,
+            f"topic {topic.name!r} has subscribers in the groups {', '.join(groups[:GROUPS_NAMED])}; end them "
+            "first, or set kawal.drop.policy=always",
+        )
 
 
 def _named(broker: Broker, asked: list[DeleteTopicState]) -> list[Topic | DeletableTopicResult]:

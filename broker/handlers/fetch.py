@@ -3,6 +3,7 @@
 Behaviour: whole batches from the one that holds the offset, never beyond the high watermark; the first batch
 of the answer is sent even when it is larger than every limit (KIP-74).  A fetch with less than `min_bytes`
 is parked and woken by the bytes that arrive, not by a clock.  Sessions: broker/fetch_sessions.py.
+With kawal.out.of.range=first a fetch below the log start is answered from the log start.
 Differences from Apache Kafka: replicas do not exist, so `replica_id` is ignored; every record that can be
 fetched is durable (the high watermark follows the sync).
 Views (broker/view_partition.py) are read a slice at a time, and what they leave out moves the reader on: the
@@ -159,6 +160,9 @@ class FetchReader:
             data.diverging_epoch = diverging
             data.aborted_transactions = None
             return data, None
+        if 0 <= item.fetch_offset < partition.log_start and self.broker.config.kawal_out_of_range == "first":
+            # A batch behind the offset that was asked for is legal, as in a compacted log.
+            item.fetch_offset = partition.log_start
         if isinstance(partition, ViewPartition):
             if not partition.log_start <= item.fetch_offset <= high_watermark:
                 raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)

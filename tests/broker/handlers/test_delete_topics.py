@@ -11,6 +11,7 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.metadata import MetadataRequest
 from tests.broker.gateway import Client, Gateway
+from tests.broker.groups import beating
 from tests.broker.kit import batch, create, fetch, offset_of, producing, read, send
 from wal.memory_faults import failing
 
@@ -166,3 +167,26 @@ def test_streams_on_a_log_that_has_failed_are_dropped_later() -> None:
     gateway.advance(20_000)
     assert len(list(gateway.broker.vnodes["default"][0].log.streams())) <= 1
     assert fetch(client, "t").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+# --- kawal.drop.policy --------------------------------------------------------------------------------------
+
+
+def test_topics_with_subscribers_go_as_in_kafka(client: Client) -> None:
+    create(client, "t")
+    client.call(beating("g", "m", topics=["t"]), 1)
+    assert client.call(by_name("t"), 5).responses[0].error_code == 0
+
+
+def test_topics_with_subscribers_are_kept_where_the_policy_says_so() -> None:
+    gateway = Gateway(kawal_drop_policy="refuse", kawal_rebalance_interval_ms=0)
+    client = gateway.client()
+    for name in ("t", "other"):
+        create(client, name)
+    epoch = client.call(beating("g", "m", topics=["t"]), 1).member_epoch
+    kept, gone = client.call(by_name("t", "other"), 5).responses
+    assert (kept.error_code, gone.error_code) == (ErrorCode.POLICY_VIOLATION, 0)
+    assert "topic 't' has subscribers in the groups g;" in kept.error_message
+    assert epoch > 0
+    client.call(beating("g", "m", -1), 1)
+    assert client.call(by_name("t"), 5).responses[0].error_code == 0

@@ -181,3 +181,17 @@ def test_stored_batches_bear_epoch_0(client: Client) -> None:
     send(client, "t", batch(b"a"))
     (stored,) = iter_batches(fetch(client, "t").records)
     assert read_batch_header(stored).leader_epoch == 0
+
+
+def test_a_fetch_below_the_log_start_gets_the_first_records_where_that_is_wanted() -> None:
+    gateway = Gateway(kawal_out_of_range="first")
+    client = gateway.client()
+    create(client, "t")
+    for value in (b"a", b"b", b"c"):
+        send(client, "t", batch(value))
+    partition = gateway.partition("t")
+    partition.vnode.log.set_log_start(partition.stream_id, 2)
+    gateway.settle()
+    assert read(client, "t", 0) == [b"c"]
+    for offset in (-1, 4):
+        assert fetch(client, "t", offset).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
