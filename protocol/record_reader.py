@@ -192,7 +192,7 @@ def _records(header: BatchHeader, body: bytes) -> Iterator[Record]:
             else:
                 length, at = read_varint(body, at)
             value = None if length < 0 else body[at : (at := at + length)]
-            headers, at = _headers(body, at) if body[at] else ((), at + 1)
+            headers, at = read_headers(body, at) if body[at] else ((), at + 1)
             if at != end:
                 problem = f"ends at byte {at}, by its length at {end}"
                 raise Malformed(at, f"record of offset {offset}", problem)
@@ -202,7 +202,7 @@ def _records(header: BatchHeader, body: bytes) -> Iterator[Record]:
         raise Malformed(len(body), f"record of offset {offset}", "cut: the batch ends here") from None
 
 
-def _headers(body: bytes, at: int) -> tuple[Headers, int]:
+def read_headers(body: bytes, at: int) -> tuple[Headers, int]:
     """Read the headers whose count is at `at`; returns them and where they end."""
     count, at = read_varint(body, at)
     if not 0 <= count <= (len(body) - at) // _HEADER_ENTRY_BYTES_MIN:

@@ -1,0 +1,350 @@
+"""Bind a parsed expression: look up names, settle types, and refuse whatever is not on the list.
+
+The list is the table at the end: a node of sqlglot that is not in it is refused by its name, and so is a
+known node with a part that is not expected.  Conversions are few and explicit:
+
+- an int meets a double as a double; nothing else is converted silently, but for strings written in the
+  statement where a timestamp is expected, which are read as ISO 8601 at once;
+- a timestamp plus or minus a number moves by so many of its units, or by a duration like `1h`;
+- timestamps of different units meet in the finer one;
+- NULL fits everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from sqlglot import exp
+
+from views import operators
+from views.column_types import (
+    BIGINT,
+    BOOL,
+    DOUBLE,
+    DURATION,
+    INT64_MAX,
+    JSON,
+    NULL,
+    STRING,
+    Kind,
+    parse_type,
+)
+from views.columns import Columns
+from views.durations import parse_duration
+from views.errors import NotAllowed, SyntaxProblem, TooComplex, TypeProblem, UnknownColumn
+from views.expressions import META_COLUMNS, Expression, literal
+from views.functions import call_function
+from views.patterns import like_expression, match_expression
+
+EXPRESSIONS_MAX: Final = 1_000
+DEPTH_MAX: Final = 60
+
+
+class Binder:
+    """Binds the expressions of one statement, and counts them."""
+
+    def __init__(
+        self, columns: Columns | None, qualifiers: frozenset[str], *, tags_only: bool = False
+    ) -> None:
+        self.columns = columns
+        self.qualifiers = qualifiers
+        self.tags_only = tags_only
+        self.count = 0
+        self.depth = 0
+
+    def predicate(self, node: exp.Expr) -> Expression:
+        """Bind the condition of WHERE."""
+        bound = self.bind(node)
+        if bound.type.kind not in (Kind.BOOL, Kind.NULL):
+            raise TypeProblem(f"WHERE needs a condition, but {shown(node)} is a {bound.type}")
+        return bound
+
+    def bind(self, node: exp.Expr) -> Expression:
+        """Bind `node` and all inside of it."""
+        binding = _BINDINGS.get(type(node))
+        if binding is None:
+            raise NotAllowed(_refusal(node))
+        bind, parts = binding
+        for name, value in node.args.items():
+            if value and name not in parts:
+                raise NotAllowed(f"{name.strip('_').upper()} in {shown(node)} is not possible in a view")
+        self.count += 1
+        self.depth += 1
+        if self.count > EXPRESSIONS_MAX:
+            raise TooComplex(f"the statement has more than {EXPRESSIONS_MAX} expressions")
+        if self.depth > DEPTH_MAX:
+            raise TooComplex(f"expressions are nested more than {DEPTH_MAX} deep")
+        try:
+            return bind(self, node)
+        finally:
+            self.depth -= 1
+
+    def column(self, node: exp.Column) -> Expression:
+        """Bind a name: one that every record has, or a declared column."""
+        name, quoted = node.name, bool(node.this.args.get("quoted"))
+        qualifier = ".".join(part.name for part in node.parts[:-1])
+        if qualifier and qualifier not in self.qualifiers:
+            raise UnknownColumn(f"{shown(node)}: {qualifier!r} is not the source of this view")
+        if not quoted and not qualifier:
+            if (duration := parse_duration(name)) is not None:
+                return literal(duration, DURATION)
+            if name.lower() in _CLOCK:
+                raise NotAllowed(_clock_refusal(name))
+        if (meta := META_COLUMNS.get(name.lower())) is not None and not quoted:
+            return Expression("meta", meta, value=name.lower(), nullable=name.lower() in ("_key", "tbname"))
+        return self.declared(name)
+
+    def declared(self, name: str) -> Expression:
+        """Bind the name of a declared column."""
+        if self.columns is None:
+            raise UnknownColumn(
+                f"column {name!r} is unknown: the source declares no columns; set kawal.columns on it, or "
+                f"use {', '.join(META_COLUMNS)} or header('name')"
+            )
+        found = self.columns.find(name)
+        if found is None:
+            raise UnknownColumn(
+                f"column {name!r} is unknown; the source declares {_listed(self.columns.names)}"
+            )
+        if found.is_tag:
+            return Expression("tag", found.type, value=found.name)
+        if self.tags_only:
+            raise NotAllowed(
+                f"column {name!r} is not a tag: behind STABLE, WHERE takes tags, tbname, _key and headers; "
+                "to choose by other columns, write SELECT with * and WHERE"
+            )
+        return Expression("column", found.type, value=found.name)
+
+    def many(self, nodes: list[exp.Expr]) -> list[Expression]:
+        """Bind several."""
+        return [self.bind(node) for node in nodes]
+
+    def condition(self, node: exp.Expr, where: str) -> Expression:
+        """Bind what must be true or false."""
+        return operators.as_condition(self.bind(node), where)
+
+
+def shown(node: exp.Expr) -> str:
+    """Return the text of `node`, cut for messages."""
+    text = " ".join(node.sql().split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:20]) + (" and more" if len(names) > 20 else "")
+
+
+_CLOCK_WORDS = """
+now today timezone current_timestamp current_date current_time localtime localtimestamp sysdate
+rand random uuid unix_timestamp utc_timestamp
+"""
+_CLOCK: Final = frozenset(_CLOCK_WORDS.split())
+
+
+def _clock_refusal(name: str) -> str:
+    return f"{name.upper()} is not possible in a view: reading a record again must give the same result"
+
+
+def _refusal(node: exp.Expr) -> str:
+    if isinstance(node, exp.Query) or node.find(exp.Query) is not None:
+        return "a sub-query is not possible in a view: it reads one topic, record by record"
+    if isinstance(node, exp.Window):
+        return f"the window function {shown(node)} is not possible in a view: it sees one record at a time"
+    if isinstance(node, exp.Star):
+        return "* is possible as a column of its own only"
+    return f"{shown(node)} ({type(node).__name__}) is not possible in a view"
+
+
+def _paren(binder: Binder, node: exp.Expr) -> Expression:
+    return binder.bind(node.this)
+
+
+def _literal(binder: Binder, node: exp.Expr) -> Expression:
+    text = node.this
+    if node.is_string:
+        return literal(text, STRING)
+    if text.isdigit():
+        number = int(text) if len(text) <= 19 else INT64_MAX + 1
+        if number > INT64_MAX:
+            raise TypeProblem(f"{text[:40]} is larger than a bigint can be")
+        return literal(number, BIGINT)
+    try:
+        return literal(operators.finite(float(text)), DOUBLE)
+    except ValueError:
+        raise SyntaxProblem(f"{text[:40]!r} is not a number of a double") from None
+
+
+def _negation(binder: Binder, node: exp.Expr) -> Expression:
+    inner = node.this
+    if isinstance(inner, exp.Literal) and inner.this == str(INT64_MAX + 1):
+        return literal(-INT64_MAX - 1, BIGINT)
+    return operators.negate(binder.bind(inner))
+
+
+def _chain(op: str) -> Callable[[Binder, exp.Expr], Expression]:
+    def bind(binder: Binder, node: exp.Expr) -> Expression:
+        """Bind a run of the same operator as one: a thousand ANDs are not a thousand levels."""
+        kind, pending, found = type(node), [node], []
+        while pending:
+            one = pending.pop()
+            if isinstance(one, kind):
+                pending += [one.expression, one.this]
+            elif isinstance(one, exp.Paren) and isinstance(one.this, kind):
+                pending.append(one.this)
+            else:
+                found.append(binder.condition(one, op.upper()))
+        return Expression(op, BOOL, tuple(found), nullable=any(one.nullable for one in found))
+
+    return bind
+
+
+def _binary(combine: Callable[[str, Expression, Expression], Expression], op: str) -> Any:
+    return lambda binder, node: combine(op, binder.bind(node.this), binder.bind(node.expression))
+
+
+def _not(binder: Binder, node: exp.Expr) -> Expression:
+    return operators.invert(binder.condition(node.this, "NOT"))
+
+
+def _between(binder: Binder, node: exp.Expr) -> Expression:
+    value = binder.bind(node.this)
+    low, high = binder.bind(node.args["low"]), binder.bind(node.args["high"])
+    return operators.both(operators.compare("ge", value, low), operators.compare("le", value, high))
+
+
+def _in(binder: Binder, node: exp.Expr) -> Expression:
+    if not node.expressions:
+        raise NotAllowed(f"{shown(node)}: IN takes a list of values, not a sub-query, in a view")
+    return operators.among(binder.bind(node.this), binder.many(node.expressions))
+
+
+def _is(binder: Binder, node: exp.Expr) -> Expression:
+    value, what = binder.bind(node.this), node.expression
+    if isinstance(what, exp.Null):
+        return Expression("is_null", BOOL, (value,), nullable=False)
+    if isinstance(what, exp.Boolean):
+        op = "is_true" if what.this else "is_false"
+        return Expression(op, BOOL, (operators.as_condition(value, "IS"),), nullable=False)
+    raise NotAllowed(f"{shown(node)}: IS takes NULL, TRUE or FALSE in a view")
+
+
+def _like(ignore_case: bool) -> Callable[[Binder, exp.Expr], Expression]:
+    def bind(binder: Binder, node: exp.Expr) -> Expression:
+        found = like_expression(binder.bind(node.this), binder.bind(node.expression), "\\", ignore_case)
+        return operators.invert(found) if node.args.get("negate") else found
+
+    return bind
+
+
+def _escape(binder: Binder, node: exp.Expr) -> Expression:
+    like, escape = node.this, binder.bind(node.expression)
+    if not isinstance(like, (exp.Like, exp.ILike)):
+        raise NotAllowed("ESCAPE belongs to LIKE")
+    if escape.op != "literal" or not isinstance(escape.value, str) or len(escape.value) != 1:
+        raise TypeProblem("ESCAPE takes one character")
+    value, pattern = binder.bind(like.this), binder.bind(like.expression)
+    found = like_expression(value, pattern, escape.value, isinstance(like, exp.ILike))
+    return operators.invert(found) if like.args.get("negate") else found
+
+
+def _match(binder: Binder, node: exp.Expr) -> Expression:
+    found = match_expression(binder.bind(node.this), binder.bind(node.expression))
+    return operators.invert(found) if isinstance(node, exp.RegexpILike) else found
+
+
+def _case(binder: Binder, node: exp.Expr) -> Expression:
+    operand = None if node.this is None else binder.bind(node.this)
+    branches: list[tuple[Expression, Expression]] = []
+    for one in node.args["ifs"]:
+        if operand is None:
+            condition = binder.condition(one.this, "WHEN")
+        else:
+            condition = operators.compare("eq", operand, binder.bind(one.this))
+        branches.append((condition, binder.bind(one.args["true"])))
+    default = node.args.get("default")
+    return operators.case(branches, literal(None, NULL) if default is None else binder.bind(default))
+
+
+def _cast(binder: Binder, node: exp.Expr) -> Expression:
+    name = node.args["to"].sql(dialect="mysql").lower()
+    target = parse_type(_SQL_TYPES.get(name, name))
+    if target is None or target is JSON:
+        raise NotAllowed(f"{shown(node)}: CAST to {name} is not possible in a view")
+    return operators.cast(binder.bind(node.this), target)
+
+
+def _member(binder: Binder, node: exp.Expr) -> Expression:
+    return operators.member(binder.bind(node.this), binder.bind(node.expression))
+
+
+def _contains(binder: Binder, node: exp.Expr) -> Expression:
+    return operators.has_member(binder.bind(node.this), binder.bind(node.expression))
+
+
+def _concat(binder: Binder, node: exp.Expr) -> Expression:
+    return call_function("concat", [binder.bind(node.this), binder.bind(node.expression)])
+
+
+def _function(binder: Binder, node: exp.Expr) -> Expression:
+    name = str(node.this).lower()
+    if name in _CLOCK:
+        raise NotAllowed(_clock_refusal(name))
+    return call_function(name, binder.many(node.expressions))
+
+
+# As sqlglot writes the types that have another name in `column_types`.
+_SQL_TYPES: Final = {
+    "signed": "bigint",
+    "unsigned": "bigint unsigned",
+    "char": "string",
+    "datetime": "timestamp",
+    "timestamptz": "timestamp",
+}
+
+_TWO = frozenset({"this", "expression"})
+_ONE = frozenset({"this"})
+_Binding = tuple[Callable[[Binder, Any], Expression], frozenset[str]]
+
+_BINDINGS: dict[type, _Binding] = {
+    exp.Column: (Binder.column, frozenset({"this", "table", "db", "catalog"})),
+    exp.Literal: (_literal, frozenset({"this", "is_string"})),
+    exp.Null: (lambda binder, node: literal(None, NULL), frozenset()),
+    exp.Boolean: (lambda binder, node: literal(bool(node.this), BOOL), _ONE),
+    exp.Paren: (_paren, _ONE),
+    exp.Neg: (_negation, _ONE),
+    exp.And: (_chain("and"), _TWO),
+    exp.Or: (_chain("or"), _TWO),
+    exp.Not: (_not, _ONE),
+    exp.EQ: (_binary(operators.compare, "eq"), _TWO),
+    exp.NEQ: (_binary(operators.compare, "ne"), _TWO),
+    exp.LT: (_binary(operators.compare, "lt"), _TWO),
+    exp.LTE: (_binary(operators.compare, "le"), _TWO),
+    exp.GT: (_binary(operators.compare, "gt"), _TWO),
+    exp.GTE: (_binary(operators.compare, "ge"), _TWO),
+    exp.NullSafeEQ: (_binary(operators.compare, "same"), _TWO),
+    exp.NullSafeNEQ: (_binary(operators.compare, "differs"), _TWO),
+    exp.Add: (_binary(operators.arithmetic, "add"), _TWO),
+    exp.Sub: (_binary(operators.arithmetic, "sub"), _TWO),
+    exp.Mul: (_binary(operators.arithmetic, "mul"), _TWO),
+    exp.Div: (_binary(operators.arithmetic, "div"), _TWO),
+    exp.IntDiv: (_binary(operators.arithmetic, "idiv"), _TWO),
+    exp.Mod: (_binary(operators.arithmetic, "mod"), _TWO),
+    exp.BitwiseAnd: (_binary(operators.bits, "bit_and"), _TWO),
+    exp.BitwiseOr: (_binary(operators.bits, "bit_or"), _TWO),
+    exp.BitwiseXor: (_binary(operators.bits, "bit_xor"), _TWO),
+    exp.Between: (_between, frozenset({"this", "low", "high"})),
+    exp.In: (_in, frozenset({"this", "expressions"})),
+    exp.Is: (_is, _TWO),
+    exp.Like: (_like(False), _TWO | {"negate"}),
+    exp.ILike: (_like(True), _TWO | {"negate"}),
+    exp.Escape: (_escape, _TWO),
+    exp.RegexpLike: (_match, _TWO),
+    exp.RegexpILike: (_match, _TWO),
+    exp.Case: (_case, frozenset({"this", "ifs", "default"})),
+    exp.Cast: (_cast, frozenset({"this", "to"})),
+    exp.JSONExtract: (_member, _TWO),
+    exp.Overlaps: (_contains, _TWO),
+    exp.DPipe: (_concat, _TWO | {"safe"}),
+    exp.Anonymous: (_function, frozenset({"this", "expressions"})),
+}

@@ -1,0 +1,202 @@
+"""The loop over the records of a batch, written for one plan: it reads of each record only what is needed.
+
+The text below is ours alone; expressions of the user are put in as syntax trees, in the places of
+PREDICATE and VALUE.  A record is walked as `protocol.record_reader` has it:
+
+    length  attributes  timestamp delta  offset delta  key length, key  value length, value  headers
+    ^first  ^head                                                       ^start               ^stop
+
+Survivors keep their bytes: all of them where values stay as they are, else all but the value and the two
+lengths that change with it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import msgspec
+
+from protocol.errors import Malformed
+from protocol.record_reader import read_headers, read_varint
+from protocol.record_writer import VARINTS
+
+# What evaluation may raise for a record that does not fit; anything else is our fault and is not caught.
+FAULTS: Final = (msgspec.MsgspecError, ValueError, RecursionError, OverflowError)
+_ZIGZAG: Final = tuple(byte >> 1 ^ -(byte & 1) for byte in range(128))
+
+_HEAD = """
+def scan(state, records_end, bytes_end):
+    body, size, at, number = state.body, state.size, state.at, state.number
+    base_timestamp, base_offset, append_time = state.base_timestamp, state.base_offset, state.append_time
+    partition, tags, out = state.partition, state.tags, state.out
+    room, value_max = state.room, state.value_max
+    matched, unfit, newest = state.matched, state.unfit, state.newest
+    while number < records_end and at < bytes_end:
+        first = at
+        if (low := body[at]) < 128:
+            p = at + 1
+            at = p + ZIGZAG[low]
+        elif (high := body[at + 1]) < 128:
+            p = at + 2
+            at = p + ((pair := high << 7 | low & 127) >> 1 ^ -(pair & 1))
+        else:
+            length, p = read_varint(body, at)
+            at = p + length
+        if not p < at <= size:
+            raise Malformed(p, "record", f"ends by its length at byte {at} of {size}")
+        number += 1
+        head = p
+        p += 1
+"""
+_SKIP_TIMESTAMP = """
+        if body[p] < 128:
+            p += 1
+        elif body[p + 1] < 128:
+            p += 2
+        else:
+            _, p = read_varint(body, p, 64)
+"""
+_READ_TIMESTAMP = """
+        delta, p = read_varint(body, p, 64)
+        rowts = base_timestamp + delta if append_time is None else append_time
+        if not INT64_MIN <= rowts <= INT64_MAX:
+            raise Malformed(p, "record timestamp", f"is {rowts}")
+"""
+_SKIP_OFFSET = """
+        if body[p] < 128:
+            p += 1
+        elif body[p + 1] < 128:
+            p += 2
+        else:
+            _, p = read_varint(body, p)
+"""
+_READ_OFFSET = """
+        delta, p = read_varint(body, p)
+        offset = base_offset + delta
+"""
+_KEY_LENGTH = """
+        if (low := body[p]) < 128:
+            length = ZIGZAG[low]
+            p += 1
+        else:
+            length, p = read_varint(body, p)
+"""
+_KEY = """
+        key = None if length < 0 else body[p:p + length]
+"""
+_VALUE_LENGTH = """
+        if length > 0:
+            p += length
+        start = p
+        if (low := body[p]) < 128:
+            length = ZIGZAG[low]
+            p += 1
+        elif (high := body[p + 1]) < 128:
+            length = (pair := high << 7 | low & 127) >> 1 ^ -(pair & 1)
+            p += 2
+        else:
+            length, p = read_varint(body, p)
+        stop = p + length if length > 0 else p
+        if stop >= at:
+            raise Malformed(p, "record value", f"ends at byte {stop}, its record at {at}")
+"""
+_HEADERS = """
+        headers = ()
+        if body[stop]:
+            headers, _ = read_headers(body, stop)
+"""
+_TRY = """
+        try:
+"""
+_DECODE = """
+            row = decode(body[p:stop]) if length >= 0 else EMPTY
+"""
+_TEST = """
+            if not PREDICATE:
+                continue
+"""
+_ENCODE = """
+            value = encode(VALUE)
+            if (length := len(value)) > value_max:
+                raise ValueError
+            if (room := room - length) < 0:
+                raise ValueError
+"""
+_EXCEPT = """
+        except FAULTS:
+            unfit += 1
+            continue
+"""
+_NEWEST = """
+        matched += 1
+        delta, _ = read_varint(body, head + 1, 64)
+        if delta > newest:
+            newest = delta
+"""
+_KEEP = """
+        if state.run_end == first:
+            state.run_end = at
+        else:
+            if state.run_end:
+                out.append(body[state.run_start:state.run_end])
+            state.run_start, state.run_end = first, at
+"""
+_WRITE = """
+        size_of_value = VARINTS[length]
+        out += (
+            VARINTS[start - head + len(size_of_value) + length + at - stop],
+            body[head:start], size_of_value, value, body[stop:at],
+        )
+"""
+_TAIL = """
+    state.at, state.number, state.room = at, number, room
+    state.matched, state.unfit, state.newest = matched, unfit, newest
+"""
+
+
+def scan_source(
+    needs: frozenset[str], *, loads: Iterable[str], decodes: bool, filters: bool, projects: bool
+) -> str:
+    """Return the text of the loop for a plan; `loads` are lines that make columns ready when decoded."""
+    parts = [_HEAD, _READ_TIMESTAMP if "timestamp" in needs else _SKIP_TIMESTAMP]
+    parts += [_READ_OFFSET if "offset" in needs else _SKIP_OFFSET, _KEY_LENGTH]
+    parts += [_KEY] * ("key" in needs) + [_VALUE_LENGTH] + [_HEADERS] * ("headers" in needs)
+    parts += [_TRY, _DECODE if decodes else "            row = EMPTY\n"]
+    parts += [f"            {line}\n" for line in loads]
+    parts += [_TEST] * filters + [_ENCODE] * projects
+    parts += [_EXCEPT, _NEWEST, _WRITE if projects else _KEEP, _TAIL]
+    return "".join(parts)
+
+
+def compile_function(
+    source: str, codes: dict[str, ast.expr], scope: dict[str, Any], function: str
+) -> Callable[..., Any]:
+    """Compile text of ours with `codes` in the places of their names, and return its function."""
+    tree = _PutIn(codes).visit(ast.parse(source))
+    ast.fix_missing_locations(tree)
+    names = {
+        "FAULTS": FAULTS,
+        "INT64_MAX": 2**63 - 1,
+        "INT64_MIN": -(2**63),
+        "Malformed": Malformed,
+        "VARINTS": VARINTS,
+        "ZIGZAG": _ZIGZAG,
+        "read_headers": read_headers,
+        "read_varint": read_varint,
+        **scope,
+    }
+    # The tree has been built from checked expressions: no text of the statement gets here.
+    exec(compile(tree, f"<{function} of a view>", "exec"), names)  # noqa: S102
+    made: Callable[..., Any] = names[function]
+    return made
+
+
+class _PutIn(ast.NodeTransformer):
+    def __init__(self, codes: dict[str, ast.expr]) -> None:
+        self.codes = codes
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Replace a name that stands for an expression."""
+        return self.codes.get(node.id, node)

@@ -1,0 +1,141 @@
+"""The SQL dialect of views: TDengine's flavour, read by sqlglot and held to bounds before and after.
+
+Strings stand in single or double quotes, doubled inside; there are no backslash escapes, so that patterns are
+written as they are.  Names stand in back-quotes where they are not words.  `1h` is a duration.  Functions are
+not interpreted by sqlglot at all: `functions.py` alone knows them.
+
+Only this module and `statement.py` import sqlglot (0.1 s): it is loaded when the first view is parsed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+from sqlglot import exp, tokens
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.parser import Parser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from views.errors import NotAllowed, SyntaxProblem, TooComplex
+
+# A statement of this length takes 50 ms to read at worst.
+TEXT_LENGTH_MAX: Final = 16 << 10
+TOKENS_MAX: Final = 3_000
+# sqlglot takes about 15 Python frames for each level.
+BRACKETS_DEEP_MAX: Final = 24
+# Words that open a level without a bracket.
+_OPENERS_MAX: Final = 40
+
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+_PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.CASE)
+
+
+def _member(parser: Any, this: exp.Expr, name: exp.Expr) -> exp.Expr:
+    """Build `this -> name` without reading the name as a path."""
+    return exp.JSONExtract(this=this, expression=name)
+
+
+class ViewDialect(Dialect):
+    """What of SQL is read at all; `binder.py` then takes the few nodes it knows, and refuses the others."""
+
+    IDENTIFIERS_CAN_START_WITH_DIGIT = True
+
+    class Tokenizer(tokens.Tokenizer):
+        """TDengine's operators of text, and words that it has and others have not."""
+
+        QUOTES: ClassVar[Any] = ["'", '"']
+        STRING_ESCAPES: ClassVar[Any] = ["'", '"']
+        IDENTIFIERS: ClassVar[Any] = ["`"]
+        COMMENTS: ClassVar[Any] = ["--", ("/*", "*/")]
+        KEYWORDS: ClassVar[Any] = {
+            **tokens.Tokenizer.KEYWORDS,
+            "MATCH": TokenType.RLIKE,
+            "REGEXP": TokenType.RLIKE,
+            "NMATCH": TokenType.IRLIKE,
+            "CONTAINS": TokenType.OVERLAPS,
+            "<=>": TokenType.NULLSAFE_EQ,
+        }
+
+    class Parser(Parser):
+        """No functions but CAST and CASE: all others stay a name and its arguments."""
+
+        FUNCTIONS: ClassVar[Any] = {}
+        NO_PAREN_FUNCTIONS: ClassVar[Any] = {}
+        FUNCTION_PARSERS: ClassVar[Any] = {"CAST": lambda self: self._parse_cast(True)}
+        NO_PAREN_FUNCTION_PARSERS: ClassVar[Any] = {"CASE": lambda self: self._parse_case()}
+        COLUMN_OPERATORS: ClassVar[Any] = {TokenType.DOT: None, TokenType.ARROW: _member}
+
+
+DIALECT: Final = ViewDialect()
+
+
+def tokenize(text: str) -> list[Token]:
+    """Cut `text` into tokens and hold it to the bounds of length and nesting.
+
+    Raises: SyntaxProblem, TooComplex.
+    """
+    if len(text) > TEXT_LENGTH_MAX:
+        raise TooComplex(f"the statement has {len(text)} characters, at most {TEXT_LENGTH_MAX} are allowed")
+    if "\0" in text:
+        raise SyntaxProblem("the statement holds a NUL character")
+    try:
+        read: list[Token] = DIALECT.tokenize(text)
+    except SqlglotError as error:
+        raise SyntaxProblem(f"the statement cannot be read: {_first_line(error)}") from None
+    if len(read) > TOKENS_MAX:
+        raise TooComplex(f"the statement has {len(read)} words and signs, at most {TOKENS_MAX} are allowed")
+    _check_nesting(read)
+    return read
+
+
+def _check_nesting(read: Sequence[Token]) -> None:
+    depth = prefixes = 0
+    for token in read:
+        if token.token_type in _OPENING:
+            depth += 1
+        elif token.token_type in _CLOSING:
+            depth -= 1
+        prefixes = prefixes + 1 if token.token_type in _PREFIXES else 0
+        if depth > BRACKETS_DEEP_MAX or prefixes > BRACKETS_DEEP_MAX:
+            raise TooComplex(f"{near(token)} lies more than {BRACKETS_DEEP_MAX} levels deep")
+    if sum(token.token_type is TokenType.CASE for token in read) > _OPENERS_MAX:
+        raise TooComplex(f"the statement has more than {_OPENERS_MAX} CASE expressions")
+
+
+def parse_select(read: list[Token], text: str) -> exp.Select:
+    """Parse the tokens of one SELECT.
+
+    Raises: SyntaxProblem, NotAllowed for what is no plain SELECT.
+    """
+    try:
+        parsed = [one for one in DIALECT.parser().parse(read, text) if one is not None]
+    except RecursionError:
+        raise TooComplex("the statement is nested too deeply") from None
+    except SqlglotError as error:
+        raise SyntaxProblem(f"the statement cannot be read: {_first_line(error)}") from None
+    if len(parsed) != 1:
+        raise SyntaxProblem(f"there must be one statement, not {len(parsed)}")
+    if isinstance(parsed[0], exp.SetOperation):
+        raise NotAllowed(f"{parsed[0].key.upper()} of several queries is not possible in a view")
+    if not isinstance(parsed[0], exp.Select):
+        raise SyntaxProblem(f"a view is a SELECT, not {parsed[0].key.upper()}")
+    return parsed[0]
+
+
+def near(token: Token) -> str:
+    """Say where a token is, for messages."""
+    return f"{token.text[:40]!r} at line {token.line}, column {token.col - (token.end - token.start)}"
+
+
+def _first_line(error: SqlglotError) -> str:
+    details = getattr(error, "errors", None)
+    if details:
+        first = details[0]
+        problem = str(first.get("description", "")).rstrip(".").lower()
+        # sqlglot names its own classes here.
+        problem = "something is missing" if problem.startswith("required keyword") else problem
+        return f"{problem} near {str(first.get('highlight') or '')[:40]!r}, line {first.get('line')}"
+    return str(error).splitlines()[0][:200]

@@ -1,0 +1,189 @@
+"""Compile a plan: a msgspec decoder for just the columns it reads, and generated code around it.
+
+What a record's value must be: a JSON object in UTF-8, whose members have the types of the declared columns
+that the view reads, or null, or are missing (both NULL).  A member named twice counts with its last value.
+Anything else makes the record unfit, also where the predicate would not have looked at it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from views.code_expressions import Coder, constant, name
+from views.code_scan import compile_function, scan_source
+from views.column_types import INT64_MAX, INT64_MIN, Kind, Type
+from views.expressions import Expression
+from views.plan import Plan
+from views.runtime_json import NULL_TEXT
+from views.tags import header_reader, header_text
+from views.timestamps import parse_timestamp
+
+_INT64 = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """A compiled plan; it has no state, and can be used for any number of partitions."""
+
+    plan: Plan
+    scan: Callable[..., None] | None
+    """The loop over a batch's records (`code_scan`); None when the plan keeps everything."""
+
+
+def build_evaluator(plan: Plan) -> Evaluator:
+    """Compile `plan`; takes about 2 ms."""
+    return Evaluator(plan, None if plan.keeps_all else _Builder(plan).build())
+
+
+class _Builder:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.roots = [column.expression for column in plan.output or ()]
+        if plan.predicate is not None:
+            self.roots.append(plan.predicate)
+        self.loads: list[str] = []
+        self.sources: dict[tuple[str, str], ast.expr] = {}
+        self.scope: dict[str, Any] = {}
+
+    def build(self) -> Callable[..., None]:
+        """Return the loop."""
+        needs = self.plan.needs
+        self._columns()
+        self._meta()
+        coder = Coder(self.sources)
+        codes: dict[str, ast.expr] = {}
+        if self.plan.predicate is not None:
+            codes["PREDICATE"] = coder.true(self.plan.predicate)
+        if self.plan.output is not None:
+            codes["VALUE"] = self._value(coder)
+        source = scan_source(
+            needs,
+            loads=self.loads,
+            decodes="value" in needs,
+            filters=self.plan.predicate is not None,
+            projects=self.plan.output is not None,
+        )
+        return compile_function(source, codes, {**self.scope, **coder.scope}, "scan")
+
+    def _columns(self) -> None:
+        """Declare the struct of the columns that are read, and make those ready that are used otherwise."""
+        fields: list[tuple[str, Any, Any]] = []
+        rename: dict[str, str] = {}
+        tags: list[tuple[str, Type, str]] = []
+        for at, column in enumerate(self.plan.uses):
+            field, default = f"f{at}", msgspec.Raw(NULL_TEXT) if column.type.kind is Kind.JSON else None
+            fields.append((field, _field_type(column.type), default))
+            rename[field] = column.name
+            code: ast.expr = ast.Attribute(name("row"), field, ast.Load())
+            if (load := self._load(field, column.type)) is not None:
+                self.loads.append(load)
+                code = name(f"c{at}")
+            if column.is_tag:
+                tags.append((column.name, column.type, ast.unparse(code)))
+            else:
+                self.sources["column", column.name] = code
+        row = msgspec.defstruct("Row", fields, rename=rename, gc=False)
+        self.scope.update(EMPTY=row(), decode=msgspec.json.Decoder(row).decode)
+        if tags:
+            self._tags(tags)
+
+    def _load(self, field: str, kind: Type) -> str | None:
+        local = field.replace("f", "c", 1)
+        if kind.kind is Kind.JSON:
+            self.scope["NULL_TEXT"] = NULL_TEXT
+            return f"{local} = None if ({local} := bytes(row.{field})) == NULL_TEXT else {local}"
+        if kind.kind is Kind.TIMESTAMP:
+            self.scope[f"read_{field}"] = _timestamp_reader(kind)
+            return (
+                f"{local} = read_{field}({local}) if ({local} := row.{field}).__class__ is str else {local}"
+            )
+        return None
+
+    def _tags(self, tags: list[tuple[str, Type, str]]) -> None:
+        self.scope["TAG_READERS"] = [(tag, header_reader(tag, kind)) for tag, kind, _ in tags]
+        own = "".join(f"{code}, " for _, _, code in tags)
+        locals_ = "".join(f"g{at}, " for at in range(len(tags)))
+        self.loads.append(f"{locals_}= tags.resolve(TAG_READERS, key, headers, ({own}))")
+        for at, (tag, _, _) in enumerate(tags):
+            self.sources["tag", tag] = name(f"g{at}")
+
+    def _meta(self) -> None:
+        if "key" in self.plan.needs:
+            self.scope["key_text"] = _key_text
+            self.loads.append("key_as_text = key_text(key)")
+            self.sources["meta", "_key"] = self.sources["meta", "tbname"] = name("key_as_text")
+        self.sources["meta", "_rowts"] = name("rowts")
+        self.sources["meta", "_offset"] = name("offset")
+        self.sources["meta", "_partition"] = name("partition")
+        headers: dict[str, None] = {}
+        for root in self.roots:
+            headers |= {one.value: None for one in root.walk() if one.op == "header"}
+        for at, header in enumerate(headers):
+            self.scope.update({"header_text": header_text, f"HEADER_{at}": header})
+            self.loads.append(f"h{at} = header_text(headers, HEADER_{at})")
+            self.sources["header", header] = name(f"h{at}")
+
+    def _value(self, coder: Coder) -> ast.expr:
+        """Return the code that makes the struct of a result, whose fields are encoded in order."""
+        fields: list[tuple[str, Any]] = []
+        rename: dict[str, str] = {}
+        values: list[ast.expr] = []
+        for at, column in enumerate(self.plan.output or ()):
+            fields.append((f"f{at}", Any))
+            rename[f"f{at}"] = column.name
+            values.append(_encodable(coder, column.expression))
+        result = msgspec.defstruct("Result", fields, rename=rename, gc=False)
+        self.scope.update(encode=msgspec.json.Encoder().encode)
+        return ast.Call(coder.keep(result), values, [])
+
+
+def _encodable(coder: Coder, expression: Expression) -> ast.expr:
+    code = coder.value(expression)
+    if expression.type.kind is not Kind.JSON:
+        return code
+    first, again = coder.named_value(code)
+    raw = ast.Call(coder.keep(msgspec.Raw), [again], [])
+    return ast.IfExp(ast.Compare(first, [ast.Is()], [constant(None)]), constant(None), raw)
+
+
+def _field_type(kind: Type) -> Any:
+    if kind.kind is Kind.INT:
+        return Annotated[int, msgspec.Meta(ge=kind.low, le=kind.high)] | None
+    if kind.kind is Kind.TIMESTAMP:
+        return _INT64 | str | None
+    if kind.kind is Kind.STRING:
+        return (str if kind.length is None else Annotated[str, msgspec.Meta(max_length=kind.length)]) | None
+    return _FIELD_TYPES[kind.kind]
+
+
+_FIELD_TYPES: Final[dict[Kind, Any]] = {
+    Kind.BOOL: bool | None,
+    Kind.DOUBLE: float | None,
+    Kind.JSON: msgspec.Raw,
+}
+
+
+def _timestamp_reader(kind: Type) -> Callable[[str], int]:
+    unit_ns = kind.unit_ns
+
+    def read(text: str) -> int:
+        value = parse_timestamp(text, unit_ns)
+        if value is None:
+            raise ValueError("no timestamp")
+        return value
+
+    return read
+
+
+def _key_text(key: bytes | None) -> str | None:
+    if key is None:
+        return None
+    try:
+        return str(key, "utf-8")
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,216 @@
+"""Filter and project one record batch: one batch of format v2 in, at most one out.
+
+What comes out begins at the same base offset and ends at the same last offset, so that a client moves over
+all that was left out; records keep their offsets, timestamps, keys and headers.  It belongs to no producer
+and to no transaction: batches of aborted transactions, and control batches, are the caller's to leave out.
+
+Nothing in a batch can make this fail: records that do not fit are counted, and a batch that cannot be opened
+counts as all unfit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Final
+
+from protocol.compression import OUTPUT_BYTES_MAX, Codec, compress
+from protocol.errors import Malformed
+from protocol.record_reader import open_batch
+from protocol.records import (
+    DELETE_HORIZON,
+    HEADER,
+    HEADER_BYTES,
+    MAGIC,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    PREFIX_BYTES,
+    BatchHeader,
+    read_batch_header,
+    renew_crc,
+)
+from views.evaluator import Evaluator
+from views.tags import TagTable
+
+_BEFORE_ALL: Final = -(2**64)
+_CODEC_AND_APPEND_TIME: Final = 0x0F
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one call may take.
+
+    `decompressed_bytes_max` of a source batch (a larger one is unfit); `output_bytes_max` of all new values
+    and `value_bytes_max` of one (records beyond are unfit).  `slice_records` and `slice_bytes`: how much
+    `filter_steps` does between two yields, 2 to 5 ms.
+    """
+
+    decompressed_bytes_max: int = OUTPUT_BYTES_MAX
+    output_bytes_max: int = 64 << 20
+    value_bytes_max: int = 1 << 20
+    slice_records: int = 2_000
+    slice_bytes: int = 1 << 20
+
+
+DEFAULT_LIMITS: Final = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """What became of a batch: None when nothing matched; `last_offset` is the source batch's in any case.
+
+    `scanned` = `matched` + `unfit` + those that did not match.
+    """
+
+    batch: bytes | None
+    scanned: int
+    matched: int
+    unfit: int
+    last_offset: int
+
+
+@dataclass(slots=True)
+class _State:
+    """What the generated loop reads, and leaves for its next slice."""
+
+    body: bytes
+    size: int
+    base_timestamp: int
+    base_offset: int
+    append_time: int | None
+    partition: int
+    tags: TagTable
+    room: int
+    value_max: int
+    at: int = 0
+    number: int = 0
+    matched: int = 0
+    unfit: int = 0
+    newest: int = _BEFORE_ALL
+    run_start: int = 0
+    run_end: int = 0
+    out: list[bytes] = field(default_factory=list)
+
+
+def filter_batch(
+    evaluator: Evaluator,
+    batch: memoryview,
+    *,
+    tags: TagTable | None = None,
+    partition: int = 0,
+    limits: Limits = DEFAULT_LIMITS,
+    codec: int = Codec.NONE,
+) -> Filtered:
+    """Return what of `batch`, one whole v2 batch of any codec, belongs to the view.
+
+    The result is compressed by `codec`, where values are evaluated at all.  `tags` is the table of the
+    partition, and learns from the batch.
+
+    Raises: Malformed when `batch` is not even a header with all its bytes.
+    """
+    steps = filter_steps(evaluator, batch, tags=tags, partition=partition, limits=limits, codec=codec)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            result: Filtered = done.value
+            return result
+
+
+def filter_steps(
+    evaluator: Evaluator,
+    batch: memoryview,
+    *,
+    tags: TagTable | None = None,
+    partition: int = 0,
+    limits: Limits = DEFAULT_LIMITS,
+    codec: int = Codec.NONE,
+) -> Generator[None, None, Filtered]:
+    """`filter_batch` in slices: yields after each, so that a batch of a million records stalls nobody."""
+    header = read_batch_header(batch)
+    size = header.size_bytes
+    if not HEADER_BYTES <= size <= len(batch) or header.magic != MAGIC:
+        raise Malformed(0, "batch", f"{len(batch)} bytes of magic {header.magic}, {size} bytes by its length")
+    nothing = Filtered(None, 0, 0, 0, header.last_offset)
+    if header.is_control or header.record_count <= 0:
+        return nothing
+    count = header.record_count
+    if evaluator.scan is None:
+        return Filtered(_relabelled(header, batch), count, count, 0, header.last_offset)
+    if evaluator.plan.bounds.is_empty:
+        return Filtered(None, count, 0, 0, header.last_offset)
+    unfit = Filtered(None, count, 0, count, header.last_offset)
+    try:
+        _, body = open_batch(batch, limits.decompressed_bytes_max)
+    except Malformed:
+        return unfit
+    state = _start(header, body, tags, partition, limits)
+    while state.number < count and state.at < state.size:
+        try:
+            records_end = min(count, state.number + limits.slice_records)
+            evaluator.scan(state, records_end, state.at + limits.slice_bytes)
+        except (Malformed, IndexError):
+            return unfit
+        yield
+    if state.number != count or state.at != state.size:
+        return unfit
+    made = _assembled(header, state, codec) if state.matched else None
+    return Filtered(made, count, state.matched, state.unfit, header.last_offset)
+
+
+def _start(header: BatchHeader, body: bytes, tags: TagTable | None, partition: int, limits: Limits) -> _State:
+    return _State(
+        body,
+        len(body),
+        header.base_timestamp,
+        header.base_offset,
+        header.max_timestamp if header.is_append_time else None,
+        partition,
+        TagTable() if tags is None else tags,
+        limits.output_bytes_max,
+        limits.value_bytes_max,
+    )
+
+
+def _assembled(header: BatchHeader, state: _State, codec: int) -> bytes:
+    if state.run_end:
+        state.out.append(state.body[state.run_start : state.run_end])
+    content = state.out if codec == Codec.NONE else [compress(codec, b"".join(state.out))]
+    batch = bytearray().join([bytes(HEADER_BYTES), *content])
+    newest = header.max_timestamp
+    if not header.is_append_time:
+        newest = min(header.base_timestamp + state.newest, 2**63 - 1)
+    attributes = header.attributes & ~_CODEC_AND_APPEND_TIME | codec | (header.attributes & 0x08)
+    _write_header(batch, header, attributes, newest, state.matched)
+    return bytes(batch)
+
+
+def _relabelled(header: BatchHeader, batch: memoryview) -> bytes:
+    """The same records in a batch of nobody; what is compressed stays so."""
+    copy = bytearray(batch[: header.size_bytes])
+    _write_header(copy, header, header.attributes, header.max_timestamp, header.record_count)
+    return bytes(copy)
+
+
+def _write_header(batch: bytearray, header: BatchHeader, attributes: int, newest: int, count: int) -> None:
+    # A delete horizon stays: the base timestamp means something else with it (KIP-534).
+    kept = attributes & (_CODEC_AND_APPEND_TIME | DELETE_HORIZON)
+    HEADER.pack_into(
+        batch,
+        0,
+        header.base_offset,
+        len(batch) - PREFIX_BYTES,
+        header.leader_epoch,
+        MAGIC,
+        0,
+        kept,
+        header.last_offset_delta,
+        header.base_timestamp,
+        newest,
+        NO_PRODUCER_ID,
+        NO_PRODUCER_EPOCH,
+        NO_SEQUENCE,
+        count,
+    )
+    renew_crc(batch)

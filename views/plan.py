@@ -1,0 +1,174 @@
+"""The plan of a view: its expressions with names and types settled, and the schema of what it gives.
+
+A plan is kept as its statement's text and its schema, both frozen when the view is created: `restore_plan`
+makes the same plan of them, whatever columns the source has got since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from views.binder import Binder
+from views.bounds import EVERYTHING, Bounds, find_bounds
+from views.column_types import Kind as ValueKind
+from views.column_types import parse_type
+from views.columns import Column, Columns
+from views.errors import ColumnsProblem, NotAllowed, TypeProblem
+from views.expressions import Expression, OutputColumn
+from views.statement import Kind, Projection, Statement, parse_view
+
+SCHEMA_VERSION: Final = 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to evaluate for each record of the source.
+
+    `output` is None where the record's own value stays as it is (`SELECT *`, STABLE, DATABASE); `predicate`
+    is None where every record belongs to the view.
+    """
+
+    statement: Statement
+    uses: tuple[Column, ...]
+    predicate: Expression | None
+    output: tuple[OutputColumn, ...] | None
+    bounds: Bounds
+
+    @property
+    def used_columns(self) -> frozenset[str]:
+        """Names of the declared columns that the view reads; these cannot be dropped or changed."""
+        return frozenset(column.name for column in self.uses)
+
+    @property
+    def keeps_all(self) -> bool:
+        """Every record belongs to the view, unchanged."""
+        return self.predicate is None and self.output is None
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What must be read of each record: value, key, headers, tags, timestamp, offset, partition."""
+        roots = [column.expression for column in self.output or ()]
+        if self.predicate is not None:
+            roots.append(self.predicate)
+        found: set[str] = set()
+        for root in roots:
+            for expression in root.walk():
+                found |= _NEEDS.get(expression.op, frozenset())
+                if expression.op == "meta":
+                    found.add(_META_NEEDS[expression.value])
+        return frozenset(found)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """What is frozen, as JSON has it: the result's columns, and the source's columns that are read.
+
+        `columns` is None where values stay as they are.
+        """
+        columns = None
+        if self.output is not None:
+            columns = [{"name": one.name, "type": str(one.expression.type)} for one in self.output]
+        uses = [{"name": one.name, "type": str(one.type), "tag": one.is_tag} for one in self.uses]
+        return {"version": SCHEMA_VERSION, "columns": columns, "uses": uses}
+
+    def conflicts_with(self, columns: Columns | None) -> list[str]:
+        """Return a sentence for each column that the view reads and that `columns` drops or changes."""
+        sentences = []
+        for used in self.uses:
+            now = None if columns is None else next((one for one in columns if one.name == used.name), None)
+            if now is None:
+                sentences.append(f"column {used.name!r} would be dropped, but the view reads it")
+            elif now != used:
+                sentences.append(
+                    f"column {used.name!r} would change from '{used}' to '{now}', but the view reads it"
+                )
+        return sentences
+
+
+_NEEDS: Final = {
+    "column": frozenset({"value"}),
+    "tag": frozenset({"value", "key", "headers", "tags"}),
+    "header": frozenset({"headers"}),
+}
+_META_NEEDS: Final = {
+    "_rowts": "timestamp",
+    "_offset": "offset",
+    "_key": "key",
+    "tbname": "key",
+    "_partition": "partition",
+}
+
+
+def plan_view(statement: Statement, columns: Columns | None) -> Plan:
+    """Settle names and types against the source's declared columns, None when it declares none.
+
+    Raises: NotAllowed, UnknownColumn, TypeProblem, TooComplex.
+    """
+    qualifiers = frozenset(
+        filter(None, (statement.source, statement.source.rpartition(".")[2], statement.alias))
+    )
+    binder = Binder(columns, qualifiers, tags_only=statement.kind is Kind.STABLE)
+    predicate = None if statement.predicate is None else binder.predicate(statement.predicate)
+    output = _output(binder, statement.projections) if statement.kind is Kind.QUERY else None
+    used = {
+        expression.value
+        for root in [*(one.expression for one in output or ()), *([predicate] if predicate else [])]
+        for expression in root.walk()
+        if expression.op in ("column", "tag")
+    }
+    uses = tuple(column for column in columns or () if column.name in used)
+    bounds = EVERYTHING if predicate is None else find_bounds(predicate)
+    return Plan(statement, uses, predicate, output, bounds)
+
+
+def restore_plan(text: str, schema: Mapping[str, Any]) -> Plan:
+    """Make a plan again from its statement's text and its schema.
+
+    Raises: ViewError for what no plan has written.
+    """
+    try:
+        if schema["version"] != SCHEMA_VERSION:
+            raise ColumnsProblem(f"the schema has version {schema['version']!r}, known is {SCHEMA_VERSION}")
+        columns = Columns(tuple(_column(one) for one in schema["uses"]))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ColumnsProblem(f"the schema of a view is damaged: {type(error).__name__} {error}") from None
+    return plan_view(parse_view(text), columns if columns.declared else None)
+
+
+def _column(stored: Mapping[str, Any]) -> Column:
+    kind = parse_type(stored["type"])
+    if kind is None:
+        raise ColumnsProblem(f"the schema of a view has the unknown type {stored['type']!r}")
+    return Column(stored["name"], kind, bool(stored["tag"]))
+
+
+def _output(binder: Binder, projections: tuple[Projection, ...]) -> tuple[OutputColumn, ...] | None:
+    if len(projections) == 1 and projections[0].node is None:
+        return None
+    output: list[OutputColumn] = []
+    for projection in projections:
+        output += _star(binder) if projection.node is None else [_one(binder, projection)]
+    seen: set[str] = set()
+    for column in output:
+        if column.name in seen:
+            raise NotAllowed(f"two columns of the view are called {column.name!r}; rename one with AS")
+        seen.add(column.name)
+    return tuple(output)
+
+
+def _star(binder: Binder) -> list[OutputColumn]:
+    if binder.columns is None:
+        raise NotAllowed("* beside other columns needs kawal.columns on the source; * alone needs nothing")
+    return [OutputColumn(column.name, binder.declared(column.name)) for column in binder.columns]
+
+
+def _one(binder: Binder, projection: Projection) -> OutputColumn:
+    expression = binder.bind(projection.node)
+    if expression.type.kind is ValueKind.DURATION:
+        raise TypeProblem(
+            f"{projection.text} is a duration, which is no value of a column; add it to a timestamp"
+        )
+    # A bare column is called as it is declared, however the statement spells it.
+    is_named = expression.op in ("column", "tag", "meta") and not projection.name
+    return OutputColumn(str(expression.value) if is_named else projection.name or projection.text, expression)

@@ -1,0 +1,84 @@
+"""Functions of time, as evaluators call them: times are integers in units of so many nanoseconds.
+
+What has no answer is None: years before 1 or behind 9999, texts that are no times, int64 that overflows.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, timedelta, tzinfo
+from typing import Final
+
+from views.column_types import INT64_MAX, INT64_MIN
+from views.timestamps import format_timestamp, local_time, parse_timestamp
+
+_SECOND_NS: Final = 1_000_000_000
+_SECOND: Final = timedelta(seconds=1)
+
+
+def text_of(value: int, unit_ns: int, zone: tzinfo = UTC) -> str | None:
+    """Return ISO 8601: TO_ISO8601."""
+    return format_timestamp(value, unit_ns, zone)
+
+
+def time_of_text(text: str) -> int | None:
+    """Return milliseconds since 1970: TO_UNIXTIMESTAMP."""
+    return parse_timestamp(text.strip(), 1_000_000) if len(text) <= 64 else None
+
+
+def truncated(value: int, unit_ns: int, step_ns: int, zone: tzinfo = UTC) -> int:
+    """Cut `value` to a whole multiple of `step_ns`, counted from midnight in `zone`: TIMETRUNCATE.
+
+    Multiples of a week begin on Mondays.  Steps shorter than the unit change nothing.
+    """
+    if step_ns <= unit_ns:
+        return value
+    shift_ns = _shift_ns(value, unit_ns, zone) - (_FIRST_MONDAY_NS if step_ns % _WEEK_NS == 0 else 0)
+    shifted = value * unit_ns + shift_ns
+    return (shifted - shifted % step_ns - shift_ns) // unit_ns
+
+
+_WEEK_NS: Final = 604_800 * _SECOND_NS
+# 1970-01-01 was a Thursday.
+_FIRST_MONDAY_NS: Final = 4 * 86_400 * _SECOND_NS
+
+
+def _shift_ns(value: int, unit_ns: int, zone: tzinfo) -> int:
+    if zone is UTC or (local := local_time(value, unit_ns, zone)) is None:
+        return 0
+    return (local.utcoffset() or timedelta()) // _SECOND * _SECOND_NS
+
+
+def between(left: int, right: int, left_ns: int, right_ns: int, step_ns: int) -> int | None:
+    """Return `left` minus `right` in whole steps, cut towards zero: TIMEDIFF."""
+    difference = left * left_ns - right * right_ns
+    steps = abs(difference) // step_ns
+    steps = steps if difference >= 0 else -steps
+    return steps if INT64_MIN <= steps <= INT64_MAX else None
+
+
+def part(value: int, unit_ns: int, name: str, zone: tzinfo = UTC) -> int | None:
+    """Return the part `name` of a time: one of PARTS."""
+    local = local_time(value, unit_ns, zone)
+    return None if local is None else PARTS[name](local)
+
+
+def date_of(value: int, unit_ns: int, zone: tzinfo = UTC) -> str | None:
+    """Return the day as text: 2026-01-31."""
+    local = local_time(value, unit_ns, zone)
+    return None if local is None else f"{local.year:04}-{local.month:02}-{local.day:02}"
+
+
+PARTS: Final = {
+    "year": lambda local: local.year,
+    "quarter": lambda local: (local.month + 2) // 3,
+    "month": lambda local: local.month,
+    "day": lambda local: local.day,
+    "hour": lambda local: local.hour,
+    "minute": lambda local: local.minute,
+    "second": lambda local: local.second,
+    # As in MySQL and TDengine: 1 is Sunday; 0 is Monday; weeks by ISO 8601.
+    "dayofweek": lambda local: local.isoweekday() % 7 + 1,
+    "weekday": lambda local: local.weekday(),
+    "weekofyear": lambda local: local.isocalendar().week,
+    "dayofyear": lambda local: local.timetuple().tm_yday,
+}

@@ -1,0 +1,98 @@
+"""Tags: columns that belong to a record's key, as a sub-table's tags in TDengine.
+
+A record can carry a tag in two places, and the first that has it counts: a header `kawal.tag.NAME`, or the
+member NAME of its JSON object.  What a record carries also becomes the tag of its key from there on, for the
+records that carry none.  So tags need to be sent only once per key, with its first record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from views.column_types import Kind, Type
+from views.runtime_casts import cast_function
+
+HEADER_PREFIX: Final = "kawal.tag."
+# About 40 MB with one tag each; the key that was learnt first is forgotten first.
+KEYS_MAX: Final = 100_000
+_TEXT: Final = Type(Kind.STRING, "string")
+
+
+class UnfitTag(ValueError):
+    """A header whose text is no value of its tag's type."""
+
+
+class TagTable:
+    """The tags that are known of each key of one partition; views of the partition may share it."""
+
+    def __init__(self, keys_max: int = KEYS_MAX) -> None:
+        self.keys_max = keys_max
+        self._by_key: dict[bytes, dict[str, Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def of(self, key: bytes) -> dict[str, Any]:
+        """Return what is known of a key, by the names of tags."""
+        return dict(self._by_key.get(key, {}))
+
+    def learn(self, key: bytes, name: str, value: Any) -> None:
+        """Set a tag of a key."""
+        known = self._by_key.get(key)
+        if known is None:
+            if len(self._by_key) >= self.keys_max:
+                del self._by_key[next(iter(self._by_key))]
+            known = self._by_key[key] = {}
+        known[name] = value
+
+    def resolve(
+        self,
+        readers: Sequence[tuple[str, Callable[[str], Any]]],
+        key: bytes | None,
+        headers: Sequence[tuple[str, bytes | None]],
+        own: Sequence[Any],
+    ) -> list[Any]:
+        """Return the tags of one record: `readers` has their names and what reads them from a header's text.
+
+        Raises: UnfitTag.
+        """
+        values = list(own)
+        known = None if key is None else self._by_key.get(key)
+        for at, (name, read) in enumerate(readers):
+            if headers and (text := _header(headers, HEADER_PREFIX + name)) is not None:
+                values[at] = read(text)
+            if values[at] is None:
+                values[at] = None if known is None else known.get(name)
+            elif key is not None and (known is None or known.get(name) != values[at]):
+                self.learn(key, name, values[at])
+                known = self._by_key[key]
+        return values
+
+
+def header_reader(name: str, kind: Type) -> Callable[[str], Any]:
+    """Return what turns the text of a header into a value of the tag `name`."""
+    cast = str if kind.kind is Kind.STRING else cast_function(_TEXT, kind)
+
+    def read(text: str) -> Any:
+        value = text.encode() if cast is None else cast(text)
+        if value is None or (kind.length is not None and len(text) > kind.length):
+            raise UnfitTag(f"header {HEADER_PREFIX}{name}: {text[:40]!r} is no {kind}")
+        return value
+
+    return read
+
+
+def header_text(headers: Sequence[tuple[str, bytes | None]], name: str) -> str | None:
+    """Return the last value of a header as text; None when there is none, or it is no UTF-8."""
+    try:
+        return _header(headers, name)
+    except UnicodeDecodeError:
+        return None
+
+
+def _header(headers: Sequence[tuple[str, bytes | None]], name: str) -> str | None:
+    for header, value in reversed(headers):
+        if header == name:
+            return None if value is None else str(value, "utf-8")
+    return None
