@@ -47,8 +47,8 @@ Quotes around a key are needed where one key continues another, as `max.connecti
 `max.connections.per.ip`.
 
 Keys that Kafka has carry Kafka's name and meaning; ours begin with `kawal.`. A key with "running" in the
-column *changed* is one that AlterConfigs may change on a running server; AlterConfigs is not served yet,
-so today a new value of any key needs a restart.
+column *changed* is one that AlterConfigs may change on a running server (kafka-configs, any admin client);
+a new value of another key needs a restart.
 """
 
 TOPIC_INTRODUCTION = """

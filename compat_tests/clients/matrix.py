@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from compat_tests import compatibility
 from compat_tests.clients.program import ROOT, CannotError
 from compat_tests.clients.registry import COMMANDS
 
@@ -97,6 +98,7 @@ class MatrixPlugin:
         if not self._seen:
             return
         MATRIX.write_text(json.dumps(self._merged(), indent=1) + "\n")
+        compatibility.main()
 
     def saw_version(self, client: str, version: str, *, pinned: bool) -> None:
         """Take the version that a program says it has: keep it, or hold it against what is written down."""

@@ -1,0 +1,52 @@
+"""The APIs that Apache Kafka 4.3.1 advertises and the gateway does not, each with its reason."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from protocol.api_keys import ApiKey
+
+SECURITY: Final = (
+    "there is no security: no listener asks for a password"
+)
+TRANSACTIONS: Final = "transactions are not built yet; a producer with a transactional id is told so (35)"
+TOKENS: Final = "delegation tokens need security"
+SHARE: Final = "share groups (KIP-932) are not built"
+STREAMS: Final = "groups of the Streams protocol (KIP-1071) are not built; Kafka Streams uses classic groups"
+QUORUM: Final = "there is one node, and no quorum of controllers to change"
+
+NOT_SERVED: Final[dict[ApiKey, str]] = {
+    ApiKey.SASL_HANDSHAKE: SECURITY,
+    ApiKey.SASL_AUTHENTICATE: SECURITY,
+    ApiKey.ADD_PARTITIONS_TO_TXN: TRANSACTIONS,
+    ApiKey.ADD_OFFSETS_TO_TXN: TRANSACTIONS,
+    ApiKey.END_TXN: TRANSACTIONS,
+    ApiKey.WRITE_TXN_MARKERS: TRANSACTIONS,
+    ApiKey.TXN_OFFSET_COMMIT: TRANSACTIONS,
+    ApiKey.DESCRIBE_TRANSACTIONS: TRANSACTIONS,
+    ApiKey.LIST_TRANSACTIONS: TRANSACTIONS,
+    ApiKey.CREATE_DELEGATION_TOKEN: TOKENS,
+    ApiKey.RENEW_DELEGATION_TOKEN: TOKENS,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: TOKENS,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: TOKENS,
+    ApiKey.ALTER_CLIENT_QUOTAS: "there are no quotas: a quota that is accepted and not kept would be a lie",
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: SECURITY,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: SECURITY,
+    ApiKey.UNREGISTER_BROKER: "there is one node, and it stays",
+    ApiKey.SHARE_GROUP_HEARTBEAT: SHARE,
+    ApiKey.SHARE_GROUP_DESCRIBE: SHARE,
+    ApiKey.SHARE_FETCH: SHARE,
+    ApiKey.SHARE_ACKNOWLEDGE: SHARE,
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: SHARE,
+    ApiKey.READ_SHARE_GROUP_STATE: SHARE,
+    ApiKey.WRITE_SHARE_GROUP_STATE: SHARE,
+    ApiKey.DELETE_SHARE_GROUP_STATE: SHARE,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: SHARE,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: SHARE,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: SHARE,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: SHARE,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: STREAMS,
+    ApiKey.STREAMS_GROUP_DESCRIBE: STREAMS,
+    ApiKey.ADD_RAFT_VOTER: QUORUM,
+    ApiKey.REMOVE_RAFT_VOTER: QUORUM,
+}
