@@ -35,7 +35,7 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, Command] = {
     "serve": Command("console.commands.serve", "run the gateway"),
-    "topics": Command("console.commands.topics", "list, create, describe and delete topics"),
+    "topics": Command("console.commands.topics", "list, create, describe, alter and delete topics"),
     "sql": Command("console.commands.sql", "create, show and drop views and databases by statements"),
     "produce": Command("console.commands.produce", "send records read from standard input or files"),
     "consume": Command("console.commands.consume", "print the records of a topic"),
@@ -43,6 +43,8 @@ COMMANDS: dict[str, Command] = {
     "groups": Command("console.commands.groups", "list, describe, reset and delete consumer groups"),
     "consumers": Command("console.commands.consumers", "show the members of all groups"),
     "subscriptions": Command("console.commands.subscriptions", "show the progress and lag of all groups"),
+    "configs": Command("console.commands.configs", "show and change settings of topics, brokers, groups"),
+    "cluster": Command("console.commands.cluster", "show nodes, sizes and features of a cluster"),
     "pipe": Command("console.commands.pipe", "run data pipeline jobs on Spark"),
     "wal": Command("console.commands.wal", "look into and check the files of a data directory"),
     "config": Command("console.commands.config", "show and explain the server's configuration"),

@@ -1,4 +1,4 @@
-"""`kawal topics`: list, create, describe and delete topics of any Kafka broker."""
+"""`kawal topics`: list, create, describe, alter and delete topics of any Kafka broker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     describe(
         parser,
-        "List, create, describe and delete topics.",
+        "List, create, describe, alter and delete topics.",
         [
             ("topics list", "the topics of 127.0.0.1:9092"),
             ("topics create orders --partitions 8", "a topic of eight partitions"),
@@ -33,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _configure_list(actions)
     _configure_create(actions)
     _configure_describe(actions)
+    _configure_alter(actions)
     _configure_delete(actions)
 
 
@@ -87,6 +88,38 @@ def _configure_describe(actions: Actions) -> None:
     _add_topics(parser)
     parser.add_argument("--all", action="store_true", help="show every configuration, not only those set")
     parser.add_argument("--json", action="store_true", help="print a JSON list")
+
+
+def _configure_alter(actions: Actions) -> None:
+    parser = actions.add(
+        "alter",
+        summary="add partitions, change settings",
+        description="""Add partitions to a topic, change its configurations, or both.  Partitions are never
+            taken away, and records stay where they are: those of a key may go to another partition from now
+            on.  Everything is checked first; nothing is changed when something is refused.""",
+        examples=[
+            ("topics alter orders --partitions 12", "twelve partitions from now on"),
+            (
+                "topics alter orders --config retention.ms=3600000 --delete-config max.message.bytes",
+                "settings",
+            ),
+            ("topics alter orders payments --partitions 12 --dry-run", "only check, for two topics"),
+        ],
+        run=_alter,
+    )
+    _add_topics(parser)
+    parser.add_argument("--partitions", "-p", metavar="N", type=int, help="number of partitions in all")
+    parser.add_argument(
+        "--config", metavar="KEY=VALUE", action="append", default=[], help="set a configuration; repeatable"
+    )
+    parser.add_argument(
+        "--delete-config",
+        metavar="KEY",
+        action="append",
+        default=[],
+        help="go back to its default; repeatable",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="check, but change nothing")
 
 
 def _configure_delete(actions: Actions) -> None:
@@ -153,6 +186,19 @@ def _delete(arguments: argparse.Namespace) -> int:
         answer = client.delete_topics(arguments.topics, raise_errors=False)
     forgiven = {NO_SUCH_TOPIC: "does not exist"} if arguments.if_exists else {}
     return _report(answer["topics"], "deleted", forgiven)
+
+
+def _alter(arguments: argparse.Namespace) -> int:
+    from console.topic_changes import alter_topics
+
+    return alter_topics(
+        arguments.bootstrap,
+        arguments.topics,
+        partitions=arguments.partitions,
+        sets=arguments.config,
+        deletes=arguments.delete_config,
+        dry_run=arguments.dry_run,
+    )
 
 
 def _setting(text: str) -> tuple[str, str]:

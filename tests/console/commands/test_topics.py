@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from console import topic_changes
 from console.cli import main
 from console.commands import topics
 
@@ -112,7 +113,7 @@ def test_what_is_there_or_gone_already_may_be_forgiven(
         (["describe", "gone"], 1, "'gone': This request is for a topic or partition that does not exist"),
         (["create"], 2, "required: TOPIC"),
         (["lst"], 2, "invalid choice: 'lst'"),
-        ([], 2, "say what to do: list, create, describe, delete"),
+        ([], 2, "say what to do: list, create, describe, alter, delete"),
     ],
 )
 def test_mistakes_are_told(
@@ -131,3 +132,14 @@ def test_a_topic_is_described_as_text_and_as_json(
     assert json.loads(capsys.readouterr().out) == [tree]
     assert main(["topics", "describe", "orders"]) == 0
     assert capsys.readouterr().out.startswith("orders  (id -, 0 partitions)")
+
+
+def test_topics_are_altered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(
+        topic_changes, "alter_topics", lambda *given, **options: asked.append((given, options))
+    )
+    main(["topics", "alter", "a", "b", "-p", "3", "--config", "x=1", "--delete-config", "y", "--dry-run"])
+    (given, options) = asked[0]
+    assert given[1] == ["a", "b"]
+    assert options == {"partitions": 3, "sets": ["x=1"], "deletes": ["y"], "dry_run": True}

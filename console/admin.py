@@ -1,0 +1,72 @@
+"""Administrative requests of Kafka's own, for commands that show exactly what a broker answers.
+
+kafka-python's admin client keeps types, documentation and some error messages to itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from console.client import refusal
+from console.errors import CommandError
+from console.wire import NotKawal
+from console.wire import ask as ask_anybody
+from protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+
+
+class ConfigKind(NamedTuple):
+    """A kind of resource that has configurations."""
+
+    number: int
+    word: str
+    of_one_node: bool
+    """Only the node itself can tell, and change, what it has."""
+
+
+KINDS = {
+    "topic": ConfigKind(2, "topic", False),
+    "broker": ConfigKind(4, "broker", True),
+    "group": ConfigKind(32, "group", False),
+    "logger": ConfigKind(8, "logger of broker", True),
+}
+
+
+def ask(bootstrap: str, request: Any, version: int) -> Any:
+    """Send a request to a broker and return its answer.  Raises: CommandError."""
+    try:
+        return ask_anybody(bootstrap, request, version)
+    except NotKawal as error:
+        name = type(request).__name__.removesuffix("Request")
+        raise CommandError(
+            f"{bootstrap} closed the connection on {name} v{version}: it is no Kafka broker, or one older "
+            "than Kafka 2.8"
+        ) from error
+
+
+def check(code: int, message: str | None, what: str) -> None:
+    """Raise CommandError, naming `what`, unless the code is 0."""
+    if code:
+        raise CommandError(f"{what}: {refusal(code, message)}")
+
+
+def describe_cluster(bootstrap: str) -> DescribeClusterResponse:
+    """Return the brokers there are.  Raises: CommandError."""
+    request = DescribeClusterRequest(include_cluster_authorized_operations=False)
+    answer: DescribeClusterResponse = ask(bootstrap, request, 0)
+    check(answer.error_code, answer.error_message, bootstrap)
+    return answer
+
+
+def address_of_node(bootstrap: str, node: str | None) -> tuple[str, str]:
+    """Return the id of a node and where it is reached; None: the node that leads the cluster.
+
+    Raises: CommandError when there is no such node.
+    """
+    cluster = describe_cluster(bootstrap)
+    wanted = str(cluster.controller_id) if node is None else node
+    for broker in cluster.brokers:
+        if str(broker.broker_id) == wanted:
+            host = f"[{broker.host}]" if ":" in broker.host else broker.host
+            return wanted, f"{host}:{broker.port}"
+    ids = ", ".join(str(broker.broker_id) for broker in cluster.brokers)
+    raise CommandError(f"there is no broker {wanted!r}; the brokers of {bootstrap} are {ids}")

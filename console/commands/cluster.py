@@ -1,0 +1,130 @@
+"""`kawal cluster`: show the nodes of a cluster and what they hold, of any Kafka broker."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from console.admin import ask, check, describe_cluster
+from console.client import add_bootstrap
+from console.errors import OK
+from console.help import Actions, describe
+from console.help import dispatch as run
+from console.tables import table
+from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from protocol.messages.metadata import MetadataRequest
+
+__all__ = ["configure", "run"]
+
+UNKNOWN = -1
+MIB = 1 << 20
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the actions."""
+    describe(
+        parser,
+        "Show what a cluster is made of.",
+        [
+            ("cluster describe", "nodes, topics, sizes and features"),
+            ("cluster describe --json", "the same for a program"),
+        ],
+    )
+    actions = Actions(parser)
+    one = actions.add(
+        "describe",
+        summary="show nodes, topics, sizes and features",
+        description="""Show the cluster's id, its nodes and what each holds, the number of topics and
+            partitions, and the features all nodes have agreed on.""",
+        examples=[
+            ("cluster describe", "for a person"),
+            ("cluster describe --json --bootstrap 10.0.0.5:9092", "for a program, of another cluster"),
+        ],
+        run=_describe,
+    )
+    one.add_argument("--json", action="store_true", help="print one JSON object")
+    add_bootstrap(one)
+
+
+def _describe(arguments: argparse.Namespace) -> int:
+    tree = cluster_tree(arguments.bootstrap)
+    print(json.dumps(tree, indent=2) if arguments.json else cluster_text(tree))
+    return OK
+
+
+def cluster_tree(bootstrap: str) -> dict[str, Any]:
+    """Return all that is shown of a cluster.  Raises: CommandError."""
+    cluster = describe_cluster(bootstrap)
+    versions = ask(
+        bootstrap, ApiVersionsRequest(client_software_name="kawal-cli", client_software_version="1"), 3
+    )
+    check(versions.error_code, None, bootstrap)
+    topics = ask(bootstrap, MetadataRequest(topics=None, allow_auto_topic_creation=False), 9).topics
+    own = [topic for topic in topics if not topic.is_internal]
+    return {
+        "id": cluster.cluster_id,
+        "controller": cluster.controller_id,
+        "nodes": [_node(broker) for broker in cluster.brokers],
+        "topics": len(own),
+        "partitions": sum(len(topic.partitions) for topic in own),
+        "internal_topics": len(topics) - len(own),
+        "apis": len(versions.api_keys),
+        "features": {one.name: one.max_version_level for one in versions.finalized_features},
+    }
+
+
+def _node(broker: Any) -> dict[str, Any]:
+    """Return a node with the sizes of its directories."""
+    host = f"[{broker.host}]" if ":" in broker.host else broker.host
+    address = f"{host}:{broker.port}"
+    answer = ask(address, DescribeLogDirsRequest(topics=None), 4)
+    check(answer.error_code, None, address)
+    return {
+        "id": broker.broker_id,
+        "address": address,
+        "rack": broker.rack,
+        "directories": [
+            {
+                "path": one.log_dir,
+                "error": one.error_code,
+                "partitions": sum(len(topic.partitions) for topic in one.topics),
+                "size_bytes": sum(part.partition_size for topic in one.topics for part in topic.partitions),
+                "disk_bytes": None if one.total_bytes == UNKNOWN else one.total_bytes,
+                "free_bytes": None if one.usable_bytes == UNKNOWN else one.usable_bytes,
+            }
+            for one in answer.results
+        ],
+    }
+
+
+def cluster_text(tree: dict[str, Any]) -> str:
+    """Return the tree as tables."""
+    nodes = tree["nodes"]
+    rows = [
+        (
+            node["id"],
+            node["address"] + (" (controller)" if node["id"] == tree["controller"] else ""),
+            node["rack"],
+            place["path"],
+            place["partitions"],
+            place["size_bytes"] // MIB,
+            None if place["free_bytes"] is None else place["free_bytes"] // MIB,
+        )
+        for node in nodes
+        for place in node["directories"]
+    ]
+    features = ", ".join(f"{name} {level}" for name, level in tree["features"].items()) or "none"
+    return "\n".join(
+        [
+            f"cluster {tree['id']}: {_count(len(nodes), 'node')}, {_count(tree['topics'], 'topic')}, "
+            f"{_count(tree['partitions'], 'partition')}, {_count(tree['apis'], 'API')}",
+            f"features: {features}",
+            table(("NODE", "ADDRESS", "RACK", "DIRECTORY", "PARTITIONS", "MIB", "MIB FREE"), rows),
+        ]
+    )
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,50 @@
+"""Administrative requests, and what can be wrong with the broker they go to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from console import admin
+from console.admin import address_of_node, check, describe_cluster
+from console.errors import CommandError
+from console.wire import NotKawal
+from tests.console.gateway import connect
+
+
+def test_a_node_is_found_by_its_id_or_leads_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    connect(monkeypatch, node_id=7)
+    assert address_of_node("here:1", None) == ("7", "gateway:9092")
+    assert address_of_node("here:1", "7") == ("7", "gateway:9092")
+    with pytest.raises(CommandError, match=r"no broker '9'; the brokers of here:1 are 7"):
+        address_of_node("here:1", "9")
+
+
+def test_addresses_of_ipv6_have_brackets(monkeypatch: pytest.MonkeyPatch) -> None:
+    connect(monkeypatch)
+    real = describe_cluster("here:1")
+    real.brokers[0].host = "::1"
+    monkeypatch.setattr(admin, "describe_cluster", lambda _: real)
+    assert address_of_node("here:1", None)[1] == "[::1]:9092"
+
+
+def test_a_server_that_does_not_know_the_request_is_told_to_be_too_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def close(*_: Any) -> None:
+        raise NotKawal("closed")
+
+    monkeypatch.setattr(admin, "ask_anybody", close)
+    with pytest.raises(
+        CommandError, match="here:1 closed the connection on DescribeCluster v0: it is no Kafka"
+    ):
+        describe_cluster("here:1")
+
+
+def test_an_error_names_the_thing_and_the_brokers_reason() -> None:
+    check(0, None, "topic 'a'")
+    with pytest.raises(CommandError, match="topic 'a': too many"):
+        check(37, "too many", "topic 'a'")
+    with pytest.raises(CommandError, match=r"topic 'a': .+"):
+        check(3, None, "topic 'a'")
