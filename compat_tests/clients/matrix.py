@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from compat_tests import compatibility
 from compat_tests.clients.program import ROOT, CannotError
 from compat_tests.clients.registry import COMMANDS
 
@@ -98,6 +97,9 @@ class MatrixPlugin:
         if not self._seen:
             return
         MATRIX.write_text(json.dumps(self._merged(), indent=1) + "\n")
+        # Not needed, and slow, when nothing is written.
+        from compat_tests import compatibility
+
         compatibility.main()
 
     def saw_version(self, client: str, version: str, *, pinned: bool) -> None:

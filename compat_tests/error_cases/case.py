@@ -8,10 +8,11 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from compat_tests.broker import Broker
-from compat_tests.conftest import StartBroker
 from compat_tests.topics import create_topic
 from compat_tests.wire import RawClient
 from protocol.error_codes import ErrorCode
+
+StartBroker = Callable[..., Broker]
 
 _serial_number = count(1)
 
