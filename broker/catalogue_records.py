@@ -49,8 +49,8 @@ class ViewDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """What a view shows; everything that follows from it is made again from this text alone.
 
     `source` is the name of the topic or database it reads, `source_id` the topic's id ("" for a database).
-    `columns` is the source's `kawal.columns` as it was when the view was made, `schema` the JSON that
-    DescribeConfigs shows, `used_columns` those the source must keep.
+    `schema` is the JSON that DescribeConfigs shows, with the types of `used_columns` as they were when the
+    view was made: those the source must keep.
     """
 
     kind: str
@@ -58,7 +58,6 @@ class ViewDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     source_id: str = ""
     statement: str = ""
     meta: str = "none"
-    columns: str = ""
     used_columns: tuple[str, ...] = ()
     schema: str = ""
 

@@ -107,10 +107,10 @@ class Broker:
             store=store,
             vnodes=vnodes,
         )
+        self.topics.wall_offset_ms = self._wall_offset_ms
         self.topics.drop_orphans()
         self.retirement = Retirement(self.deadlines, self.topics, vnodes)
         self.views = ViewHub(self)
-        self.topics.open_view = self.views.open_partition
         self.databases = DatabaseDirectory(self)
         self.snapshots = CatalogueSnapshots(catalogue, store.catalogue, self.meta)
         self.producer_ids = ProducerIds(self.catalogue, self.topics)
@@ -158,7 +158,7 @@ class Broker:
     def set_clocks(self, *, now_ms: int, wall_ms: int) -> None:
         """Tell the difference between the monotonic and the wall clock; the shell does so every turn."""
         self._now_ms = now_ms
-        self._wall_offset_ms = wall_ms - now_ms
+        self._wall_offset_ms = self.topics.wall_offset_ms = wall_ms - now_ms
 
     def wall_ms(self, now_ms: int) -> int:
         """The time of day (ms since 1970) at the monotonic moment `now_ms`."""

@@ -1,8 +1,9 @@
 """What a new view must satisfy, and what its source must keep as long as there are views over it.
 
 Functions here decide and change nothing.  A view is made by CreateTopics with the configuration `kawal.sql`;
-its definition is the normalised text with the columns that its source declared then, so that the view stays
-the same whatever becomes of them.  A view is read-only, and made over a topic, never over another view.
+its definition is the normalised text with the types that its source's columns had then, so that the view
+stays the same whatever else becomes of them.  A view is read-only, and made over a topic, never over
+another view.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from broker.catalogue_records import ViewDefinition
 from broker.config_keys import ConfigError, nearest
+from broker.databases import no_such_database
 from broker.errors import RequestError
 from broker.kawal_topic_keys import COLUMNS_KEY, SCHEMA_SHOWN, SOURCE_SHOWN, SQL_KEY
 from protocol.error_codes import ErrorCode
@@ -68,17 +72,33 @@ def _over_topic(statement: Statement, catalogue: Catalogue) -> ViewDefinition:
     from views.plan import plan_view
 
     source = source_topic(statement.source, catalogue)
-    columns_text = source.configs.get(COLUMNS_KEY.name, "")
-    plan = plan_view(statement, declared(columns_text))
+    plan = plan_view(statement, declared(source.configs.get(COLUMNS_KEY.name, "")))
     return ViewDefinition(
         kind=statement.kind.value,
         source=source.name,
         source_id=source.topic_id.hex,
         statement=statement.text,
         meta=statement.meta.value,
-        columns=columns_text,
         used_columns=tuple(sorted(plan.used_columns)),
-        schema=plan.schema_json,
+        schema=msgspec.json.encode(plan.schema).decode(),
+    )
+
+
+def over_database(statement: Statement, catalogue: Catalogue) -> ViewDefinition:
+    """The definition of a view over all topics of a database."""
+    database = catalogue.databases.get(statement.source)
+    if database is None or not database.recorded:
+        raise refused(no_such_database(statement.source, catalogue.databases))
+    if database.keeps_nothing:
+        raise RequestError(
+            ErrorCode.POLICY_VIOLATION,
+            f"database {database.name!r} has retention.ms=0, which leaves a view nothing to show; alter it first",
+        )
+    return ViewDefinition(
+        kind=statement.kind.value,
+        source=database.name,
+        statement=statement.text,
+        meta=statement.meta.value,
     )
 
 
@@ -92,6 +112,7 @@ def declared(columns_text: str) -> Columns | None:
 DEFINERS: Final[dict[str, Callable[[Statement, Catalogue], ViewDefinition]]] = {
     "query": _over_topic,
     "stable": _over_topic,
+    "database": over_database,
 }
 """What makes the definition of each kind of statement."""
 

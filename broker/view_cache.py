@@ -11,28 +11,42 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field
+from typing import Final
+
+from protocol.record_reader import iter_records
 
 ENTRY_BYTES: Final = 300
 """What a range takes in memory besides its batch."""
 
 
-class Evaluated(NamedTuple):
-    """What a view shows of the offsets from `start` up to, not including, `end`.
-
-    `records_end` lies behind the last record of the batch: from there on there is nothing; without a batch it
-    is `start`.
-    """
+@dataclass(slots=True)
+class Evaluated:
+    """What a view shows of the offsets from `start` up to, not including, `end`: one batch, or nothing."""
 
     start: int
     end: int
-    batch: bytes | bytearray | memoryview | None
-    records_end: int
+    batch: bytes | None
+    _records_end: int | None = field(default=None, compare=False)
 
     @property
     def size_bytes(self) -> int:
         """Memory that the range takes."""
         return ENTRY_BYTES + (0 if self.batch is None else len(self.batch))
+
+    def shows_from(self, offset: int) -> bool:
+        """Whether any record of the batch lies at the offset or behind it.
+
+        A reader may stand behind the last record already: clients that do not look at the batch's own end go
+        on at the offset after it.
+        """
+        if self.batch is None:
+            return False
+        if offset <= self.start:
+            return True
+        if self._records_end is None:
+            self._records_end = 1 + max(record.offset for record in iter_records(self.batch))
+        return offset < self._records_end
 
 
 class CacheBudget:
@@ -116,7 +130,7 @@ class EvaluatedRanges:
         if place and self._entries[place - 1].batch is None and self._entries[place - 1].end == start:
             start = self._starts[place - 1]
             self.remove(start)
-        return Evaluated(start, end, None, start)
+        return Evaluated(start, end, None)
 
     def forget_before(self, offset: int) -> None:
         """Drop the ranges whose records are deleted."""

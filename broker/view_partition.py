@@ -94,6 +94,12 @@ class ViewRead:
         self.size_bytes += size_bytes
         self.position = next_offset
 
+    def add_stored(self, result: ReadResult) -> None:
+        """Add batches as they are stored."""
+        self.parts += result.parts
+        self.size_bytes += result.size_bytes
+        self.position = result.next_offset
+
     @property
     def has_progress(self) -> bool:
         """Whether something was looked at and nothing of it is to be shown."""

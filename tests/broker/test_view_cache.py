@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.view_cache import ENTRY_BYTES, CacheBudget, Evaluated, EvaluatedRanges
+from protocol.record_reader import Record
+from protocol.record_writer import encode_batch
 
 UNBOUNDED = 1 << 40
 
@@ -15,11 +17,11 @@ def ranges(limit_bytes: int = UNBOUNDED, key: int = -1) -> EvaluatedRanges:
 
 
 def nothing(start: int, end: int) -> Evaluated:
-    return Evaluated(start, end, None, start)
+    return Evaluated(start, end, None)
 
 
 def shown(start: int, end: int, size_bytes: int = 100) -> Evaluated:
-    return Evaluated(start, end, b"x" * size_bytes, end)
+    return Evaluated(start, end, b"x" * size_bytes)
 
 
 def test_a_range_is_found_by_any_offset_in_it_and_by_no_other() -> None:
@@ -97,6 +99,13 @@ def test_clearing_gives_all_memory_back() -> None:
     assert (budget.used_bytes, len(budget), len(known)) == (0, 0, 0)
 
 
+def test_a_reader_behind_the_last_record_of_a_batch_is_shown_nothing_of_it() -> None:
+    records = [Record(offset, 1_000, None, b"v") for offset in (11, 14)]
+    entry = Evaluated(10, 20, bytes(encode_batch(records, base_offset=10, last_offset=19)))
+    assert [entry.shows_from(offset) for offset in (5, 10, 14, 15, 19)] == [True, True, True, False, False]
+    assert not nothing(10, 20).shows_from(10)
+
+
 pieces = st.tuples(st.integers(0, 60), st.integers(1, 15), st.booleans())
 
 
@@ -110,7 +119,7 @@ def test_what_is_found_is_what_was_last_said_of_the_offset(
     for number, (start, count, is_shown) in enumerate(added):
         batch = str(number).encode() if is_shown else None
         said.update(dict.fromkeys(range(start, start + count), batch))
-        known.add(Evaluated(start, start + count, batch, start + count if is_shown else start))
+        known.add(Evaluated(start, start + count, batch))
         assert budget.used_bytes <= limit_bytes or len(budget) == 1
         for offset in range(80):
             found = known.find(offset)

@@ -1,0 +1,175 @@
+"""Views over one topic: `SELECT … FROM topic WHERE …` and `STABLE topic WHERE …`.
+
+Partition i of the view shows partition i of its source; a record keeps its offset.  Who reads, who waits and
+what is remembered: broker/scanned_view.py.  Only what is decided is shown: up to the last stable offset,
+without the records of aborted transactions.  A view that keeps everything hands out its source's batches as
+they are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from broker.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
+from broker.slices import Steps
+from broker.view_cache import Evaluated
+from broker.view_hub import SliceBudget, ViewHub
+from protocol.records import BatchHeader, iter_batches, read_batch_header
+from wal.segment import FileRange
+
+if TYPE_CHECKING:
+    from broker.topics import Topic
+    from views.evaluator import Evaluator
+    from views.tags import TagTable
+    from wal.reader import ReadResult
+
+EXTENTS_PER_LOOK: Final = 1_000
+"""Extents passed over at a time by their times and offsets alone: about 1 ms."""
+
+EARLIEST_MS: Final = -(2**63)
+
+
+class QueryPartition(ScannedPartition):
+    """One partition of a view over one topic."""
+
+    __slots__ = ("_busy", "_evaluator", "_tags", "_tags_end")
+
+    def __init__(self, hub: ViewHub, topic: Topic, index: int, source: Topic) -> None:
+        partition = hub.broker.topics.partition(source, index)
+        super().__init__(
+            hub,
+            topic,
+            index,
+            vnode=partition.vnode,
+            stream_id=partition.stream_id,
+            source_key=partition.stream_id,
+        )
+        self._evaluator: Evaluator | None = None
+        # What is known of the keys' tags, from the log start up to an offset.
+        self._tags: TagTable | None = None
+        self._tags_end = 0
+        # The first offsets of batches that somebody is evaluating in several slices.
+        self._busy: set[int] = set()
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """What the view does with a batch; made when it is first read, shared by its partitions."""
+        if self._evaluator is None:
+            self._evaluator = self.hub.evaluator(self.topic)
+            if "tags" in self._evaluator.plan.needs:
+                from views.tags import TagTable
+
+                self._tags = TagTable()
+                self._tags_end = self.log_start
+        return self._evaluator
+
+    @property
+    def needs_tags(self) -> bool:
+        """Whether what is shown depends on what keys' earlier records said of them."""
+        return self.evaluator is not None and self._tags is not None
+
+    def stored(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult | None:
+        """What lies at the offset, if the view keeps everything and nothing of it is undecided or aborted."""
+        if not self.evaluator.plan.keeps_all:
+            return None
+        log, end = self.vnode.log, self.high_watermark
+        if log.high_watermark(self.stream_id) != end:
+            return None
+        if log.producers(self.stream_id).aborted_between(offset, end):
+            return None
+        return log.read(self.stream_id, offset, max(max_bytes, 0), minimum_one=minimum_one)
+
+    def look(self, offset: int, budget: SliceBudget) -> Iterator[None]:
+        """Evaluate some of the source from `offset` on, at least the range that holds it.
+
+        Where tags count, their keys' earlier records are looked at first.
+        """
+        self.ranges.forget_before(self.log_start)
+        if self.needs_tags:
+            offset = min(offset, max(self._tags_end, self.log_start))
+        elif (reached := self._passed_over(offset)) > offset:
+            self.ranges.add(Evaluated(offset, reached, None))
+            if budget.spend(records=0, size_bytes=0):
+                yield
+            return
+        end = self.high_watermark
+        result = self.vnode.log.read(self.stream_id, offset, SCAN_BYTES)
+        aborted = self.vnode.log.producers(self.stream_id).aborted_between(offset, result.next_offset)
+        data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
+        for batch in iter_batches(data):
+            header = read_batch_header(batch)
+            if header.base_offset >= end:
+                data = b""
+                break
+            if header.base_offset in self._busy:
+                yield  # somebody is at it, and gives the others their turn
+                break
+            start, offset = min(offset, header.base_offset), header.last_offset + 1
+            if self.ranges.find(max(start, header.base_offset)) is None or self._tags is not None:
+                yield from self._evaluate(batch, header, start, is_hidden=is_aborted(header, aborted))
+                if budget.spend(records=header.record_count, size_bytes=header.size_bytes):
+                    yield
+        if offset < end and not data:
+            # Nothing is stored any more from here on: compaction has removed it.
+            self.ranges.add(Evaluated(offset, end, None))
+        self._tags_end = max(self._tags_end, offset)
+
+    def _passed_over(self, offset: int) -> int:
+        """The offset up to which no record can match, by the times and offsets of the extents alone."""
+        from views.bounds import EVERYTHING, extent_may_match
+
+        plan = self.evaluator.plan
+        if plan.bounds is EVERYTHING:
+            return offset
+        end = self.high_watermark
+        for count, extent in enumerate(self.vnode.log.extents(self.stream_id, offset)):
+            last = extent.next_offset - 1
+            if (
+                count >= EXTENTS_PER_LOOK
+                or extent.next_offset > end
+                or extent_may_match(
+                    plan, EARLIEST_MS, extent.max_timestamp, min_offset=extent.base_offset, max_offset=last
+                )
+            ):
+                break
+            offset = extent.next_offset
+        return offset
+
+    def _evaluate(self, batch: memoryview, header: BatchHeader, start: int, *, is_hidden: bool) -> Steps:
+        from views.filtering import filter_steps
+
+        shown: bytes | None = None
+        if not (is_hidden or header.is_control):
+            self._busy.add(header.base_offset)
+            try:
+                found = yield from in_pairs(
+                    filter_steps(self.evaluator, batch, tags=self._tags, partition=self.index)
+                )
+            finally:
+                self._busy.discard(header.base_offset)
+            counters = self.hub.counters_of(self.topic)
+            counters.scanned += found.scanned
+            counters.matched += found.matched
+            counters.unfit += found.unfit
+            shown = found.batch
+        self.ranges.add(Evaluated(start, header.last_offset + 1, shown))
+
+
+def in_pairs(steps: Steps) -> Steps:
+    """The same steps, with a rest after every second one only: one step is all that most batches take."""
+    while True:
+        try:
+            next(steps)
+            next(steps)
+        except StopIteration as end:
+            return end.value
+        yield
+
+
+def open_partition(hub: ViewHub, topic: Topic, index: int) -> QueryPartition:
+    """Make partition `index` of a view over one topic."""
+    assert topic.view is not None
+    source = hub.broker.catalogue.by_id[UUID(hex=topic.view.source_id)]
+    return QueryPartition(hub, topic, index, source)

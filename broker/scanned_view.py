@@ -1,0 +1,163 @@
+"""What views share that look at what is stored, batch by batch, and remember what they found.
+
+    steps(read)    a fetch walks over the known ranges from its offset on, and looks at what is not known yet
+    catch_up()     the same at the end of the source, for the fetches that wait there
+    look(offset)   a kind of view says here what it shows of a stretch of its source
+
+Whoever comes first looks; what was found is kept in `EvaluatedRanges` for everybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from broker.view_cache import Evaluated, EvaluatedRanges
+from broker.view_hub import SliceBudget, ViewHub
+from broker.view_partition import ViewPartition, ViewRead
+from protocol.records import BatchHeader
+from wal.disk import DiskError
+from wal.errors import OffsetOutOfRange, WalError
+
+if TYPE_CHECKING:
+    from broker.topics import Topic
+    from broker.vnode import Vnode
+    from wal.reader import ReadResult
+    from wal.transactions import AbortedTransaction
+
+SCAN_BYTES: Final = 256 << 10
+"""Bytes of the source read at a time: a read of a cold file is over in a few milliseconds."""
+
+FETCH_SLICES: Final = 24
+"""Slices of work that one fetch may have done before it is answered with how far it came: about 100 ms."""
+
+NOWHERE: Final = -1
+
+
+class ScannedPartition(ViewPartition):
+    """One partition of a view that looks at its source's batches."""
+
+    __slots__ = ("_seen", "_source", "_source_key", "ranges")
+
+    def __init__(
+        self, hub: ViewHub, topic: Topic, index: int, *, vnode: Vnode, stream_id: int, source_key: Hashable
+    ) -> None:
+        """`source_key`: the stream's id, or the vnode for a view over all of it."""
+        super().__init__(hub, topic, index, vnode=vnode, stream_id=stream_id)
+        self.ranges = EvaluatedRanges(self.wait_key, hub.budget)
+        # Up to where fetches that wait have been told of what there is.
+        self._seen = NOWHERE
+        self._source_key = source_key
+        self._source = hub.join(source_key, self)
+
+    def close(self) -> None:
+        """Give back the memory of what was found."""
+        self.ranges.clear()
+        self.hub.leave(self._source_key, self)
+
+    def look(self, offset: int, budget: SliceBudget) -> Iterator[None]:
+        """Find out what is shown of some of the source from `offset` on, at least of the range with it.
+
+        Raises: OffsetOutOfRange, WalError, DiskError.
+        """
+        raise NotImplementedError
+
+    def stored(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult | None:
+        """What lies at the offset where everything is shown as it is stored; None where one has to look.
+
+        Raises: OffsetOutOfRange, WalError, DiskError.
+        """
+        return None
+
+    # --- reading ---------------------------------------------------------------------------------------
+
+    def steps(self, read: ViewRead) -> Iterator[None]:
+        """Show what there is from the read's offset on.
+
+        Raises:
+            OffsetOutOfRange: records below the new log start were deleted while they were looked at.
+            WalError, DiskError: the source cannot be read.
+        """
+        budget = SliceBudget()
+        slices = 0
+        while not read.is_full and read.position < self.high_watermark:
+            must = read.minimum_one and not read.parts
+            whole = self.stored(read.position, read.max_bytes - read.size_bytes, minimum_one=must)
+            if whole is not None:
+                read.add_stored(whole)
+                return
+            entry = self.ranges.find(read.position)
+            if entry is None:
+                if not read.scans:
+                    return
+                if slices >= FETCH_SLICES:
+                    read.stopped = True
+                    return
+                for _ in self.look(read.position, budget):
+                    slices += 1
+                    yield
+            elif not self.show(entry, read):
+                return
+
+    def show(self, entry: Evaluated, read: ViewRead) -> bool:
+        """Add a range to the read; False when no more is to be added."""
+        if entry.batch is None or not entry.shows_from(read.position):
+            read.position = entry.end
+            return True
+        if not read.takes(len(entry.batch)):
+            return False
+        self.hub.counters_of(self.topic).shown += 1
+        read.add(entry.batch, len(entry.batch), entry.end)
+        return True
+
+    # --- waiting ---------------------------------------------------------------------------------------
+
+    def began_waiting(self, position: int, now_ms: int) -> None:
+        """A fetch that has read up to `position` is parked: look at what comes."""
+        if not self.hub.broker.fetch_waiters.waits_for(self.wait_key):
+            self._seen = position
+        self._seen = min(self._seen, position)
+        self._source.watch(self)
+        if self._seen < self.high_watermark:
+            self.hub.schedule(self)
+
+    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+        """Look at what is new and wake the fetches for which enough of it is shown."""
+        waiters = self.hub.broker.fetch_waiters
+        while self._seen < self.high_watermark and waiters.waits_for(self.wait_key):
+            try:
+                found = self._found_at(self._seen)
+                if found is None:
+                    yield from self.look(self._seen, budget)
+                    continue
+            except OffsetOutOfRange:
+                self._seen = self.log_start
+                continue
+            except (WalError, DiskError):
+                # The fetches learn of it when their time is up and they read for themselves.
+                return
+            self._seen, size_bytes = found
+            if size_bytes:
+                waiters.advanced(self.wait_key, size_bytes, self.hub.now_ms)
+
+    def _found_at(self, offset: int) -> tuple[int, int] | None:
+        """(offset behind, bytes shown) of what is known to lie at the offset; None when nothing is known."""
+        whole = self.stored(offset, SCAN_BYTES)
+        if whole is not None:
+            return whole.next_offset, whole.size_bytes
+        entry = self.ranges.find(offset)
+        if entry is None:
+            return None
+        return entry.end, len(entry.batch) if entry.batch is not None and entry.shows_from(offset) else 0
+
+    def has_news(self, read: ViewRead) -> bool:
+        """Whether the read has moved over what had been there for some time; who reads at the end has not."""
+        return read.has_progress and read.offset < self._source.settled_end(self.high_watermark, read.now_ms)
+
+
+def is_aborted(header: BatchHeader, aborted: list[AbortedTransaction]) -> bool:
+    """Whether the batch is part of one of these transactions."""
+    return header.is_transactional and any(
+        one.producer_id == header.producer_id and one.first_offset <= header.base_offset <= one.last_offset
+        for one in aborted
+    )
