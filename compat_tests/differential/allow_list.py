@@ -279,6 +279,29 @@ ALLOWED: Final = (
         reason="there are no plugins, and a name with a slip in it should not be kept in silence",
     ),
     Allowed(
+        apis=(ApiKey.INCREMENTAL_ALTER_CONFIGS,),
+        path=r"responses\[\]\.error_code",
+        what="an operation that does not exist: Kafka fails the whole request (-1), Kawal this resource",
+        kafka=UNKNOWN,
+        kawal=ABSENT,
+        when=lambda found: any(
+            line.config_operation not in range(4)
+            for resource in found.step.request.resources
+            for line in resource.configs
+        ),
+        reason="a good change is not refused for its neighbour's sake",
+    ),
+    Allowed(
+        apis=(ApiKey.ALTER_CONFIGS,),
+        path=r"responses\[\]\.error_code",
+        what="taking away every config that all nodes share: Kafka refuses, as its format tool has set one of"
+        " them, min.insync.replicas",
+        kafka=ErrorCode.INVALID_CONFIG,
+        kawal=ABSENT,
+        when=lambda found: not found.kafka_item.get("resource_name"),
+        reason="Kawal sets none, and it matters to replicas only",
+    ),
+    Allowed(
         apis=(ApiKey.ALTER_CONFIGS,),
         path="outcome",
         what="a resource that is given twice: Kafka never answers, Kawal answers INVALID_REQUEST",

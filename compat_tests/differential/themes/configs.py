@@ -5,6 +5,7 @@ from __future__ import annotations
 from compat_tests.differential.pools import CONFIGS
 from compat_tests.differential.steps import Step, Steps
 from compat_tests.differential.world import World
+from protocol.messages import alter_configs as replace_configs
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -103,6 +104,13 @@ def _changed(world: World) -> Steps:
         yield describe((TOPIC, world.three, [key]), include_synonyms=True)
     for name in (world.one, f"{world.prefix} blank"):
         yield alter((TOPIC, name, [("retention.ms", APPEND, "1"), ("preallocate", 4, "true")]))
+    yield alter(
+        (TOPIC, world.one, [("flush.ms", SET, "1")]),
+        (TOPIC, world.three, [("preallocate", 9, "x")]),
+        only=True,
+    )
+    everyone = replace_configs.AlterConfigsResource(resource_type=BROKER, resource_name="", configs=[])
+    yield Step(replace_configs.AlterConfigsRequest(resources=[everyone], validate_only=True), 2)
     yield alter((BROKER, "1", [("no.such.key", SET, "1"), ("compression.zstd.level", SET, "23")]))
     yield alter((TOPIC, world.one, [("flush.ms", SET, "1"), ("flush.ms", SET, "2")]))
     yield alter((TOPIC, world.one, [("flush.ms", SET, "1"), ("no.such.key", SET, "2")]))
