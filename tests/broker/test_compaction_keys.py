@@ -1,0 +1,55 @@
+"""Keys and the offsets of their last records, in bounded memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+from broker.compaction_keys import ENTRY_BYTES, KEYS_MIN, PLAIN_KEY_BYTES, KeyOffsets
+
+
+def test_a_record_is_the_last_of_its_key_when_no_later_one_is_known() -> None:
+    keys = KeyOffsets(0)
+    for offset, key in enumerate([b"a", b"b", b"a", b""]):
+        keys.put(key, offset)
+
+    assert [keys.is_last(b"a", offset) for offset in (0, 1, 2, 3)] == [False, False, True, True]
+    assert keys.is_last(b"unknown", 0)
+    assert keys.is_last(b"", 3)
+    assert not keys.is_last(b"", 2)
+    assert len(keys) == 3
+
+
+def test_keys_of_any_length_are_told_apart() -> None:
+    keys = KeyOffsets(0)
+    lengths = (PLAIN_KEY_BYTES - 1, PLAIN_KEY_BYTES, PLAIN_KEY_BYTES + 1, PLAIN_KEY_BYTES + 2, 10_000)
+    for offset, length in enumerate(lengths):
+        keys.put(b"k" * length, 2 * offset)
+        keys.put(b"k" * (length - 1) + b"x", 2 * offset + 1)
+
+    assert len(keys) == 2 * len(lengths)
+    for offset, length in enumerate(lengths):
+        assert keys.is_last(b"k" * length, 2 * offset)
+        assert not keys.is_last(b"k" * length, 2 * offset - 1)
+
+
+def test_memory_is_bounded_by_what_the_budget_allows() -> None:
+    assert not KeyOffsets(0).full
+    keys = KeyOffsets(50_000 * ENTRY_BYTES)
+    tracemalloc.start()
+    number = 0
+    while not keys.full:
+        keys.put(b"key-%020d" % number, 2**40 + number)
+        number += 1
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert number == 50_000
+    assert used < 1.1 * 50_000 * ENTRY_BYTES
+
+
+def test_there_is_always_room_for_a_few() -> None:
+    keys = KeyOffsets(0)
+    for number in range(KEYS_MIN):
+        assert not keys.full
+        keys.put(b"%d" % number, number)
+    assert keys.full
