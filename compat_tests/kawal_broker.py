@@ -23,6 +23,9 @@ class KawalBroker(Broker):
         """Start and wait for the ready line, which also tells the port."""
         self.directory.mkdir(parents=True, exist_ok=True)
         command = [KAWAL, "serve", "--listen", f"{HOST}:{self.port}", "--data", str(self.directory / "data")]
+        if "kawal.http.listen" not in self.settings:
+            # Many gateways run at once, and one of them only could have the default's port.
+            command += ["--http", "none"]
         for key, value in self.settings.items():
             command += ["--set", f"{key}={value}"]
         self._process = ServerProcess(command, log_path=self.directory / "broker.log", environment={})

@@ -48,6 +48,9 @@ COMMANDS: dict[str, Command] = {
     "pipe": Command("console.commands.pipe", "run data pipeline jobs on Spark"),
     "wal": Command("console.commands.wal", "look into and check the files of a data directory"),
     "config": Command("console.commands.config", "show and explain the server's configuration"),
+    "doctor": Command("console.commands.doctor", "look for what would keep a server from its work"),
+    "health": Command("console.commands.health", "ask a server whether it answers"),
+    "completion": Command("console.commands.completion", "print completions for bash, zsh or fish"),
     "testing-host": Command("console.commands.testing_host", "hold the brokers of a test run (for pytest)"),
     "version": Command("console.commands.version", "print the version"),
 }

@@ -1,0 +1,63 @@
+"""`kawal doctor`: look for what would keep a server from starting, or from keeping its word."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+
+from console.doctor.facts import Facts
+from console.doctor.finding import Finding, as_text, as_tree, worst
+from console.doctor.machine import check_clock, check_limits, check_memory, check_versions
+from console.doctor.ports import check_http, check_listeners
+from console.doctor.storage import check_directory, check_disk, check_space
+from console.errors import FAILED, OK
+from console.health import ask_health
+from console.help import describe
+from console.server_flags import add_flags, loaded_config
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    describe(
+        parser,
+        """Check the machine, the data directory, the disk and the addresses for what would keep a server from
+        starting, or from keeping what it acknowledges, and say what to do.  Nothing is changed; a small file
+        is written, synced and removed to measure the disk.  A server may be running meanwhile.
+
+        Takes the flags of 'kawal serve', and looks at what that would use.  Ends with 1 when there is a
+        problem; warnings alone end with 0.""",
+        [
+            ("doctor", "before the first start, or when something is odd"),
+            ("doctor --data /var/lib/kawal --config /etc/kawal.toml", "as the server is started"),
+            ("doctor --json", "for a program"),
+        ],
+    )
+    add_flags(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look.  Raises: CommandError when the configuration cannot be used."""
+    findings = list(findings_of(arguments, Facts()))
+    print(json.dumps(as_tree(findings), indent=2) if arguments.json else as_text(findings))
+    return FAILED if worst(findings) == "problem" else OK
+
+
+def findings_of(arguments: argparse.Namespace, facts: Facts) -> Iterator[Finding]:
+    """Everything that is found, from the ground up."""
+    from wal.disk import OsDisk
+
+    loaded = loaded_config(arguments)
+    config = loaded.config
+    yield from check_versions(facts)
+    for text in loaded.warnings:
+        yield Finding("configuration", "warning", text, "remove it")
+    yield from check_memory(facts, config)
+    yield from check_limits(facts, config)
+    yield from check_clock(facts)
+    yield from check_directory(facts, OsDisk(), config)
+    yield from check_space(facts, config)
+    yield from check_disk(facts, config)
+    yield from check_listeners(facts, config, ask_health)
+    yield from check_http(facts, config)

@@ -1,0 +1,244 @@
+"""Completion scripts for shells, made from the same parsers as the help.
+
+A script knows every command, action, option and choice, and completes file names elsewhere; it starts no
+process while somebody types.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from console.cli import COMMANDS, command_module, parser_of
+from console.reference import actions_of, arguments_of
+
+_MEANINGFUL = str.maketrans("[]", "()", "'\"`$\\")
+"""What means something to a shell, or to zsh in a specification: brackets are made round, the rest goes."""
+
+
+class Option(NamedTuple):
+    """An option by its spellings; `choices` are what its value may be, `takes_value` whether it has one."""
+
+    spellings: tuple[str, ...]
+    help: str
+    choices: tuple[str, ...]
+    takes_value: bool
+
+
+class Node(NamedTuple):
+    """A command or an action: what may follow it."""
+
+    words: tuple[str, ...]
+    summary: str
+    options: tuple[Option, ...]
+    choices: tuple[str, ...]
+    """Of its first positional argument."""
+    files: bool
+    """Whether it takes positional arguments that may be files."""
+
+
+def tree() -> list[Node]:
+    """Every command, followed by its actions."""
+    nodes = []
+    for name, command in COMMANDS.items():
+        parser = parser_of(name, command_module(name))
+        nodes.append(_node((name,), command.summary, parser))
+        for action, one in actions_of(parser).items():
+            nodes.append(_node((name, action), _summary(one), one))
+    return nodes
+
+
+def _summary(parser: argparse.ArgumentParser) -> str:
+    return (parser.description or "").split(".")[0].replace("\n", " ")
+
+
+def _node(words: tuple[str, ...], summary: str, parser: argparse.ArgumentParser) -> Node:
+    arguments = arguments_of(parser)
+    options = [
+        Option(tuple(one.option_strings), _plain(one.help or ""), _choices(one), one.nargs != 0)
+        for one in arguments
+        if one.option_strings
+    ]
+    options.append(Option(("-h", "--help"), "show this help", (), False))
+    places = [one for one in arguments if not one.option_strings]
+    choices = _choices(places[0]) if places else ()
+    return Node(words, _plain(summary), tuple(options), choices, bool(places) and not choices)
+
+
+def _choices(action: argparse.Action) -> tuple[str, ...]:
+    return tuple(map(str, action.choices or ()))
+
+
+def _plain(text: str) -> str:
+    """Help without what means something to a shell."""
+    kept = text.replace("%%", "%").replace(":", " -").translate(_MEANINGFUL)
+    return " ".join(kept.split())
+
+
+def _actions(nodes: list[Node], command: str) -> list[Node]:
+    return [node for node in nodes if len(node.words) == 2 and node.words[0] == command]
+
+
+def _next_words(nodes: list[Node], node: Node) -> list[str]:
+    """Words that may come next, options included."""
+    words = [one.words[1] for one in _actions(nodes, node.words[0])] if len(node.words) == 1 else []
+    return [*words, *node.choices, *(text for option in node.options for text in option.spellings)]
+
+
+def bash() -> str:
+    """The script for bash."""
+    nodes = tree()
+    commands = " ".join(node.words[0] for node in nodes if len(node.words) == 1)
+    lines = [
+        "# Completions of kawal for bash: source <(kawal completion bash)",
+        "_kawal() {",
+        '  local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" path=""',
+        "  local i; for ((i = 1; i < COMP_CWORD; i++)); do",
+        '    [[ ${COMP_WORDS[i]} == -* ]] && break; path+="${path:+ }${COMP_WORDS[i]}"',
+        '    [[ $path == *" "* ]] && break',
+        "  done",
+        '  local words="" files=""',
+        '  case "$path" in',
+        f'    "") words="{commands} --help --version" ;;',
+        *(f"    {line}" for line in _bash_cases(nodes)),
+        "  esac",
+        *(f"  {line}" for line in _bash_values(nodes)),
+        '  COMPREPLY=($(compgen -W "$words" -- "$word"))',
+        '  [[ -n $files && $word != -* ]] && COMPREPLY+=($(compgen -f -- "$word"))',
+        "  return 0",
+        "}",
+        "complete -o filenames -F _kawal kawal",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _bash_cases(nodes: list[Node]) -> Iterator[str]:
+    """The words after each path; an action's come before its command's, whose pattern takes all the rest."""
+    for node in sorted(nodes, key=lambda one: -len(one.words)):
+        path = " ".join(node.words)
+        pattern = f'"{path}"' if len(node.words) == 2 else f'"{path}"|"{path} "*'
+        files = " files=1" if node.files else ""
+        yield f'{pattern}) words="{" ".join(_next_words(nodes, node))}"{files} ;;'
+
+
+def _bash_values(nodes: list[Node]) -> Iterator[str]:
+    """After an option that takes a value come its choices, or files."""
+    choices: dict[str, set[str]] = {}
+    free: set[str] = set()
+    for option in (option for node in nodes for option in node.options if option.takes_value):
+        for text in option.spellings:
+            if option.choices:
+                choices.setdefault(text, set()).update(option.choices)
+            else:
+                free.add(text)
+    yield 'case "$before" in'
+    for text, values in sorted(choices.items()):
+        yield f'  {text}) words="{" ".join(sorted(values))}" files="" ;;'
+    yield f'  {"|".join(sorted(free - choices.keys()))}) words="" files=1 ;;'
+    yield "esac"
+
+
+def zsh() -> str:
+    """The script for zsh."""
+    nodes = tree()
+    commands = " ".join(_zsh_pair(node.words[0], node.summary) for node in nodes if len(node.words) == 1)
+    lines = [
+        "#compdef kawal",
+        '# Completions of kawal for zsh: kawal completion zsh > "${fpath[1]}/_kawal"',
+        "_kawal() {",
+        "  local -a commands actions options",
+        "  if (( CURRENT == 2 )); then",
+        f"    commands=({commands})",
+        "    _describe command commands; return",
+        "  fi",
+        '  case "$words[2]" in',
+    ]
+    for node in (node for node in nodes if len(node.words) == 1):
+        lines += [f"    {line}" for line in _zsh_case(nodes, node)]
+    lines += [
+        "  esac",
+        "}",
+        'if [[ "$funcstack[1]" == _kawal ]]; then _kawal "$@"; else compdef _kawal kawal; fi',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _zsh_case(nodes: list[Node], node: Node) -> Iterator[str]:
+    actions = _actions(nodes, node.words[0])
+    yield f"{node.words[0]})"
+    if actions:
+        pairs = " ".join(_zsh_pair(one.words[1], one.summary) for one in actions)
+        yield f"  if (( CURRENT == 3 )); then actions=({pairs}); _describe action actions; return; fi"
+        yield '  case "$words[3]" in'
+        for one in actions:
+            yield f"    {one.words[1]}) {_zsh_arguments(one)} ;;"
+        yield "  esac"
+    else:
+        yield f"  {_zsh_arguments(node)}"
+    yield "  ;;"
+
+
+def _zsh_pair(word: str, summary: str) -> str:
+    return f"'{word}:{summary}'"
+
+
+def _zsh_arguments(node: Node) -> str:
+    specs = [
+        f"'*{text}[{option.help}]{_zsh_value(option)}'"
+        for option in node.options
+        for text in option.spellings
+    ]
+    specs.append(f"'*: :({' '.join(node.choices)})'" if node.choices else "'*: :_files'")
+    return f"_arguments {' '.join(specs)}"
+
+
+def _zsh_value(option: Option) -> str:
+    if not option.takes_value:
+        return ""
+    return f":value:({' '.join(option.choices)})" if option.choices else ":value:_files"
+
+
+def fish() -> str:
+    """The script for fish."""
+    nodes = tree()
+    lines = ["# Completions of kawal for fish: kawal completion fish | source", "complete -c kawal -f"]
+    for node in nodes:
+        if len(node.words) == 1:
+            condition = "__fish_use_subcommand"
+            lines.append(_fish_word(condition, node.words[0], node.summary))
+        else:
+            others = " ".join(one.words[1] for one in _actions(nodes, node.words[0]))
+            condition = (
+                f"__fish_seen_subcommand_from {node.words[0]}; and not __fish_seen_subcommand_from {others}"
+            )
+            lines.append(_fish_word(condition, node.words[1], node.summary))
+        lines += _fish_options(node)
+    return "\n".join(lines) + "\n"
+
+
+def _fish_word(condition: str, word: str, summary: str) -> str:
+    return f"complete -c kawal -n '{condition}' -a {word} -d '{summary}'"
+
+
+def _fish_options(node: Node) -> Iterator[str]:
+    condition = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in node.words)
+    for option in node.options:
+        spellings = " ".join(
+            f"-l {text[2:]}" if text.startswith("--") else f"-s {text[1:]}" for text in option.spellings
+        )
+        value = (
+            f" -x -a '{' '.join(option.choices)}'"
+            if option.choices
+            else " -r -F"
+            if option.takes_value
+            else ""
+        )
+        yield f"complete -c kawal -n '{condition}' {spellings}{value} -d '{option.help}'"
+    if node.choices:
+        yield f"complete -c kawal -n '{condition}' -a '{' '.join(node.choices)}'"
+    if node.files:
+        yield f"complete -c kawal -n '{condition}' -F"
+
+
+SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}

@@ -1,0 +1,1 @@
+"""Tests of `kawal doctor`, on machines made up for them."""

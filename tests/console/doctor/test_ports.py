@@ -1,0 +1,66 @@
+"""The addresses, and who may be behind them."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+from broker.config import config_of
+from console.doctor.finding import Finding
+from console.doctor.ports import check_http, check_listeners
+from console.errors import CommandError
+from console.health import Health
+from tests.console.doctor.machine import FakeFacts
+
+IN_USE = {9092: errno.EADDRINUSE, 9644: errno.EADDRINUSE}
+
+
+def healthy(address: str) -> Health:
+    assert address == "127.0.0.1:9092"
+    return Health(42, 1.5)
+
+
+def silent(_: str) -> Health:
+    raise CommandError("it says nothing")
+
+
+def listeners(bind: dict[int, int], ask: Any = healthy, **settings: Any) -> list[Finding]:
+    return list(check_listeners(FakeFacts(bind=bind), config_of(settings), ask))
+
+
+def test_a_free_address_is_well() -> None:
+    assert [found.text for found in listeners({})] == ["127.0.0.1:9092 is free"]
+
+
+def test_a_server_behind_it_is_asked() -> None:
+    (found,) = listeners(IN_USE)
+    assert found.verdict == "ok"
+    assert "answers on 127.0.0.1:9092 in 1.5 ms, 42 APIs" in found.text
+
+
+def test_a_stranger_behind_it_is_a_problem() -> None:
+    (found,) = listeners(IN_USE, silent)
+    assert found.verdict == "problem"
+    assert "it says nothing" in found.text
+
+
+def test_an_address_of_another_machine_is_a_problem() -> None:
+    (found,) = listeners({9092: errno.EADDRNOTAVAIL})
+    assert found.verdict == "problem"
+
+
+def test_an_open_door_is_a_warning() -> None:
+    found = listeners(IN_USE, **{"listeners": "0.0.0.0:9092", "kawal.insecure": "true"})
+    assert [one.verdict for one in found] == ["ok", "warning"]
+
+
+def http(bind: dict[int, int], **settings: Any) -> Finding:
+    (found,) = check_http(FakeFacts(bind=bind), config_of(settings))
+    return found
+
+
+def test_the_http_address_may_be_free_in_use_off_or_not_ours() -> None:
+    assert http({}).text == "127.0.0.1:9644 is free"
+    assert http(IN_USE).verdict == "ok"
+    assert "switched off" in http({}, **{"kawal.http.listen": "none"}).text
+    assert http({9644: errno.EADDRNOTAVAIL}).verdict == "problem"
