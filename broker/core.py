@@ -82,9 +82,8 @@ class Broker:
         self.catalogue = catalogue
         self.deadlines = Deadlines()
         self.fetch_waiters = FetchWaiters(self.deadlines)
-        self.fetch_sessions = FetchSessions(
-            slots=config.max_incremental_fetch_session_cache_slots, random=random
-        )
+        session_slots = config.max_incremental_fetch_session_cache_slots
+        self.fetch_sessions = FetchSessions(slots=session_slots, random=random)
         self.stats = stats or Stats()
         self.flow = Flow(self.config)
         self.connections: dict[int, Connection] = {}
@@ -97,17 +96,15 @@ class Broker:
         self._wall_offset_ms = wall_ms - now_ms
         self.meta = Vnode(store.catalogue.log, database="meta", index=0)
         self.vnodes = vnodes
-        self._all_vnodes = [self.meta]
         self.vnodes_changed()
         self.topics = TopicDirectory(
-            catalogue=self.catalogue,
+            catalogue=catalogue,
             config=self.live_config,
             meta=self.meta,
             random=random,
             store=store,
             vnodes=vnodes,
         )
-        self.topics.wall_offset_ms = self._wall_offset_ms
         self.topics.drop_orphans()
         self.retirement = Retirement(self.deadlines, self.topics, vnodes)
         self.views = ViewHub(self)

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from broker.catalogue_changes import CatalogueChanges
 from broker.catalogue_records import CatalogueRecord, TopicConfigs, TopicCreated, TopicDeleted, encode_record
 from broker.errors import RequestError, storage_error
 from broker.live_config import LiveConfig
@@ -35,16 +36,20 @@ logger = logging.getLogger("kawal.broker")
 
 
 class RecordedWaiter:
-    """Runs `done(error)` when a change of the catalogue is on the disk."""
+    """Runs `done(error)` when a change of the catalogue is on the disk, and told where it is to be told."""
 
-    __slots__ = ("_done",)
+    __slots__ = ("_changes", "_done")
 
-    def __init__(self, done: Callable[[ErrorCode | None], None]) -> None:
+    def __init__(self, changes: CatalogueChanges, done: Callable[[ErrorCode | None], None]) -> None:
+        self._changes = changes
         self._done = done
 
-    def appended(self, _vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
+    def appended(self, _vnode: Vnode, error: ErrorCode | None, now_ms: int) -> None:
         """Pass on what became of the change."""
-        self._done(error)
+        if error is not None:
+            self._done(error)
+        else:
+            self._changes.when_durable(lambda: self._done(None), now_ms)
 
 
 class TopicDirectory:
@@ -66,14 +71,22 @@ class TopicDirectory:
         self._random = random
         self._store = store
         self._vnodes = vnodes
+        # What the wall clock is ahead of `now_ms`.
+        self.wall_offset_ms = 0
         # Changes that are not durable yet, oldest first, each with what is to be done when it is.
         self._planned: deque[tuple[int, Change, CatalogueRecord]] = deque()
         # Told of every change that has become durable, and when.
         self.listener: Callable[[CatalogueRecord, int], None] | None = None
+        # Tells of changes of topics in the logs of their database.
+        self.changes = CatalogueChanges(catalogue, vnodes)
         # Makes the partitions of views.
         self.open_view: Callable[[Topic, int], Partition] = _no_views
         # Streams of deleted topics that a log has refused to drop so far.
         self._undropped: list[tuple[Vnode, int]] = []
+
+    def wall_ms(self, now_ms: int) -> int:
+        """The time of day at a monotonic moment."""
+        return now_ms + self.wall_offset_ms
 
     def append(
         self, record: CatalogueRecord, now_ms: int, *, confirmed: Callable[[], None] | None = None
@@ -104,12 +117,13 @@ class TopicDirectory:
         while planned and planned[0][0] < self._meta.log.next_version:
             _, change, record = planned.popleft()
             change.confirm()
+            self.changes.confirmed(record, self.wall_ms(now_ms))
             if self.listener is not None:
                 self.listener(record, now_ms)
 
     def when_durable(self, done: Callable[[ErrorCode | None], None], now_ms: int) -> None:
         """Call `done(error)` when every change made so far is on the disk."""
-        self._meta.wait_durable(self._meta.last_version, RecordedWaiter(done), now_ms)
+        self._meta.wait_durable(self._meta.last_version, RecordedWaiter(self.changes, done), now_ms)
 
     def partition(self, topic: Topic, index: int) -> Partition:
         """A partition of the topic.
@@ -169,7 +183,12 @@ class TopicDirectory:
         Raises: RequestError as `append`.
         """
         record = TopicDeleted(topic_id=topic.topic_id.hex, name=topic.name)
-        self.append(record, now_ms, confirmed=lambda: self._drop_streams(topic))
+
+        def gone() -> None:
+            self.changes.deleted(topic, self.wall_ms(now_ms))
+            self._drop_streams(topic)
+
+        self.append(record, now_ms, confirmed=gone)
         if topic.view is not None:
             return [partition.wait_key for partition in topic.partitions.values()]
         return list(topic.stream_ids())
@@ -197,6 +216,7 @@ class TopicDirectory:
     def forget_vnodes(self, vnodes: list[Vnode]) -> None:
         """Drop no more streams of these vnodes: they go as a whole."""
         self._undropped = [(vnode, stream_id) for vnode, stream_id in self._undropped if vnode not in vnodes]
+        self.changes.forget(vnodes)
 
     def drop_orphans(self) -> int:
         """Drop the streams that no topic owns, as a crash between two logs may leave; how many there were."""

@@ -124,6 +124,8 @@ class Catalogue:
 
     def __init__(self) -> None:
         self.databases = Databases()
+        # Records planned so far: what is derived from the topics is made anew when it has changed.
+        self.changes = 0
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
         self.next_stream = 1
@@ -163,6 +165,7 @@ class Catalogue:
 
     def plan(self, record: CatalogueRecord) -> Change:
         """Apply a record as far as a record that may still be lost goes."""
+        self.changes += 1
         match record:
             case TopicCreated():
                 return self._plan_topic(record)

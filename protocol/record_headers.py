@@ -22,6 +22,7 @@ from protocol.records import (
     NO_PRODUCER_ID,
     NO_SEQUENCE,
     PREFIX_BYTES,
+    BatchHeader,
     renew_crc,
 )
 
@@ -83,6 +84,11 @@ def with_headers(
             start = end
     except IndexError:
         raise Malformed(len(body), f"batch at offset {source_base}", "cut: a record ends here") from None
+    return _batch_of(parts, header, base_offset, leader_epoch)
+
+
+def _batch_of(parts: list[bytes], header: BatchHeader, base_offset: int, leader_epoch: int) -> bytearray:
+    """A batch of encoded records, else like the one with this header."""
     made = bytearray().join([_NO_HEADER, *parts])
     HEADER.pack_into(
         made,

@@ -58,6 +58,15 @@ class FrameRef(NamedTuple):
         data = self.file.file.read_at_if_cached(self.position, self.size_bytes)
         return data if data is None or len(data) == self.size_bytes else None
 
+    def read_kinds(self) -> list[tuple[int, int]]:
+        """Stream and kind of every entry, from the frame's table alone; may block."""
+        file = self.file.file
+        decoded = decode_frame_header(file.read_at(self.position, HEADER_BYTES), 0, self.segment.seed)
+        if decoded is None:
+            raise _no_frame(self)
+        table = file.read_at(self.position + HEADER_BYTES, decoded[0].table_bytes)
+        return [entry[:2] for entry in ENTRY.iter_unpack(table)]
+
 
 def read_versions(state: LogState, from_version: int, max_bytes: int) -> list[VersionedEntry]:
     """Entries from the one that holds `from_version` on, in version order, whole frames until `max_bytes`.
@@ -100,8 +109,7 @@ def frame_entries(frame: FrameRef, data: bytes) -> list[VersionedEntry]:
     """
     decoded = decode_frame_header(data[:HEADER_BYTES], 0, frame.segment.seed)
     if decoded is None or len(data) < decoded[0].size_bytes:
-        path, end = frame.segment.path, frame.position + frame.size_bytes
-        raise LogDamaged(path, frame.position, end, "no frame where the index has one")
+        raise _no_frame(frame)
     header = decoded[0]
     view = memoryview(data)[HEADER_BYTES:]
     start = header.table_bytes
@@ -117,6 +125,11 @@ def frame_entries(frame: FrameRef, data: bytes) -> list[VersionedEntry]:
 
 
 _version = itemgetter(0)
+
+
+def _no_frame(frame: FrameRef) -> LogDamaged:
+    end = frame.position + frame.size_bytes
+    return LogDamaged(frame.segment.path, frame.position, end, "no frame where the index has one")
 
 
 def end_of_frames_with(state: LogState, wanted: Callable[[int], bool]) -> int:

@@ -41,7 +41,7 @@ def ask(
 
 def create_database(client: Client, name: str, **settings: str | None) -> DatabaseResult:
     """Create a database."""
-    result = ask(client, DatabaseAction.CREATE, name, **settings)
+    result = ask(client, DatabaseAction.CREATE, name, validate_only=False, **settings)
     assert result.error_code == 0, result
     return result
 

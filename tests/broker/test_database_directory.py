@@ -90,7 +90,7 @@ def test_a_drop_that_is_lost_leaves_the_database_serving() -> None:
     assert drop_database(client, "d").error_code == ErrorCode.KAFKA_STORAGE_ERROR
     gateway.advance(2_000)
     assert listed(client) == ["d", "default"]
-    create(client, "t", **{"kawal.database": "d"})
+    create(client, "t", 1, **{"kawal.database": "d"})
     send(client, "t", batch(b"a"))
     assert read(client, "t") == [b"a"]
 
@@ -99,7 +99,7 @@ def test_vnodes_at_work_are_waited_for_and_who_waits_for_them_is_answered() -> N
     gateway = Gateway()
     admin, producer = gateway.client(), gateway.client()
     create_database(admin, "d", vnodes="1")
-    create(admin, "t", **{"kawal.database": "d"})
+    create(admin, "t", 1, **{"kawal.database": "d"})
     (vnode,) = gateway.broker.vnodes["d"]
     producer.send(producing(("t", 0, batch(b"a"))), 9)
     jobs = [(one, job) for one, job in gateway.broker.take_jobs(gateway.now_ms)]
@@ -163,7 +163,7 @@ def test_a_directory_that_no_record_knows_goes_unless_it_holds_records(
     gateway = Gateway()
     client = gateway.client()
     create_database(client, "d", vnodes="1")
-    create(client, "t", **{"kawal.database": "d"})
+    create(client, "t", 1, **{"kawal.database": "d"})
     send(client, "t", batch(b"a"))
     held = ask(client, DatabaseAction.DESCRIBE, "d").directory
     disk = gateway.disk.crash(KEEP_ALL)
@@ -191,7 +191,7 @@ def lived(disk: RecordingDisk) -> None:
     client = gateway.client()
     create_database(client, "d", vnodes="2", retention_ms="5")
     disk.trace.mark("created")
-    create(client, "t", **{"kawal.database": "d"})
+    create(client, "t", 1, **{"kawal.database": "d"})
     send(client, "t", batch(b"a"))
     disk.trace.mark("sent")
     disk.trace.mark("deleting")

@@ -72,7 +72,12 @@ def test_many_deletions_are_one_round_a_second(monkeypatch: pytest.MonkeyPatch) 
     (vnode,) = gateway.broker.vnodes["default"]
     rounds: list[int] = []
     retire = vnode.log.retire_segments
-    monkeypatch.setattr(vnode.log, "retire_segments", lambda: rounds.append(gateway.now_ms) or retire())
+
+    def counted() -> int:
+        rounds.append(gateway.now_ms)
+        return retire()
+
+    monkeypatch.setattr(vnode.log, "retire_segments", counted)
     for _ in range(50):
         delete_records(client)
         gateway.advance(100)
@@ -96,7 +101,7 @@ def test_a_disk_that_fails_is_left_to_the_next_check() -> None:
 def test_a_dropped_database_needs_no_round_any_more() -> None:
     gateway, client = filled()
     create_database(client, "d", vnodes="1")
-    create(client, "u", **{"kawal.database": "d"})
+    create(client, "u", 1, **{"kawal.database": "d"})
     gateway.broker.delete_topic(gateway.broker.find_topic("u"), gateway.now_ms)
     gateway.settle()
     assert drop_database(client, "d").error_code == 0

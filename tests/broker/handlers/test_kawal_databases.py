@@ -49,8 +49,8 @@ def test_a_new_database_serves_when_the_answer_leaves_and_after_a_restart() -> N
 def test_a_database_says_what_its_topics_do_not() -> None:
     client = Gateway().client()
     create_database(client, "d", retention_ms="60000", segment_bytes="2000000")
-    create(client, "a", **{"kawal.database": "d"})
-    create(client, "b", **{"kawal.database": "d", "retention.ms": "7"})
+    create(client, "a", 1, **{"kawal.database": "d"})
+    create(client, "b", 1, **{"kawal.database": "d", "retention.ms": "7"})
     create(client, "c")
     assert topic_configs(client, "a")["retention.ms"] == "60000"
     assert topic_configs(client, "b")["retention.ms"] == "7"
@@ -68,7 +68,7 @@ def test_the_durability_class_is_shown_and_changes_at_once() -> None:
     gateway = Gateway()
     client = gateway.client()
     create_database(client, "fast", WAL_LEVEL="1", flush_ms="20")
-    create(client, "t", **{"kawal.database": "fast"})
+    create(client, "t", 1, **{"kawal.database": "fast"})
     assert topic_configs(client, "t")["kawal.durability"] == "os"
     assert topic_configs(client, "t")["kawal.database"] == "fast"
     send(client, "t", batch(b"weak"))
@@ -93,7 +93,7 @@ def test_the_default_database_takes_settings_too() -> None:
 def test_the_description_tells_what_is_its_own() -> None:
     client = Gateway().client()
     create_database(client, "d", vnodes="1", flush_ms="9")
-    create(client, "t", **{"kawal.database": "d"})
+    create(client, "t", 1, **{"kawal.database": "d"})
     send(client, "t", batch(b"a"))
     found = ask(client, DESCRIBE, "d")
     settings = {one.name: (one.value, one.is_default) for one in found.settings}
@@ -125,7 +125,7 @@ def test_what_cannot_be_done_is_refused_with_a_sentence(
 ) -> None:
     client = Gateway().client()
     create_database(client, "d", vnodes="1")
-    create(client, "inside", **{"kawal.database": "d"})
+    create(client, "inside", 1, **{"kawal.database": "d"})
     for validate_only in (True, False):
         refused = ask(client, action, name, validate_only=validate_only, **settings)
         assert refused.error_code == code
@@ -170,7 +170,7 @@ def test_a_dropped_database_leaves_nothing_behind_and_its_name_is_free() -> None
     gateway = Gateway()
     client = gateway.client()
     create_database(client, "d", vnodes="2")
-    create(client, "t", **{"kawal.database": "d"})
+    create(client, "t", 1, **{"kawal.database": "d"})
     send(client, "t", batch(b"old"))
     directory = ask(client, DESCRIBE, "d").directory
     assert gateway.disk.exists(f"/data/{directory}")
@@ -182,14 +182,14 @@ def test_a_dropped_database_leaves_nothing_behind_and_its_name_is_free() -> None
     assert listed(client) == ["default"]
     assert gateway.broker.catalogue.databases.dropped == {}
     create_database(client, "d", vnodes="1")
-    create(client, "t", **{"kawal.database": "d"})
+    create(client, "t", 1, **{"kawal.database": "d"})
     assert read(client, "t") == []
 
 
 def test_topics_are_placed_in_no_database_that_does_not_exist() -> None:
     client = Gateway().client()
     create_database(client, "telemetry")
-    request = CreateTopicsRequest(topics=[creation("t", **{"kawal.database": "telemetrie"})])
+    request = CreateTopicsRequest(topics=[creation("t", 1, **{"kawal.database": "telemetrie"})])
     (refused,) = client.call(request, 7).topics
     assert refused.error_code == ErrorCode.INVALID_CONFIG
     assert "did you mean 'telemetry'" in (refused.error_message or "")

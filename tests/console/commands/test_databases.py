@@ -76,7 +76,7 @@ def test_refusals_are_sentences(
     server: Gateway, capsys: pytest.CaptureFixture[str], words: list[str], code: int, sentence: str
 ) -> None:
     assert run("create", "full") == 0
-    create(server.client(), "t", **{"kawal.database": "full"})
+    create(server.client(), "t", 1, **{"kawal.database": "full"})
     capsys.readouterr()
     assert run(*words) == code
     assert sentence in capsys.readouterr().err

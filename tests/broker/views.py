@@ -1,0 +1,52 @@
+"""Short forms for the tests of views: make one, read it as a consumer does, see where records are from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from protocol.record_reader import Record
+from protocol.records import iter_batches, read_batch_header
+from tests.broker.databases import create_database
+from tests.broker.gateway import Client, Gateway
+from tests.broker.kit import create, fetch, records_of
+
+PLACE = "kawal.database"
+
+
+def make_view(client: Client, name: str, text: str, **configs: str) -> None:
+    """A view of what follows AS."""
+    create(client, name, -1, **{"kawal.sql": text, **configs})
+
+
+def database(vnodes: int = 1, **settings: Any) -> tuple[Gateway, Client]:
+    """A database d with the topics a (2 partitions) and b, and the view `all` over it."""
+    gateway = Gateway(**settings)
+    client = gateway.client()
+    create_database(client, "d", vnodes=str(vnodes))
+    create(client, "a", 2, **{PLACE: "d"})
+    create(client, "b", 1, **{PLACE: "d"})
+    make_view(client, "all", "DATABASE d")
+    return gateway, client
+
+
+def read_all(client: Client, name: str = "all", partition: int = 0, offset: int = 0) -> list[Record]:
+    """Every record of a partition, read on from the end of the last batch; there is no tail behind it."""
+    found: list[Record] = []
+    for _ in range(1_000):
+        data = fetch(client, name, offset, partition)
+        assert data.error_code == 0, data
+        batches = [read_batch_header(one) for one in iter_batches(bytes(data.records))]
+        if not batches:
+            assert offset == data.high_watermark
+            return found
+        found += [record for record in records_of(bytes(data.records)) if record.offset >= offset]
+        assert batches[-1].last_offset >= offset
+        offset = batches[-1].last_offset + 1
+    raise AssertionError("the view never ends")
+
+
+def origin(record: Record) -> tuple[bytes, bytes, bytes]:
+    """Topic, partition and offset, as the headers of a record of a database say."""
+    headers = dict(record.headers)
+    topic, partition, offset = (headers[f"kawal.{name}"] or b"" for name in ("topic", "partition", "offset"))
+    return topic, partition, offset
