@@ -121,7 +121,13 @@ def _may_delete(partition: Partition, settings: TopicSettings, wall_ms: int) -> 
         return True
     if settings.retention_ms < 0:
         return False
-    oldest = next(iter(log.extents(stream_id)), None)
+    extent = next(iter(log.extents(stream_id)), None)
+    if extent is None:
+        return False
+    oldest: Run | None = Run(*extent)
+    if log.clean_end(stream_id) > partition.log_start:
+        # What compaction left lies close together, whatever its age.
+        oldest = next(batches_of(partition, Run(*extent)), None)
     return oldest is not None and wall_ms - oldest.max_timestamp > settings.retention_ms
 
 

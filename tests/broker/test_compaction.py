@@ -149,6 +149,19 @@ def test_compact_and_delete_does_both(gateway: Gateway, client: Client) -> None:
     assert pairs_of_from(client, 14) == [(14, b"young", b"x" * 900)]
 
 
+def test_retention_sees_the_age_of_each_segment_that_compaction_left(
+    gateway: Gateway, client: Client
+) -> None:
+    made(client, cleanup_policy="compact,delete", retention_ms="400000")
+    put(client, "t", [(b"old", b"x" * 850)], timestamp_ms=START_MS - 300_000)
+    for number in range(4):
+        put(client, "t", [(b"k", b"x" * 800 + b"%d" % number)], timestamp_ms=START_MS)
+    fill(client, "t")
+    pass_time(gateway, 350_000)
+    assert offset_of(client, "t", -2).offset == 4
+    assert [offset for offset, _, _ in pairs_of_from(client, 4)] == [4]
+
+
 def test_the_policy_can_be_changed_while_it_runs(gateway: Gateway, client: Client) -> None:
     made(client, cleanup_policy="delete")
     put(client, "t", [(None, b"no key")])
