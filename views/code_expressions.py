@@ -55,11 +55,15 @@ def constant(value: Any) -> Code:
 
 
 def is_none(code: Code) -> Code:
-    """Return `code is None`."""
+    """Return `code is None`; a constant is decided at once, which Python would warn of."""
+    if isinstance(code, ast.Constant):
+        return constant(code.value is None)
     return ast.Compare(code, [ast.Is()], [constant(None)])
 
 
 def _is_not_none(code: Code) -> Code:
+    if isinstance(code, ast.Constant):
+        return constant(code.value is not None)
     return ast.Compare(code, [ast.IsNot()], [constant(None)])
 
 

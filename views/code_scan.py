@@ -6,6 +6,9 @@ PREDICATE and VALUE.  A record is walked as `protocol.record_reader` has it:
     length  attributes  timestamp delta  offset delta  key length, key  value length, value  headers
     ^first  ^head                                                       ^start               ^stop
 
+A record whose parts do not lie one behind the other, up to `at`, where the next one begins, is malformed.
+Lengths of two bytes are taken as positive: a negative one would be written in one byte.
+
 Survivors keep their bytes: all of them where values stay as they are, else all but the value and the two
 lengths that change with it.
 """
@@ -27,28 +30,24 @@ FAULTS: Final = (msgspec.MsgspecError, ValueError, RecursionError, OverflowError
 _ZIGZAG: Final = tuple(byte >> 1 ^ -(byte & 1) for byte in range(128))
 
 _HEAD = """
-def scan(state, records_end, bytes_end):
-    body, size, at, number = state.body, state.size, state.at, state.number
+def scan(state, count):
+    body, at = state.body, state.at
     base_timestamp, base_offset, append_time = state.base_timestamp, state.base_offset, state.append_time
     partition, tags, out = state.partition, state.tags, state.out
     room, value_max = state.room, state.value_max
     matched, unfit, newest = state.matched, state.unfit, state.newest
-    while number < records_end and at < bytes_end:
+    for _ in range(count):
         first = at
         if (low := body[at]) < 128:
-            p = at + 1
-            at = p + ZIGZAG[low]
+            at += 1 + (low >> 1)
+            p = first + 2
         elif (high := body[at + 1]) < 128:
-            p = at + 2
-            at = p + ((pair := high << 7 | low & 127) >> 1 ^ -(pair & 1))
+            at += 2 + ((high << 7 | low & 127) >> 1)
+            p = first + 3
         else:
             length, p = read_varint(body, at)
             at = p + length
-        if not p < at <= size:
-            raise Malformed(p, "record", f"ends by its length at byte {at} of {size}")
-        number += 1
-        head = p
-        p += 1
+            p += 1
 """
 _SKIP_TIMESTAMP = """
         if body[p] < 128:
@@ -59,8 +58,17 @@ _SKIP_TIMESTAMP = """
             _, p = read_varint(body, p, 64)
 """
 _READ_TIMESTAMP = """
-        delta, p = read_varint(body, p, 64)
-        rowts = base_timestamp + delta if append_time is None else append_time
+        if (low := body[p]) < 128:
+            rowts = base_timestamp + ZIGZAG[low]
+            p += 1
+        elif (high := body[p + 1]) < 128:
+            rowts = base_timestamp + ((pair := high << 7 | low & 127) >> 1 ^ -(pair & 1))
+            p += 2
+        else:
+            delta, p = read_varint(body, p, 64)
+            rowts = base_timestamp + delta
+        if append_time is not None:
+            rowts = append_time
         if not INT64_MIN <= rowts <= INT64_MAX:
             raise Malformed(p, "record timestamp", f"is {rowts}")
 """
@@ -73,8 +81,12 @@ _SKIP_OFFSET = """
             _, p = read_varint(body, p)
 """
 _READ_OFFSET = """
-        delta, p = read_varint(body, p)
-        offset = base_offset + delta
+        if (low := body[p]) < 128:
+            offset = base_offset + (low >> 1)
+            p += 1
+        else:
+            delta, p = read_varint(body, p)
+            offset = base_offset + delta
 """
 _KEY_LENGTH = """
         if (low := body[p]) < 128:
@@ -94,7 +106,7 @@ _VALUE_LENGTH = """
             length = ZIGZAG[low]
             p += 1
         elif (high := body[p + 1]) < 128:
-            length = (pair := high << 7 | low & 127) >> 1 ^ -(pair & 1)
+            length = (high << 7 | low & 127) >> 1
             p += 2
         else:
             length, p = read_varint(body, p)
@@ -131,7 +143,18 @@ _EXCEPT = """
 """
 _NEWEST = """
         matched += 1
-        delta, _ = read_varint(body, head + 1, 64)
+        if body[first] < 128:
+            head = first + 1
+        elif body[first + 1] < 128:
+            head = first + 2
+        else:
+            _, head = read_varint(body, first)
+        if (low := body[head + 1]) < 128:
+            delta = ZIGZAG[low]
+        elif (high := body[head + 2]) < 128:
+            delta = (pair := high << 7 | low & 127) >> 1 ^ -(pair & 1)
+        else:
+            delta, _ = read_varint(body, head + 1, 64)
         if delta > newest:
             newest = delta
 """
@@ -151,7 +174,7 @@ _WRITE = """
         )
 """
 _TAIL = """
-    state.at, state.number, state.room = at, number, room
+    state.at, state.room = at, room
     state.matched, state.unfit, state.newest = matched, unfit, newest
 """
 

@@ -75,7 +75,6 @@ class _State:
     """What the generated loop reads, and leaves for its next slice."""
 
     body: bytes
-    size: int
     base_timestamp: int
     base_offset: int
     append_time: int | None
@@ -84,7 +83,6 @@ class _State:
     room: int
     value_max: int
     at: int = 0
-    number: int = 0
     matched: int = 0
     unfit: int = 0
     newest: int = _BEFORE_ALL
@@ -146,14 +144,14 @@ def filter_steps(
     except Malformed:
         return unfit
     state = _start(header, body, tags, partition, limits)
-    while state.number < count and state.at < state.size:
+    step = max(1, min(limits.slice_records, limits.slice_bytes * count // (len(body) + 1)))
+    for number in range(0, count, step):
         try:
-            records_end = min(count, state.number + limits.slice_records)
-            evaluator.scan(state, records_end, state.at + limits.slice_bytes)
+            evaluator.scan(state, min(step, count - number))
         except (Malformed, IndexError):
             return unfit
         yield
-    if state.number != count or state.at != state.size:
+    if state.at != len(body):
         return unfit
     made = _assembled(header, state, codec) if state.matched else None
     return Filtered(made, count, state.matched, state.unfit, header.last_offset)
@@ -162,7 +160,6 @@ def filter_steps(
 def _start(header: BatchHeader, body: bytes, tags: TagTable | None, partition: int, limits: Limits) -> _State:
     return _State(
         body,
-        len(body),
         header.base_timestamp,
         header.base_offset,
         header.max_timestamp if header.is_append_time else None,

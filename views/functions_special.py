@@ -134,7 +134,8 @@ def _timetruncate(args: Arguments) -> Expression:
     zone, step_ns = _zone("TIMETRUNCATE", args, 2), _step("TIMETRUNCATE", args[1])
 
     def call(value: int) -> int | None:
-        return runtime_numbers.whole(runtime_time.truncated(value, kind.unit_ns, step_ns, *zone))
+        start = runtime_time.truncated(value, kind.unit_ns, step_ns, *zone)
+        return None if start is None else runtime_numbers.whole(start)
 
     return called(call, kind, args[0])
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from views import runtime_casts, runtime_json, runtime_numbers
-from views.column_types import BIGINT, BOOL, DOUBLE, JSON, NULL, Kind, Type, timestamp_type
+from views.column_types import BIGINT, BOOL, DOUBLE, INT64_MIN, JSON, NULL, Kind, Type, timestamp_type
 from views.errors import TypeProblem
 from views.expressions import Expression, literal
 from views.timestamps import parse_timestamp
@@ -128,7 +128,7 @@ def negate(value: Expression) -> Expression:
     if not value.type.is_number:
         raise TypeProblem(f"- takes a number, not a {value.type}")
     if value.op == "literal":
-        return literal(-value.value, value.type)
+        return literal(None if value.value == INT64_MIN else -value.value, value.type)
     return Expression("neg", DOUBLE if value.type.kind is Kind.DOUBLE else BIGINT, (value,))
 
 
@@ -141,7 +141,7 @@ def arithmetic(op: str, left: Expression, right: Expression) -> Expression:
         if not kind.is_number and kind.kind is not Kind.NULL:
             raise TypeProblem(f"{SIGNS[op]} takes numbers, not a {kind}" + _cast_hint(kind))
     if op == "div":
-        return Expression("div", DOUBLE, (left, right))
+        return Expression("div", DOUBLE, (coerce(left, DOUBLE), coerce(right, DOUBLE)))
     integers = Kind.DOUBLE not in (one.kind, other.kind)
     if op == "idiv":
         if not integers:

@@ -25,27 +25,31 @@ def time_of_text(text: str) -> int | None:
     return parse_timestamp(text.strip(), 1_000_000) if len(text) <= 64 else None
 
 
-def truncated(value: int, unit_ns: int, step_ns: int, zone: tzinfo = UTC) -> int:
+def truncated(value: int, unit_ns: int, step_ns: int, zone: tzinfo = UTC) -> int | None:
     """Cut `value` to a whole multiple of `step_ns`, counted from midnight in `zone`: TIMETRUNCATE.
 
-    Multiples of a week begin on Mondays.  Steps shorter than the unit change nothing.
+    Multiples of a week begin on Mondays.  Steps shorter than the unit change nothing.  It is the clock on the
+    wall that is cut, so that a day on which clocks are changed begins at its own midnight.
     """
     if step_ns <= unit_ns:
         return value
-    shift_ns = _shift_ns(value, unit_ns, zone) - (_FIRST_MONDAY_NS if step_ns % _WEEK_NS == 0 else 0)
-    shifted = value * unit_ns + shift_ns
-    return (shifted - shifted % step_ns - shift_ns) // unit_ns
+    first_ns = _FIRST_MONDAY_NS if step_ns % _WEEK_NS == 0 else 0
+    if zone is UTC or (local := local_time(value, unit_ns, zone)) is None:
+        wall_ns = value * unit_ns - first_ns
+        return (wall_ns - wall_ns % step_ns + first_ns) // unit_ns
+    wall_ns = value * unit_ns + (local.utcoffset() or _NO_SHIFT) // _SECOND * _SECOND_NS - first_ns
+    start_ns = wall_ns - wall_ns % step_ns + first_ns
+    start = local_time(start_ns // _SECOND_NS, _SECOND_NS, UTC)
+    if start is None:
+        return None
+    shift = start.replace(tzinfo=zone, fold=local.fold).utcoffset() or _NO_SHIFT
+    return (start_ns - shift // _SECOND * _SECOND_NS) // unit_ns
 
 
 _WEEK_NS: Final = 604_800 * _SECOND_NS
 # 1970-01-01 was a Thursday.
 _FIRST_MONDAY_NS: Final = 4 * 86_400 * _SECOND_NS
-
-
-def _shift_ns(value: int, unit_ns: int, zone: tzinfo) -> int:
-    if zone is UTC or (local := local_time(value, unit_ns, zone)) is None:
-        return 0
-    return (local.utcoffset() or timedelta()) // _SECOND * _SECOND_NS
+_NO_SHIFT: Final = timedelta()
 
 
 def between(left: int, right: int, left_ns: int, right_ns: int, step_ns: int) -> int | None:

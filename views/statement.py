@@ -23,7 +23,8 @@ from views.dialect import near, parse_select, tokenize
 from views.errors import NotAllowed, SyntaxProblem
 from views.token_text import cut_at_commas, depth_zero, normalised, position_of
 
-_WORDS_IN_NAMES = (TokenType.DOT, TokenType.DASH, TokenType.NUMBER, TokenType.IDENTIFIER)
+# `2026.us` is one VAR, with its point; keywords are words of names, too.
+_WORDS_IN_NAMES = (TokenType.DOT, TokenType.DASH, TokenType.NUMBER, TokenType.IDENTIFIER, TokenType.VAR)
 PROJECTIONS_MAX: Final = 256
 
 
