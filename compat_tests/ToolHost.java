@@ -3,10 +3,13 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.kafka.common.utils.Exit;
 
@@ -48,8 +51,7 @@ public final class ToolHost {
             System.setOut(new PrintStream(printed, true, "UTF-8"));
             System.setErr(new PrintStream(complained, true, "UTF-8"));
             int code = run(fields[0], Arrays.copyOfRange(fields, 2, fields.length));
-            atItsEnd.forEach(Runnable::run);
-            atItsEnd.clear();
+            runHooks();
             System.out.flush();
             System.err.flush();
             System.setOut(out);
@@ -58,6 +60,21 @@ public final class ToolHost {
             answers.flush();
         }
         Runtime.getRuntime().halt(0);
+    }
+
+    /** Run what a tool wants done when its process ends: most say so to Kafka's Exit, the verifiable ones to Java. */
+    private static void runHooks() throws Exception {
+        atItsEnd.forEach(Runnable::run);
+        atItsEnd.clear();
+        Field hooks = Class.forName("java.lang.ApplicationShutdownHooks").getDeclaredField("hooks");
+        hooks.setAccessible(true);
+        for (Object key : new ArrayList<>(((Map<?, ?>) hooks.get(null)).keySet())) {
+            Thread hook = (Thread) key;
+            if (hook.getName().startsWith("verifiable-")) {
+                Runtime.getRuntime().removeShutdownHook(hook);
+                hook.run();
+            }
+        }
     }
 
     private static synchronized void end(int code) {

@@ -21,6 +21,9 @@ TOOL_HOST = Path(__file__).with_name("ToolHost.java")
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 """Flags for processes that live for seconds: the first compiler only, the simplest collector."""
 
+SEE_HOOKS = "--add-opens=java.base/java.lang=ALL-UNNAMED"
+"""Lets ToolHost.java see what a tool wants done when its process ends."""
+
 
 def java_command(
     main_class: str, *arguments: str, heap: str = "-Xmx256m", logging: Path | None = None
@@ -38,8 +41,9 @@ class ToolHost:
 
     def __init__(self) -> None:
         """Start it; it is ready when it answers its first request."""
+        java, *options = java_command(str(TOOL_HOST))
         self._process = subprocess.Popen(
-            java_command(str(TOOL_HOST)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [java, SEE_HOOKS, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         atexit.register(self.close)
 
