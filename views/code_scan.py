@@ -179,6 +179,44 @@ _TAIL = """
 """
 
 
+_ROWS_HEAD = """
+def scan_rows(count, columns, tags, taken, made):
+    unfit = 0
+NEEDED    for at in range(count):
+"""
+_ROWS_TAIL = """
+        except FAULTS:
+            unfit += 1
+            continue
+        taken.append(at)
+"""
+
+
+def row_scan_source(
+    needs: frozenset[str], *, loads: Iterable[str], decodes: bool, filters: bool, projects: bool
+) -> str:
+    """Return the text of the loop over columns of rows: the same view, of what is already taken apart."""
+    names = {need: _ROW_NAMES[need] for need in sorted(needs & _ROW_NAMES.keys())}
+    needed = "".join(f"    all_{name} = columns[{need!r}]\n" for need, name in names.items())
+    parts = [_ROWS_HEAD.replace("NEEDED", needed)]
+    parts += [f"        {name} = all_{name}[at]\n" for name in names.values()]
+    parts += [_TRY, "            row = EMPTY if text is None else decode(text)\n" if decodes else ""]
+    parts += [f"            {line}\n" for line in loads]
+    parts += [_TEST] * filters + ["            value = encode(VALUE)\n"] * projects
+    parts += [_ROWS_TAIL] + ["        made.append(value)\n"] * projects + ["    return unfit\n"]
+    return "".join(parts)
+
+
+_ROW_NAMES: Final = {
+    "value": "text",
+    "key": "key",
+    "headers": "headers",
+    "timestamp": "rowts",
+    "offset": "offset",
+    "partition": "partition",
+}
+
+
 def scan_source(
     needs: frozenset[str], *, loads: Iterable[str], decodes: bool, filters: bool, projects: bool
 ) -> str:
@@ -186,7 +224,7 @@ def scan_source(
     parts = [_HEAD, _READ_TIMESTAMP if "timestamp" in needs else _SKIP_TIMESTAMP]
     parts += [_READ_OFFSET if "offset" in needs else _SKIP_OFFSET, _KEY_LENGTH]
     parts += [_KEY] * ("key" in needs) + [_VALUE_LENGTH] + [_HEADERS] * ("headers" in needs)
-    parts += [_TRY, _DECODE if decodes else "            row = EMPTY\n"]
+    parts += [_TRY, _DECODE if decodes else ""]
     parts += [f"            {line}\n" for line in loads]
     parts += [_TEST] * filters + [_ENCODE] * projects
     parts += [_EXCEPT, _NEWEST, _WRITE if projects else _KEEP, _TAIL]

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from views.code_expressions import Coder, constant, name
-from views.code_scan import compile_function, scan_source
+from views.code_scan import compile_function, row_scan_source, scan_source
 from views.column_types import INT64_MAX, INT64_MIN, Kind, Type
 from views.expressions import Expression
 from views.plan import Plan
@@ -37,7 +37,12 @@ class Evaluator:
 
 def build_evaluator(plan: Plan) -> Evaluator:
     """Compile `plan`; takes about 2 ms."""
-    return Evaluator(plan, None if plan.keeps_all else _Builder(plan).build())
+    return Evaluator(plan, None if plan.keeps_all else _Builder(plan).build("scan", scan_source))
+
+
+def build_row_scan(plan: Plan) -> Callable[..., int]:
+    """Compile `plan` for rows in columns, as `arrow.py` has them; it must not keep everything."""
+    return _Builder(plan).build("scan_rows", row_scan_source)
 
 
 class _Builder:
@@ -50,8 +55,8 @@ class _Builder:
         self.sources: dict[tuple[str, str], ast.expr] = {}
         self.scope: dict[str, Any] = {}
 
-    def build(self) -> Callable[..., None]:
-        """Return the loop."""
+    def build(self, function: str, write: Callable[..., str]) -> Callable[..., Any]:
+        """Return the loop whose text `write` makes."""
         needs = self.plan.needs
         self._columns()
         self._meta()
@@ -61,14 +66,14 @@ class _Builder:
             codes["PREDICATE"] = coder.true(self.plan.predicate)
         if self.plan.output is not None:
             codes["VALUE"] = self._value(coder)
-        source = scan_source(
+        source = write(
             needs,
             loads=self.loads,
             decodes="value" in needs,
             filters=self.plan.predicate is not None,
             projects=self.plan.output is not None,
         )
-        return compile_function(source, codes, {**self.scope, **coder.scope}, "scan")
+        return compile_function(source, codes, {**self.scope, **coder.scope}, function)
 
     def _columns(self) -> None:
         """Declare the struct of the columns that are read, and make those ready that are used otherwise."""

@@ -1,7 +1,7 @@
 """Random expressions in two languages at once: ours, and what DuckDB needs to be told to mean the same.
 
-DuckDB fails where ours is NULL (overflow, division by zero), lets doubles be infinite, and keeps timestamps as a
-type of its own: here they are epoch milliseconds in BIGINT on its side.
+DuckDB fails where ours is NULL (overflow, division by zero), lets doubles be infinite, and has a type of its
+own for timestamps: on its side they are epoch milliseconds in BIGINT here.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def both(ours: str, duck: str, *args: Pair) -> Pair:
 def finite(template: str, duck: str | None = None) -> Callable[..., Pair]:
     """A double that is NULL when it is infinite."""
     inner = duck or template
-    return lambda *args: both(f"({template})", f"list_transform([{inner}], lambda x: CASE WHEN isfinite(x) THEN x END)[1]", *args)
+    return lambda *args: both(
+        f"({template})", f"list_transform([{inner}], lambda x: CASE WHEN isfinite(x) THEN x END)[1]", *args
+    )
 
 
 def tried(template: str, duck: str | None = None) -> Callable[..., Pair]:
@@ -138,7 +140,13 @@ OPERATIONS: list[tuple[str, str, Callable[..., Pair]]] = [
     (STRING, "sss", same("REPLACE({0}, {1}, {2})")),
     (STRING, "s", same("SUBSTR({0}, 2)")),
     (STRING, "s", same("SUBSTR({0}, 2, 3)")),
-    (STRING, "s", mapped("SUBSTR({0}, -2)", "CASE WHEN length({0}) < 2 THEN '' ELSE substr({0}, -2) END || left({0}, 0)")),
+    (
+        STRING,
+        "s",
+        mapped(
+            "SUBSTR({0}, -2)", "CASE WHEN length({0}) < 2 THEN '' ELSE substr({0}, -2) END || left({0}, 0)"
+        ),
+    ),
     (STRING, "s", same("LEFT({0}, 2)")),
     (STRING, "s", same("RIGHT({0}, 2)")),
     (STRING, "s", same("LPAD({0}, 4, 'xy')")),
@@ -172,14 +180,24 @@ OPERATIONS: list[tuple[str, str, Callable[..., Pair]]] = [
     (BOOL, "t", mapped("({0} >= '2026-03-29T01:30:00+01:00')", "{0} >= 1774744200000")),
 ]
 for _kind in (INT, DOUBLE, STRING, TIME):
-    OPERATIONS += [(BOOL, _kind * 2, same(f"{{0}} {sign} {{1}}")) for sign in ("=", "<>", "<", "<=", ">", ">=")]
+    OPERATIONS += [
+        (BOOL, _kind * 2, same(f"{{0}} {sign} {{1}}")) for sign in ("=", "<>", "<", "<=", ">", ">=")
+    ]
     OPERATIONS += [
         (BOOL, _kind * 3, same("{0} BETWEEN {1} AND {2}")),
         (BOOL, _kind * 3, same("{0} NOT BETWEEN {1} AND {2}")),
         (BOOL, _kind * 3, same("{0} IN ({1}, {2})")),
         (BOOL, _kind * 3, same("{0} NOT IN ({1}, NULL, {2})")),
-        (_kind, _kind * 2, mapped("GREATEST({0}, {1})", "CASE WHEN {0} >= {1} THEN {0} WHEN {0} < {1} THEN {1} END")),
-        (_kind, _kind * 2, mapped("LEAST({0}, {1})", "CASE WHEN {0} <= {1} THEN {0} WHEN {0} > {1} THEN {1} END")),
+        (
+            _kind,
+            _kind * 2,
+            mapped("GREATEST({0}, {1})", "CASE WHEN {0} >= {1} THEN {0} WHEN {0} < {1} THEN {1} END"),
+        ),
+        (
+            _kind,
+            _kind * 2,
+            mapped("LEAST({0}, {1})", "CASE WHEN {0} <= {1} THEN {0} WHEN {0} > {1} THEN {1} END"),
+        ),
     ]
 for _kind in (BOOL, INT, DOUBLE, STRING, TIME):
     OPERATIONS += [
@@ -203,8 +221,8 @@ def _literal(draw: DrawFn, kind: str) -> Pair:
         number = draw(st.sampled_from([0, 1, -1, 7, 127, 2**31, 2**63 - 1, -(2**63)]) | st.integers(-50, 50))
         return both("{0}", "{0}::BIGINT", Pair(f"({number})", f"({number})"))
     if kind == DOUBLE:
-        number = draw(st.sampled_from([0.0, 0.5, -2.5, 1e300, 1e-300, 3.0, 1e15]))
-        return Pair(f"({number!r})", f"({number!r})::DOUBLE")
+        real = draw(st.sampled_from([0.0, 0.5, -2.5, 1e300, 1e-300, 3.0, 1e15]))
+        return Pair(f"({real!r})", f"({real!r})::DOUBLE")
     if kind == STRING:
         text = quoted(draw(st.sampled_from(TEXTS)))
         return Pair(text, f"{text}::VARCHAR")

@@ -31,7 +31,9 @@ DOUBLES = [0.0, -0.0, 0.1, 2.5, -2.5, 1e308, -1e308, 5e-324, 1e16, 123456.789, 2
 # Around both changes of the clocks in Berlin, before 1970, and leap days.
 TIMES = [0, -1, 1774746000000, 1774749600000, 1792890000000, 1792893599999, 951782400000, -2208988800001]
 NAMES = [column.split()[0] for column in DECLARED.split(",")]
-TYPES = "INTEGER,BOOLEAN,BOOLEAN,BIGINT,INTEGER,TINYINT,DOUBLE,DOUBLE,VARCHAR,VARCHAR,BIGINT,BIGINT".split(",")
+TYPES = (
+    "INTEGER, BOOLEAN, BOOLEAN, BIGINT, INTEGER, TINYINT, DOUBLE, DOUBLE, VARCHAR, VARCHAR, BIGINT, BIGINT"
+)
 
 
 @cache
@@ -64,7 +66,9 @@ def rows(seed: int) -> list[dict[str, Any]]:
 def oracle(seed: int) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(config={"threads": 1})
     connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("CREATE TABLE t (" + ", ".join(map(" ".join, zip(NAMES, TYPES, strict=True))) + ")")
+    connection.execute(
+        "CREATE TABLE t (" + ", ".join(map(" ".join, zip(NAMES, TYPES.split(", "), strict=True))) + ")"
+    )
     connection.executemany(
         f"INSERT INTO t VALUES ({', '.join('?' * len(NAMES))})", [list(row.values()) for row in rows(seed)]
     )
@@ -87,7 +91,11 @@ def batch(seed: int) -> memoryview:
 def view_rows(sql: str, seed: int) -> list[dict[str, Any]]:
     filtered = filter_batch(make_view(sql, DECLARED), batch(seed))
     assert filtered.unfit == 0
-    return [] if filtered.batch is None else [json.loads(one.value or b"") for one in iter_records(filtered.batch)]
+    return (
+        []
+        if filtered.batch is None
+        else [json.loads(one.value or b"") for one in iter_records(filtered.batch)]
+    )
 
 
 def assert_same(ours: Any, theirs: Any, pair: Pair) -> None:
