@@ -48,6 +48,7 @@ COMMANDS: dict[str, Command] = {
     "pipe": Command("console.commands.pipe", "run data pipeline jobs on Spark"),
     "wal": Command("console.commands.wal", "look into and check the files of a data directory"),
     "config": Command("console.commands.config", "show and explain the server's configuration"),
+    "bench": Command("console.commands.bench", "measure a broker for a few seconds"),
     "doctor": Command("console.commands.doctor", "look for what would keep a server from its work"),
     "health": Command("console.commands.health", "ask a server whether it answers"),
     "completion": Command("console.commands.completion", "print completions for bash, zsh or fish"),

@@ -1,0 +1,97 @@
+"""A connection to one broker that keeps several requests in flight: what `kawal bench` measures with."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections import deque
+from types import TracebackType
+from typing import Any
+
+from broker.endpoints import parse_endpoint
+from console.client import CONNECT_SECONDS
+from console.errors import CommandError
+from protocol.headers import decode_response_header, encode_request_header
+from protocol.messages import response_type
+from protocol.schema import declaration
+from protocol.wire import decode, encode
+
+ANSWER_SECONDS = 60.0
+"""A broker that is silent for so long is not slow, it is gone."""
+
+_SIZE = struct.Struct(">i")
+
+
+class Link:
+    """Requests are sent at once; answers are read in their order when asked for."""
+
+    def __init__(self, address: str) -> None:
+        """Connect.  Raises: CommandError."""
+        self.address = address
+        self._in_flight: deque[tuple[int, int, int]] = deque()
+        self._last_id = 0
+        try:
+            self._socket = socket.create_connection(parse_endpoint(address), timeout=CONNECT_SECONDS)
+        except OSError as error:
+            raise CommandError(f"cannot reach {address}: {error.strerror or error}") from error
+        self._socket.settimeout(ANSWER_SECONDS)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def __enter__(self) -> Link:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+
+    @property
+    def in_flight(self) -> int:
+        """How many answers are awaited."""
+        return len(self._in_flight)
+
+    def send(self, request: Any, version: int) -> None:
+        """Send a request.  Raises: CommandError."""
+        self._last_id += 1
+        api = declaration(type(request)).api
+        assert api is not None
+        header = encode_request_header(
+            api_key=api, api_version=version, correlation_id=self._last_id, client_id="kawal-bench"
+        )
+        body = b"".join(encode(request, version))  # type: ignore[arg-type]  # requests hold no file ranges
+        self._in_flight.append((api, version, self._last_id))
+        try:
+            self._socket.sendall(_SIZE.pack(len(header) + len(body)) + header + body)
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def receive(self) -> Any:
+        """Read the answer to the oldest request in flight.  Raises: CommandError."""
+        api, version, identity = self._in_flight.popleft()
+        try:
+            (size,) = _SIZE.unpack(self._read(_SIZE.size))
+            frame = self._read(size)
+        except OSError as error:
+            raise self._lost(error) from error
+        seen, position = decode_response_header(api, version, frame)
+        if seen != identity:
+            raise CommandError(f"{self.address} answered request {seen} before request {identity}")
+        return decode(response_type(api), version, frame, position)[0]
+
+    def call(self, request: Any, version: int) -> Any:
+        """Send a request and return its answer.  Raises: CommandError."""
+        self.send(request, version)
+        return self.receive()
+
+    def _read(self, size: int) -> memoryview:
+        buffer = memoryview(bytearray(size))
+        filled = 0
+        while filled < size:
+            count = self._socket.recv_into(buffer[filled:])
+            if not count:
+                raise ConnectionResetError("it closed the connection")
+            filled += count
+        return buffer
+
+    def _lost(self, error: OSError) -> CommandError:
+        return CommandError(f"lost the connection to {self.address}: {error.strerror or error}")
