@@ -79,6 +79,7 @@ class Config:
     kawal_views_cache_bytes: int = _of("kawal.views.cache.bytes")
     kawal_min_free_bytes: int = _of("kawal.min.free.bytes")
     producer_id_expiration_ms: int = _of("producer.id.expiration.ms")
+    kawal_max_producers_per_partition: int = _of("kawal.max.producers.per.partition")
     # Groups
     offsets_topic_num_partitions: int = _of("offsets.topic.num.partitions")
     offsets_retention_minutes: int | None = _of("offsets.retention.minutes")

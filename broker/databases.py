@@ -105,6 +105,7 @@ def log_options(config: Config, configs: Mapping[str, str], *, vnode_count: int)
         min_free_bytes=config.kawal_min_free_bytes,
         delete_delay_ms=config.log_segment_delete_delay_ms,
         producer_expiry_ms=config.producer_id_expiration_ms,
+        producers_per_stream_max=config.kawal_max_producers_per_partition,
     )
 
 

@@ -148,6 +148,9 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("producer.id.expiration.ms", INT, 24 * HOUR_MS,
         "How long an idle idempotent producer is remembered.",
         minimum=1, unit="ms", dynamic=True),
+    Key("kawal.max.producers.per.partition", INT, 10_000,
+        "Idempotent producers remembered for a partition, 400 bytes each; with one more, the one idle "
+        "longest is forgotten.", minimum=1, unit="producers", dynamic=True),
 ),
 "Groups": (
     Key("offsets.topic.num.partitions", INT, 50,

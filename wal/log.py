@@ -272,6 +272,7 @@ class VnodeLog(LogCompacting):
             index_cache_bytes=before.index_cache_bytes,
         )
         self._state.producers.expiration_ms = options.producer_expiry_ms
+        self._state.producers.producers_per_stream_max = options.producers_per_stream_max
         if self._state.spare is not None and options.segment_bytes != before.segment_bytes:
             # Of the size before: the next one takes its name.
             self._state.spare.close()

@@ -42,6 +42,8 @@ class LogOptions:
     scrub_pass_ms: int = 86_400_000
     """A pass over all segments begins at most this often."""
     producer_expiry_ms: int = 86_400_000
+    producers_per_stream_max: int = 10_000
+    """Idempotent producers remembered for a stream; one more, and the one idle longest is forgotten."""
 
 
 ENTRY_COST_BYTES = 1_000

@@ -51,7 +51,10 @@ class LogState:
         """A preallocated `spare.tmp`."""
         self.expected_crc = 0
         """Header CRC of the last frame of the newest segment."""
-        self.producers = Producers(expiration_ms=options.producer_expiry_ms)
+        self.producers = Producers(
+            expiration_ms=options.producer_expiry_ms,
+            producers_per_stream_max=options.producers_per_stream_max,
+        )
         self.retired_bases: set[int] = set()
         """Base versions of segments that may go, durably."""
         self.retiring_bases: set[int] = set()

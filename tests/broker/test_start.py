@@ -168,6 +168,7 @@ def test_the_configuration_reaches_the_logs() -> None:
         kawal_min_free_bytes=3,
         log_segment_delete_delay_ms=11,
         producer_id_expiration_ms=13,
+        kawal_max_producers_per_partition=17,
     ).config
     assert log_options(config, {}, vnode_count=4) == LogOptions(
         durability="os",
@@ -177,4 +178,5 @@ def test_the_configuration_reaches_the_logs() -> None:
         min_free_bytes=3,
         delete_delay_ms=11,
         producer_expiry_ms=13,
+        producers_per_stream_max=17,
     )
