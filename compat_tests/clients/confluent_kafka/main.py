@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -23,6 +23,7 @@ from compat_tests.clients.contract import (
     PAUSE_SECONDS,
     UNANSWERED_MAX,
     Progress,
+    Records,
     decoded,
     encoded,
     serve,
@@ -49,6 +50,7 @@ def consumer(bootstrap: str, **settings: Any) -> Iterator[Any]:
             "group.id": "never-joined",
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
+            "enable.partition.eof": True,
             "reconnect.backoff.max.ms": 500,
             **settings,
         }
@@ -191,24 +193,32 @@ def consume_group(bootstrap: str, topic: str, group: str, count: int) -> dict[st
 
 
 def taken(reader: Any, there: TopicPartition | None, count: int | None) -> list[dict[str, Any]]:
-    """Read `count` records, or all of the partition up to its end."""
+    """Read `count` records, or all of the partition up to its end.
+
+    What was consumed last need not lie at the end: offsets may be missing there.  The end itself, which is
+    reported once it is reached, tells that nothing more is to come.
+    """
     end = 0
     if there is not None:
         reader.assign([there])
         end = reader.get_watermark_offsets(there, timeout=WITHIN)[1]
         if count is None and there.offset >= end:
             return []
-    records: list[dict[str, Any]] = []
+    records = Records()
     progress = Progress()
+    reached = 0
     for _ in until():
-        if len(records) >= count if count is not None else position(reader, there) >= end:
+        if len(records) >= count if count is not None else max(reached, position(reader, there)) >= end:
             break
         for message in reader.consume(count - len(records) if count is not None else 1_000, timeout=0.1):
             if message.error() is not None:
-                raise KafkaException(message.error())
-            records.append(shown(message))
+                if message.error().code() != KafkaError._PARTITION_EOF:
+                    raise KafkaException(message.error())
+                reached = message.offset()
+                continue
+            records.add([shown(message)])
         progress.tell(len(records))
-    return records
+    return records.all
 
 
 def position(reader: Any, there: TopicPartition | None) -> int:
