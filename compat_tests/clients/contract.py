@@ -6,7 +6,7 @@ import json
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 Operation = Callable[..., dict[str, Any]]
@@ -57,6 +57,25 @@ class Progress:
         if count >= self._told + PROGRESS_EVERY:
             self._told = count
             say({"progress": count})
+
+
+class Records:
+    """Records as the contract has them; one that comes again is left out."""
+
+    def __init__(self) -> None:
+        self.all: list[dict[str, Any]] = []
+        self._seen: set[tuple[int, int]] = set()
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def add(self, records: Iterable[dict[str, Any]]) -> None:
+        """Take those that are new."""
+        for one in records:
+            place = (one["partition"], one["offset"])
+            if place not in self._seen:
+                self._seen.add(place)
+                self.all.append(one)
 
 
 def encoded(text: str | None) -> bytes | None:

@@ -96,11 +96,13 @@ class MatrixPlugin:
         """Write the matrix: rows and columns in order, those not seen in this session as they were."""
         if not self._seen:
             return
-        MATRIX.write_text(json.dumps(self._merged(), indent=1) + "\n")
-        # Not needed, and slow, when nothing is written.
-        from compat_tests import compatibility
+        merged = self._merged()
+        MATRIX.write_text(json.dumps(merged, indent=1) + "\n")
+        if all(tuple(column["operations"]) == OPERATIONS for column in merged.values()):
+            # Not needed, and slow, when nothing is written.
+            from compat_tests import compatibility
 
-        compatibility.main()
+            compatibility.main()
 
     def saw_version(self, client: str, version: str, *, pinned: bool) -> None:
         """Take the version that a program says it has: keep it, or hold it against what is written down."""

@@ -7,6 +7,7 @@ import queue
 import subprocess
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,10 @@ class Program:
         """Send a request."""
         self.progress = 0
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"operation": operation, **fields}).encode() + b"\n")
-        self._process.stdin.flush()
+        # Of a program that has ended the answer tells.
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps({"operation": operation, **fields}).encode() + b"\n")
+            self._process.stdin.flush()
 
     def answer(self) -> Any:
         """Wait for the answer to the last request.
@@ -78,7 +81,8 @@ class Program:
     def close(self) -> None:
         """End standard input, upon which the program ends; kill it when it does not."""
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
         try:
             self._process.wait(5)
         except subprocess.TimeoutExpired:

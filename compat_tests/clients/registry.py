@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 
 from compat_tests.clients.program import ROOT
+from compat_tests.java import QUICK_START
 
 BUILT = ROOT / ".cache" / "clients"
 
@@ -17,10 +19,20 @@ def _go(name: str) -> list[str]:
     return [str(BUILT / "go" / name)]
 
 
+def _java(folder: str) -> list[str]:
+    java = shutil.which("java")
+    assert java, "no java found: install a Java runtime, 17 or later (make test does it where it may)"
+    built = BUILT / "java" / folder
+    quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+    return [java, "-Xmx192m", *QUICK_START, quiet, "-cp", f"{built / 'classes'}:{built / 'jars'}/*", "Main"]
+
+
 COMMANDS: dict[str, list[str]] = {
     "aiokafka": _python("aiokafka"),
     "confluent-kafka": _python("confluent_kafka"),
     "kafka-python": _python("kafka_python"),
+    "java": _java("newest"),
+    "java-3.9": _java("oldest"),
     "franz-go": _go("franz-go"),
     "sarama": _go("sarama"),
     "kafka-go": _go("kafka-go"),

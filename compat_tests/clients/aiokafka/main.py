@@ -20,6 +20,7 @@ from compat_tests.clients.contract import (
     UNANSWERED_MAX,
     Operation,
     Progress,
+    Records,
     decoded,
     encoded,
     serve,
@@ -218,15 +219,15 @@ async def list_offsets(bootstrap: str, topic: str, partition: int) -> dict[str, 
 async def taken(consumer: Any, there: TopicPartition | None, count: int | None) -> list[dict[str, Any]]:
     """Read `count` records, or all of the partition up to its end."""
     end = (await consumer.end_offsets([there]))[there] if count is None else 0
-    records: list[dict[str, Any]] = []
+    records = Records()
     progress = Progress()
     for _ in until():
         if len(records) >= count if count is not None else await consumer.position(there) >= end:
-            return records
+            break
         for batch in (await consumer.getmany(timeout_ms=200)).values():
-            records.extend(shown(one) for one in batch)
+            records.add(shown(one) for one in batch)
         progress.tell(len(records))
-    return records
+    return records.all
 
 
 def shown(record: Any) -> dict[str, Any]:

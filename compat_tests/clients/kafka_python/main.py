@@ -16,6 +16,7 @@ from compat_tests.clients.contract import (
     PAUSE_SECONDS,
     UNANSWERED_MAX,
     Progress,
+    Records,
     decoded,
     encoded,
     serve,
@@ -167,15 +168,15 @@ def consume_group(bootstrap: str, topic: str, group: str, count: int) -> dict[st
 def taken(reader: Any, there: TopicPartition | None, count: int | None) -> list[dict[str, Any]]:
     """Read `count` records, or all of the partition up to its end."""
     end = reader.end_offsets([there])[there] if count is None else 0
-    records: list[dict[str, Any]] = []
+    records = Records()
     progress = Progress()
     for _ in until():
         if len(records) >= count if count is not None else reader.position(there) >= end:
             break
         for batch in reader.poll(timeout_ms=200).values():
-            records.extend(shown(one) for one in batch)
+            records.add(shown(one) for one in batch)
         progress.tell(len(records))
-    return records
+    return records.all
 
 
 def shown(record: Any) -> dict[str, Any]:

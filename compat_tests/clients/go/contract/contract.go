@@ -160,10 +160,34 @@ func Text(data []byte) *string {
 	return &text
 }
 
-// Done says whether reading is over: enough records, or the end reached.
-func (request Request) Done(records []Record, end int64) bool {
-	if request.Count != nil {
-		return len(records) >= *request.Count
+// Records are those that a request has read so far.
+type Records struct {
+	All      []Record
+	seen     map[[2]int64]bool
+	progress Progress
+}
+
+// Read returns an empty list.
+func Read() *Records {
+	return &Records{All: []Record{}, seen: map[[2]int64]bool{}}
+}
+
+// Add takes a record, unless it is read again, and tells progress.
+func (records *Records) Add(record Record) {
+	place := [2]int64{int64(record.Partition), record.Offset}
+	if records.seen[place] {
+		return
 	}
-	return len(records) > 0 && records[len(records)-1].Offset+1 >= end
+	records.seen[place] = true
+	records.All = append(records.All, record)
+	records.progress.Tell(len(records.All))
+}
+
+// Done says whether reading is over: enough records, or the end reached.
+func (request Request) Done(records *Records, end int64) bool {
+	count := len(records.All)
+	if request.Count != nil {
+		return count >= *request.Count
+	}
+	return count > 0 && records.All[count-1].Offset+1 >= end
 }

@@ -232,7 +232,10 @@ func consumeFrom(ctx context.Context, request Request, offset kgo.Offset) (Answe
 		return Answer{"records": []Record{}}, nil
 	}
 	records, err := taken(ctx, client, request, end)
-	return Answer{"records": records}, err
+	if err != nil {
+		return nil, err
+	}
+	return Answer{"records": records.All}, nil
 }
 
 func consumeGroup(ctx context.Context, request Request) (Answer, error) {
@@ -251,17 +254,16 @@ func consumeGroup(ctx context.Context, request Request) (Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Answer{"records": records}, client.CommitUncommittedOffsets(ctx)
+	return Answer{"records": records.All}, client.CommitUncommittedOffsets(ctx)
 }
 
-func taken(ctx context.Context, client *kgo.Client, request Request, end int64) ([]Record, error) {
-	records := []Record{}
-	progress := Progress{}
+func taken(ctx context.Context, client *kgo.Client, request Request, end int64) (*Records, error) {
+	records := Read()
 	var last error
 	deadline, heard := time.Now().Add(Patience), time.Now()
 	for !request.Done(records, end) {
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("%d records after %v; last error %v", len(records), Patience, last)
+			return nil, fmt.Errorf("%d records after %v; last error %v", len(records.All), Patience, last)
 		}
 		if request.Count == nil && time.Since(heard) > Silence {
 			break
@@ -270,10 +272,9 @@ func taken(ctx context.Context, client *kgo.Client, request Request, end int64) 
 		fetches := client.PollFetches(turn)
 		cancel()
 		fetches.EachError(func(_ string, _ int32, err error) { last = err })
-		fetches.EachRecord(func(one *kgo.Record) { records = append(records, shown(one)) })
+		fetches.EachRecord(func(one *kgo.Record) { records.Add(shown(one)) })
 		if fetches.NumRecords() > 0 {
 			heard = time.Now()
-			progress.Tell(len(records))
 		}
 	}
 	return records, nil

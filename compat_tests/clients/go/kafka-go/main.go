@@ -228,7 +228,7 @@ func consumeFrom(ctx context.Context, request Request, seek func(*kafka.Reader) 
 		return Answer{"records": []Record{}}, nil
 	}
 	records, _, err := taken(ctx, reader, request, end)
-	return Answer{"records": records}, err
+	return Answer{"records": records.All}, err
 }
 
 func consumeGroup(ctx context.Context, request Request) (Answer, error) {
@@ -239,7 +239,7 @@ func consumeGroup(ctx context.Context, request Request) (Answer, error) {
 	if err == nil {
 		err = commit(ctx, reader, messages)
 	}
-	return Answer{"records": records}, errors.Join(err, reader.Close())
+	return Answer{"records": records.All}, errors.Join(err, reader.Close())
 }
 
 // commit tries again while the group, after a restart, is not yet joined anew.
@@ -255,13 +255,13 @@ func commit(ctx context.Context, reader *kafka.Reader, messages []kafka.Message)
 
 func taken(
 	ctx context.Context, reader *kafka.Reader, request Request, end int64,
-) ([]Record, []kafka.Message, error) {
+) (*Records, []kafka.Message, error) {
 	wait := Patience
 	if request.Count == nil {
 		wait = Silence
 	}
-	records, messages := []Record{}, []kafka.Message{}
-	progress := Progress{}
+	records, messages := Read(), []kafka.Message{}
+	deadline := time.Now().Add(Patience)
 	for !request.Done(records, end) {
 		turn, cancel := context.WithTimeout(ctx, wait)
 		message, err := reader.FetchMessage(turn)
@@ -269,11 +269,14 @@ func taken(
 		if errors.Is(err, context.DeadlineExceeded) && request.Count == nil {
 			break
 		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("after %d records: %w", len(records), err)
+		if err != nil && time.Now().After(deadline) {
+			return records, nil, fmt.Errorf("after %d records: %w", len(records.All), err)
 		}
-		records, messages = append(records, shown(message)), append(messages, message)
-		progress.Tell(len(records))
+		if err != nil {
+			continue // the reader gives up after three attempts, the program after a minute
+		}
+		records.Add(shown(message))
+		messages = append(messages, message)
 	}
 	return records, messages, nil
 }

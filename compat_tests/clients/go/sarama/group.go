@@ -54,23 +54,21 @@ func consumeGroup(ctx context.Context, request Request) (Answer, error) {
 	ended := make(chan error, 1)
 	go func() { ended <- join(ctx, group, request.Topic, reader) }()
 	var last error
-	records := []Record{}
-	progress := Progress{}
+	records := Read()
 	deadline := time.After(Patience)
-	for len(records) < *request.Count {
+	for !request.Done(records, 0) {
 		select {
 		case record := <-reader.taken:
-			records = append(records, record)
-			progress.Tell(len(records))
+			records.Add(record)
 		case last = <-group.Errors():
 		case <-deadline:
-			return nil, fmt.Errorf("%d records after %v; last error %v", len(records), Patience, last)
+			return nil, fmt.Errorf("%d records after %v; last error %v", len(records.All), Patience, last)
 		}
 	}
 	close(reader.enough)
 	err = <-ended
 	group.Close() // what it returns are the errors of an outage that is over
-	return Answer{"records": records}, err
+	return Answer{"records": records.All}, err
 }
 
 // join stays in the group, over rebalances and broken connections, until there is enough.

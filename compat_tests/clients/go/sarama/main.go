@@ -238,9 +238,9 @@ func consumeFrom(client sarama.Client, request Request) (Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	records := []Record{}
+	records := Read()
 	if request.Count == nil && request.Offset >= end {
-		return Answer{"records": records}, nil
+		return Answer{"records": records.All}, nil
 	}
 	consumer, err := sarama.NewConsumerFromClient(client)
 	if err != nil {
@@ -252,7 +252,6 @@ func consumeFrom(client sarama.Client, request Request) (Answer, error) {
 		return nil, err
 	}
 	defer reading.AsyncClose()
-	progress := Progress{}
 	var last error
 	deadline := time.After(Patience)
 	for !request.Done(records, end) {
@@ -262,16 +261,15 @@ func consumeFrom(client sarama.Client, request Request) (Answer, error) {
 		}
 		select {
 		case message := <-reading.Messages():
-			records = append(records, shown(message))
-			progress.Tell(len(records))
+			records.Add(shown(message))
 		case last = <-reading.Errors():
 		case <-silence:
-			return Answer{"records": records}, nil
+			return Answer{"records": records.All}, nil
 		case <-deadline:
-			return nil, fmt.Errorf("%d records after %v; last error %v", len(records), Patience, last)
+			return nil, fmt.Errorf("%d records after %v; last error %v", len(records.All), Patience, last)
 		}
 	}
-	return Answer{"records": records}, nil
+	return Answer{"records": records.All}, nil
 }
 
 func shown(message *sarama.ConsumerMessage) Record {
