@@ -111,6 +111,7 @@ def group_broker(tmp_path_factory: pytest.TempPathFactory, broker_kind: Kind) ->
     settings = {
         "group.initial.rebalance.delay.ms": "0",
         "group.consumer.min.heartbeat.interval.ms": "200",
+        "group.consumer.min.session.timeout.ms": "6000",
         "group.consumer.heartbeat.interval.ms": "200",
         "group.consumer.migration.policy": "bidirectional",
     }

@@ -8,167 +8,16 @@ answer only while they are polled make it end between two polls for ever. So it 
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from aiokafka import AIOKafkaConsumer
-from confluent_kafka import Consumer
-from kafka import KafkaConsumer
-
-from compat_tests.broker import Broker
+from compat_tests.libraries import Library, Place, Seen
 from compat_tests.waiting import eventually
 
 T = TypeVar("T")
-
-POLL_SECONDS = 0.1
-
-Place = tuple[str, int]
-"""Topic and partition."""
-
-
-class Seen(NamedTuple):
-    """A record as a member has got it."""
-
-    topic: str
-    partition: int
-    offset: int
-    value: bytes
-
-
-class Library(Protocol):
-    """A consumer of some library; all calls come from one thread."""
-
-    consumer: Any
-
-    def poll(self) -> Iterable[Seen]:
-        """Wait for records, at most for POLL_SECONDS."""
-
-    def held(self) -> Iterable[Place]:
-        """What it holds."""
-
-    def commit(self) -> None:
-        """Commit all that it has returned, and wait for that."""
-
-    def close(self) -> None:
-        """Leave the group."""
-
-
-class KafkaPython:
-    """kafka-python: knows its topics before it joins, since as leader it assigns only what it knows."""
-
-    def __init__(self, broker: Broker, group_id: str, topics: list[str], **settings: Any) -> None:
-        self.consumer = KafkaConsumer(
-            bootstrap_servers=broker.bootstrap,
-            group_id=group_id,
-            **{
-                "enable_auto_commit": False,
-                "auto_offset_reset": "earliest",
-                "session_timeout_ms": 6_000,
-                "heartbeat_interval_ms": 250,
-                **settings,
-            },
-        )
-        for topic in topics:
-            eventually(lambda t=topic: self.consumer.partitions_for_topic(t), waiting_for=f"topic {topic}")  # type: ignore[misc]
-        self.consumer.subscribe(topics)
-
-    def poll(self) -> list[Seen]:
-        polled = self.consumer.poll(timeout_ms=int(POLL_SECONDS * 1_000))
-        return [
-            Seen(one.topic, one.partition, one.offset, one.value) for part in polled.values() for one in part
-        ]
-
-    def held(self) -> list[Place]:
-        return [(one.topic, one.partition) for one in self.consumer.assignment()]
-
-    def commit(self) -> None:
-        self.consumer.commit()
-
-    def close(self) -> None:
-        self.consumer.close()
-
-
-class Confluent:
-    """confluent-kafka; `group_protocol="consumer"` for KIP-848."""
-
-    def __init__(self, broker: Broker, group_id: str, topics: list[str], **settings: Any) -> None:
-        wanted = {name.replace("_", "."): value for name, value in settings.items()}
-        classic = wanted.get("group.protocol", "classic") == "classic"
-        times = {"session.timeout.ms": 6_000, "heartbeat.interval.ms": 250} if classic else {}
-        self.consumer = Consumer(
-            {
-                "bootstrap.servers": broker.bootstrap,
-                "log_level": 2,
-                "group.id": group_id,
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                **times,
-                **wanted,
-            }
-        )
-        self.consumer.subscribe(topics)
-
-    def poll(self) -> list[Seen]:
-        seen = []
-        for one in self.consumer.consume(500, timeout=POLL_SECONDS):
-            if one.error() is not None:
-                raise AssertionError(one.error())
-            seen.append(Seen(one.topic(), one.partition(), one.offset(), one.value()))
-        return seen
-
-    def held(self) -> list[Place]:
-        return [(one.topic, one.partition) for one in self.consumer.assignment()]
-
-    def commit(self) -> None:
-        self.consumer.commit(asynchronous=False)
-
-    def close(self) -> None:
-        self.consumer.close()
-
-
-class Aiokafka:
-    """aiokafka: its loop runs while it is polled, and a member is polled all the time."""
-
-    def __init__(self, broker: Broker, group_id: str, topics: list[str], **settings: Any) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._loop.run_until_complete(self._start(broker, group_id, topics, settings))
-
-    async def _start(
-        self, broker: Broker, group_id: str, topics: list[str], settings: dict[str, Any]
-    ) -> None:
-        self.consumer = AIOKafkaConsumer(
-            *topics,
-            bootstrap_servers=broker.bootstrap,
-            group_id=group_id,
-            **{
-                "enable_auto_commit": False,
-                "auto_offset_reset": "earliest",
-                "session_timeout_ms": 6_000,
-                "heartbeat_interval_ms": 250,
-                **settings,
-            },
-        )
-        await self.consumer.start()
-
-    def poll(self) -> list[Seen]:
-        polled = self._loop.run_until_complete(self.consumer.getmany(timeout_ms=int(POLL_SECONDS * 1_000)))
-        return [
-            Seen(one.topic, one.partition, one.offset, one.value) for part in polled.values() for one in part
-        ]
-
-    def held(self) -> list[Place]:
-        return [(one.topic, one.partition) for one in self.consumer.assignment()]
-
-    def commit(self) -> None:
-        self._loop.run_until_complete(self.consumer.commit())
-
-    def close(self) -> None:
-        self._loop.run_until_complete(self.consumer.stop())
-        self._loop.close()
 
 
 class Member:
@@ -185,6 +34,8 @@ class Member:
         self._held: frozenset[Place] = frozenset()
         self._asked: SimpleQueue[tuple[Callable[[Any], Any], Future[Any]]] = SimpleQueue()
         self._stopping = threading.Event()
+        self._polling = threading.Event()
+        self._polling.set()
         self._thread = threading.Thread(target=self._run, args=[make], daemon=True)
         self._thread.start()
 
@@ -197,21 +48,33 @@ class Member:
         """The numbers of the partitions it holds, in order."""
         return sorted(partition for _, partition in self.held())
 
-    def call(self, function: Callable[[Any], T]) -> T:
-        """Call a function with the library's consumer between two polls and return its answer."""
+    def call(self, function: Callable[[Library], T]) -> T:
+        """Call a function with the consumer between two polls and return its answer."""
         done: Future[T] = Future()
-        self._asked.put((lambda library: function(library.consumer), done))
+        self._asked.put((function, done))
         return self._answer(done)
 
     def commit(self) -> None:
         """Commit everything in `records`."""
-        done: Future[None] = Future()
-        self._asked.put((lambda library: library.commit(), done))
-        self._answer(done)
+        self.call(lambda library: library.commit())
+
+    def values(self) -> list[bytes]:
+        """The values of all records so far, in the order of their arrival."""
+        self.check()
+        return [one.value for one in self.records]
+
+    def freeze(self) -> None:
+        """Poll no more, as a process that hangs, until `thaw`."""
+        self._polling.clear()
+
+    def thaw(self) -> None:
+        """Go on polling."""
+        self._polling.set()
 
     def leave(self) -> None:
         """Close the consumer; it may have been closed before."""
         self._stopping.set()
+        self._polling.set()
         self._thread.join(30)
         assert not self._thread.is_alive(), "a consumer did not close within 30 s"
         self._held = frozenset()
@@ -242,6 +105,7 @@ class Member:
             library = make()
             try:
                 while not self._stopping.is_set():
+                    self._polling.wait()
                     self._step(library)
             finally:
                 library.close()
