@@ -24,7 +24,7 @@ from broker.vnode import Vnode
 from wal.disk import Disk
 from wal.errors import MetadataLost
 from wal.log import VnodeLog
-from wal.store import DATABASE_PREFIX, Store, StoreIdentity
+from wal.store import DATABASE_PREFIX, STORE_FORMAT, Store, StoreIdentity
 
 if TYPE_CHECKING:
     from random import Random
@@ -77,6 +77,7 @@ def open_broker(
     except BaseException:
         store.release()
         raise
+    _report_upgrade(store)
     return kind(
         store=store,
         catalogue=catalogue,
@@ -88,6 +89,16 @@ def open_broker(
         loggers=loggers,
         stats=stats,
     )
+
+
+def _report_upgrade(store: Store) -> None:
+    if store.upgraded_from is not None:
+        logger.warning(
+            "%s was of format %d and is of format %d now; programs older than this one refuse it",
+            store.path,
+            store.upgraded_from,
+            STORE_FORMAT,
+        )
 
 
 def _cluster_id(random: Random) -> str:

@@ -254,6 +254,21 @@ def decode_segment_header(data: bytes | memoryview) -> SegmentHeader | None:
     return SegmentHeader._make((*fields, version))
 
 
+def unknown_format(data: bytes) -> int | None:
+    """The format of a segment that is whole and of a format nobody here can read; None for any other."""
+    for position in (0, HEADER_COPY_POSITION):
+        copy = data[position : position + HEADER_BYTES]
+        if len(copy) < HEADER_BYTES:
+            continue
+        magic, version, *_ = SEGMENT_BODY.unpack_from(copy)
+        is_whole = magic == SEGMENT_MAGIC and CRC.unpack_from(copy, SEGMENT_BODY.size) == (
+            crc32c(copy[: SEGMENT_BODY.size]),
+        )
+        if is_whole and version not in READABLE_FORMATS:
+            return int(version)
+    return None
+
+
 def encode_frame_header(header: FrameHeader, seed: int) -> tuple[bytes, int]:
     """The 64 bytes of a frame header, and their CRC."""
     body = FRAME_BODY.pack(FRAME_MAGIC, *header)

@@ -26,6 +26,7 @@ from wal.format import (
     SegmentHeader,
     decode_segment_start,
     seed_of,
+    unknown_format,
 )
 from wal.index import decode_index
 from wal.scan import END, NEVER_WRITTEN, FoundFrame, Scan, survey_after
@@ -145,9 +146,15 @@ def verify_segment(disk: Disk, path: str, *, witnessed_sequence: int = 0) -> Seg
     file = disk.open(path, read_only=True)
     try:
         report.size_bytes = file.size()
-        report.header, both = decode_segment_start(file.read_at(0, FIRST_FRAME_POSITION))
+        start = file.read_at(0, FIRST_FRAME_POSITION)
+        report.header, both = decode_segment_start(start)
         if report.header is None:
-            problem = "both copies of the segment header are not valid"
+            version = unknown_format(start)
+            problem = (
+                "both copies of the segment header are not valid"
+                if version is None
+                else f"the segment has format {version}, which this version of kawal does not read"
+            )
             report.damages.append(Damage(path, 0, FIRST_FRAME_POSITION, problem))
             return report
         if not both:

@@ -22,8 +22,15 @@ from collections import deque
 from wal.checkpoint import Checkpoint, Witness, load_checkpoints, load_witness
 from wal.compaction import forget_unfinished
 from wal.disk import Disk, File
-from wal.errors import LogDamaged
-from wal.format import FIRST_FRAME_POSITION, FrameKind, SegmentHeader, decode_segment_start
+from wal.errors import LogDamaged, UnknownFormat
+from wal.format import (
+    FIRST_FRAME_POSITION,
+    READABLE_FORMATS,
+    FrameKind,
+    SegmentHeader,
+    decode_segment_start,
+    unknown_format,
+)
 from wal.index import ActiveIndex, index_frame
 from wal.maintenance import Marks
 from wal.options import ENTRY_COST_BYTES, LogOptions
@@ -38,6 +45,20 @@ from wal.torn import cut_torn_tail, is_never_written
 
 TEMPORARY_SUFFIX = ".tmp"
 NO_BYTES = memoryview(b"")
+
+
+def _refuse_unknown_format(path: str, start: bytes) -> None:
+    """Tell a segment of a later program from a damaged one, for which a repair would give records up.
+
+    Raises: UnknownFormat.
+    """
+    version = unknown_format(start)
+    if version is not None:
+        known = " and ".join(map(str, READABLE_FORMATS))
+        raise UnknownFormat(
+            f"{path}: the segment has format {version}, this version of kawal reads {known}; use the version "
+            "that wrote it or a newer one"
+        )
 
 
 class Recovery:
@@ -151,7 +172,10 @@ class Recovery:
     def _open_segment(self, base: int) -> bool:
         path = self.state.path(segment_name(base))
         shared = SharedFile(self.disk.open(path))
-        header, both = decode_segment_start(shared.file.read_at(0, FIRST_FRAME_POSITION))
+        start = shared.file.read_at(0, FIRST_FRAME_POSITION)
+        header, both = decode_segment_start(start)
+        if header is None:
+            _refuse_unknown_format(path, start)
         problem = self._header_problem(header, base)
         if header is None or problem:
             self._damage(path, 0, FIRST_FRAME_POSITION, problem)

@@ -25,7 +25,17 @@ from wal.options import MIB, LogOptions
 from wal.segment import SUFFIX
 from wal.whole_files import read_file, replace_file
 
-STORE_FORMAT = 1
+STORE_FORMAT = 2
+"""The format of a data directory; it is raised with any change that an older program would misunderstand.
+
+1   segments of format 1
+2   segments of format 2 beside them, which may hold what compaction copied
+"""
+
+OLDER_FORMATS = (1,)
+"""Formats that are brought to `STORE_FORMAT` at the first start, by the marker alone: what lies in the files
+is read as it is.  From then on the programs before refuse the directory."""
+
 MARKER = "kawal.json"
 MARKER_TEMPORARY = "kawal.json.tmp"
 LOCK = "LOCK"
@@ -59,6 +69,8 @@ class Store:
         self.options = options
         self._lock = lock
         self._catalogue: Catalogue | None = None
+        self.upgraded_from: int | None = None
+        """The older format that the directory had until it was opened."""
 
     @classmethod
     def open(
@@ -80,11 +92,19 @@ class Store:
         try:
             identity = _identity(disk, path, new_identity)
             store = cls(disk, path, identity, lock, options or LogOptions())
+            store._upgrade()
             store._open_catalogue(now_ms)
         except BaseException:
             lock.release()
             raise
         return store
+
+    def _upgrade(self) -> None:
+        """Let the marker say the newest format before anything of it is written."""
+        version = marker_format(self.disk, f"{self.path}/{MARKER}")
+        if version != STORE_FORMAT:
+            _write_marker(self.disk, self.path, self.identity)
+            self.upgraded_from = version
 
     @property
     def catalogue(self) -> Catalogue:
@@ -280,14 +300,27 @@ def _identity(disk: Disk, path: str, new_identity: StoreIdentity) -> StoreIdenti
     # The marker comes last: with it the directory counts as made, so the catalogue must be there.
     disk.make_directory(meta)
     disk.sync_directory(path)
-    content = {"format": STORE_FORMAT, **asdict(new_identity)}
-    data = json.dumps(content, indent=2).encode() + b"\n"
-    replace_file(disk, path, MARKER, data, temporary=MARKER_TEMPORARY)
+    _write_marker(disk, path, new_identity)
     return new_identity
 
 
+def _write_marker(disk: Disk, path: str, identity: StoreIdentity) -> None:
+    content = {"format": STORE_FORMAT, **asdict(identity)}
+    data = json.dumps(content, indent=2).encode() + b"\n"
+    replace_file(disk, path, MARKER, data, temporary=MARKER_TEMPORARY)
+
+
 def read_marker(disk: Disk, marker: str) -> StoreIdentity:
-    """What the marker file says.  Raises: NotUsable, MetadataLost, UnknownFormat."""
+    """Whose directory it is, as its marker says.  Raises: NotUsable, MetadataLost, UnknownFormat."""
+    return _read_marker(disk, marker)[1]
+
+
+def marker_format(disk: Disk, marker: str) -> int:
+    """The format that a marker says.  Raises: as `read_marker`."""
+    return _read_marker(disk, marker)[0]
+
+
+def _read_marker(disk: Disk, marker: str) -> tuple[int, StoreIdentity]:
     try:
         data = read_file(disk, marker)
     except DiskError as error:
@@ -295,15 +328,17 @@ def read_marker(disk: Disk, marker: str) -> StoreIdentity:
     try:
         content = json.loads(data)
         version = content["format"]
-        if version == STORE_FORMAT:
-            return StoreIdentity(
+        if type(version) is int and (version == STORE_FORMAT or version in OLDER_FORMATS):
+            return version, StoreIdentity(
                 cluster_id=str(content["cluster_id"]),
                 node_id=int(content["node_id"]),
                 secret=str(content["secret"]),
             )
     except (ValueError, KeyError, TypeError) as error:
         raise MetadataLost(f"{marker}: not a valid marker ({error}); restore it from a backup") from error
+    is_newer = type(version) is int and version > STORE_FORMAT
+    known = ", ".join(map(str, (*OLDER_FORMATS, STORE_FORMAT)))
     raise UnknownFormat(
-        f"{marker}: the data directory has format {version!r}, this version reads format {STORE_FORMAT}; "
-        "use the version that wrote it"
+        f"{marker}: the data directory has format {version!r}, this version of kawal reads {known}; "
+        f"use the version that wrote it{' or a newer one' if is_newer else ''}"
     )

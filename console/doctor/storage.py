@@ -10,7 +10,7 @@ from console.doctor.facts import Facts
 from console.doctor.finding import Finding, ok, problem, warning
 from wal.disk import Disk, DiskError
 from wal.errors import StoreError
-from wal.store import LOCK, MARKER, STORE_FORMAT, read_marker, vnodes_in
+from wal.store import LOCK, MARKER, STORE_FORMAT, marker_format, read_marker, vnodes_in
 
 VOLATILE = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 DISTANT = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", "glusterfs"})
@@ -60,12 +60,16 @@ def _check_content(facts: Facts, disk: Disk, path: str) -> Iterator[Finding]:
         return
     try:
         identity = read_marker(disk, f"{path}/{MARKER}")
+        version = marker_format(disk, f"{path}/{MARKER}")
         logs = len(list(vnodes_in(disk, path)))
     except (StoreError, DiskError) as error:
         yield problem("directory", str(error), "start nothing on it until this is mended")
         return
     owner = f"cluster {identity.cluster_id}, node {identity.node_id}"
-    yield ok("directory", f"{path} has format {STORE_FORMAT}, {owner}, {logs} logs")
+    yield ok("directory", f"{path} has format {version}, {owner}, {logs} logs")
+    if version != STORE_FORMAT:
+        text = f"the first start brings it to format {STORE_FORMAT}, which older versions refuse"
+        yield warning("directory", text, "make a backup before, if you may want to go back")
     holder = facts.lock_holder(f"{path}/{LOCK}")
     if holder is not None:
         yield ok("directory", f"a server has it open, process {holder or '(unknown)'}")

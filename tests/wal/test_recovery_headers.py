@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
+from crc32c import crc32c
 
 from tests.wal.damaged import change, wal_files
 from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, small_options
-from wal.format import SegmentHeader, decode_segment_start, encode_segment_start
+from wal.errors import UnknownFormat
+from wal.format import (
+    CRC,
+    HEADER_COPY_POSITION,
+    SEGMENT_BODY,
+    SEGMENT_MAGIC,
+    SegmentHeader,
+    decode_segment_start,
+    encode_segment_start,
+)
+from wal.inspect import verify_segment
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
 
@@ -43,6 +55,44 @@ def problem(disk: MemoryDisk) -> str:
     assert log.damage is not None
     assert log.state == "DAMAGED"
     return f"{log.damage.file[-8:]}: {log.damage.problem}"
+
+
+def of_format(data: bytes, version: int) -> bytes:
+    """A segment whose header, both copies of it, is whole and says another format."""
+    changed = bytearray(data)
+    for position in (0, HEADER_COPY_POSITION):
+        body = bytearray(changed[position : position + SEGMENT_BODY.size])
+        struct.pack_into("<H", body, len(SEGMENT_MAGIC), version)
+        changed[position : position + SEGMENT_BODY.size] = body
+        CRC.pack_into(changed, position + SEGMENT_BODY.size, crc32c(bytes(body)))
+    return bytes(changed)
+
+
+def test_a_segment_of_a_later_program_is_refused_and_not_taken_for_a_damaged_one() -> None:
+    disk = filled()
+    path = wal_files(disk)[-1]
+    later = change(disk, path, lambda data: of_format(bytes(data), 9))
+
+    with pytest.raises(
+        UnknownFormat, match=r"\.wal: the segment has format 9, this version of kawal reads 1 and 2"
+    ):
+        VnodeLog.open(later, DIRECTORY, options=OPTIONS, now_ms=9_000)
+
+    (damage,) = verify_segment(later, path).damages
+    assert "has format 9, which this version of kawal does not read" in damage.problem
+
+
+def test_a_damaged_format_is_damage() -> None:
+    disk = filled()
+    path = wal_files(disk)[-1]
+
+    def spoil(data: bytearray) -> bytes:
+        whole = bytearray(of_format(bytes(data), 9))
+        whole[20] ^= 1
+        whole[HEADER_COPY_POSITION + 20] ^= 1
+        return bytes(whole)
+
+    assert "wrong magic, format or crc" in problem(change(disk, path, spoil))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from wal.errors import (
 from wal.memory_disk import MemoryDisk
 from wal.memory_faults import failing
 from wal.options import LogOptions
-from wal.store import Store, StoreIdentity, vnodes_in
+from wal.store import STORE_FORMAT, Store, StoreIdentity, marker_format, vnodes_in
 
 IDENTITY = StoreIdentity(cluster_id="cluster", node_id=1, secret="5e")
 OPTIONS = LogOptions(min_free_bytes=0, segment_bytes=1 << 16)
@@ -176,7 +176,14 @@ def test_a_lost_marker_beside_a_catalogue_is_reported() -> None:
 @pytest.mark.parametrize(
     ("content", "error", "words"),
     [
-        (json.dumps({"format": 2}).encode(), UnknownFormat, "has format 2"),
+        (json.dumps({"format": 3}).encode(), UnknownFormat, "has format 3, .* or a newer one"),
+        (
+            json.dumps({"format": 0}).encode(),
+            UnknownFormat,
+            "has format 0, .* use the version that wrote it$",
+        ),
+        (json.dumps({"format": True}).encode(), UnknownFormat, "has format True"),
+        (json.dumps({"format": "2"}).encode(), UnknownFormat, "has format '2'"),
         (b"{", MetadataLost, "not a valid marker"),
         (b"{}", MetadataLost, "not a valid marker"),
         (b"[]", MetadataLost, "not a valid marker"),
@@ -190,6 +197,46 @@ def test_a_marker_of_another_kind_is_refused(content: bytes, error: type[StoreEr
 
     with pytest.raises(error, match=words):
         open_store(disk)
+
+
+def of_format(disk: MemoryDisk, version: int) -> None:
+    """Make the directory one of another format, whose files are otherwise the same."""
+    content = json.loads(disk.contents("data/kawal.json"))
+    put(disk, "data/kawal.json", json.dumps({**content, "format": version}).encode())
+
+
+def test_a_directory_of_an_older_format_is_brought_to_the_newest_and_keeps_everything() -> None:
+    disk = MemoryDisk()
+    store = open_store(disk)
+    store.catalogue.append(b"record")
+    commit(store.catalogue.log)
+    store.close(0)
+    of_format(disk, 1)
+
+    store = open_store(disk)
+
+    assert store.upgraded_from == 1
+    assert store.identity == IDENTITY
+    assert store.catalogue.records == [b"record"]
+    assert marker_format(disk, "data/kawal.json") == STORE_FORMAT
+    store.close(0)
+    assert open_store(disk).upgraded_from is None
+
+
+def test_a_crash_while_the_format_is_raised_leaves_the_one_or_the_other() -> None:
+    for nth in range(1, 8):
+        disk = MemoryDisk()
+        open_store(disk).close(0)
+        of_format(disk, 1)
+        disk.faults += [
+            failing(kind, errno.EIO, path="kawal", nth=nth) for kind in ("sync", "rename", "write")
+        ]
+        try:
+            open_store(disk)
+        except DiskError:
+            after = disk.crash()
+            assert marker_format(after, "data/kawal.json") in (1, STORE_FORMAT)
+            assert open_store(after).identity == IDENTITY
 
 
 def test_a_lost_catalogue_directory_is_reported() -> None:
