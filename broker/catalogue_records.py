@@ -50,7 +50,7 @@ class ViewDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     `source` is the name of the topic or database it reads, `source_id` the topic's id ("" for a database).
     `schema` is the JSON that DescribeConfigs shows, with the types of `used_columns` as they were when the
-    view was made: those the source must keep.
+    view was made: those the source must keep.  `start`, `end` and `speed` are those of broker/view_bounds.py.
     """
 
     kind: str
@@ -60,6 +60,14 @@ class ViewDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     meta: str = "none"
     used_columns: tuple[str, ...] = ()
     schema: str = ""
+    start: str = ""
+    end: str = ""
+    speed: str = ""
+
+    @property
+    def is_windowed(self) -> bool:
+        """Whether the view has bounds or a pace."""
+        return bool(self.start or self.end or self.speed)
 
 
 class TopicCreated(msgspec.Struct, tag="topic_created", frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from broker.config_keys import ConfigType, Key, Value
+from broker.view_bounds import parse_bound, parse_speed
 
 STRING: Final = ConfigType.STRING
 
@@ -21,6 +22,24 @@ def _columns_problem(value: Value) -> str | None:
     try:
         parse_columns(str(value))
     except ViewError as error:
+        return str(error)
+    return None
+
+
+def _bound_problem(value: Value) -> str | None:
+    """What is wrong with a bound."""
+    try:
+        parse_bound(str(value))
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _speed_problem(value: Value) -> str | None:
+    """What is wrong with a speed."""
+    try:
+        parse_speed(str(value))
+    except ValueError as error:
         return str(error)
     return None
 
@@ -53,6 +72,33 @@ COLUMNS_KEY: Final = Key(
     check=_columns_problem,
 )
 
+ALIAS_KEY: Final = Key(
+    "kawal.alias.of",
+    STRING,
+    "",
+    "Makes the new topic another name of a topic, read-only; with bounds or a speed another look at it.",
+)
+
+FROM_KEY: Final = Key(
+    "kawal.from",
+    STRING,
+    "",
+    "Where a view begins: a time (ISO 8601, or ms since 1970), or `offset 4711`.",
+    check=_bound_problem,
+)
+
+TO_KEY: Final = Key(
+    "kawal.to", STRING, "", "Where a view ends, itself not shown; as kawal.from.", check=_bound_problem
+)
+
+SPEED_KEY: Final = Key(
+    "kawal.replay.speed",
+    STRING,
+    "",
+    "Shows a view's records as far apart as they were written: 1 is the original pace, 10 ten times as fast.",
+    check=_speed_problem,
+)
+
 SCHEMA_SHOWN: Final = Key(
     "kawal.schema", STRING, "", "The columns of a view's records, as JSON; they never change."
 )
@@ -61,12 +107,29 @@ SOURCE_SHOWN: Final = Key("kawal.source", STRING, "", "What a view reads.")
 
 KAWAL_TOPIC_KEYS: Final = {
     key.name: key
-    for key in (DATABASE_KEY, DURABILITY_SHOWN, SQL_KEY, COLUMNS_KEY, SCHEMA_SHOWN, SOURCE_SHOWN)
+    for key in (
+        DATABASE_KEY,
+        DURABILITY_SHOWN,
+        SQL_KEY,
+        ALIAS_KEY,
+        FROM_KEY,
+        TO_KEY,
+        SPEED_KEY,
+        COLUMNS_KEY,
+        SCHEMA_SHOWN,
+        SOURCE_SHOWN,
+    )
 }
 """All of them by name."""
 
 SHOWN_ONLY: Final = frozenset({DURABILITY_SHOWN.name, SCHEMA_SHOWN.name, SOURCE_SHOWN.name})
 """What is shown and never set."""
 
-FIXED_NAMES: Final = frozenset({DATABASE_KEY.name, SQL_KEY.name}) | SHOWN_ONLY
+WINDOW_NAMES: Final = (FROM_KEY.name, TO_KEY.name, SPEED_KEY.name)
+"""What bounds or paces a view."""
+
+DEFINING_NAMES: Final = frozenset({SQL_KEY.name, ALIAS_KEY.name, *WINDOW_NAMES})
+"""What is set for views only."""
+
+FIXED_NAMES: Final = DEFINING_NAMES | SHOWN_ONLY | {DATABASE_KEY.name}
 """What is settled when the topic is created."""

@@ -17,11 +17,18 @@ from broker.config import Config
 from broker.config_keys import ConfigError
 from broker.databases import DEFAULT_DATABASE, Database, no_such_database
 from broker.errors import RequestError
-from broker.kawal_topic_keys import DATABASE_KEY, SQL_KEY
+from broker.kawal_topic_keys import DATABASE_KEY
 from broker.topic_configs import checked
 from broker.topic_names import collision_key, name_problem
 from broker.topics import OFFSETS_TOPIC, Catalogue, Topic
-from broker.view_admin import check_partition_count, define_view, is_definition, partition_count
+from broker.view_admin import (
+    check_not_windowed,
+    check_partition_count,
+    define_view,
+    definition_configs,
+    is_definition,
+    partition_count,
+)
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -70,6 +77,7 @@ def new_topic_record(
     _check_free(new.name, catalogue)
     if is_definition(new.configs):
         return _new_view_record(new, catalogue=catalogue, config=config, random=random, wall_ms=wall_ms)
+    check_not_windowed(new.configs)
     configs = _check_configs(new.configs, config)
     database = _database(new.configs, catalogue)
     if new.assignments:
@@ -119,7 +127,7 @@ def _new_view_record(
         first_vnode=0,
         created_ms=wall_ms,
         replication_factor=replication_factor,
-        configs={SQL_KEY.name: definition.statement},
+        configs=definition_configs(definition),
         view=definition,
     )
 

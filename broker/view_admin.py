@@ -17,7 +17,19 @@ from broker.catalogue_records import ViewDefinition
 from broker.config_keys import ConfigError, nearest
 from broker.databases import no_such_database
 from broker.errors import RequestError
-from broker.kawal_topic_keys import COLUMNS_KEY, SCHEMA_SHOWN, SOURCE_SHOWN, SQL_KEY
+from broker.kawal_topic_keys import (
+    ALIAS_KEY,
+    COLUMNS_KEY,
+    DEFINING_NAMES,
+    FROM_KEY,
+    SCHEMA_SHOWN,
+    SOURCE_SHOWN,
+    SPEED_KEY,
+    SQL_KEY,
+    TO_KEY,
+    WINDOW_NAMES,
+)
+from broker.view_bounds import parse_bound, parse_speed
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -25,13 +37,26 @@ if TYPE_CHECKING:
     from views.columns import Columns
     from views.statement import Statement
 
+ALIAS_KIND: Final = "alias"
+
 VIEWS_NAMED_MAX: Final = 5
 """Views named in a refusal; there may be a thousand."""
 
 
 def is_definition(configs: Mapping[str, str | None]) -> bool:
     """Whether a topic with these configurations is a view."""
-    return bool((configs.get(SQL_KEY.name) or "").strip())
+    return any((configs.get(key.name) or "").strip() for key in (SQL_KEY, ALIAS_KEY))
+
+
+def check_not_windowed(configs: Mapping[str, str | None]) -> None:
+    """Refuse what bounds or paces a view where there is none.  Raises: RequestError(INVALID_CONFIG)."""
+    stray = next((name for name in WINDOW_NAMES if configs.get(name) is not None), None)
+    if stray is not None:
+        raise RequestError(
+            ErrorCode.INVALID_CONFIG,
+            f"{stray!r} is for views, which show what a topic stores: set {ALIAS_KEY.name!r} or"
+            f" {SQL_KEY.name!r} with it",
+        )
 
 
 def define_view(name: str, configs: Mapping[str, str | None], catalogue: Catalogue) -> ViewDefinition:
@@ -43,14 +68,54 @@ def define_view(name: str, configs: Mapping[str, str | None], catalogue: Catalog
     from views.errors import ViewError
 
     _check_alone(configs)
-    text = configs[SQL_KEY.name] or ""
+    window = defined_window(configs)
+    alias = (configs.get(ALIAS_KEY.name) or "").strip()
+    text = f"STABLE `{source_topic(alias, catalogue).name}`" if alias else configs[SQL_KEY.name] or ""
     try:
         from views.statement import parse_view
 
         statement = parse_view(text, topic=name)
-        return DEFINERS[statement.kind.value](statement, catalogue)
+        definition = DEFINERS[statement.kind.value](statement, catalogue)
     except ViewError as error:
         raise refused(str(error)) from error
+    kind = ALIAS_KIND if alias else definition.kind
+    return msgspec.structs.replace(definition, kind=kind, **window)
+
+
+def defined_window(configs: Mapping[str, str | None]) -> dict[str, str]:
+    """The bounds and the pace among the configurations, as a definition keeps them.
+
+    Raises: RequestError(INVALID_CONFIG).
+    """
+    found = {}
+    for field, key in (("start", FROM_KEY), ("end", TO_KEY), ("speed", SPEED_KEY)):
+        raw = configs.get(key.name)
+        if raw is None:
+            continue
+        try:
+            key.parse(raw)
+        except ConfigError as error:
+            raise RequestError(ErrorCode.INVALID_CONFIG, str(error)) from error
+        found[field] = f"{parse_speed(raw):g}" if key is SPEED_KEY else parse_bound(raw).text
+    if "start" in found and "end" in found:
+        first, last = parse_bound(found["start"]), parse_bound(found["end"])
+        if first.is_offset == last.is_offset and first.value > last.value:
+            raise RequestError(
+                ErrorCode.INVALID_CONFIG,
+                f"{FROM_KEY.name}={first.text!r} lies behind {TO_KEY.name}={last.text!r}, and nothing would"
+                " be shown; exchange the two",
+            )
+    return found
+
+
+def definition_configs(definition: ViewDefinition) -> dict[str, str]:
+    """What is kept and shown as a view's own configurations."""
+    if definition.kind == ALIAS_KIND:
+        shown = {ALIAS_KEY.name: definition.source}
+    else:
+        shown = {SQL_KEY.name: definition.statement}
+    window = zip(WINDOW_NAMES, (definition.start, definition.end, definition.speed), strict=True)
+    return shown | {name: text for name, text in window if text}
 
 
 def refused(problem: str) -> RequestError:
@@ -59,7 +124,12 @@ def refused(problem: str) -> RequestError:
 
 
 def _check_alone(configs: Mapping[str, str | None]) -> None:
-    others = [name for name in configs if name != SQL_KEY.name]
+    if SQL_KEY.name in configs and ALIAS_KEY.name in configs:
+        raise RequestError(
+            ErrorCode.INVALID_CONFIG,
+            f"{SQL_KEY.name!r} and {ALIAS_KEY.name!r} both say what the view shows; leave one of them out",
+        )
+    others = [name for name in configs if name not in DEFINING_NAMES]
     if others:
         raise RequestError(
             ErrorCode.INVALID_CONFIG,
@@ -92,7 +162,8 @@ def over_database(statement: Statement, catalogue: Catalogue) -> ViewDefinition:
     if database.keeps_nothing:
         raise RequestError(
             ErrorCode.POLICY_VIOLATION,
-            f"database {database.name!r} has retention.ms=0, which leaves a view nothing to show; alter it first",
+            f"database {database.name!r} has retention.ms=0, which leaves a view nothing to show; alter it"
+            " first",
         )
     return ViewDefinition(
         kind=statement.kind.value,
@@ -213,10 +284,9 @@ def check_columns_kept(topic: Topic, configs: Mapping[str, str], catalogue: Cata
 
 def check_settable(before: Mapping[str, str], after: Mapping[str, str]) -> None:
     """Refuse what makes a topic a view where the topic is none.  Raises: ConfigError."""
-    if SQL_KEY.name in after and SQL_KEY.name not in before:
-        raise ConfigError(
-            SQL_KEY.name, None, "makes a view of a new topic; it cannot be set for one that stores records"
-        )
+    added = next((name for name in sorted(DEFINING_NAMES) if name in after and name not in before), None)
+    if added is not None:
+        raise ConfigError(added, None, "is settled when a topic is created; it cannot be set for this one")
 
 
 def shown_configs(topic: Topic) -> dict[str, str]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from broker.core import Broker
     from broker.slices import Steps
     from broker.topics import Topic
+    from broker.view_pacing import Pacing
     from broker.view_partition import ViewPartition
     from broker.vnode import Vnode
     from views.evaluator import Evaluator
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 KINDS: Final = {
     "query": "broker.query_view",
     "stable": "broker.query_view",
+    "alias": "broker.query_view",
     "database": "broker.database_view",
 }
 """The module of each kind of view; `open_partition(hub, topic, index)` makes a partition of it."""
@@ -111,6 +113,8 @@ class ViewHub:
         self.budget = CacheBudget(lambda: broker.config.kawal_views_cache_bytes)
         self.counters: dict[str, ViewCounters] = {}
         self._evaluators: dict[UUID, Evaluator] = {}
+        # The readers of the views that replay.
+        self.pacings: dict[UUID, Pacing] = {}
         # The time of the last news, for answers that are given on account of them.
         self.now_ms = 0
         self._sources: dict[Hashable, ViewSource] = {}
@@ -122,7 +126,11 @@ class ViewHub:
     def open_partition(self, topic: Topic, index: int) -> Partition:
         """Make a partition of a view."""
         assert topic.view is not None
-        opened: Partition = import_module(KINDS[topic.view.kind]).open_partition(self, topic, index)
+        opened: ViewPartition = import_module(KINDS[topic.view.kind]).open_partition(self, topic, index)
+        if topic.view.is_windowed:
+            from broker.view_window import windowed
+
+            return windowed(self, topic, index, opened)
         return opened
 
     def evaluator(self, topic: Topic) -> Evaluator:
@@ -148,6 +156,7 @@ class ViewHub:
         """The topic is gone: give back what its partitions keep, if it was a view."""
         self.counters.pop(topic.name, None)
         self._evaluators.pop(topic.topic_id, None)
+        self.pacings.pop(topic.topic_id, None)
         for partition in topic.partitions.values():
             partition.close()
 
