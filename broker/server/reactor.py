@@ -149,6 +149,7 @@ class Reactor:
                 transport = self._transports.get(connection.descriptor)
                 if transport is not None and transport.connection is connection:
                     self._send(transport, now_ms)
+        self._workers.grow(self._broker.disk_threads)
         for vnode, job in self._broker.take_jobs(now_ms):
             self._workers.submit(vnode, job)
         self._set_timer()

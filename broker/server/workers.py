@@ -44,17 +44,20 @@ Result = Finished | TaskDone | Crashed
 
 
 class DiskWorkers:
-    """A fixed number of threads; at most one job of a vnode is with them at a time."""
+    """Some threads, more of them when there are more vnodes; one job of a vnode is with them at a time."""
 
     def __init__(self, count: int) -> None:
         self.event_descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._queue: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
         self._results: deque[Result] = deque()
-        self._threads = [
-            threading.Thread(target=self._work, name=f"kawal-disk-{number}", daemon=True)
-            for number in range(count)
-        ]
-        for thread in self._threads:
+        self._threads: list[threading.Thread] = []
+        self.grow(count)
+
+    def grow(self, count: int) -> None:
+        """Have `count` threads at least."""
+        for number in range(len(self._threads), count):
+            thread = threading.Thread(target=self._work, name=f"kawal-disk-{number}", daemon=True)
+            self._threads.append(thread)
             thread.start()
 
     def submit(self, vnode: Vnode, job: DiskJob) -> None:

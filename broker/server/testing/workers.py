@@ -37,6 +37,9 @@ class RamWorkers(DiskWorkers):
         self._sync_fails = False
         disk.faults[:] = [self._fault]
 
+    def grow(self, count: int) -> None:
+        """There are no threads, however many vnodes there are."""
+
     def submit(self, vnode: Vnode, job: DiskJob) -> None:
         """Run the job now, or when the slow disk comes to it."""
         met = self._faults.of_commit() if isinstance(job, CommitJob) and vnode.database != META else []

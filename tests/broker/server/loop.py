@@ -63,6 +63,9 @@ class FakeWorkers:
     def submit(self, vnode: Vnode, job: DiskJob) -> None:
         self.jobs.append((vnode, job))
 
+    def grow(self, count: int) -> None:
+        pass
+
     def submit_task(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
         self.tasks.append((work, done))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import select
+import threading
 from typing import Any
 
 import pytest
@@ -98,3 +99,14 @@ def test_a_stop_ends_threads_and_descriptor() -> None:
     assert not any(thread.is_alive() for thread in workers._threads)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(workers.event_descriptor)
+
+
+def test_threads_are_added_and_never_taken_away() -> None:
+    started = threading.Event()
+    workers = DiskWorkers(1)
+    workers.submit_task(started.wait, lambda _error: None)
+    workers.grow(3)
+    workers.grow(2)
+    # One thread waits for what another one does.
+    workers.submit_task(started.set, lambda _error: None)
+    assert len(workers.stop()) == 2
