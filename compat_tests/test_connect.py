@@ -1,0 +1,171 @@
+"""Kafka Connect, distributed, with file source and sink: its state lives in three compacted topics."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from compat_tests.broker import HOST, Broker, free_port
+from compat_tests.conftest import StartBroker
+from compat_tests.java import java_command
+from compat_tests.process import ServerProcess
+from compat_tests.topics import create_topic
+from compat_tests.waiting import eventually
+
+START_SECONDS = 60
+STATE_TOPICS = ("connect-configs", "connect-offsets", "connect-status")
+
+
+class Worker:
+    """One worker of a Connect cluster; it may be stopped and started again."""
+
+    def __init__(self, directory: Path, broker: Broker) -> None:
+        self._directory = directory
+        self._port = free_port()
+        self._properties = directory / "worker.properties"
+        settings = {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "connect",
+            "listeners": f"http://{HOST}:{self._port}",
+            "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+            "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+            "config.storage.topic": STATE_TOPICS[0],
+            "offset.storage.topic": STATE_TOPICS[1],
+            "status.storage.topic": STATE_TOPICS[2],
+            "config.storage.replication.factor": "1",
+            "offset.storage.replication.factor": "1",
+            "status.storage.replication.factor": "1",
+            "offset.storage.partitions": "2",
+            "status.storage.partitions": "2",
+            "offset.flush.interval.ms": "500",
+            "scheduled.rebalance.max.delay.ms": "0",
+            # Reading the classes of all jars would take most of the time.
+            "plugin.discovery": "service_load",
+        }
+        self._properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        self.process: ServerProcess
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        self.process = ServerProcess(
+            java_command("org.apache.kafka.connect.cli.ConnectDistributed", str(self._properties)),
+            log_path=self._directory / "worker.log",
+            environment={},
+        )
+        eventually(self._answers, waiting_for="the worker", within_seconds=START_SECONDS)
+
+    def _answers(self) -> bool:
+        assert self.process.exit_code is None, self.process.tail()
+        return self.call("GET", "/connectors") is not None
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask its REST API; None while it does not answer or is busy."""
+        request = urllib.request.Request(
+            f"http://{HOST}:{self._port}{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                text = answer.read()
+                return json.loads(text) if text else {}
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            return None
+
+    def connector(self, name: str, **config: str) -> None:
+        """Make a connector and wait until it and its task run."""
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        eventually(
+            lambda: self.call("PUT", f"/connectors/{name}/config", {"tasks.max": "1", **settings}),
+            waiting_for=f"connector {name}",
+            within_seconds=START_SECONDS,
+        )
+        self.wait_until_running(name)
+
+    def wait_until_running(self, name: str) -> None:
+        """Wait until a connector and its one task run."""
+
+        def running() -> bool:
+            status = self.call("GET", f"/connectors/{name}/status") or {}
+            states = [status.get("connector", {}), *status.get("tasks", [])]
+            return [one.get("state") for one in states] == ["RUNNING", "RUNNING"]
+
+        eventually(
+            running,
+            waiting_for=f"{name} to run",
+            within_seconds=START_SECONDS,
+            last=lambda: self.call("GET", f"/connectors/{name}/status"),
+        )
+
+
+@pytest.fixture
+def stopping() -> Iterator[list[Worker]]:
+    """Workers that are ended with the test, whatever happens."""
+    workers: list[Worker] = []
+    yield workers
+    for one in workers:
+        one.process.kill()
+
+
+def policies(broker: Broker) -> dict[str, str]:
+    """The cleanup policies of Connect's own topics."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})
+    asked = admin.describe_configs([ConfigResource(ResourceType.TOPIC, one) for one in STATE_TOPICS])
+    return {one.name: future.result(20)["cleanup.policy"].value for one, future in asked.items()}
+
+
+def write(path: Path, first: int, count: int) -> None:
+    """Append numbered lines."""
+    with path.open("a") as file:
+        file.write("".join(f"line {number}\n" for number in range(first, first + count)))
+
+
+def wait_for_lines(worker: Worker, path: Path, count: int) -> None:
+    """Wait until the sink has written all lines, each once and in order."""
+    wanted = [f"line {number}" for number in range(count)]
+
+    def arrived() -> bool:
+        return path.exists() and path.read_text().splitlines() == wanted
+
+    def there_is() -> str:
+        lines = path.read_text().splitlines() if path.exists() else []
+        return f"{len(lines)} lines, the last ones {lines[-3:]}\n{worker.process.tail()}"
+
+    eventually(arrived, waiting_for=f"{count} lines", within_seconds=START_SECONDS, last=there_is)
+
+
+@pytest.mark.timeout(240, method="signal")
+def test_lines_go_from_file_to_file_over_restarts_of_worker_and_broker(
+    start_broker: StartBroker, tmp_path: Path, stopping: list[Worker]
+) -> None:
+    broker = start_broker(log_cleaner_backoff_ms="1000")
+    create_topic(broker, "lines", 1)
+    source, sink = tmp_path / "in.txt", tmp_path / "out.txt"
+    write(source, 0, 500)
+    worker = Worker(tmp_path, broker)
+    worker.start()
+    stopping.append(worker)
+    worker.connector("source", connector_class="FileStreamSource", file=str(source), topic="lines")
+    worker.connector("sink", connector_class="FileStreamSink", file=str(sink), topics="lines")
+    wait_for_lines(worker, sink, 500)
+    assert policies(broker) == dict.fromkeys(STATE_TOPICS, "compact")
+
+    worker.process.terminate(within_seconds=30)
+    broker.kill()
+    broker.restart()
+    write(source, 500, 500)
+    worker.start()
+
+    for name in ("source", "sink"):
+        worker.wait_until_running(name)
+    wait_for_lines(worker, sink, 1_000)
+    assert sorted(worker.call("GET", "/connectors")) == ["sink", "source"]
+    worker.process.terminate(within_seconds=30)

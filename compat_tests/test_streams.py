@@ -1,0 +1,145 @@
+"""Kafka Streams' WordCount as Apache Kafka ships it: its state lives in a compacted changelog."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from compat_tests.broker import Broker
+from compat_tests.confluent import make_producer
+from compat_tests.conftest import StartBroker
+from compat_tests.java import java_command
+from compat_tests.process import ServerProcess
+from compat_tests.topics import create_topic
+from compat_tests.waiting import eventually
+
+INPUT, OUTPUT = "streams-plaintext-input", "streams-wordcount-output"
+"""The names that WordCountDemo has."""
+
+WORDS = ("all", "streams", "lead", "to", "kawal", "and", "back", "again")
+WITHIN_SECONDS = 60
+
+
+class WordCount:
+    """The application; each start begins with an empty state directory, so that the changelog is read."""
+
+    def __init__(self, directory: Path, broker: Broker) -> None:
+        self._directory = directory
+        self._broker = broker
+        self._starts = 0
+        self.process: ServerProcess
+
+    def start(self) -> None:
+        """Start it."""
+        self._starts += 1
+        settings = {
+            "bootstrap.servers": self._broker.bootstrap,
+            "application.id": "words",
+            "state.dir": str(self._directory / f"state-{self._starts}"),
+            "commit.interval.ms": "200",
+            "statestore.cache.max.bytes": "0",
+            "default.key.serde": "org.apache.kafka.common.serialization.Serdes$StringSerde",
+            "default.value.serde": "org.apache.kafka.common.serialization.Serdes$StringSerde",
+            "auto.offset.reset": "earliest",
+            # Streams does not leave its group when it stops: a restart waits for the session to end.
+            "session.timeout.ms": "6000",
+            "heartbeat.interval.ms": "1500",
+        }
+        properties = self._directory / "streams.properties"
+        properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        main_class = "org.apache.kafka.streams.examples.wordcount.WordCountDemo"
+        self.process = ServerProcess(
+            java_command(main_class, str(properties)),
+            log_path=self._directory / "streams.log",
+            environment={},
+        )
+
+
+@pytest.fixture
+def stopping() -> Iterator[list[WordCount]]:
+    """Applications that are ended with the test, whatever happens."""
+    running: list[WordCount] = []
+    yield running
+    for one in running:
+        one.process.kill()
+
+
+def send_lines(broker: Broker, chance: random.Random, count: int) -> Counter[str]:
+    """Produce lines of words; how often each word occurs in them."""
+    words: Counter[str] = Counter()
+    producer = make_producer(broker)
+    for _ in range(count):
+        line = chance.choices(WORDS, k=5)
+        words.update(line)
+        producer.produce(INPUT, " ".join(line))
+        producer.poll(0)
+    assert producer.flush(30) == 0
+    return words
+
+
+def wait_for_counts(broker: Broker, application: WordCount, wanted: Counter[str]) -> None:
+    """Read the output until the last count of each word is the one wanted."""
+    settings = {"bootstrap.servers": broker.bootstrap, "group.id": "reader", "auto.offset.reset": "earliest"}
+    consumer = Consumer({**settings, "enable.auto.commit": False, "log_level": 2})
+    consumer.subscribe([OUTPUT])
+    counts: dict[str, int] = {}
+
+    def arrived() -> bool:
+        assert application.process.exit_code is None, application.process.tail()
+        for message in consumer.consume(500, timeout=0.2):
+            assert message.error() is None, message.error()
+            (counts[message.key().decode()],) = struct.unpack(">q", message.value())
+        return counts == wanted
+
+    try:
+        eventually(
+            arrived,
+            waiting_for="the counts",
+            within_seconds=WITHIN_SECONDS,
+            last=lambda: f"{counts}, wanted {wanted}\n{application.process.tail()}",
+        )
+    finally:
+        consumer.close()
+
+
+def internal_topics(broker: Broker) -> dict[str, str]:
+    """The topics that Streams has made for itself, with their cleanup policies."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})
+    names = [name for name in admin.list_topics(timeout=10).topics if name.startswith("words-")]
+    asked = admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in names])
+    return {
+        one.name.rpartition("-")[2]: future.result(20)["cleanup.policy"].value
+        for one, future in asked.items()
+    }
+
+
+@pytest.mark.timeout(240, method="signal")
+def test_words_are_counted_over_restarts_of_application_and_broker(
+    start_broker: StartBroker, tmp_path: Path, stopping: list[WordCount]
+) -> None:
+    broker = start_broker(log_cleaner_backoff_ms="1000", group_initial_rebalance_delay_ms="0")
+    chance = random.Random(5)
+    create_topic(broker, INPUT, 2)
+    create_topic(broker, OUTPUT, 1, {"cleanup.policy": "compact"})
+    words = send_lines(broker, chance, 300)
+    application = WordCount(tmp_path, broker)
+    application.start()
+    stopping.append(application)
+    wait_for_counts(broker, application, words)
+    assert internal_topics(broker) == {"repartition": "delete", "changelog": "compact"}
+
+    application.process.terminate(within_seconds=30)
+    broker.kill()
+    broker.restart()
+    words += send_lines(broker, chance, 300)
+    application.start()
+
+    wait_for_counts(broker, application, words)
+    application.process.terminate(within_seconds=30)
