@@ -61,6 +61,16 @@ class PartitionState(NamedTuple):
     size_bytes: int
 
 
+class ViewState(NamedTuple):
+    """What one view has done since the start."""
+
+    name: str
+    scanned: int
+    matched: int
+    unfit: int
+    shown: int
+
+
 @dataclass(slots=True)
 class Snapshot:
     """Everything that is exposed, at one moment."""
@@ -75,6 +85,7 @@ class Snapshot:
     closed: dict[str, int]
     vnodes: list[VnodeState]
     partitions: list[PartitionState]
+    views: list[ViewState]
     data_directory: str
 
     @classmethod
@@ -101,6 +112,7 @@ class Snapshot:
             closed={cause.value: count for cause, count in stats.connections_closed.items()},
             vnodes=list(_vnodes(broker)),
             partitions=partitions,
+            views=list(_views(broker, broker.config.kawal_metrics_partitions_max)),
             data_directory=broker.store.path,
         )
 
@@ -119,6 +131,7 @@ def _gauges(broker: Broker, partitions_shown: int) -> dict[str, int]:
         "answers_unsent_bytes": broker.flow.answers_bytes,
         "topics": len(broker.catalogue.by_name),
         "partitions": broker.catalogue.partition_count,
+        "view_cache_bytes": broker.views.budget.used_bytes,
         "partitions_without_metrics": broker.catalogue.partition_count - partitions_shown,
     }
 
@@ -157,6 +170,12 @@ def _partition_state(partition: Partition) -> PartitionState:
         high_watermark=partition.high_watermark,
         size_bytes=partition.size_bytes,
     )
+
+
+def _views(broker: Broker, count_max: int) -> Iterator[ViewState]:
+    """The views that were read since the start, as many as partitions are shown."""
+    for name, one in islice(broker.views.counters.items(), count_max):
+        yield ViewState(name, one.scanned, one.matched, one.unfit, one.shown)
 
 
 def not_ready(broker: Broker) -> list[str]:

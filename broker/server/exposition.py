@@ -58,6 +58,7 @@ GAUGES: Final = {
     "answers_unsent_bytes": "Memory of answers that clients have not taken yet.",
     "topics": "Topics.",
     "partitions": "Partitions.",
+    "view_cache_bytes": "Memory that keeps what views found in their sources.",
     "partitions_without_metrics": "Partitions left out below, above kawal.metrics.partitions.max.",
 }
 
@@ -88,6 +89,7 @@ class _SnapshotCollector(Collector):
         yield _histogram("kawal_loop_turn_seconds", TURN_HELP, snapshot.turn_ns, DURATION_BITS, SECOND_NS)
         yield from _vnode_families(snapshot)
         yield from _partition_families(snapshot)
+        yield from _view_families(snapshot)
         yield from group_families(self._groups)
         yield from _disk_families(snapshot.data_directory)
 
@@ -175,6 +177,22 @@ def _partition_families(snapshot: Snapshot) -> Iterator[Metric]:
     }
     rows = [([one.topic, str(one.partition)], one) for one in snapshot.partitions]
     yield from _table("kawal_partition", columns, ["topic", "partition"], rows)
+
+
+VIEW_COUNTERS: Final = {
+    "scanned": ("kawal_view_records_scanned", "Records that a view looked at."),
+    "matched": ("kawal_view_records_matched", "Records among them that a view shows."),
+    "unfit": ("kawal_view_records_unfit", "Records that do not fit the columns that a view reads."),
+    "shown": ("kawal_view_batches_shown", "Batches handed out; several readers may get the same."),
+}
+
+
+def _view_families(snapshot: Snapshot) -> Iterator[Metric]:
+    for attribute, (name, text) in VIEW_COUNTERS.items():
+        family = CounterMetricFamily(name, text, labels=["topic"])
+        for view in snapshot.views:
+            family.add_metric([view.name], getattr(view, attribute))
+        yield family
 
 
 def _table(

@@ -11,7 +11,7 @@ from broker.snapshot import Snapshot
 from broker.stats import BITS
 from protocol.messages.api_versions import ApiVersionsRequest
 from tests.broker.gateway import Gateway
-from tests.broker.kit import batch, create, send
+from tests.broker.kit import batch, create, fetch, send
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -77,6 +77,24 @@ def test_logs_disk_and_process_are_exposed(rendered: Samples) -> None:
     assert value(rendered, "kawal_disk_free_bytes") > 0
     assert value(rendered, "process_resident_memory_bytes") > 0
     assert value(rendered, "process_cpu_seconds_total") > 0
+
+
+def test_what_views_do_is_exposed(gateway: Gateway) -> None:
+    client = gateway.client()
+    create(client, "big", partitions=-1, kawal_sql="SELECT _offset FROM orders WHERE _offset >= 0")
+    fetch(client, "big", partition=1)
+    found = samples(text_of(gateway))
+    counts = {
+        name: value(found, f"kawal_view_{name}_total", topic="big")
+        for name in ("records_scanned", "records_matched", "records_unfit", "batches_shown")
+    }
+    assert counts == {
+        "records_scanned": 1,
+        "records_matched": 1,
+        "records_unfit": 0,
+        "batches_shown": 1,
+    }
+    assert value(found, "kawal_view_cache_bytes") > 0
 
 
 def test_names_of_topics_are_escaped(gateway: Gateway) -> None:
