@@ -47,10 +47,8 @@ class LastRecord(NamedTuple):
     epoch: int
 
 
-class _Record(NamedTuple):
-    start: int
-    end: int
-    timestamp: int
+_Kept = tuple[int, int, int]
+"""A record that stays: where it begins and ends in the batch's content, and its timestamp."""
 
 
 class BatchFilter:
@@ -106,20 +104,24 @@ class BatchFilter:
         known = self.earliest_horizon_ms
         self.earliest_horizon_ms = horizon_ms if known is None else min(known, horizon_ms)
 
-    def _kept(self, header: BatchHeader, body: bytes, horizon: int | None) -> tuple[list[_Record], bool]:
+    def _kept(self, header: BatchHeader, body: bytes, horizon: int | None) -> tuple[list[_Kept], bool]:
         """The records that stay, and whether there are tombstones among them."""
         if header.is_control:
             heads = record_heads(header, body)
-            return [_Record(0, end, timestamp) for _, timestamp, _, end in heads], False
+            return [(0, end, timestamp) for _, timestamp, _, end in heads], False
         expired = horizon is not None and self._now_ms >= horizon
         kept, tombstones, start = [], False, 0
+        last = self._keys.last
         for offset, timestamp, at, end in record_heads(header, body):
-            length, at = read_varint(body, at)
+            if (byte := body[at]) < 128:
+                length, at = byte >> 1 ^ -(byte & 1), at + 1
+            else:
+                length, at = read_varint(body, at)
             # A record without key can only be from a time when the topic was not compacted.
-            if length >= 0 and self._keys.is_last(body[at : at + length], offset):
+            if length >= 0 and offset >= last(body[at : at + length]):
                 is_tombstone = read_varint(body, at + length)[0] < 0
                 if not (is_tombstone and expired):
-                    kept.append(_Record(start, end, timestamp))
+                    kept.append((start, end, timestamp))
                     tombstones = tombstones or is_tombstone
             start = end
         return kept, tombstones
@@ -144,10 +146,14 @@ def note_keys(
     if transactions.may_go(header, batch) or header.is_control:
         return
     header, body = open_batch(batch, BATCH_BYTES_MAX)
+    put = keys.put
     for offset, _, at, _ in record_heads(header, body):
-        length, at = read_varint(body, at)
+        if (byte := body[at]) < 128:
+            length, at = byte >> 1 ^ -(byte & 1), at + 1
+        else:
+            length, at = read_varint(body, at)
         if length >= 0 and offset >= first_dirty:
-            keys.put(body[at : at + length], offset)
+            put(body[at : at + length], offset)
 
 
 def _horizon_of(header: BatchHeader) -> int | None:
@@ -168,17 +174,17 @@ def _without_records(header: BatchHeader) -> bytearray:
     return batch
 
 
-def _rewritten(header: BatchHeader, body: bytes, kept: list[_Record], *, horizon_ms: int | None) -> bytearray:
+def _rewritten(header: BatchHeader, body: bytes, kept: list[_Kept], *, horizon_ms: int | None) -> bytearray:
     """The batch with these records only; with a new horizon their times count from it."""
     if horizon_ms is None or horizon_ms == _horizon_of(header):
         base_timestamp, attributes = header.base_timestamp, header.attributes
-        content = b"".join([body[one.start : one.end] for one in kept])
+        content = b"".join([body[start:end] for start, end, _ in kept])
     else:
         base_timestamp, attributes = horizon_ms, header.attributes | DELETE_HORIZON
         content = b"".join([_moved(body, one, header.base_timestamp - horizon_ms) for one in kept])
     if header.codec != Codec.NONE:
         content = compress(header.codec, content)
-    highest = header.max_timestamp if header.is_append_time else max(one.timestamp for one in kept)
+    highest = header.max_timestamp if header.is_append_time else max(timestamp for _, _, timestamp in kept)
     changed = header._replace(
         batch_length=HEADER_BYTES - PREFIX_BYTES + len(content),
         attributes=attributes,
@@ -192,9 +198,10 @@ def _rewritten(header: BatchHeader, body: bytes, kept: list[_Record], *, horizon
     return batch
 
 
-def _moved(body: bytes, record: _Record, shift_ms: int) -> bytes:
+def _moved(body: bytes, record: _Kept, shift_ms: int) -> bytes:
     """The record with `shift_ms` added to its timestamp delta."""
-    _, at = read_varint(body, record.start)
+    start, end, _ = record
+    _, at = read_varint(body, start)
     delta, rest = read_varint(body, at + 1, 64)
-    content = body[at : at + 1] + VARINTS[delta + shift_ms] + body[rest : record.end]
+    content = body[at : at + 1] + VARINTS[delta + shift_ms] + body[rest:end]
     return VARINTS[len(content)] + content

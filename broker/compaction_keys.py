@@ -36,15 +36,13 @@ class KeyOffsets:
 
     def put(self, key: bytes, offset: int) -> None:
         """Note the key's last record so far; offsets ascend."""
-        self._offsets[_short(key)] = offset
+        self._offsets[key if len(key) <= PLAIN_KEY_BYTES else _short(key)] = offset
 
-    def is_last(self, key: bytes, offset: int) -> bool:
-        """Whether no later record of the key is known."""
-        return offset >= self._offsets.get(_short(key), -1)
+    def last(self, key: bytes) -> int:
+        """The offset of the key's last record; -1 when none is known."""
+        return self._offsets.get(key if len(key) <= PLAIN_KEY_BYTES else _short(key), -1)
 
 
 def _short(key: bytes) -> bytes:
     # One byte longer than any plain key, so that a digest is never taken for one.
-    return (
-        key if len(key) <= PLAIN_KEY_BYTES else b"\xff" + blake2b(key, digest_size=PLAIN_KEY_BYTES).digest()
-    )
+    return b"\xff" + blake2b(key, digest_size=PLAIN_KEY_BYTES).digest()

@@ -7,15 +7,12 @@ import tracemalloc
 from broker.compaction_keys import ENTRY_BYTES, KEYS_MIN, PLAIN_KEY_BYTES, KeyOffsets
 
 
-def test_a_record_is_the_last_of_its_key_when_no_later_one_is_known() -> None:
+def test_each_key_has_the_offset_of_its_last_record() -> None:
     keys = KeyOffsets(0)
     for offset, key in enumerate([b"a", b"b", b"a", b""]):
         keys.put(key, offset)
 
-    assert [keys.is_last(b"a", offset) for offset in (0, 1, 2, 3)] == [False, False, True, True]
-    assert keys.is_last(b"unknown", 0)
-    assert keys.is_last(b"", 3)
-    assert not keys.is_last(b"", 2)
+    assert [keys.last(key) for key in (b"a", b"b", b"", b"unknown")] == [2, 1, 3, -1]
     assert len(keys) == 3
 
 
@@ -28,8 +25,7 @@ def test_keys_of_any_length_are_told_apart() -> None:
 
     assert len(keys) == 2 * len(lengths)
     for offset, length in enumerate(lengths):
-        assert keys.is_last(b"k" * length, 2 * offset)
-        assert not keys.is_last(b"k" * length, 2 * offset - 1)
+        assert keys.last(b"k" * length) == 2 * offset
 
 
 def test_memory_is_bounded_by_what_the_budget_allows() -> None:
