@@ -78,6 +78,8 @@ class Snapshot:
     requests: list[RequestCounts]
     commit_ns: HistogramCopy
     commit_bytes: HistogramCopy
+    commit_batches: HistogramCopy
+    sync_ns: HistogramCopy
     turn_ns: HistogramCopy
     longest_turn_ns: int
     counters: dict[str, int]
@@ -100,6 +102,8 @@ class Snapshot:
             ],
             commit_ns=copy_of(stats.commit_ns),
             commit_bytes=copy_of(stats.commit_bytes),
+            commit_batches=copy_of(stats.commit_batches),
+            sync_ns=copy_of(stats.sync_ns),
             turn_ns=copy_of(stats.turn_ns),
             longest_turn_ns=stats.recent_longest_turn_ns(stats.clock_ns()),
             counters={
@@ -107,6 +111,7 @@ class Snapshot:
                 "sent_bytes": stats.sent_bytes,
                 "connections_opened": stats.connections_opened,
                 "connections_refused": stats.connections_refused,
+                "commits_failed": stats.commits_failed,
             },
             gauges=_gauges(broker, len(partitions)),
             closed={cause.value: count for cause, count in stats.connections_closed.items()},

@@ -76,8 +76,10 @@ class Stats:
 
     __slots__ = (
         "clock_ns",
+        "commit_batches",
         "commit_bytes",
         "commit_ns",
+        "commits_failed",
         "connections_closed",
         "connections_opened",
         "connections_refused",
@@ -86,6 +88,7 @@ class Stats:
         "received_bytes",
         "requests",
         "sent_bytes",
+        "sync_ns",
         "turn_began_ns",
         "turn_ns",
         "turn_window",
@@ -101,9 +104,13 @@ class Stats:
         self.connections_opened = 0
         self.connections_refused = 0
         self.connections_closed = dict.fromkeys(Cause, 0)
-        # Commits to the write-ahead logs: how long a thread took for one, and how much it wrote.
+        # Commits to the write-ahead logs: how long a thread took for one and for its sync alone, how many
+        # batches (group commit) and bytes it wrote, and how many the disk did not take.
         self.commit_ns = Histogram()
+        self.sync_ns = Histogram()
+        self.commit_batches = Histogram()
         self.commit_bytes = Histogram()
+        self.commits_failed = 0
         # Turns of the event loop; nobody else is served while one lasts.
         self.turn_began_ns = 0
         self.turn_ns = Histogram()
@@ -134,9 +141,11 @@ class Stats:
         for code in codes:
             errors[code] = errors.get(code, 0) + 1
 
-    def committed(self, *, duration_ns: int, size_bytes: int) -> None:
+    def committed(self, *, duration_ns: int, sync_ns: int, batches: int, size_bytes: int) -> None:
         """Count a commit."""
         self.commit_ns.add(duration_ns)
+        self.sync_ns.add(sync_ns)
+        self.commit_batches.add(batches)
         self.commit_bytes.add(size_bytes)
 
     def turn_done(self, ended_ns: int) -> None:

@@ -133,6 +133,11 @@ class CommitJob(SyncJob):
     phase: Phase = Phase.PREPARE
     on_written: Callable[[], None] | None = None
 
+    @property
+    def entry_count(self) -> int:
+        """The entries that become durable together: batches, and what is written about streams."""
+        return 0 if self.built is None else self.built.header.entry_count
+
     def run(self) -> None:
         """Roll, write, sync."""
         if self.seal is not None:

@@ -37,6 +37,10 @@ DURATION_BITS: Final = range(14, 38, 2)
 SIZE_BITS: Final = range(8, 28, 2)
 """Bucket bounds of sizes: 256 bytes to 64 MiB."""
 
+COUNT_BITS: Final = range(1, 13)
+"""Bucket bounds of counts: 1, 3, 7 ... 4095, which are exact for whole numbers."""
+
+SYNC_HELP: Final = "Time of the sync alone that makes a commit durable."
 COMMIT_HELP: Final = "Time a thread took to write and sync what was appended together."
 TURN_HELP: Final = "Time of a turn of the event loop, while which nobody else was served."
 LATENCY_HELP: Final = (
@@ -48,6 +52,7 @@ COUNTERS: Final = {
     "sent_bytes": "Bytes sent to Kafka clients.",
     "connections_opened": "Connections accepted.",
     "connections_refused": "Connections closed at accept because a limit was reached.",
+    "commits_failed": "Commits that the disk did not take; nothing of them was acknowledged.",
 }
 
 GAUGES: Final = {
@@ -85,6 +90,8 @@ class _SnapshotCollector(Collector):
         yield from _request_families(snapshot)
         yield from _plain_families(snapshot)
         yield _histogram("kawal_commit_seconds", COMMIT_HELP, snapshot.commit_ns, DURATION_BITS, SECOND_NS)
+        yield _histogram("kawal_sync_seconds", SYNC_HELP, snapshot.sync_ns, DURATION_BITS, SECOND_NS)
+        yield _count_histogram("kawal_commit_batches", "Batches in a commit.", snapshot.commit_batches)
         yield _histogram("kawal_commit_bytes", "Size of a commit.", snapshot.commit_bytes, SIZE_BITS, 1)
         yield _histogram("kawal_loop_turn_seconds", TURN_HELP, snapshot.turn_ns, DURATION_BITS, SECOND_NS)
         yield from _vnode_families(snapshot)
@@ -110,6 +117,13 @@ def _buckets(found: HistogramCopy, bits: range, unit: int) -> list[tuple[str, fl
 def _histogram(name: str, text: str, found: HistogramCopy, bits: range, unit: int) -> Metric:
     family = HistogramMetricFamily(name, text)
     family.add_metric([], _buckets(found, bits, unit), found.total / unit)
+    return family
+
+
+def _count_histogram(name: str, text: str, found: HistogramCopy) -> Metric:
+    rows = [(repr(float((1 << bit) - 1)), float(sum(found.counts[: bit + 1]))) for bit in COUNT_BITS]
+    family = HistogramMetricFamily(name, text)
+    family.add_metric([], [*rows, ("+Inf", float(sum(found.counts)))], found.total)
     return family
 
 

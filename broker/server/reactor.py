@@ -27,6 +27,7 @@ from broker.server.listeners import Listener
 from broker.server.transport import RECEIVES_PER_TURN, Transport, warm
 from broker.server.workers import Crashed, DiskWorkers, Finished, Result, TaskDone
 from broker.stats import Cause
+from wal.disk import DiskError
 from wal.jobs import CommitJob
 from wal.segment import FileRange
 
@@ -280,14 +281,23 @@ class Reactor:
         """Act upon what became of work in threads."""
         for result in results:
             match result:
-                case Finished(vnode, job, error, duration_ns):
+                case Finished(vnode, job, error, duration_ns, sync_ns):
                     if isinstance(job, CommitJob):
-                        self._broker.stats.committed(duration_ns=duration_ns, size_bytes=job.size_bytes)
+                        self._count_commit(job, error, duration_ns, sync_ns)
                     self._broker.job_done(vnode, job, error, now_ms)
                 case TaskDone(done, error):
                     done(error)
                 case Crashed(fault):
                     raise fault
+
+    def _count_commit(self, job: CommitJob, error: DiskError | None, duration_ns: int, sync_ns: int) -> None:
+        stats = self._broker.stats
+        if error is None:
+            stats.committed(
+                duration_ns=duration_ns, sync_ns=sync_ns, batches=job.entry_count, size_bytes=job.size_bytes
+            )
+        else:
+            stats.commits_failed += 1
 
     def _warm_if_cold(self, transport: Transport) -> None:
         """Let a thread read the range at the head first: sendfile would stop the loop for a disk's time."""

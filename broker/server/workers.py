@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from broker.vnode import DiskJob, Vnode
 from wal.disk import DiskError
+from wal.jobs import CommitJob
 
 
 class Finished(NamedTuple):
@@ -25,6 +26,8 @@ class Finished(NamedTuple):
     job: DiskJob
     error: DiskError | None
     duration_ns: int
+    sync_ns: int = 0
+    """The part of it that a commit's sync took."""
 
 
 class TaskDone(NamedTuple):
@@ -38,6 +41,26 @@ class Crashed(NamedTuple):
     """A thread met a fault of our own: nothing is certain any more, so the server must stop."""
 
     error: BaseException
+
+
+class SyncClock:
+    """Measures a job, and of a commit the sync apart."""
+
+    __slots__ = ("_began_ns", "_written_ns")
+
+    def __init__(self, job: DiskJob) -> None:
+        self._written_ns = 0
+        if isinstance(job, CommitJob):
+            job.on_written = self._written
+        self._began_ns = time.monotonic_ns()
+
+    def _written(self) -> None:
+        self._written_ns = time.monotonic_ns()
+
+    def durations_ns(self) -> tuple[int, int]:
+        """How long all of it took, and the sync."""
+        now_ns = time.monotonic_ns()
+        return now_ns - self._began_ns, now_ns - self._written_ns if self._written_ns else 0
 
 
 Result = Finished | TaskDone | Crashed
@@ -100,12 +123,12 @@ class DiskWorkers:
 
     def _run_job(self, vnode: Vnode, job: DiskJob) -> None:
         error: DiskError | None = None
-        began_ns = time.monotonic_ns()
+        clock = SyncClock(job)
         try:
             job.run()
         except DiskError as failure:
             error = failure
-        self._tell(Finished(vnode, job, error, time.monotonic_ns() - began_ns))
+        self._tell(Finished(vnode, job, error, *clock.durations_ns()))
 
     def _run_task(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
         error: BaseException | None = None

@@ -34,8 +34,9 @@ def test_answers_are_counted_by_api_and_version() -> None:
 
 def test_commits_are_counted_with_their_duration_and_size() -> None:
     stats = Stats()
-    stats.committed(duration_ns=500, size_bytes=4096)
+    stats.committed(duration_ns=500, sync_ns=400, batches=3, size_bytes=4096)
     assert (stats.commit_ns.total, stats.commit_bytes.total) == (500, 4096)
+    assert (stats.sync_ns.total, stats.commit_batches.total) == (400, 3)
 
 
 def turn(stats: Stats, began_ns: int, duration_ns: int) -> None:

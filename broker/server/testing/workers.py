@@ -7,11 +7,10 @@ than its beginning.
 from __future__ import annotations
 
 import errno
-import time
 from collections.abc import Callable
 
 from broker.server.testing.faults import Faults
-from broker.server.workers import DiskWorkers, Finished, Result
+from broker.server.workers import DiskWorkers, Finished, Result, SyncClock
 from broker.vnode import DiskJob, Vnode
 from wal.disk import DiskError
 from wal.jobs import CommitJob
@@ -72,14 +71,14 @@ class RamWorkers(DiskWorkers):
 
     def _run(self, vnode: Vnode, job: DiskJob, sync_fails: bool) -> None:
         error: DiskError | None = None
-        began_ns = time.monotonic_ns()
+        clock = SyncClock(job)
         self._sync_fails = sync_fails
         try:
             job.run()
         except DiskError as failure:
             error = failure
         self._sync_fails = False
-        self._tell(Finished(vnode, job, error, time.monotonic_ns() - began_ns))
+        self._tell(Finished(vnode, job, error, *clock.durations_ns()))
 
     def _fault(self, call: Call) -> Fault | None:
         return Fault(errno=errno.EIO) if self._sync_fails and call.kind == "sync" else None

@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from broker.group_snapshot import GroupSnapshot
 from broker.server.exposition import render
 from broker.snapshot import Snapshot
-from broker.stats import BITS
+from broker.stats import BITS, Histogram
 from protocol.messages.api_versions import ApiVersionsRequest
 from tests.broker.gateway import Gateway
 from tests.broker.kit import batch, create, fetch, send
@@ -124,3 +124,18 @@ def test_a_scraper_may_ask_for_openmetrics(gateway: Gateway) -> None:
     body, content_type = render(snapshot, GroupSnapshot(), "application/openmetrics-text; version=1.0.0")
     assert content_type.startswith("application/openmetrics-text")
     assert body.endswith(b"# EOF\n")
+
+
+def test_commits_are_exposed_with_their_syncs_batches_and_failures(gateway: Gateway) -> None:
+    stats = gateway.broker.stats
+    stats.commit_batches = Histogram()
+    stats.committed(duration_ns=3_000_000, sync_ns=2_000_000, batches=3, size_bytes=4096)
+    stats.commits_failed += 2
+    found = samples(text_of(gateway))
+    assert value(found, "kawal_commit_seconds_sum") == 0.003
+    assert value(found, "kawal_sync_seconds_sum") == 0.002
+    assert value(found, "kawal_commit_batches_sum") == 3
+    assert value(found, "kawal_commit_batches_bucket", le="1.0") == 0
+    assert value(found, "kawal_commit_batches_bucket", le="3.0") == 1
+    assert value(found, "kawal_commit_bytes_sum") == 4096
+    assert value(found, "kawal_commits_failed_total") == 2

@@ -229,6 +229,7 @@ def test_a_failed_job_reaches_who_waits(loop: Loop) -> None:
     loop.work()
     assert ids_taken(sock) == [1]
     assert b"\0\x38" in sock.taken  # KAFKA_STORAGE_ERROR
+    assert loop.gateway.broker.stats.commits_failed == 1
 
 
 def test_a_stopping_server_reads_nothing_more_and_is_done_when_answers_have_left(loop: Loop) -> None:

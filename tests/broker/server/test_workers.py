@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from broker.server.workers import Crashed, DiskWorkers, Finished, Result, TaskDone
+from broker.server.workers import Crashed, DiskWorkers, Finished, Result, SyncClock, TaskDone
 from wal.disk import DiskError
+from wal.jobs import CommitJob
 
 
 class FakeJob:
@@ -110,3 +111,20 @@ def test_threads_are_added_and_never_taken_away() -> None:
     # One thread waits for what another one does.
     workers.submit_task(started.set, lambda _error: None)
     assert len(workers.stop()) == 2
+
+
+def test_a_commits_sync_is_measured_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = iter([100, 170, 200])
+    monkeypatch.setattr("broker.server.workers.time.monotonic_ns", lambda: next(ticks))
+    commit = CommitJob.__new__(CommitJob)
+    clock = SyncClock(commit)
+    assert commit.on_written is not None
+    commit.on_written()
+    assert clock.durations_ns() == (100, 30)
+
+
+def test_what_is_no_commit_has_no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = iter([100, 170])
+    monkeypatch.setattr("broker.server.workers.time.monotonic_ns", lambda: next(ticks))
+    job: Any = FakeJob()
+    assert SyncClock(job).durations_ns() == (70, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -59,6 +60,12 @@ def test_a_job_is_done_at_once_and_told_at_the_next_turn(bench: Bench) -> None:
     bench.submit()
     assert errors(bench.workers.take_results()) == [None]
     assert bench.workers.take_results() == []
+
+
+def test_it_never_has_threads(bench: Bench) -> None:
+    before = threading.active_count()
+    bench.workers.grow(16)
+    assert threading.active_count() == before
 
 
 def test_a_failing_sync_is_the_error_of_the_next_commit_only(bench: Bench) -> None:
