@@ -26,7 +26,7 @@ A server's settings come from four places; the later one wins:
 2. a TOML file (`kawal serve --config FILE`, or the variable `KAWAL_CONFIG`),
 3. the environment: `KAWAL_` and the key in capitals with `_` for `.`, a leading `kawal.` left out
    (`KAWAL_NUM_PARTITIONS=8`, `KAWAL_DURABILITY=os`),
-4. flags: `--set KEY=VALUE`, and the short forms `--listen`, `--data`, `--advertise`, `--insecure`.
+4. flags: `--set KEY=VALUE`, and the short forms `--listen`, `--data`, `--http`, `--advertise`, `--insecure`.
 
 `kawal config show` prints what holds and where each value comes from, `kawal config explain KEY` what a
 key means. A key that does not exist is an error that names the nearest one that does; a value out of
@@ -46,9 +46,10 @@ tail.cache.bytes = 134_217_728
 Quotes around a key are needed where one key continues another, as `max.connections` and
 `max.connections.per.ip`.
 
-Keys that Kafka has carry Kafka's name and meaning; ours begin with `kawal.`. A key with "running" in the
-column *changed* is one that AlterConfigs may change on a running server (kafka-configs, any admin client);
-a new value of another key needs a restart.
+Keys that Kafka has carry Kafka's name and meaning; ours begin with `kawal.`, and *in Kafka* names Kafka's
+nearest key to them. A key with "running" in the column *changed* can be changed on a running server, for
+this node or for all of them, and holds at once and after a restart: `kawal configs alter broker --set
+message.max.bytes=5000000`, kafka-configs, or any client's AlterConfigs. The others are read at the start.
 """
 
 TOPIC_INTRODUCTION = """
@@ -71,15 +72,19 @@ less safe than its owner believes; they begin with
 """
 
 
+SERVER_HEADINGS = ("key", "type", "default", "range", "unit", "changed", "in Kafka", "meaning")
+TOPIC_HEADINGS = ("key", "type", "default", "range", "unit", "server key", "meaning")
+
+
 def configuration() -> str:
     """Return docs/configuration.md."""
     parts = [GENERATED, CONFIGURATION_INTRODUCTION]
     for title, keys in SECTIONS.items():
         parts.append(f"\n## {title}\n")
-        parts.append(_table(("key", "default", "range", "changed", "meaning"), map(_server_row, keys)))
+        parts.append(_table(SERVER_HEADINGS, map(_server_row, keys)))
     parts.append(TOPIC_INTRODUCTION)
     rows = (_topic_row(key) for key in TOPIC_KEYS.values())
-    parts.append(_table(("key", "type", "default", "range", "server key", "meaning"), rows))
+    parts.append(_table(TOPIC_HEADINGS, rows))
     parts.append(KAFKA_INTRODUCTION + ", ".join(f"`{name}`" for name in PROTECTIVE) + ".\n")
     harmless = (f"`{name}`" for name in KAFKA_KEYS if not name.startswith(PROTECTIVE))
     parts.append("\n" + ",\n".join(_filled(harmless)) + ".\n")
@@ -87,14 +92,14 @@ def configuration() -> str:
 
 
 def _server_row(key: Key) -> tuple[str, ...]:
-    kafka = f" Kafka: `{key.kafka}`." if key.kafka else ""
     changed = "running" if key.dynamic else "start"
-    return (f"`{key.name}`", _default(key), _range(key), changed, key.doc + kafka)
+    kafka = "the same" if key.kafka_name == key.name else f"`{key.kafka_name}`" if key.kafka_name else "-"
+    return (f"`{key.name}`", key.type.text, _default(key), _range(key), key.unit, changed, kafka, key.doc)
 
 
 def _topic_row(key: Key) -> tuple[str, ...]:
     server = ", ".join(f"`{name}`" for name in key.synonyms)
-    return (f"`{key.name}`", key.type.text, _default(key), _range(key), server, key.doc)
+    return (f"`{key.name}`", key.type.text, _default(key), _range(key), key.unit, server, key.doc)
 
 
 def _default(key: Key) -> str:
@@ -103,8 +108,7 @@ def _default(key: Key) -> str:
 
 
 def _range(key: Key) -> str:
-    kind = key.type.text if not key.choices else ""
-    return ", ".join(part for part in (kind, key.range_text(), key.unit) if part)
+    return key.range_text() or "any"
 
 
 def _table(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

@@ -1,7 +1,8 @@
 """Every command, argument and configuration key is documented, and the documents are as the code is."""
 
 import argparse
-import re
+import shlex
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -43,12 +44,19 @@ def test_every_command_and_action_is_documented_with_two_examples() -> None:
         assert (parser.epilog or "").count(f"  kawal {words}") >= 2, words
 
 
+def words_of(line: str) -> list[str]:
+    """The words of a command as a shell has them, up to a redirection or the next command."""
+    reader = shlex.shlex(line, posix=True, punctuation_chars="<>|&")
+    reader.whitespace_split = True
+    return list(takewhile(lambda word: not set(word) <= set("<>|&"), reader))
+
+
 def test_every_example_can_be_parsed() -> None:
     for words, parser in parsers().items():
         for line in (parser.epilog or "").splitlines():
             if not line.startswith("  kawal "):
                 continue
-            example = re.split(r"   | (?:<|\||&&) ", line.strip())[0].replace("'", "").split()[1:]
+            example = words_of(line.strip().split("   ")[0])[1:]
             assert example[: len(words.split())] == words.split(), line
             command = parser_of(example[0], command_module(example[0]))
             command.parse_args(example[1:])
