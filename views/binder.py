@@ -68,6 +68,8 @@ class Binder:
         bind, parts = binding
         for name, value in node.args.items():
             if value and name not in parts:
+                if name == "query":
+                    raise NotAllowed(_refusal(value))
                 raise NotAllowed(f"{name.strip('_').upper()} in {shown(node)} is not possible in a view")
         self.count += 1
         self.depth += 1
@@ -267,7 +269,9 @@ def _case(binder: Binder, node: exp.Expr) -> Expression:
 
 
 def _cast(binder: Binder, node: exp.Expr) -> Expression:
-    name = node.args["to"].sql(dialect="mysql").lower()
+    name = node.args["to"].sql().lower()
+    # sqlglot writes NCHAR so.
+    name = f"n{name}" if name.startswith("char(") else name
     target = parse_type(_SQL_TYPES.get(name, name))
     if target is None or target is JSON:
         raise NotAllowed(f"{shown(node)}: CAST to {name} is not possible in a view")
@@ -295,8 +299,10 @@ def _function(binder: Binder, node: exp.Expr) -> Expression:
 
 # As sqlglot writes the types that have another name in `column_types`.
 _SQL_TYPES: Final = {
-    "signed": "bigint",
-    "unsigned": "bigint unsigned",
+    "utinyint": "tinyint unsigned",
+    "usmallint": "smallint unsigned",
+    "uint": "int unsigned",
+    "ubigint": "bigint unsigned",
     "char": "string",
     "datetime": "timestamp",
     "timestamptz": "timestamp",

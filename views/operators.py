@@ -98,6 +98,8 @@ def _read_as_timestamp(value: Expression, other: Expression) -> Expression:
     """Read a string of the statement as the timestamp that it is compared with."""
     if value.op != "literal" or value.type.kind is not Kind.STRING or other.type.kind is not Kind.TIMESTAMP:
         return value
+    if value.value is None:
+        return literal(None, other.type)
     parsed = parse_timestamp(value.value, other.type.unit_ns)
     if parsed is None:
         raise TypeProblem(
@@ -128,7 +130,7 @@ def negate(value: Expression) -> Expression:
     if not value.type.is_number:
         raise TypeProblem(f"- takes a number, not a {value.type}")
     if value.op == "literal":
-        return literal(None if value.value == INT64_MIN else -value.value, value.type)
+        return literal(None if value.value in (None, INT64_MIN) else -value.value, value.type)
     return Expression("neg", DOUBLE if value.type.kind is Kind.DOUBLE else BIGINT, (value,))
 
 
@@ -227,7 +229,7 @@ def common_type(what: str, expressions: Sequence[Expression]) -> Type:
 def coerce(value: Expression, target: Type) -> Expression:
     """Return `value` as `target`, which `common_type` found."""
     kind = value.type.kind
-    if kind is Kind.NULL:
+    if kind is Kind.NULL or (value.op == "literal" and value.value is None):
         return literal(None, target)
     if kind is Kind.INT and target.kind is Kind.DOUBLE:
         if value.op == "literal":

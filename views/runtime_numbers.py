@@ -105,7 +105,7 @@ def _checked(function: Callable[..., float]) -> Callable[..., float | None]:
     return call
 
 
-def _logarithm(number: float, base: float) -> float:
+def _logarithm(number: float, base: float = math.e) -> float:
     return math.log(number) / math.log(base)
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from views.column_types import Kind, Type
 from views.runtime_casts import cast_function
 
@@ -70,12 +72,20 @@ class TagTable:
         return values
 
 
+def _json(text: str) -> bytes:
+    msgspec.json.decode(text)
+    return text.encode()
+
+
+_READERS: Final[dict[Kind, Callable[[str], Any]]] = {Kind.STRING: str, Kind.JSON: _json}
+
+
 def header_reader(name: str, kind: Type) -> Callable[[str], Any]:
     """Return what turns the text of a header into a value of the tag `name`."""
-    cast = str if kind.kind is Kind.STRING else cast_function(_TEXT, kind)
+    cast = _READERS.get(kind.kind) or cast_function(_TEXT, kind)
 
     def read(text: str) -> Any:
-        value = text.encode() if cast is None else cast(text)
+        value = None if cast is None else cast(text)
         if value is None or (kind.length is not None and len(text) > kind.length):
             raise UnfitTag(f"header {HEADER_PREFIX}{name}: {text[:40]!r} is no {kind}")
         return value

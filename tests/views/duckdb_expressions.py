@@ -167,7 +167,14 @@ OPERATIONS: list[tuple[str, str, Callable[..., Pair]]] = [
     _truncated("1w", 604_800_000, 345_600_000),
     (TIME, "t", mapped("({0} + 90m)", "{0} + 5400000")),
     (TIME, "t", mapped("({0} - 1d)", "{0} - 86400000")),
-    (TIME, "s", mapped("CAST({0} AS timestamp)", "epoch_ms(TRY_CAST({0} AS TIMESTAMP))")),
+    (
+        TIME,
+        "s",
+        mapped(
+            "CAST({0} AS timestamp)",
+            "epoch_ms(TRY_CAST(CASE WHEN regexp_matches({0}, '^ *[0-9]{{4}}-') THEN {0} END AS TIMESTAMP))",
+        ),
+    ),
     (BOOL, "ss", same("STARTS_WITH({0}, {1})")),
     (BOOL, "ss", same("ENDS_WITH({0}, {1})")),
     (BOOL, "i", mapped("CAST({0} AS bool)", "{0}::BOOLEAN")),

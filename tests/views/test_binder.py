@@ -1,0 +1,256 @@
+"""Names and types: what binds to what, and the sentence for everything that is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from protocol.record_writer import encode_batch
+from tests.views.duckdb_expressions import COLUMNS, DECLARED, OPERATIONS, Pair, alike
+from tests.views.rows import evaluate, make_plan, make_view, records
+from views.errors import NotAllowed, SyntaxProblem, TooComplex, TypeProblem, UnknownColumn, ViewError
+from views.filtering import filter_batch
+
+FEW = "a int, b double, c string, d timestamp, e json, f bool, g string tag, u timestamp(us)"
+
+NOT_ALLOWED = {
+    "COUNT(*)": "sub|aggregate COUNT|\\* is possible",
+    "SUM(a)": "the aggregate SUM is not possible",
+    "PERCENTILE(a, 5)": "the aggregate PERCENTILE is not possible",
+    "DIFF(a)": "the aggregate DIFF is not possible",
+    "SUM(a) OVER (PARTITION BY c)": "the window function",
+    "ROW_NUMBER() OVER ()": "the window function",
+    "(SELECT 1)": "a sub-query is not possible",
+    "a IN (SELECT a FROM t)": "sub-query",
+    "EXISTS (SELECT 1)": "sub-query",
+    "a > ANY (SELECT 1)": "sub-query",
+    "NOW()": "NOW is not possible in a view: reading a record again",
+    "now": "NOW is not possible",
+    "CURRENT_TIMESTAMP": "CURRENT_TIMESTAMP is not possible",
+    "RAND()": "RAND is not possible",
+    "TODAY()": "TODAY is not possible",
+    "LOWR(c)": "the function LOWR is unknown; did you mean LOWER",
+    "EVIL(c)": "the function EVIL is unknown",
+    "__import__('os')": "the function __IMPORT__ is unknown",
+    "c COLLATE 'x'": "Collate",
+    "a[1]": "Bracket",
+    ":name": "Placeholder",
+    "?": "Placeholder",
+    "@v": "Parameter",
+    "CAST(a AS decimal(10, 2))": "CAST to decimal",
+    "CAST(a AS date)": "CAST to date is not possible",
+    "CAST(a AS int[])": "is not possible",
+    "a IS DISTINCT": "IS takes NULL, TRUE or FALSE|cannot be read",
+    "INTERVAL 1 HOUR": "Interval",
+    "~a": "BitwiseNot",
+    "a << 1": "BitwiseLeftShift",
+    "c SIMILAR TO 'x'": "SimilarTo",
+    "x -> x + 1": "is unknown|is not possible",
+}
+
+
+@pytest.mark.parametrize(("expression", "words"), NOT_ALLOWED.items())
+def test_what_is_not_on_the_list_is_refused_by_its_name(expression: str, words: str) -> None:
+    with pytest.raises((NotAllowed, UnknownColumn, SyntaxProblem), match=words):
+        make_plan(f"SELECT {expression} AS x FROM t", FEW)
+
+
+TYPE_PROBLEMS = {
+    "a + c": "\\+ takes numbers, not a string; CAST it",
+    "f * 2": "\\* takes numbers, not a bool",
+    "e + 1": "\\+ takes numbers, not a json; CAST it",
+    "-c": "- takes a number, not a string",
+    "a = c": "= cannot compare a int with a string; CAST one of them",
+    "a > 'x'": "> cannot compare a int with a string",
+    "f = 1": "= cannot compare a bool with a bigint",
+    "e = 1": "= does not compare json; CAST it",
+    "d = 'tomorrow'": "'tomorrow' is no timestamp; write it like",
+    "d > 1.5": "> cannot compare a timestamp\\(ms\\) with a double",
+    "d < 1h": "< does not compare durations",
+    "d * 2": "\\* does not take a timestamp\\(ms\\) and a bigint",
+    "d + d": "moves a timestamp by an integer or by a duration",
+    "d + 1.5": "moves a timestamp by an integer",
+    "d + 1u": "a duration of 1000 ns is no whole number of ms",
+    "1 - d": "- does not take a bigint and a timestamp",
+    "1h": "1h AS x is a duration, which is no value of a column",
+    "COALESCE(1h, 2h)": "COALESCE does not take durations",
+    "a AND f": "AND needs conditions, but one of its sides is a int",
+    "NOT a": "NOT needs conditions",
+    "a IS TRUE": "IS needs conditions",
+    "CASE WHEN a THEN 1 END": "WHEN needs conditions",
+    "CASE WHEN f THEN 1 ELSE 'x' END": "CASE mixes a bigint and a string; CAST one of them",
+    "COALESCE(a, c)": "COALESCE mixes a int and a string",
+    "a IN (1, 'x')": "= cannot compare a int with a string",
+    "a BETWEEN 1 AND 'x'": "<= cannot compare a int with a string",
+    "a LIKE 'x'": "LIKE takes a string, not a int; CAST it",
+    "c LIKE g": "the pattern of LIKE must be a string in the statement",
+    "c LIKE 'x\\'": "ends with its escape character",
+    "c LIKE 'x' ESCAPE '!!'": "ESCAPE takes one character",
+    "c MATCH '('": "the pattern '\\(' of MATCH is not possible",
+    "c MATCH '((a{1000}){1000}){1000}'": "of MATCH is not possible",
+    "c LIKE '" + "x" * 513 + "'": "more than 512 characters",
+    "c MATCH '(?=x)'": "of MATCH is not possible",
+    "a -> 'x'": "-> takes json, not a int",
+    "e -> 1": "-> takes the name of a member in quotes",
+    "e -> c": "-> takes the name of a member in quotes",
+    "a CONTAINS 'x'": "CONTAINS takes json, not a int",
+    "b & 1": "& takes integers, not a double",
+    "b DIV 2": "DIV takes integers",
+    "LOWER(a)": "argument 1 of LOWER must be a string, not a int; CAST it",
+    "LOWER()": "LOWER takes 1 arguments, not 0",
+    "SUBSTR(c)": "SUBSTR takes 2 to 3 arguments, not 1",
+    "CONCAT(c)": "CONCAT takes 2 arguments or more, not 1",
+    "HEADER(c)": "HEADER takes the name of a header in quotes",
+    "TO_ISO8601(a)": "TO_ISO8601 takes a timestamp, not a int; CAST it",
+    "TO_ISO8601(d, 'Mars/Olympus')": "the time zone 'Mars/Olympus' is unknown",
+    "TO_ISO8601(d, c)": "takes a time zone in quotes",
+    "TIMETRUNCATE(d, 5)": "takes a unit of time like 1s",
+    "TIMETRUNCATE(d, 0s)": "takes a unit of time like 1s",
+    "TIMEDIFF(d, a)": "TIMEDIFF takes a timestamp, not a int",
+    "GREATEST(f, f)": "GREATEST does not order values of type bool",
+    "CAST(f AS timestamp)": "CAST of a bool to a timestamp\\(ms\\) has no meaning",
+    "CAST(b AS timestamp)": "CAST of a double to a timestamp\\(ms\\) has no meaning",
+    "9223372036854775808": "larger than a bigint",
+}
+
+
+@pytest.mark.parametrize(("expression", "words"), TYPE_PROBLEMS.items())
+def test_types_that_do_not_meet_are_refused_with_both_names(expression: str, words: str) -> None:
+    with pytest.raises(TypeProblem, match=words):
+        make_plan(f"SELECT {expression} AS x FROM t", FEW)
+
+
+def test_a_number_beyond_doubles_is_no_number() -> None:
+    with pytest.raises(SyntaxProblem, match="'1e999' is not a number"):
+        make_plan("SELECT 1e999 AS x FROM t", FEW)
+
+
+@pytest.mark.parametrize(
+    ("sql", "columns", "words"),
+    [
+        ("SELECT nope FROM t", FEW, "column 'nope' is unknown; the source declares a, b, c"),
+        ("SELECT a FROM t", None, "column 'a' is unknown: the source declares no columns"),
+        ("SELECT u.a FROM t", FEW, "'u' is not the source of this view"),
+        ("SELECT x.t.a FROM db.t", FEW, "'x.t' is not the source"),
+        ("SELECT A1 FROM t", "a1 int, A1x int, `a1 ` int, Aa int, aA int", None),
+        ("SELECT AA FROM t", "Aa int, aA int", "column 'AA' is unknown"),
+    ],
+)
+def test_columns_are_those_that_the_source_declares(sql: str, columns: str | None, words: str | None) -> None:
+    if words is None:
+        assert make_plan(sql, columns).used_columns == {"a1"}
+        return
+    with pytest.raises(UnknownColumn, match=words):
+        make_plan(sql, columns)
+
+
+def test_columns_may_be_qualified_by_source_and_alias_and_quoted() -> None:
+    plan = make_plan("SELECT t.a, m.b, `c`, power.t.d FROM power.t m", FEW)
+    assert plan.used_columns == {"a", "b", "c", "d"}
+
+
+def test_a_quoted_name_is_always_a_column() -> None:
+    assert make_plan("SELECT `1h`, `now` FROM t", "`1h` int, now int").used_columns == {"1h", "now"}
+
+
+def test_behind_stable_only_tags_keys_and_headers_may_be_asked_for() -> None:
+    for good in ("g = 'x'", "tbname LIKE 'a%'", "header('h') IS NULL", "_key = 'k'", "2 > 1", "FALSE"):
+        make_plan(f"STABLE t WHERE {good}", FEW)
+    with pytest.raises(NotAllowed, match="column 'a' is not a tag"):
+        make_plan("STABLE t WHERE a > 1", FEW)
+    with pytest.raises(UnknownColumn):
+        make_plan("STABLE t WHERE nope = 1", FEW)
+    with pytest.raises(NotAllowed, match="aggregate COUNT"):
+        make_plan("STABLE t WHERE COUNT(g) > 1", FEW)
+
+
+def test_where_needs_a_condition() -> None:
+    with pytest.raises(TypeProblem, match="WHERE needs a condition, but a \\+ 1 is a bigint"):
+        make_plan("SELECT * FROM t WHERE a + 1", FEW)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a FROM t WHERE " + " + ".join(["a"] * 80) + " > 1",
+        "SELECT a FROM t WHERE a IN (" + ", ".join(map(str, range(1_100))) + ")",
+        "SELECT " + "a || " * 70 + "c FROM t",
+        "SELECT a FROM t WHERE "
+        + "((" * 10
+        + "a > 1"
+        + ") OR f)" * 10
+        + " AND c > '' || "
+        + "''||" * 70
+        + "''",
+    ],
+    ids=["chain", "list", "texts", "mixed"],
+)
+def test_expressions_beyond_the_bounds_are_refused(sql: str) -> None:
+    with pytest.raises((TooComplex, TypeProblem)):
+        make_plan(sql, FEW)
+
+
+def test_long_runs_of_and_and_or_are_no_depth() -> None:
+    for word in ("AND", "OR"):
+        make_view("SELECT a FROM t WHERE " + f" {word} ".join(["a > 1"] * 300), FEW)
+
+
+def test_integers_meet_doubles_and_timestamps_meet_in_the_finer_unit() -> None:
+    row = {"a": 3, "b": 0.5, "d": 1_000, "u": 1_000_001}
+    assert evaluate("a + b", row, FEW) == 3.5
+    assert evaluate("d < u", row, FEW) is True
+    assert evaluate("u - d", row, FEW) == 1
+    assert evaluate("d IN (u, d)", row, FEW) is True
+    assert evaluate("u > 1000", row, FEW) is True
+    assert evaluate("d = '1970-01-01T00:00:01Z'", row, FEW) is True
+
+
+KINDS = "bidst"
+
+
+@st.composite
+def wild(draw: DrawFn, depth: int = 3) -> Pair:
+    """An expression whose parts need not fit together."""
+    if depth == 0 or draw(st.booleans()):
+        pieces = [
+            "NULL",
+            "1",
+            "'x'",
+            "1h",
+            "2.5",
+            "TRUE",
+            "_key",
+            "_rowts",
+            "'2026-01-01'",
+            "n",
+            "(-9223372036854775808)",
+        ]
+        return alike(draw(st.sampled_from([*pieces, *(name for kind in KINDS for name in COLUMNS[kind])])))
+    _, arguments, write = draw(st.sampled_from(OPERATIONS))
+    args: list[Any] = [draw(wild(depth - 1)) for _ in arguments]
+    written: Pair = write(*args)
+    return written
+
+
+BATCH = memoryview(
+    encode_batch(
+        records(
+            {}, {"i1": 2**63 - 1, "s1": "x", "d1": 1e308}, {"t1": -(2**63), "b1": True, "i2": -1, "s2": "é"}
+        )
+    )
+)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(wild())
+def test_any_expression_is_refused_with_a_sentence_or_evaluated_without_an_error(pair: Pair) -> None:
+    for sql in (f"SELECT {pair.ours} AS x FROM t", f"SELECT * FROM t WHERE {pair.ours}"):
+        try:
+            view = make_view(sql, DECLARED)
+        except ViewError:
+            continue
+        assert filter_batch(view, BATCH).unfit == 0

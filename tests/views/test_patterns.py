@@ -1,0 +1,82 @@
+"""LIKE and MATCH: what they take, and that no pattern makes them slow."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.views.rows import evaluate
+
+
+def like(text: str, pattern: str, more: str = "") -> object:
+    quoted = pattern.replace("'", "''")
+    return evaluate(f"s LIKE '{quoted}'{more}", {"s": text}, "s string")
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "matches"),
+    [
+        ("abc", "abc", True),
+        ("abc", "ABC", False),
+        ("abc", "a%", True),
+        ("abc", "%c", True),
+        ("abc", "%b%", True),
+        ("abc", "a%c", True),
+        ("abc", "_b_", True),
+        ("abc", "__", False),
+        ("é\n😀", "_\n_", True),
+        ("a\nb", "a%b", True),
+        ("", "", True),
+        ("", "%", True),
+        ("x", "", False),
+        ("a%c", "a\\%c", True),
+        ("abc", "a\\%c", False),
+        ("a\\c", "a\\\\c", True),
+        ("a.c", "a.c", True),
+        ("abc", "a.c", False),
+        ("it's", "it's", True),
+        ("aXb", "a\\Xb", True),
+    ],
+)
+def test_like_matches_the_whole_text(text: str, pattern: str, matches: bool) -> None:
+    assert like(text, pattern) is matches
+
+
+def test_like_has_an_escape_a_negation_and_null() -> None:
+    assert like("a%", "a!%", " ESCAPE '!'") is True
+    assert evaluate("s NOT LIKE 'a%'", {"s": "b"}, "s string") is True
+    assert evaluate("s NOT LIKE 'a!%' ESCAPE '!'", {"s": "a%"}, "s string") is False
+    assert evaluate("s LIKE 'a%'", {}, "s string") is None
+    assert evaluate("s LIKE NULL", {"s": "b"}, "s string") is None
+    assert evaluate("s ILIKE 'É_X%'", {"s": "é1xy"}, "s string") is True
+    assert evaluate("s NOT ILIKE 'abc'", {"s": "ABC"}, "s string") is False
+
+
+def test_match_looks_anywhere_in_the_text() -> None:
+    assert evaluate("s MATCH '^a+\\d'", {"s": "aa1"}, "s string") is True
+    assert evaluate("s NMATCH 'b'", {"s": "aa1"}, "s string") is True
+    assert evaluate("s REGEXP '(?i)A1'", {"s": "aa1"}, "s string") is True
+    assert evaluate("s MATCH 'b'", {}, "s string") is None
+
+
+TEXT = st.text(alphabet="ab%_\\é\n", max_size=8)
+
+
+@given(TEXT, st.lists(st.sampled_from(["a", "b", "%", "_", "\\%", "\\_", "\\\\", "é", "\n"]), max_size=7))
+def test_like_is_what_a_regular_expression_would_find(text: str, pieces: list[str]) -> None:
+    parts = {"%": ".*", "_": "."}
+    wanted = re.fullmatch(
+        "".join(parts.get(piece, re.escape(piece[-1])) for piece in pieces), text, re.DOTALL
+    )
+    assert like(text, "".join(pieces)) is (wanted is not None)
+
+
+@pytest.mark.parametrize(
+    "condition", ["s LIKE '" + "%a" * 200 + "b'", "s MATCH '(a*)*(a|aa)*b$'", "s MATCH '(x+x+)+y'"]
+)
+def test_patterns_that_make_other_engines_run_for_years_are_quick(condition: str) -> None:
+    assert evaluate(condition, {"s": "a" * 50_000}, "s string") is False
+    assert evaluate(condition, {"s": "x" * 50_000}, "s string") is False
