@@ -76,8 +76,9 @@ class GroupDriver:
         broker = self._broker
         config = group_config(broker.live_config)
         if topic is not None:
-            # What the topic was made with holds: the partition of a group follows from their number.
-            config = replace(config, offsets_topic_num_partitions=topic.partition_count)
+            # What the topic was made with holds, also when it has grown since: the partition of a group
+            # follows from that number, and with another one older records would come after newer ones.
+            config = replace(config, offsets_topic_num_partitions=topic.first_partition_count)
         self._partition_count = config.offsets_topic_num_partitions
         return Coordinator(
             config=config,

@@ -42,7 +42,7 @@ class GroupLoader:
         self._driver = driver
         self._coordinator = driver.coordinator
         self._topic = topic
-        self._waiting = deque(range(topic.partition_count))
+        self._waiting = deque(range(topic.first_partition_count))
         self._replaying: Iterator[int] | None = None
 
     def run(self, now_ms: int) -> None:

@@ -104,6 +104,11 @@ class Topic:
         """True for the topics that only the broker itself may write."""
         return self.name in INTERNAL_TOPICS
 
+    @property
+    def first_partition_count(self) -> int:
+        """How many partitions the topic was made with."""
+        return self.ranges[1][0] if len(self.ranges) > 1 else self.planned_count
+
     def stream_id(self, partition_index: int) -> int:
         """The stream that holds the partition; the same for the partition's whole life."""
         assert 0 <= partition_index < self.planned_count

@@ -263,6 +263,25 @@ def test_an_internal_topic_of_another_size_is_used_as_it_is(gateway: Gateway, cl
     assert all(committed(gateway.client(), group_id) == {("t", 0): 1} for group_id in groups)
 
 
+def test_progress_outlives_growth_of_the_internal_topic(gateway: Gateway, client: Client) -> None:
+    for number in range(20):
+        commit(client, f"g{number}", ("t", 0, number))
+    grown = CreatePartitionsTopic(name=OFFSETS, count=73, assignments=None)
+    (result,) = client.call(
+        CreatePartitionsRequest(topics=[grown], timeout_ms=1_000, validate_only=False), 3
+    ).results
+    assert result.error_code == 0
+    for step, again in enumerate((gateway.restart, gateway.crash, gateway.crash)):
+        for number in range(10):
+            commit(client, f"g{number}", ("t", 0, 100 * step + number))
+        again()
+        gateway.advance(10)
+        client = gateway.client()
+        found = [committed(client, f"g{number}") for number in range(20)]
+        assert found == [{("t", 0): number + (100 * step if number < 10 else 0)} for number in range(20)]
+    assert gateway.broker.find_topic(OFFSETS).partition_count == 73
+
+
 def test_only_the_server_writes_the_internal_topic(client: Client) -> None:
     commit(client, "g", ("t", 0, 1))
     refused = send(client, OFFSETS, batch(b"junk", key=b"junk"))
