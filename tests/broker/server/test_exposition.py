@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -139,3 +142,25 @@ def test_commits_are_exposed_with_their_syncs_batches_and_failures(gateway: Gate
     assert value(found, "kawal_commit_batches_bucket", le="3.0") == 1
     assert value(found, "kawal_commit_bytes_sum") == 4096
     assert value(found, "kawal_commits_failed_total") == 2
+
+
+def test_the_manual_names_every_metric_and_none_that_there_is_not(gateway: Gateway) -> None:
+    text = text_of(gateway)
+    families = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE kawal_")}
+    manual = (Path(__file__).parents[3] / "docs/operations.md").read_text()
+    written = set(re.findall(r"kawal_[a-z_]+", manual))
+    endings = [
+        part for line in re.findall(r"`kawal_[^|]*\|", manual) for part in re.findall(r"`(_[a-z_]+)`", line)
+    ]
+    unknown = {
+        name for name in written if not any(one.startswith(name.removesuffix("_bucket")) for one in families)
+    }
+    assert unknown - {"kawal_pytest"} == set()
+    missing = {
+        name
+        for name in families
+        if name not in written
+        and not name.startswith(("kawal_view_", "kawal_group", "kawal_retention_"))
+        and not any(name.endswith(ending) for ending in endings)
+    }
+    assert missing == set()
