@@ -9,13 +9,13 @@ Until the last slice is durable nothing is released, and a slice that is lost en
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from broker.partition import Partition
-from broker.topic_directory import RecordedWaiter
 from broker.topics import OFFSETS_TOPIC
+from broker.vnode import Vnode
 from groups.coordinator import Coordinator
 from groups.effects import EncodedRecord
 from protocol.error_codes import ErrorCode
@@ -34,6 +34,19 @@ COPY_FORWARD_FACTOR: Final = 4
 
 COPY_FORWARD_CHECK_MS: Final = 10_000
 COPY_RECORDS_PER_SLICE: Final = 500
+
+
+class DurableWaiter:
+    """Runs `done(error)` when a slice is on the disk or lost."""
+
+    __slots__ = ("_done",)
+
+    def __init__(self, done: Callable[[ErrorCode | None], None]) -> None:
+        self._done = done
+
+    def appended(self, _vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
+        """Pass it on."""
+        self._done(error)
 
 
 @dataclass(slots=True)
@@ -55,11 +68,14 @@ class GroupCopier:
         self._driver = driver
         self._copied_bytes: dict[int, int] = {}
         self._copy: Copy | None = None
-        broker.deadlines.add(now_ms + COPY_FORWARD_CHECK_MS, self._look)
+        broker.deadlines.add(now_ms + COPY_FORWARD_CHECK_MS, self._look_regularly)
+
+    def _look_regularly(self, now_ms: int) -> None:
+        self._broker.deadlines.add(now_ms + COPY_FORWARD_CHECK_MS, self._look_regularly)
+        self._look(now_ms)
 
     def _look(self, now_ms: int) -> None:
         """Look for a partition that has grown too large, and begin to copy it."""
-        self._broker.deadlines.add(now_ms + COPY_FORWARD_CHECK_MS, self._look)
         topic = self._broker.catalogue.find(OFFSETS_TOPIC)
         if topic is None or self._copy is not None:
             return
@@ -92,7 +108,7 @@ class GroupCopier:
             else:
                 self._end(copy, "the copy was lost, the past stays")
 
-        copy.partition.vnode.wait_durable(version, RecordedWaiter(durable), now_ms)
+        copy.partition.vnode.wait_durable(version, DurableWaiter(durable), now_ms)
 
     def _end(self, copy: Copy, problem: object = None) -> None:
         self._copy = None
@@ -105,11 +121,12 @@ class GroupCopier:
             self._end(copy)
             return
         try:
-            records = next((one for one in copy.slices if one), None)
+            records = next(copy.slices, None)
             if records is None:
                 self._release_the_past(copy, now_ms)
                 return
-            self._driver.append_records(partition.topic, partition.index, records, now_ms)
+            if records:
+                self._driver.append_records(partition.topic, partition.index, records, now_ms)
         except (WalError, DiskError) as error:
             self._end(copy, error)
             return
@@ -119,4 +136,10 @@ class GroupCopier:
         log, stream_id = copy.partition.vnode.log, copy.partition.stream_id
         self._copied_bytes[copy.partition.index] = log.stream_size_bytes(stream_id) - copy.size_bytes
         version = log.set_log_start(stream_id, copy.begin)
-        copy.partition.vnode.wait_durable(version, RecordedWaiter(lambda _: self._end(copy)), now_ms)
+
+        def released(error: ErrorCode | None) -> None:
+            self._end(copy, None if error is None else "its past was not released")
+            if error is None:
+                self._broker.deadlines.add(now_ms, self._look)
+
+        copy.partition.vnode.wait_durable(version, DurableWaiter(released), now_ms)

@@ -57,7 +57,8 @@ class Lab:
 
     def produce(self, topic: str, values: Sequence[bytes], partitions: int = 1) -> None:
         """Produce values to the partitions by turns."""
-        producer = make_producer(self.broker)
+        # It goes in its own time, and must not make the topic anew when a test has deleted it.
+        producer = make_producer(self.broker, allow_auto_create_topics=False)
         for number, value in enumerate(values):
             producer.produce(topic, value, partition=number % partitions)
         assert producer.flush(30) == 0

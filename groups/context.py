@@ -54,6 +54,7 @@ class Context:
         "offsets",
         "random",
         "regexes",
+        "replayed",
         "timers",
         "topics",
     )
@@ -80,6 +81,8 @@ class Context:
         self.regexes = RegexIndex(topics)
         self.changed_topics: set[str] = set()
         self.loaded: set[int] = set()
+        # Groups with records in partitions that are being loaded.
+        self.replayed: set[str] = set()
         self.lost: deque[LostConsumer] = deque(maxlen=LOST_CONSUMERS_MAX)
         self.counts: Counter[str] = Counter()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from groups.changes import Changes, nobody, nothing
 from groups.classic_group import ClassicGroup
@@ -30,6 +30,9 @@ from groups.records import decode_record, encode_record
 from groups.topic_changes import refresh
 from protocol.error_codes import ErrorCode
 
+GROUPS_LOOKED_AT = 1_000
+"""A snapshot looks at so many groups at a time, some 5 ms, for those of its partition."""
+
 
 def replay_record(context: Context, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
     """Apply one record of a partition that is being loaded; records that are not ours are passed over.
@@ -39,14 +42,18 @@ def replay_record(context: Context, key: bytes | memoryview, value: bytes | memo
     record = decode_record(key, value)
     if record is not None:
         context.replay(*record)
+        context.replayed.add(record[0].group_id)
 
 
 def finish_loading(context: Context, partitions: Collection[int]) -> None:
     """All records of these partitions have been applied: sessions begin, and requests are served."""
     context.loaded.update(partitions)
-    _forget_missing_topics(context, partitions)
-    for group in list(context.groups.values()):
-        if context.partition(group.group_id) not in partitions:
+    replayed = [group_id for group_id in context.replayed if context.partition(group_id) in partitions]
+    context.replayed.difference_update(replayed)
+    _forget_missing_topics(context, replayed)
+    for group_id in replayed:
+        group = context.groups.get(group_id)
+        if group is None:
             continue
         arm(context, group)
         if isinstance(group, ConsumerGroup):
@@ -56,11 +63,9 @@ def finish_loading(context: Context, partitions: Collection[int]) -> None:
             prepare(context, group)
 
 
-def _forget_missing_topics(context: Context, partitions: Collection[int]) -> None:
+def _forget_missing_topics(context: Context, group_ids: Iterable[str]) -> None:
     """Delete offsets of topics that are gone: a crash came between a deletion and that of its offsets."""
-    for group_id in context.offsets.groups():
-        if context.partition(group_id) not in partitions:
-            continue
+    for group_id in group_ids:
         missing = [name for name in context.offsets.topics(group_id) if name not in context.topics.by_name]
         if missing:
             with Changes(context, group_id) as changes:
@@ -98,21 +103,33 @@ def snapshot(context: Context, partition: int, records_max: int) -> Iterator[lis
     """Yield lists of records that together make the present state of a partition.
 
     Each list must be appended before anything else is done; between two lists the caller may do as it likes,
-    as each shows the state at its own time. What is on its way to the disk is included as it was written
-    last. A list holds `records_max` offsets at most, or all metadata of one group.
+    as each shows the state at its own time: what comes meanwhile is appended after them anyway. What is on
+    its way to the disk is included as it was written last. A list holds `records_max` offsets at most, or all
+    metadata of one group; it may be empty, so that looking for groups does not take long at a time, either.
     """
-    for group_id in sorted({*context.groups, *context.offsets.groups()}):
+    group_ids = dict.fromkeys([*context.groups, *context.offsets.newest_groups()])
+    for number, group_id in enumerate(group_ids):
+        if number % GROUPS_LOOKED_AT == GROUPS_LOOKED_AT - 1:
+            yield []
         if context.partition(group_id) != partition:
             continue
         group = context.groups.get(group_id)
         if group is not None:
             yield [encode_record(key, value) for key, value in _group_records(group)]
-        keys = sorted(context.offsets.keys(group_id))
-        for first in range(0, len(keys), records_max):
-            yield list(_offset_records(context.offsets, keys[first : first + records_max]))
+        yield from _offset_slices(context.offsets, group_id, records_max)
 
 
-def _offset_records(offsets: OffsetTable, keys: list[OffsetKey]) -> Iterator[EncodedRecord]:
+def _offset_slices(offsets: OffsetTable, group_id: str, records_max: int) -> Iterator[list[EncodedRecord]]:
+    keys: list[OffsetKey] = []
+    for topic in offsets.newest_topics(group_id):
+        keys += sorted(offsets.keys(group_id, topic))
+        while len(keys) >= records_max:
+            yield list(_offset_records(offsets, keys[:records_max]))
+            del keys[:records_max]
+    yield list(_offset_records(offsets, keys))
+
+
+def _offset_records(offsets: OffsetTable, keys: Iterable[OffsetKey]) -> Iterator[EncodedRecord]:
     for key in keys:
         value = offsets.newest(key)
         if value is not None:

@@ -70,7 +70,8 @@ class OffsetTable:
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[str, dict[int, bytes]]] = {}
-        self._pending: dict[OffsetKey, tuple[int, bytes | None]] = {}
+        # By group, then key: how many records are on their way, and the last one's value.
+        self._pending: dict[str, dict[OffsetKey, tuple[int, bytes | None]]] = {}
         self._rows: dict[str, dict[tuple[str, int], int]] = {}
         self._count = 0
         self._expiring = 0
@@ -146,20 +147,24 @@ class OffsetTable:
 
     def announce(self, key: OffsetKey, value: bytes | None) -> None:
         """A record was written and is not durable yet."""
-        waiting = self._pending.get(key, (0, None))[0]
-        self._pending[key] = (waiting + 1, value)
+        pending = self._pending.setdefault(key.group_id, {})
+        waiting = pending.get(key, (0, None))[0]
+        pending[key] = (waiting + 1, value)
 
     def settle(self, key: OffsetKey) -> None:
         """A record that was announced is durable, or failed."""
-        waiting, value = self._pending[key]
-        if waiting == 1:
-            del self._pending[key]
-        else:
-            self._pending[key] = (waiting - 1, value)
+        pending = self._pending[key.group_id]
+        waiting, value = pending[key]
+        if waiting > 1:
+            pending[key] = (waiting - 1, value)
+            return
+        del pending[key]
+        if not pending:
+            del self._pending[key.group_id]
 
     def keys(self, group_id: str, topic: str | None = None) -> set[OffsetKey]:
         """Return every partition that has, or may come to have, an offset; of one topic or of all."""
-        found = {key for key in self._pending if key.group_id == group_id and topic in (None, key.topic)}
+        found = {key for key in self._pending.get(group_id, ()) if topic in (None, key.topic)}
         topics = self.topics(group_id)
         for name in topics if topic is None else (topic,):
             found.update(OffsetKey(group_id, name, index) for index in topics.get(name, ()))
@@ -167,14 +172,28 @@ class OffsetTable:
 
     def groups_of(self, topic: str) -> set[str]:
         """Return the groups that have, or may come to have, offsets in a topic."""
-        found = {key.group_id for key in self._pending if key.topic == topic}
+        found = {
+            group_id
+            for group_id, pending in self._pending.items()
+            if any(key.topic == topic for key in pending)
+        }
         found.update(group_id for group_id, topics in self._groups.items() if topic in topics)
         return found
 
+    def newest_topics(self, group_id: str) -> list[str]:
+        """Return the topics in which the group has, or may come to have, offsets; sorted."""
+        pending = {key.topic for key in self._pending.get(group_id, ())}
+        return sorted(pending.union(self.topics(group_id)))
+
+    def newest_groups(self) -> list[str]:
+        """Return the groups that have, or may come to have, offsets."""
+        return [*self._groups, *(group_id for group_id in self._pending if group_id not in self._groups)]
+
     def newest(self, key: OffsetKey) -> bytes | None:
         """Return the value written last, durable or not."""
-        if key in self._pending:
-            return self._pending[key][1]
+        pending = self._pending.get(key.group_id)
+        if pending is not None and key in pending:
+            return pending[key][1]
         return self.topics(key.group_id).get(key.topic, {}).get(key.partition)
 
     # --- rows consumed, as TDengine counts them -------------------------------------------------------------
