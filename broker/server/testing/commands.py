@@ -6,11 +6,12 @@ An operation is a coroutine `operation(broker, arguments)` in OPERATIONS.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from broker.handlers import APIS
-from broker.server.testing.client import OwnClient, own_client
+from broker.server.testing.client import NoAnswer, OwnClient, own_client
 from broker.server.testing.faults import Fault
 from broker.server.testing.ram import RamBroker
 from protocol.error_codes import ErrorCode
@@ -58,6 +59,18 @@ def api_named(name: str) -> int:
         if api.name.replace("_", "") == wanted:
             return key
     raise Refused(f"{name!r} is no API of this broker; for example Produce, Fetch or OffsetCommit")
+
+
+@asynccontextmanager
+async def client_of(broker: RamBroker) -> AsyncIterator[OwnClient]:
+    """A connection to a running broker.  Raises: NotRunning, also when it stops meanwhile; NoAnswer."""
+    broker.check_running()
+    try:
+        async with own_client(broker.port) as client:
+            yield client
+    except NoAnswer:
+        broker.check_running()
+        raise
 
 
 async def start(broker: RamBroker, _: Arguments) -> None:
@@ -174,7 +187,7 @@ async def create_topic(broker: RamBroker, arguments: Arguments) -> None:
         assignments=[],
         configs=[CreatableTopicConfig(name=key, value=value) for key, value in arguments["configs"].items()],
     )
-    async with own_client(broker.port) as client:
+    async with client_of(broker) as client:
         answer = await client.call(CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS), 5)
     check(
         answer.topics[0].error_code, f"topic {topic.name!r} was not created", answer.topics[0].error_message
@@ -184,7 +197,7 @@ async def create_topic(broker: RamBroker, arguments: Arguments) -> None:
 async def delete_topic(broker: RamBroker, arguments: Arguments) -> None:
     """Delete a topic."""
     name = arguments["topic"]
-    async with own_client(broker.port) as client:
+    async with client_of(broker) as client:
         answer = await client.call(DeleteTopicsRequest(topic_names=[name], timeout_ms=TIMEOUT_MS), 5)
     check(
         answer.responses[0].error_code, f"topic {name!r} was not deleted", answer.responses[0].error_message
@@ -193,7 +206,7 @@ async def delete_topic(broker: RamBroker, arguments: Arguments) -> None:
 
 async def topics(broker: RamBroker, _: Arguments) -> dict[str, int]:
     """The topics and how many partitions each has, without the broker's own."""
-    async with own_client(broker.port) as client:
+    async with client_of(broker) as client:
         found = await _metadata(client, None)
     return {str(one.name): len(one.partitions) for one in found if not one.is_internal}
 
@@ -223,7 +236,7 @@ async def produce(broker: RamBroker, arguments: Arguments) -> list[int]:
     data = TopicProduceData(
         name=topic, partition_data=[PartitionProduceData(index=index, records=encode_batch(records))]
     )
-    async with own_client(broker.port) as client:
+    async with client_of(broker) as client:
         await _metadata(client, topic)
         answer = await client.call(ProduceRequest(acks=-1, timeout_ms=TIMEOUT_MS, topic_data=[data]), 9)
     result = answer.responses[0].partition_responses[0]
@@ -235,7 +248,7 @@ async def records(broker: RamBroker, arguments: Arguments) -> list[dict[str, Any
     """All records of a topic, or of one partition, that a reader of committed records sees."""
     topic, wanted = arguments["topic"], arguments["partition"]
     found: list[dict[str, Any]] = []
-    async with own_client(broker.port) as client:
+    async with client_of(broker) as client:
         (described,) = await _metadata(client, topic)
         indexes = sorted(one.partition_index for one in described.partitions)
         if wanted is not None and wanted not in indexes:
@@ -286,7 +299,7 @@ def _records_in(batches: bytes, start: int, end: int) -> Iterator[Record]:
 async def committed(broker: RamBroker, arguments: Arguments) -> list[tuple[str, int, int]]:
     """The offsets a group has committed: topic, partition, offset."""
     group = OffsetFetchRequestGroup(group_id=arguments["group"], topics=None)
-    async with own_client(broker.port) as client:
+    async with client_of(broker) as client:
         (answer,) = (await client.call(OffsetFetchRequest(groups=[group]), 8)).groups
     check(answer.error_code, f"group {arguments['group']!r}")
     return [

@@ -113,6 +113,11 @@ class RamBroker:
             raise NotRunning(self._why_not())
         return self._reactor
 
+    def check_running(self) -> None:
+        """Raise NotRunning, with the reason, unless it runs."""
+        if not self.is_running:
+            raise NotRunning(self._why_not())
+
     def _why_not(self) -> str:
         if self.failure is not None:
             return f"broker {self.name} has failed: {self.failure}; see its log"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from broker.server.testing.commands import OPERATIONS, Refused, api_named, error_named
-from broker.server.testing.ram import RamBroker
+from broker.server.testing.ram import NotRunning, RamBroker
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from tests.broker.server.testing.world import START_MS, World
@@ -68,6 +68,29 @@ def test_topics_and_partitions_that_are_not_there_are_named(world: World) -> Non
             await do(broker, "records", topic="t", partition=7)
         with pytest.raises(Refused, match="nothing was stored in 't' partition 7"):
             await do(broker, "produce", topic="t", partition=7, records=[record(A)])
+
+    world.run(steps)
+
+
+async def ask_until_it_fails(broker: RamBroker) -> None:
+    while True:
+        await do(broker, "topics")
+
+
+def test_a_broker_that_does_not_run_says_why(world: World) -> None:
+    async def steps(broker: RamBroker) -> None:
+        await do(broker, "kill", power_cut=False)
+        with pytest.raises(NotRunning, match="broker-1 is stopped; start it first"):
+            await do(broker, "topics")
+        await do(broker, "start")
+
+        def fail(_now_ms: int) -> None:
+            raise RuntimeError("out of order")
+
+        broker.broker.deadlines.add(START_MS, fail)
+        world.now_ms += 1
+        with pytest.raises(NotRunning, match="broker-1 has failed: RuntimeError: out of order; see its log"):
+            await ask_until_it_fails(broker)
 
     world.run(steps)
 

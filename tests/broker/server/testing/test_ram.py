@@ -8,7 +8,6 @@ import pytest
 import trio
 
 from broker.config_keys import ConfigError
-from broker.server.testing.client import NoAnswer
 from broker.server.testing.commands import OPERATIONS
 from broker.server.testing.faults import Fault
 from broker.server.testing.ram import NotRunning, RamBroker
@@ -92,7 +91,7 @@ def test_killed_before_the_slow_disk_began_nothing_is_there(world: World) -> Non
         broker.faults.add(Fault(kind="slow_disk", delay_ms=10_000, times=1))
 
         async def lose() -> None:
-            with pytest.raises(NoAnswer):
+            with pytest.raises(NotRunning):
                 await produce(broker)
 
         async with trio.open_nursery() as nursery:
