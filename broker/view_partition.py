@@ -40,6 +40,7 @@ class ViewRead:
 
     __slots__ = (
         "due_ms",
+        "ends_in_batch",
         "max_bytes",
         "minimum_one",
         "now_ms",
@@ -75,6 +76,8 @@ class ViewRead:
         self.size_bytes = 0
         # Behind the last offset that was looked at.
         self.position = offset
+        # The last part is one batch, and not a run of batches as they are stored.
+        self.ends_in_batch = False
         self.stopped = False
         self.due_ms: int | None = None
 
@@ -91,12 +94,14 @@ class ViewRead:
     def add(self, batch: Part, size_bytes: int, next_offset: int) -> None:
         """Add a batch that covers everything up to `next_offset`."""
         self.parts.append(batch)
+        self.ends_in_batch = True
         self.size_bytes += size_bytes
         self.position = next_offset
 
     def add_stored(self, result: ReadResult) -> None:
         """Add batches as they are stored."""
         self.parts += result.parts
+        self.ends_in_batch = False
         self.size_bytes += result.size_bytes
         self.position = result.next_offset
 
@@ -115,7 +120,7 @@ class ViewRead:
             last = min(self.position - 1, self.offset + DELTA_MAX)
             empty = empty_batch(self.offset, last, leader_epoch=LEADER_EPOCH)
             return [empty], len(empty)
-        if self.parts and isinstance(self.parts[-1], bytes | bytearray | memoryview):
+        if self.ends_in_batch and isinstance(self.parts[-1], bytes | bytearray | memoryview):
             self.parts[-1] = _stretched(self.parts[-1], self.position - 1)
         return self.parts, self.size_bytes
 

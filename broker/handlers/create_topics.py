@@ -60,27 +60,54 @@ def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> Steps:
         yield from load_in_thread(broker)
     configs = KnownConfigs(broker)
 
+    pending = PendingCreations(broker, call)
+
     def create(topic: CreatableTopic) -> CreatableTopicResult:
         if asked[topic.name] == 1:
-            return _create(broker, call, topic, configs)
+            result = _create(broker, call, topic, configs)
+            if not (result.error_code or request.validate_only):
+                pending.wait_for(result)
+            return result
         return _refused(topic.name, RequestError(ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
 
     # A statement may take as long as many ordinary topics.
     per_slice = 1 if makes_views else TOPICS_PER_SLICE
     results = yield from made_of(_first_of_each(request.topics), create, per_slice=per_slice)
-    response = CreateTopicsResponse(topics=results)
-    created = [result for result in results if not result.error_code]
-    if request.validate_only or not created:
-        return response
+    return pending.answer(CreateTopicsResponse(topics=results))
 
-    def recorded(error: ErrorCode | None) -> None:
-        if error is not None:
-            for result in created:
+
+class PendingCreations:
+    """The topics of one request that are made and not durable yet.
+
+    Each is waited for from the moment it is made: of those made in different slices some may last and others
+    be lost.
+    """
+
+    def __init__(self, broker: Broker, call: Call[CreateTopicsRequest]) -> None:
+        self._broker = broker
+        self._call = call
+        self._outstanding = 0
+        self._response: CreateTopicsResponse | None = None
+
+    def wait_for(self, result: CreatableTopicResult) -> None:
+        """A topic was made just now; `result` says so unless it is lost."""
+        self._outstanding += 1
+
+        def recorded(error: ErrorCode | None) -> None:
+            if error is not None:
                 result.error_code = error
-        call.reply(response)
+            self._outstanding -= 1
+            if self._response is not None and not self._outstanding:
+                self._call.reply(self._response)
 
-    broker.topics.when_durable(recorded, call.received_ms)
-    return PARKED
+        self._broker.topics.when_durable(recorded, self._call.received_ms)
+
+    def answer(self, response: CreateTopicsResponse) -> CreateTopicsResponse | Parked:
+        """The answer, once all topics are settled."""
+        if not self._outstanding:
+            return response
+        self._response = response
+        return PARKED
 
 
 def _makes_view(topic: CreatableTopic) -> bool:

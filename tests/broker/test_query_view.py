@@ -15,7 +15,7 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
-from protocol.records import iter_batches, read_batch_header
+from protocol.records import check_crc, iter_batches, read_batch_header
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import (
     batch,
@@ -24,6 +24,7 @@ from tests.broker.kit import (
     fetched,
     fetching,
     offset_of,
+    producing,
     records_of,
     send,
     values,
@@ -274,6 +275,19 @@ def test_a_stable_view_hands_out_batches_as_they_are_stored() -> None:
     send(client, "flights", batch(flight(0), b"no JSON", codec=Codec.ZSTD, key=b"k"))
     assert bytes(fetch(client, "all").records) == bytes(fetch(client, "flights").records)
     assert counters(gateway, "all") == (0, 0, 0)
+
+
+def test_batches_handed_out_together_as_they_are_stored_stay_whole() -> None:
+    gateway = Gateway()
+    client = late_flights(gateway)
+    create(client, "all", partitions=-1, kawal_sql="STABLE flights")
+    for number in range(3):
+        client.send(producing(("flights", 0, batch(flight(number)))), 9)
+    gateway.settle()
+    client.answers()
+    shown = list(iter_batches(fetch(client, "all").records))
+    assert [read_batch_header(one).last_offset for one in shown] == [0, 1, 2]
+    assert all(check_crc(one) for one in shown)
 
 
 def test_who_waits_for_a_view_of_everything_is_woken_by_everything() -> None:

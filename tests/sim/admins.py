@@ -22,7 +22,7 @@ from protocol.messages.incremental_alter_configs import (
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.sim.clients import Link
-from tests.sim.history import SHORT_LIVED, History
+from tests.sim.history import SHORT_LIVED, VIEW, History
 from tests.sim.world import World
 
 RETENTION = {"retention.bytes": "4000", "internal.segment.bytes": "2000"}
@@ -100,7 +100,8 @@ class Admin:
             if answer is None:
                 return
             for topic in answer.topics:
-                self.history.saw_topic(topic.topic_id, topic.name, len(topic.partitions))
+                if not topic.name.startswith(VIEW):
+                    self.history.saw_topic(topic.topic_id, topic.name, len(topic.partitions))
 
         self.open_link.send(MetadataRequest(topics=None), 12, done)
         return "lists topics"

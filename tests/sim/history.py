@@ -26,6 +26,9 @@ Place = tuple[UUID, int, int]
 SHORT_LIVED = "-short"
 """Ends the names of topics whose records retention may delete."""
 
+VIEW = "view-"
+"""Begins the names of views, whose records are those of other topics."""
+
 
 @dataclass(slots=True)
 class PartitionFacts:

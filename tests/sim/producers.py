@@ -69,7 +69,8 @@ class Producer:
             self._counter += 1
         self.history.sent.update(values)
         codec = self.chance.choice((Codec.NONE, Codec.NONE, Codec.NONE, Codec.GZIP))
-        filler = ("f", bytes(self.chance.choice((0, 0, 100, 2_000))))
+        # Four of the largest make a batch within the 2,000 bytes of the smallest segments.
+        filler = ("f", bytes(self.chance.choice((0, 0, 100, 420))))
         records = [
             Record(number, self.world.wall_ms, None, value, (filler,)) for number, value in enumerate(values)
         ]

@@ -236,7 +236,9 @@ class Simulation:
         # Streams of deleted topics that a failed log kept are dropped when retention runs next.
         self._happen(self._pass_time)
         self._happen(self._settle)
-        topics = self.world.broker.catalogue.by_id
+        topics = {
+            key: topic for key, topic in self.world.broker.catalogue.by_id.items() if topic.view is None
+        }
         self.history.check_catalogue({key: topic.partition_count for key, topic in topics.items()})
         for topic_id, topic in topics.items():
             self.history.saw_topic(topic_id, topic.name, topic.partition_count)

@@ -122,8 +122,10 @@ class World:
         self.broker.job_done(flight.vnode, flight.job, flight.error, self.now_ms)
 
     def settle(self) -> None:
-        """Do all disk work there is."""
+        """Do all disk work there is, and make the answers that are made in slices."""
         for _ in range(1_000):
+            while self.broker.slices.pending:
+                self.broker.slices.run()
             for flight in tuple(self.flights):
                 if not flight.ran:
                     self.run(flight)

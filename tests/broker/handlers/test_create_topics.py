@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from broker.handlers.create_topics import TOPICS_PER_SLICE
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -18,7 +19,7 @@ from protocol.messages.metadata import MetadataRequest
 from protocol.wire import ZERO_UUID
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, creation, read, send
-from wal.memory_faults import failing
+from wal.memory_faults import Fault, failing
 
 
 @pytest.fixture
@@ -204,3 +205,20 @@ def test_topics_survive_a_crash_with_their_records(gateway: Gateway, client: Cli
     assert (shown.topic_id, len(shown.partitions)) == (topic_id, 2)
     assert gateway.broker.find_topic("t").configs == {"retention.ms": "77"}
     assert read(client, "t", partition=1) == [b"a"]
+
+
+def test_of_topics_made_in_several_slices_those_are_told_that_were_lost() -> None:
+    gateway = Gateway()
+    client = gateway.client()
+    request = CreateTopicsRequest(topics=[creation(f"t{number}") for number in range(TOPICS_PER_SLICE + 1)])
+    client.send(request, 7)
+    gateway.disk.faults.append(lambda call: Fault(errno.EIO) if call.kind == "sync" else None)
+    gateway.run_jobs()  # the first slice's topics are lost before the second slice is made
+    gateway.disk.faults.clear()
+    while gateway.broker.slices.pending:
+        gateway.broker.slices.run()
+    gateway.advance(10_000)
+    (answer,) = client.answers()
+    lost = [topic.name for topic in answer.topics if topic.error_code]
+    assert set(lost) == {topic.name for topic in answer.topics} - set(gateway.broker.catalogue.by_name)
+    assert len(lost) >= TOPICS_PER_SLICE
