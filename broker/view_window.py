@@ -217,7 +217,11 @@ def _batches_of(read: ViewRead) -> list[memoryview]:
 
 
 def _cut(read: ViewRead, end: int) -> None:
-    """Leave what lies below `end`, in the middle of a batch if need be."""
+    """Leave what lies below `end`, in the middle of a batch if need be.
+
+    Nothing is left of a batch that has no record for the reader any more: librdkafka takes records that it did
+    not ask for, and no others, for a batch that was too large.
+    """
     parts: list[bytes | memoryview | bytearray] = []
     for batch in _batches_of(read):
         header = read_batch_header(batch)
@@ -226,10 +230,11 @@ def _cut(read: ViewRead, end: int) -> None:
         if header.last_offset < end:
             parts.append(batch)
             continue
-        kept = [record for record in iter_records(batch) if record.offset < end]
+        kept = [record for record in iter_records(batch) if read.offset <= record.offset < end]
         if kept:
             parts.append(_batch_of(kept, header, end - 1))
     read.parts = list(parts)
+    read.ends_in_batch = bool(parts)
     read.size_bytes = sum(map(len, parts))
     read.position = max(end, read.offset)
 

@@ -226,6 +226,24 @@ def test_a_replay_keeps_the_distances_divided_by_its_speed(speed: str, gap_ms: i
     assert fetch(client, "r").high_watermark == 10
 
 
+def test_records_that_were_not_asked_for_never_come_alone() -> None:
+    """What librdkafka takes for a batch that is too large for it."""
+    gateway, client = written()
+    alias(client, "r", **{"replay.speed": "1"})
+    reader = Reader(gateway, "r")
+    seen = 0
+    for _ in range(450):
+        reader.gateway.advance(1)
+        for answer in reader.client.answers():
+            (data,) = fetched(answer).values()
+            offsets = [record.offset for record in records_of(bytes(data.records))]
+            assert not offsets or offsets[-1] >= reader.positions["r", 0]
+            seen += bool(offsets)
+            reader._take(answer)
+            reader._ask()
+    assert seen == 5
+
+
 def test_several_partitions_have_one_clock() -> None:
     gateway, client = written(partitions=2)
     late = [Record(0, START_MS - 950, None, b"a"), Record(1, START_MS - 450, None, b"b")]

@@ -1,0 +1,155 @@
+"""Aliases, time travel and replay with real clients: another name, another window, the original pace."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from confluent_kafka import TopicPartition
+from kafka import KafkaConsumer
+from kafka.structs import TopicPartition as Place
+
+from compat_tests.broker import Broker
+from compat_tests.confluent import make_producer, open_consumer, take
+from compat_tests.groups import group_consumer
+from compat_tests.kcat import kcat
+from compat_tests.times import START_MS
+from compat_tests.topics import create_topic
+from compat_tests.views import admin_client
+from compat_tests.waiting import eventually
+
+pytestmark = pytest.mark.only_kawal("Apache Kafka has no views")
+
+GAP_MS = 2_000
+"""Between the records of a partition; the others' lie in the middle."""
+
+COUNT = 6
+SPEED = 10.0
+LATE_SECONDS = 0.15
+"""What a busy machine may add to a moment; records are 0.1 s apart or more at that speed."""
+
+
+@pytest.fixture(scope="module")
+def source(group_broker: Broker) -> str:
+    """Two partitions whose records alternate in time: 0, 1 at partition 0, 1, and so on."""
+    name = create_topic(group_broker, "replayed-flights", 2)
+    producer = make_producer(group_broker)
+    for number in range(2 * COUNT):
+        stamp = START_MS + number * GAP_MS // 2
+        producer.produce(name, b"%d" % number, partition=number % 2, timestamp=stamp)
+    assert producer.flush(20) == 0
+    return name
+
+
+def view(broker: Broker, name: str, **configs: str) -> str:
+    """Make a view with configurations as any admin client does."""
+    from confluent_kafka.admin import NewTopic
+
+    wanted = {f"kawal.{key.replace('_', '.')}": text for key, text in configs.items()}
+    new = NewTopic(name, num_partitions=-1, replication_factor=-1, config=wanted)
+    # Kept until the answer is here: one that is collected answers nothing.
+    admin = admin_client(broker)
+    admin.create_topics([new])[name].result(timeout=15)
+    return name
+
+
+def arrivals(consumer: Any, count: int) -> list[tuple[int, float]]:
+    """The numbers that come, with their moments in seconds."""
+    found: list[tuple[int, float]] = []
+    deadline = time.monotonic() + 40
+    while len(found) < count:
+        assert time.monotonic() < deadline, found
+        message = consumer.poll(0.5)
+        if message is not None and message.error() is None:
+            found.append((int(message.value()), time.monotonic()))
+    return found
+
+
+def check_pace(found: list[tuple[int, float]], numbers: range, speed: float) -> None:
+    """The records came in order of time, none of them early, and not much too late on the whole.
+
+    A client that asks for its partitions one by one has its clock from the first of them.
+    """
+    assert sorted(number for number, _ in found) == list(numbers)
+    assert [number for number, _ in found[2:]] == list(numbers)[2:]
+    first, began = found[0]
+    for number, moment in found:
+        due = (number - first) * GAP_MS / 2_000 / speed
+        assert due - LATE_SECONDS <= moment - began <= due + 10 * LATE_SECONDS, found
+    gaps = [later - earlier for (_, earlier), (_, later) in pairwise(found)]
+    assert sum(gap > GAP_MS / 4_000 / speed for gap in gaps) >= len(gaps) // 2, gaps
+
+
+def test_an_alias_is_read_like_its_topic(group_broker: Broker, source: str) -> None:
+    name = view(group_broker, "flights-by-another-name", alias_of=source)
+    told = kcat(group_broker, "-C", "-t", name, "-e", "-q", "-f", "%p %o %s\n").stdout
+    assert sorted(told.splitlines()) == sorted(
+        b"%d %d %d" % (number % 2, number // 2, number) for number in range(2 * COUNT)
+    )
+    refused = kcat(group_broker, "-P", "-t", name, "-p", "0", stdin=b"x", succeed=False, timeout_seconds=60)
+    assert b"policy" in refused.stderr.lower()
+
+
+def test_time_travel_shows_what_lies_between(group_broker: Broker, source: str) -> None:
+    bounds = {"from": str(START_MS + 3 * GAP_MS // 2), "to": str(START_MS + 8 * GAP_MS // 2)}
+    name = view(group_broker, "flights-then", alias_of=source, **bounds)
+    consumer = KafkaConsumer(bootstrap_servers=group_broker.bootstrap)
+    places = [Place(name, index) for index in range(2)]
+    begins, ends = consumer.beginning_offsets(places), consumer.end_offsets(places)
+    assert [(begins[place], ends[place]) for place in places] == [(2, 4), (1, 4)]
+    consumer.assign(places)
+    consumer.seek_to_beginning()
+    found: list[int] = []
+
+    def all_came() -> bool:
+        for batch in consumer.poll(200).values():
+            found.extend(int(record.value) for record in batch)
+        return len(found) >= 5
+
+    eventually(all_came, waiting_for="the records")
+    consumer.close()
+    assert sorted(found) == list(range(3, 8))
+
+
+def test_a_replay_has_the_pace_of_the_source_over_all_partitions(group_broker: Broker, source: str) -> None:
+    name = view(group_broker, "flights-again", alias_of=source, replay_speed=str(SPEED))
+    with open_consumer(group_broker, fetch_wait_max_ms=500) as consumer:
+        consumer.assign([TopicPartition(name, index, 0) for index in range(2)])
+        check_pace(arrivals(consumer, 2 * COUNT), range(2 * COUNT), SPEED)
+
+
+def test_kafka_python_replays_too(group_broker: Broker, source: str) -> None:
+    name = view(group_broker, "flights-once-more", alias_of=source, replay_speed="20")
+    consumer = KafkaConsumer(bootstrap_servers=group_broker.bootstrap, auto_offset_reset="earliest")
+    consumer.assign([Place(name, index) for index in range(2)])
+    found: list[tuple[int, float]] = []
+
+    def all_came() -> bool:
+        for batch in consumer.poll(500).values():
+            found.extend((int(record.value), time.monotonic()) for record in batch)
+        return len(found) >= 2 * COUNT
+
+    eventually(all_came, waiting_for="the replay", within_seconds=40)
+    consumer.close()
+    check_pace(found, range(2 * COUNT), 20.0)
+
+
+def test_a_group_commits_and_goes_on_with_the_replay(group_broker: Broker, source: str) -> None:
+    name = view(group_broker, "flights-for-groups", alias_of=source, replay_speed="20")
+    with group_consumer(group_broker, "replaying", name) as consumer:
+        first = [number for number, _ in arrivals(consumer, 5)]
+        consumer.commit(asynchronous=False)
+    with group_consumer(group_broker, "replaying", name) as consumer:
+        check_pace(arrivals(consumer, 2 * COUNT - 5), range(5, 2 * COUNT), 20.0)
+    assert sorted(first) == list(range(5))
+
+
+def test_a_query_can_be_bounded_and_replayed(group_broker: Broker, source: str) -> None:
+    sql = f"SELECT _offset AS o FROM `{source}` WHERE _partition = 1"
+    name = view(group_broker, "flights-of-one", sql=sql, replay_speed="20", **{"from": "offset 2"})
+    with open_consumer(group_broker) as consumer:
+        consumer.assign([TopicPartition(name, index, 2) for index in range(2)])
+        records = take(consumer, COUNT - 2)
+    assert [record.value() for record in records] == [b'{"o":%d}' % number for number in range(2, COUNT)]
