@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import tempfile
 from pathlib import Path
 
@@ -21,6 +23,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long each load lasts")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    with contextlib.suppress(PermissionError):
+        # As root: no stranger's process comes between the gateway and its good client; the loads step back.
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
     for name in arguments.loads or [*LOADS, PARTITIONS]:
         with tempfile.TemporaryDirectory(prefix="kawal-overload-") as directory:
             broker = KawalBroker(Path(directory), {"kawal.http.listen": "none"})

@@ -53,8 +53,8 @@ class Figures:
         )
 
 
-def measure(broker: Broker, load: str, *, seconds: float, seed: int) -> Figures:
-    """Put the load on the broker for so long.
+def measure(broker: Broker, load: str, *, seconds: float, seed: int, seconds_before: float = 10.0) -> Figures:
+    """Put the load on the broker for so long, after measuring the good client alone.
 
     A short round before warms up what is loaded at its first use; memory afterwards is taken when it is back
     to a tenth above what it was, or after a minute.
@@ -63,7 +63,7 @@ def measure(broker: Broker, load: str, *, seconds: float, seed: int) -> Figures:
     round_trips(broker, min(seconds, 2))
     with loaded(broker, load, seconds=1, seed=seed):
         round_trips(broker, 1)
-    before = round_trips(broker, min(seconds, 10))
+    before = round_trips(broker, min(seconds, seconds_before))
     memory_before = memory_of(broker)
     with loaded(broker, load, seconds=seconds, seed=seed + 1) as process:
         during = round_trips(broker, max(1.0, seconds - 1))

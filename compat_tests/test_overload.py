@@ -1,0 +1,45 @@
+"""Hostile load beside a good client, for seconds; `python -m compat_tests.overload` does it at full size."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.broker import Broker
+from compat_tests.conftest import StartBroker
+from compat_tests.overload.loads import IDLE_COUNT
+from compat_tests.overload.measure import loaded, measure, memory_of
+from compat_tests.overload.partitions import measure_partitions
+
+pytestmark = pytest.mark.only_kawal(
+    reason="the limits are the gateway's; Kafka's memory is a heap of fixed size"
+)
+
+STALL_MS = 500
+"""A round trip of the good client takes 2 ms; one hundredth of them may take so long on a busy machine."""
+
+
+@pytest.fixture
+def own(start_broker: StartBroker) -> Broker:
+    """A gateway whose memory only this test uses."""
+    return start_broker(kawal_http_listen="none")
+
+
+def test_a_fuzzer_changes_nothing_for_a_good_client(own: Broker) -> None:
+    # The good client checks each of its answers.
+    figures = measure(own, "fuzz", seconds=10, seed=1, seconds_before=3)
+    assert figures.p99_during < max(2 * figures.p99_before, STALL_MS), figures.line
+    assert figures.memory_after < figures.memory_before + 32, figures.line
+
+
+def test_ten_thousand_idle_connections_cost_little_memory(own: Broker) -> None:
+    with loaded(own, "idle", seconds=0, seed=1) as load:
+        assert memory_of(own) < 250
+        output, _ = load.communicate(timeout=30)
+    assert output.startswith(f"{IDLE_COUNT} connections answered")
+
+
+def test_fifty_thousand_partitions_are_there_again_after_a_kill(own: Broker) -> None:
+    figures = measure_partitions(own, partitions=50_000, topics=1, records=5_000, seed=1)
+    assert figures.ready_again - own.process.queued_seconds() < 5, figures.line
+    assert figures.memory_peak < 400, figures.line
+    assert figures.memory_again < 400, figures.line
