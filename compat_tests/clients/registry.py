@@ -27,12 +27,21 @@ def _java(folder: str) -> list[str]:
     return [java, "-Xmx192m", *QUICK_START, quiet, "-cp", f"{built / 'classes'}:{built / 'jars'}/*", "Main"]
 
 
+def _node(folder: str) -> list[str]:
+    node = shutil.which("node")
+    assert node, "no node found: install Node.js, 18 or later"
+    return [node, str(BUILT / "node" / folder / "main.js")]
+
+
 COMMANDS: dict[str, list[str]] = {
     "aiokafka": _python("aiokafka"),
     "confluent-kafka": _python("confluent_kafka"),
     "kafka-python": _python("kafka_python"),
     "java": _java("newest"),
     "java-3.9": _java("oldest"),
+    "kafkajs": _node("kafkajs"),
+    "confluent-kafka-javascript": _node("confluent"),
+    "rdkafka-rust": [str(BUILT / "rust" / "debug" / "client")],
     "franz-go": _go("franz-go"),
     "sarama": _go("sarama"),
     "kafka-go": _go("kafka-go"),
