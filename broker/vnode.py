@@ -12,6 +12,7 @@ it at most one maintenance job (indexes, checkpoints, deletions) runs, for which
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterator
 from typing import Protocol
@@ -22,6 +23,9 @@ from wal.disk import DiskError
 from wal.jobs import SyncJob
 from wal.log import VnodeLog
 from wal.maintenance import Job
+from wal.maintenance_jobs import ScrubJob
+
+logger = logging.getLogger("kawal.broker")
 
 DiskJob = SyncJob | Job
 """Something with `run`, for a thread: a commit or maintenance."""
@@ -114,6 +118,8 @@ class Vnode:
     def _end_maintenance(self, job: Job, error: DiskError | None, now_ms: int) -> None:
         if error is None:
             self.log.maintained(job, now_ms)
+            if isinstance(job, ScrubJob) and job.damage is not None:
+                logger.error("vnode %s is damaged and refuses writes: %s", self.name, job.damage)
         else:
             self.log.maintenance_failed(job, error, now_ms)
             if self.log.state == "FAILED":

@@ -78,9 +78,10 @@ class Catalogue:
         """
         snapshots, odd = load_snapshots(disk, directory)
         log = VnodeLog.open(disk, directory, options=options, now_ms=now_ms)
-        if log.damage is not None:
-            raise MetadataLost(f"the catalogue is damaged: {log.damage}")
         begin = snapshots[0].version if snapshots else 0
+        damage = log.damage_from(begin)
+        if damage is not None:
+            raise MetadataLost(f"the catalogue is damaged: {damage}")
         if (odd and not snapshots) or log.first_version > begin:
             raise MetadataLost(
                 f"{directory}: records below version {log.first_version} are needed, and no valid snapshot "

@@ -72,16 +72,23 @@ class VnodeLog(LogCompacting):
             return "DAMAGED"
         if self._state.failure is not None:
             return "FAILED"
-        return "CLOSED" if self._state.closed else "OPEN"
+        if self._state.closed:
+            return "CLOSED"
+        return "DAMAGED" if self._state.scrub_damages else "OPEN"
 
     @property
     def damage(self) -> LogDamaged | None:
-        """What is damaged, when something is."""
-        return self._state.damage
+        """What is damaged, when something is: a log with damage takes no appends."""
+        return self._state.damage or next(iter(self._state.scrub_damages), None)
+
+    def damage_from(self, version: int) -> LogDamaged | None:
+        """What is damaged in segments with entries from `version` on, or in the log as a whole."""
+        found = (one.damage for one in self._state.segments.all if one.next_version > version)
+        return self._state.damage or next((damage for damage in found if damage is not None), None)
 
     @property
     def scrub_damages(self) -> list[LogDamaged]:
-        """Damage that was found in sealed segments since the start: reads of it raise, all else goes on."""
+        """Damage that was found in sealed segments: reads of it raise, all else is read."""
         return self._state.scrub_damages
 
     @property
@@ -210,6 +217,7 @@ class VnodeLog(LogCompacting):
     def maintained(self, job: Job, now_ms: int) -> None:
         """Take back a maintenance job whose `run` returned."""
         self._maintenance.done(job, now_ms)
+        self._refused = self._state.refusal()
 
     def maintenance_failed(self, job: Job, error: BaseException, now_ms: int) -> None:
         """Take back a maintenance job whose `run` raised; it is tried again later."""
@@ -298,7 +306,7 @@ class VnodeLog(LogCompacting):
         assert self._maintenance.job is None
         advanced: list[Advanced] = []
         state = self._state
-        while state.refusal() is None and (state.pending or self._seal_wanted()):
+        while state.stop() is None and (state.pending or self._seal_wanted()):
             job = self.begin_sync(now_ms) or self._force_seal(now_ms)
             try:
                 job.run()
@@ -310,7 +318,7 @@ class VnodeLog(LogCompacting):
             state.spare.close()
             state.disk.remove(state.path(SPARE))
             state.spare = None
-        if state.refusal() is None:
+        if state.stop() is None:
             self._maintenance.make_clean_checkpoint().run()
             write_witness(state.disk, state.directory, self._maintenance.make_witness())
         state.closed = True

@@ -33,7 +33,7 @@ from wal.maintenance_jobs import (
     WitnessJob,
 )
 from wal.options import ENTRY_COST_BYTES
-from wal.scrub import Scrubbing
+from wal.scrub import Scrubbing, damage_path
 from wal.segment import DELETED_SUFFIX, SPARE, Segment, SharedFile
 from wal.snapshot import Capture
 from wal.state import LogState
@@ -90,7 +90,7 @@ class Maintenance:
 
     def begin(self, now_ms: int) -> Job | None:
         """The most urgent job that is due, when none is under way."""
-        if self.job is not None or now_ms < self._not_before_ms or self.state.refusal() is not None:
+        if self.job is not None or now_ms < self._not_before_ms or self.state.stop() is not None:
             return None
         self.job = (
             self._flush(now_ms)
@@ -203,7 +203,7 @@ class Maintenance:
 
     def _scrub(self, now_ms: int) -> Job | None:
         segment = self._scrubbing.next_segment(self.state, now_ms)
-        return ScrubJob(self.state.disk, segment) if segment is not None else None
+        return ScrubJob(self.state.disk, self.state.directory, segment) if segment is not None else None
 
     def _scrubbed(self, job: ScrubJob) -> None:
         if job.damage is not None and job.segment.damage is None:
@@ -257,6 +257,10 @@ class Maintenance:
             self.state.segments.remove(segment)
             self.state.retired_bases.discard(segment.base_version)
             paths += [segment.path + DELETED_SUFFIX, segment.index_path + DELETED_SUFFIX]
+            if segment.damage is not None:
+                # Nobody needs what was damaged.
+                self.state.scrub_damages.remove(segment.damage)
+                paths.append(damage_path(segment))
         self.delete_later(paths, now_ms)
 
     def failed(self, job: Job, now_ms: int) -> bool:

@@ -12,7 +12,7 @@ from wal.disk import Disk, File
 from wal.errors import LogDamaged
 from wal.index import ActiveIndex, encode_index
 from wal.jobs import make_spare
-from wal.scrub import scrub
+from wal.scrub import damage_of, remember_damage
 from wal.segment import DELETED_SUFFIX, Segment, SharedFile
 
 
@@ -137,16 +137,15 @@ class ScrubJob(Job):
     """Read a sealed segment again and check every CRC."""
 
     disk: Disk
+    directory: str
     segment: Segment
     damage: LogDamaged | None = None
 
     def run(self) -> None:
-        """Read and check all of it."""
-        found = scrub(self.disk, self.segment)
-        if found is not None:
-            fault, problem = found
-            end = fault.end_position or self.segment.end_position
-            self.damage = LogDamaged(self.segment.path, fault.position, end, problem)
+        """Read and check all of it; remember what is wrong."""
+        self.damage = damage_of(self.disk, self.segment)
+        if self.damage is not None:
+            remember_damage(self.disk, self.directory, self.segment)
 
 
 @dataclass(slots=True, eq=False)

@@ -37,7 +37,7 @@ from wal.options import ENTRY_COST_BYTES, LogOptions
 from wal.recovery_report import Fault, FaultKind, RecoveryReport
 from wal.replay import replay_frame
 from wal.scan import END, NEVER_WRITTEN, FoundFrame, Scan, Survey, survey_after
-from wal.scrub import scrub
+from wal.scrub import look_again, scrub
 from wal.segment import Segment, SharedFile, base_version_of, segment_name
 from wal.snapshot import restore
 from wal.state import LogState
@@ -111,6 +111,7 @@ class Recovery:
         self._judge_missing([segment for segment in known if segment.base_version not in present])
         if self.thorough:
             self._scrub([segment for segment in known if segment.base_version in present])
+        look_again(self.state, names)
         forget_unfinished(self.state)
         self._finish(checkpoint)
         return self.state

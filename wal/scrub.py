@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from wal.disk import Disk
+from wal.errors import LogDamaged
 from wal.format import FIRST_FRAME_POSITION, decode_segment_start
 from wal.recovery_report import Fault, FaultKind
 from wal.scan import Scan, survey_after
-from wal.segment import Segment
+from wal.segment import SUFFIX, Segment
 from wal.state import LogState
+
+DAMAGE_SUFFIX = ".damage"
+"""An empty file beside a segment that a scrub found damaged: the next start looks at that segment again."""
 
 FIRST_PASS_AFTER_MS = 600_000
 """How long after the start the first pass begins: a start has better things to do."""
@@ -73,3 +77,39 @@ def scrub(disk: Disk, segment: Segment) -> tuple[Fault, str] | None:
         return fault, scan.problem or "frames are missing at its end"
     finally:
         file.close()
+
+
+def damage_of(disk: Disk, segment: Segment) -> LogDamaged | None:
+    """What a scrub finds wrong with the segment.  Raises: NoSuchFile, DiskError."""
+    found = scrub(disk, segment)
+    if found is None:
+        return None
+    fault, problem = found
+    return LogDamaged(segment.path, fault.position, fault.end_position or segment.end_position, problem)
+
+
+def damage_path(segment: Segment) -> str:
+    """The path of the file that remembers the damage over a restart."""
+    return segment.path.removesuffix(SUFFIX) + DAMAGE_SUFFIX
+
+
+def remember_damage(disk: Disk, directory: str, segment: Segment) -> None:
+    """Let the next start look at the segment before it takes an append.  Raises: DiskError."""
+    disk.open(damage_path(segment), create=True).close()
+    disk.sync_directory(directory)
+
+
+def look_again(state: LogState, names: list[str]) -> None:
+    """Scrub the segments in which damage was found before; what was mended or is gone is forgotten.
+
+    `names` are those of the log's directory.  Raises: DiskError.
+    """
+    marked = {state.path(name) for name in names if name.endswith(DAMAGE_SUFFIX)}
+    for segment in state.segments.all:
+        if damage_path(segment) in marked and segment.damage is None:
+            segment.damage = damage_of(state.disk, segment)
+            if segment.damage is not None:
+                state.scrub_damages.append(segment.damage)
+                marked.discard(damage_path(segment))
+    for path in marked:
+        state.disk.remove(path)

@@ -64,7 +64,8 @@ class LogState:
         self.damage: LogDamaged | None = None
         self.closed = False
         self.scrub_damages: list[LogDamaged] = []
-        """Damage found in sealed segments while running; appends go on, the damaged batches are refused."""
+        """Damage found in sealed segments: appends are refused; what was appended before is written, and all
+        but the damaged batches is read."""
 
     @property
     def active(self) -> Segment | None:
@@ -75,8 +76,8 @@ class LogState:
         """A path in the log's directory."""
         return f"{self.directory}/{name}"
 
-    def refusal(self) -> WalError | None:
-        """Why all appends are refused now, if they are; a full disk refuses only some."""
+    def stop(self) -> WalError | None:
+        """Why nothing more is written at all, if nothing is."""
         if self.damage is not None:
             return self.damage
         if self.failure is not None:
@@ -84,6 +85,10 @@ class LogState:
         if self.closed:
             return LogClosed(f"{self.directory}: the log is closed")
         return None
+
+    def refusal(self) -> WalError | None:
+        """Why all appends are refused now, if they are; a full disk refuses only some."""
+        return self.stop() or next(iter(self.scrub_damages), None)
 
     def disk_full(self) -> DiskFull:
         """The refusal of an ordinary append while the disk is full."""

@@ -7,11 +7,12 @@ from itertools import pairwise
 import pytest
 
 from tests.wal.damaged import wal_files
-from tests.wal.logs import batch, commit, content, maintain, open_log, read_all, small_options
+from tests.wal.logs import DIRECTORY, batch, commit, content, maintain, open_log, read_all, small_options
 from wal.errors import LogDamaged
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
-from wal.scrub import FIRST_PASS_AFTER_MS, scrub
+from wal.repair import repair
+from wal.scrub import DAMAGE_SUFFIX, FIRST_PASS_AFTER_MS, scrub
 
 OPTIONS = small_options(segment_bytes=8 << 10, scrub_bytes_per_second=10_000, tail_cache_bytes=0)
 
@@ -68,9 +69,89 @@ def test_damage_in_an_old_segment_is_reported_and_not_handed_out() -> None:
     before = log.read(1, 3, 1 << 20)
     assert before.next_offset == 4
     assert content(log.read(1, 5, 1)).endswith(b"number 05")
-    log.append(1, batch(body=b"goes on"))
-    commit(log)
+    assert log.state == "DAMAGED"
+    assert log.damage is damage
+    with pytest.raises(LogDamaged):
+        log.append(1, batch(body=b"refused"))
+    with pytest.raises(LogDamaged):
+        log.set_log_start(1, 10)
+
+
+def damaged(disk: MemoryDisk) -> VnodeLog:
+    """A log in which a scrub found damage while a batch was on its way."""
+    log = filled(disk)
+    log._maintenance.checkpoint_wanted = True
+    maintain(log, 5_000)
+    path = wal_files(disk)[1]
+    disk.damage(path, disk.contents(path).index(b"number 04"), b"NUMBER")
+    log.append(1, batch(body=b"on its way"))
+    for step in range(20):
+        maintain(log, FIRST_PASS_AFTER_MS + step * 1_000)
+    assert log.state == "DAMAGED"
+    return log
+
+
+def test_what_was_appended_before_the_damage_was_found_is_written() -> None:
+    disk = MemoryDisk()
+    log = damaged(disk)
+    commit(log, FIRST_PASS_AFTER_MS + 30_000)
     assert log.high_watermark(1) == 21
+    log.close(FIRST_PASS_AFTER_MS + 40_000)
+    assert open_log(disk, OPTIONS).high_watermark(1) == 21
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_restart_remembers_the_damage_until_it_is_mended(clean: bool) -> None:
+    disk = MemoryDisk()
+    log = damaged(disk)
+    commit(log, FIRST_PASS_AFTER_MS + 30_000)
+    if clean:
+        log.close(FIRST_PASS_AFTER_MS + 40_000)
+    else:
+        disk = disk.crash()
+
+    again = open_log(disk, OPTIONS)
+    assert again.state == "DAMAGED"
+    with pytest.raises(LogDamaged):
+        again.append(1, batch(body=b"refused"))
+    assert content(again.read(1, 5, 1)).endswith(b"number 05")
+
+    disk.restart()
+    report = repair(disk, DIRECTORY, options=OPTIONS, now_ms=0, accept_loss=True)
+    assert report.mended
+    assert report.lost_frames == 1
+    mended = open_log(disk, OPTIONS)
+    assert mended.state == "OPEN", mended.damage
+    assert not [name for name in disk.list(DIRECTORY) if name.endswith(DAMAGE_SUFFIX)]
+    mended.append(1, batch(body=b"goes on"))
+    commit(mended)
+    assert mended.high_watermark(1) == 22
+
+
+def test_damage_in_a_segment_that_is_gone_is_forgotten() -> None:
+    disk = MemoryDisk()
+    damaged(disk)
+    disk.restart()
+    path = wal_files(disk)[1]
+    assert f"{path.removesuffix('.wal')}{DAMAGE_SUFFIX}" in {f"{DIRECTORY}/{n}" for n in disk.list(DIRECTORY)}
+    disk.remove(path.removesuffix(".wal") + DAMAGE_SUFFIX)
+    log = open_log(disk, OPTIONS)
+    log.set_log_start(1, 20)
+    commit(log)
+    for number in range(8):
+        log._maintenance.checkpoint_wanted = True
+        maintain(log, number * 2_000)
+        log.retire_segments()
+        commit(log, number * 2_000)
+    assert path not in wal_files(disk)
+    assert log.state == "OPEN"
+
+
+def test_only_damage_that_is_needed_keeps_a_catalogue_from_starting() -> None:
+    log = damaged(MemoryDisk())
+    segments = log._state.segments.all
+    assert log.damage_from(0) is segments[1].damage
+    assert log.damage_from(segments[1].next_version) is None
 
 
 def test_scrubbing_can_be_switched_off() -> None:
