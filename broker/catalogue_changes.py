@@ -90,10 +90,7 @@ class CatalogueChanges:
                 self._written[vnode] = vnode.last_version
 
     def _wanted(self, database: str) -> bool:
-        if database != DEFAULT_DATABASE:
-            return True
-        views = self._catalogue.views_over_database(database)
-        return any(view.view is not None and view.view.meta != "none" for view in views)
+        return database != DEFAULT_DATABASE or self._catalogue.meta_views[database] > 0
 
     def when_durable(self, done: Callable[[], None], now_ms: int) -> None:
         """Call `done` when every change written so far is on the disk, or lost with its log."""
@@ -130,11 +127,16 @@ class _Countdown:
             self._done()
 
 
-def change_batch(entry: VersionedEntry) -> bytearray | None:
-    """The record that tells of a change: its topic as key, its JSON as value, at its version."""
+def change_batch(entry: VersionedEntry, topic_id: str | None = None) -> bytearray | None:
+    """The record that tells of a change: its topic as key, its JSON as value, at its version.
+
+    With the id of a topic only of that topic's changes.
+    """
     payload = entry.opaque
     if payload is None:
         return None
     told = json.loads(bytes(payload))
+    if topic_id is not None and told["id"] != topic_id:
+        return None
     record = Record(entry.version, told["time"], told["topic"].encode(), bytes(payload), (KIND_HEADER,))
     return encode_batch([record], leader_epoch=0)

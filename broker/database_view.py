@@ -47,10 +47,10 @@ class DatabasePartition(ScannedPartition):
 
     __slots__ = ("_owners", "_shows_changes", "_shows_records", "_tail")
 
-    def __init__(self, hub: ViewHub, topic: Topic, index: int, vnode: Vnode) -> None:
+    def __init__(self, hub: ViewHub, topic: Topic, index: int, vnode: Vnode, owners: StreamOwners) -> None:
         super().__init__(hub, topic, index, vnode=vnode, stream_id=NO_STREAM, source_key=vnode)
         assert topic.view is not None
-        self._owners = StreamOwners(hub.broker.catalogue, topic.view.source)
+        self._owners = owners
         self._shows_changes = topic.view.meta != "none"
         self._shows_records = topic.view.meta != "only"
         self._tail = VnodeTail(vnode.log, self._owners)
@@ -86,7 +86,7 @@ class DatabasePartition(ScannedPartition):
             offset = max(offset, frame.base_version)
             for entry in frame_entries(frame, data[0]):
                 if offset < entry.version + entry.record_count and entry.version < end:
-                    shown_bytes += yield from self._look_at(entry, offset, budget)
+                    shown_bytes += yield from self.look_at(entry, offset, budget)
                     if shown_bytes >= SHOWN_BYTES:
                         return
                     offset = entry.version + entry.record_count
@@ -113,7 +113,7 @@ class DatabasePartition(ScannedPartition):
         if isinstance(failed[0], DiskError):
             raise failed[0]
 
-    def _look_at(self, entry: VersionedEntry, offset: int, budget: SliceBudget) -> Generator[None, None, int]:
+    def look_at(self, entry: VersionedEntry, offset: int, budget: SliceBudget) -> Generator[None, None, int]:
         """Find out what is shown of an entry; returns its size."""
         end = entry.version + entry.record_count
         start = min(offset, entry.version)
@@ -129,14 +129,18 @@ class DatabasePartition(ScannedPartition):
         """What the view shows of an entry."""
         if entry.kind == EntryKind.META:
             is_change = self._shows_changes and entry.stream_id == CHANGES_STREAM
-            return change_batch(entry) if is_change else None
+            return change_batch(entry, self.definition.source_id or None) if is_change else None
         owner = self._owners.find(entry.stream_id) if self._shows_records else None
         if owner is None or entry.kind != EntryKind.DATA:
             return None
+        return self.batch_of(entry, owner)
+
+    def batch_of(self, entry: VersionedEntry, owner: Owner) -> bytearray | None:
+        """What the view shows of a topic's batch, at its version."""
         counters = self.hub.counters_of(self.topic)
         counters.scanned += entry.record_count
         try:
-            batch = self._batch_of(entry, owner)
+            batch = self._placed(entry, owner)
         except ProtocolError:
             counters.unfit += entry.record_count
             return None
@@ -144,7 +148,7 @@ class DatabasePartition(ScannedPartition):
             counters.matched += entry.record_count
         return batch
 
-    def _batch_of(self, entry: VersionedEntry, owner: Owner) -> bytearray | None:
+    def _placed(self, entry: VersionedEntry, owner: Owner) -> bytearray | None:
         """The batch at its version, None when it is aborted or deleted.  Raises: ProtocolError."""
         log, stream_id = self.vnode.log, entry.stream_id
         next_offset = entry.base_offset + entry.record_count
@@ -200,4 +204,5 @@ class DatabasePartition(ScannedPartition):
 def open_partition(hub: ViewHub, topic: Topic, index: int) -> DatabasePartition:
     """Make partition `index` of a view over a database."""
     assert topic.view is not None
-    return DatabasePartition(hub, topic, index, hub.broker.vnodes[topic.view.source][index])
+    owners = StreamOwners(hub.broker.catalogue, topic.view.source)
+    return DatabasePartition(hub, topic, index, hub.broker.vnodes[topic.view.source][index], owners)

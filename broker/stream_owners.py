@@ -53,6 +53,7 @@ class StreamOwners:
         self._starts: list[int] = []
         self._runs: list[tuple[Topic, int, int]] = []
         self._known: dict[int, Owner | None] = {}
+        self._one: int | None = None
 
     def find(self, stream_id: int) -> Owner | None:
         """The owner of a stream; None for streams of internal or deleted topics, and of no topic."""
@@ -64,13 +65,19 @@ class StreamOwners:
             found = self._known[stream_id] = self._find(stream_id)
             return found
 
+    def only(self, stream_id: int) -> StreamOwners:
+        """The same with this one stream only."""
+        one = StreamOwners(self._catalogue, self._database)
+        one._one = stream_id
+        return one
+
     def owns(self, stream_id: int) -> bool:
         """Whether the stream has an owner."""
         return self.find(stream_id) is not None
 
     def _find(self, stream_id: int) -> Owner | None:
         place = bisect_right(self._starts, stream_id) - 1
-        if place < 0:
+        if place < 0 or self._one not in (None, stream_id):
             return None
         topic, first_partition, count = self._runs[place]
         number = stream_id - self._starts[place]

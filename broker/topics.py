@@ -13,6 +13,7 @@ written to it would vanish with it if the machine died now.  A start replays dur
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
@@ -143,6 +144,8 @@ class Catalogue:
         self.broker_configs: dict[str, dict[str, str]] = {}
         self.group_configs: dict[str, dict[str, str]] = {}
         self.broker_configs_changed: Callable[[], None] = _nothing
+        # How many views show changes of the topics of a database.
+        self.meta_views: Counter[str] = Counter()
         # Views by what they read: the id of a topic or, in a dictionary of its own, the name of a database.
         self._views: dict[bool, dict[str, dict[UUID, Topic]]] = {False: {}, True: {}}
 
@@ -266,6 +269,11 @@ class Catalogue:
         if topic.view is not None:
             by_source, key = self._source_of(topic.view)
             by_source.setdefault(key, {})[topic.topic_id] = topic
+            self.meta_views[self._database_of(topic.view)] += topic.view.meta != "none"
+
+    def _database_of(self, view: ViewDefinition) -> str:
+        """The database that a view reads, or that holds the topic it reads."""
+        return self.by_id[UUID(hex=view.source_id)].database if view.source_id else view.source
 
     def _source_of(self, view: ViewDefinition) -> tuple[dict[str, dict[UUID, Topic]], str]:
         """Where the views over the same source are listed, and under which key."""
@@ -281,6 +289,7 @@ class Catalogue:
             del by_source[key][topic.topic_id]
             if not by_source[key]:
                 del by_source[key]
+            self.meta_views[self._database_of(topic.view)] -= topic.view.meta != "none"
 
     def snapshot(self) -> list[CatalogueRecord]:
         """The shortest list of records that replays to this catalogue; no change may be only planned."""

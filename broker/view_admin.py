@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 ALIAS_KIND: Final = "alias"
 
+META_KIND: Final = "stable_meta"
+"""A STABLE view that shows changes of its topic as well."""
+
 VIEWS_NAMED_MAX: Final = 5
 """Views named in a refusal; there may be a thousand."""
 
@@ -144,7 +147,7 @@ def _over_topic(statement: Statement, catalogue: Catalogue) -> ViewDefinition:
     source = source_topic(statement.source, catalogue)
     plan = plan_view(statement, declared(source.configs.get(COLUMNS_KEY.name, "")))
     return ViewDefinition(
-        kind=statement.kind.value,
+        kind=statement.kind.value if statement.meta.value == "none" else META_KIND,
         source=source.name,
         source_id=source.topic_id.hex,
         statement=statement.text,

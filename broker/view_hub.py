@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 KINDS: Final = {
     "query": "broker.query_view",
     "stable": "broker.query_view",
+    "stable_meta": "broker.stable_meta_view",
     "alias": "broker.query_view",
     "database": "broker.database_view",
 }
