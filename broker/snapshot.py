@@ -112,6 +112,7 @@ class Snapshot:
                 "connections_opened": stats.connections_opened,
                 "connections_refused": stats.connections_refused,
                 "commits_failed": stats.commits_failed,
+                **_compaction(broker),
             },
             gauges=_gauges(broker, len(partitions)),
             closed={cause.value: count for cause, count in stats.connections_closed.items()},
@@ -120,6 +121,17 @@ class Snapshot:
             views=list(_views(broker, broker.config.kawal_metrics_partitions_max)),
             data_directory=broker.store.path,
         )
+
+
+def _compaction(broker: Broker) -> dict[str, int]:
+    stats = broker.compaction.stats
+    return {
+        "compaction_passes": stats.passes,
+        "compaction_failures": stats.failures,
+        "compaction_read_bytes": stats.read_bytes,
+        "compaction_written_bytes": stats.written_bytes,
+        "compaction_removed_records": stats.records_removed,
+    }
 
 
 def _api_name(key: int) -> str:
@@ -136,6 +148,7 @@ def _gauges(broker: Broker, partitions_shown: int) -> dict[str, int]:
         "answers_unsent_bytes": broker.flow.answers_bytes,
         "topics": len(broker.catalogue.by_name),
         "partitions": broker.catalogue.partition_count,
+        "uncompacted_partitions": broker.compaction.stats.uncleanable,
         "view_cache_bytes": broker.views.budget.used_bytes,
         "partitions_without_metrics": broker.catalogue.partition_count - partitions_shown,
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from wal.format import Entry, EntryKind
+from wal.format import COPIES_BIT, Entry, EntryKind
 from wal.inspect import Damage, FrameView, LogReport, SegmentReport
 
 Tree = dict[str, Any]
@@ -84,7 +84,8 @@ def frame_line(frame: FrameView) -> str:
 
 def entry_line(entry: Entry) -> str:
     """Return an entry, to stand under its frame."""
-    what = f"{'':>14}stream {entry.stream_id} {_entry_kind(entry.kind)}"
+    # The number of a stream of copies, without the bit that says that it is one.
+    what = f"{'':>14}stream {entry.stream_id & ~COPIES_BIT} {_entry_kind(entry.kind)}"
     if entry.kind == EntryKind.META:
         return f"{what}: {entry.size_bytes} bytes"
     last = entry.base_offset + entry.record_count - 1

@@ -53,6 +53,11 @@ COUNTERS: Final = {
     "connections_opened": "Connections accepted.",
     "connections_refused": "Connections closed at accept because a limit was reached.",
     "commits_failed": "Commits that the disk did not take; nothing of them was acknowledged.",
+    "compaction_passes": "Partitions compacted by key, each pass counted.",
+    "compaction_failures": "Passes of compaction that came to nothing.",
+    "compaction_read_bytes": "Bytes that compaction has read.",
+    "compaction_written_bytes": "Bytes that compaction has kept.",
+    "compaction_removed_records": "Records that compaction has removed.",
 }
 
 GAUGES: Final = {
@@ -63,6 +68,7 @@ GAUGES: Final = {
     "answers_unsent_bytes": "Memory of answers that clients have not taken yet.",
     "topics": "Topics.",
     "partitions": "Partitions.",
+    "uncompacted_partitions": "Partitions with a batch that compaction cannot read, left alone until a restart.",
     "view_cache_bytes": "Memory that keeps what views found in their sources.",
     "partitions_without_metrics": "Partitions left out below, above kawal.metrics.partitions.max.",
 }

@@ -7,6 +7,7 @@ import errno
 import pytest
 
 from broker.compaction import FAILED_REST_MS
+from broker.snapshot import Snapshot
 from protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -296,6 +297,23 @@ def test_nothing_is_compacted_when_that_is_switched_off() -> None:
     fill(client, "t")
     pass_time(gateway, 5 * BACKOFF_MS)
     assert len(pairs_of(client, "t")) == 10
+
+
+def test_a_snapshot_tells_what_compaction_did(gateway: Gateway, client: Client) -> None:
+    made(client)
+    for number in range(10):
+        put(client, "t", [(b"k", b"%d" % number)])
+    fill(client, "t")
+    pass_time(gateway)
+    snapshot = Snapshot.take(gateway.broker)
+    counters = {name: value for name, value in snapshot.counters.items() if name.startswith("compaction_")}
+    assert counters.pop("compaction_read_bytes") > counters.pop("compaction_written_bytes") > 0
+    assert counters == {
+        "compaction_passes": 1,
+        "compaction_failures": 0,
+        "compaction_removed_records": 9,
+    }
+    assert snapshot.gauges["uncompacted_partitions"] == 0
 
 
 def test_more_keys_than_fit_are_compacted_pass_by_pass() -> None:

@@ -18,6 +18,7 @@ from console.wal_views import (
 )
 from tests.console.stored import make_data, segment_of, spoil
 from wal.disk import OsDisk
+from wal.format import COPIES_BIT, Entry, EntryKind
 from wal.inspect import FrameView, LogReport, SegmentReport, frames, verify_log
 
 
@@ -45,6 +46,11 @@ def test_a_frame_is_a_line_and_a_tree(tmp_path: Path) -> None:
     assert tree["entry_list"][0]["stream_id"] == 7
     assert "entry_list" not in frame_tree(first, entries=False)
     assert json.loads(json_line(tree)) == tree
+
+
+def test_copies_that_compaction_made_are_told_apart() -> None:
+    copy = Entry(COPIES_BIT | 40, EntryKind.COPY, 0, 0, 7, 2, 100, 1_000, 0, 0)
+    assert entry_line(copy).split()[:6] == ["stream", "40", "copy:", "offsets", "7", "to"]
 
 
 def test_entries_tell_their_offsets_and_changes_have_none(tmp_path: Path) -> None:
