@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-from sqlglot import exp, tokens
+from sqlglot import exp, parser, tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
-from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from views.errors import NotAllowed, SyntaxProblem, TooComplex
@@ -33,7 +32,7 @@ _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 _PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.CASE)
 
 
-def _member(parser: Any, this: exp.Expr, name: exp.Expr) -> exp.Expr:
+def _member(_parser: Any, this: exp.Expr, name: exp.Expr) -> exp.Expr:
     """Build `this -> name` without reading the name as a path."""
     return exp.JSONExtract(this=this, expression=name)
 
@@ -59,7 +58,7 @@ class ViewDialect(Dialect):
             "<=>": TokenType.NULLSAFE_EQ,
         }
 
-    class Parser(Parser):
+    class Parser(parser.Parser):
         """No functions but CAST and CASE: all others stay a name and its arguments."""
 
         FUNCTIONS: ClassVar[Any] = {}
