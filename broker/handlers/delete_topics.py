@@ -87,7 +87,7 @@ def _check_subscribers(broker: Broker, topic: Topic) -> None:
     if groups:
         raise RequestError(
             ErrorCode.POLICY_VIOLATION,
-            f"topic {topic.name!r} has subscribers in the groups {', '.join(groups[:GROUPS_NAMED])}; end them "
+            f"topic {topic.name!r} has subscribers in groups {', '.join(groups[:GROUPS_NAMED])}; end them "
             "first, or set kawal.drop.policy=always",
         )
 
