@@ -17,9 +17,11 @@ from console.admin import ask, check
 from console.client import refusal
 from console.errors import CommandError
 from console.link import Link
+from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from protocol.messages.delete_topics import DeleteTopicsRequest
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.record_reader import Record
@@ -34,7 +36,17 @@ FETCH_BYTES = 4 << 20
 LEADER_SECONDS = 30.0
 """How long a new topic's partitions may take to have leaders."""
 
-PRODUCE_VERSION, FETCH_VERSION, METADATA_VERSION, TOPICS_VERSION = 9, 11, 9, 5
+PRODUCE_VERSION, FETCH_VERSION, METADATA_VERSION, TOPICS_VERSION, OFFSETS_VERSION = 9, 11, 9, 5, 4
+LATEST = -1
+NOT_YET = frozenset(
+    {
+        0,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    }
+)
+"""What a broker answers about a partition that it is about to lead."""
 
 
 @dataclass
@@ -108,10 +120,21 @@ def _leaders(bootstrap: str, name: str, count: int) -> dict[int, str]:
             for one in answer.topics[0].partitions
             if one.leader_id in addresses
         }
-        if len(found) == count:
+        if len(found) == count and all(_leads(name, *one) for one in found.items()):
             return found
         time.sleep(0.1)
     raise CommandError(f"topic {name!r} has no leader for every partition after {LEADER_SECONDS:.0f} s")
+
+
+def _leads(topic: str, partition: int, address: str) -> bool:
+    """Whether a broker knows by now that it leads a partition; metadata may be ahead of it."""
+    wanted = ListOffsetsPartition(partition_index=partition, timestamp=LATEST)
+    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[wanted])])
+    with Link(address) as link:
+        code: int = link.call(request, OFFSETS_VERSION).topics[0].partitions[0].error_code
+    if code not in NOT_YET:
+        check(code, None, f"{topic!r} partition {partition}")
+    return code == 0
 
 
 def _produce_request(topic: str, partition: int, batch: bytes) -> ProduceRequest:

@@ -69,5 +69,12 @@ def test_a_topic_that_gets_no_leader_is_given_up(monkeypatch: pytest.MonkeyPatch
         pass
 
 
+def test_a_broker_that_does_not_lead_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    connect_links(monkeypatch)
+    with own_topic("here:1", "bench", 1) as leaders:
+        assert bench_load._leads("bench", 0, leaders[0])
+        assert not bench_load._leads("bench", 7, leaders[0])
+
+
 def test_a_tally_without_time_has_no_rate() -> None:
     assert (Tally().mb_per_second, Tally().records_per_second) == (0.0, 0.0)
