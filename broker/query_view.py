@@ -68,7 +68,7 @@ class QueryPartition(ScannedPartition):
     @property
     def needs_tags(self) -> bool:
         """Whether what is shown depends on what keys' earlier records said of them."""
-        return self.evaluator is not None and self._tags is not None
+        return "tags" in self.evaluator.plan.needs
 
     def stored(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult | None:
         """What lies at the offset, if the view keeps everything and nothing of it is undecided or aborted."""
