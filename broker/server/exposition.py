@@ -68,7 +68,7 @@ GAUGES: Final = {
     "answers_unsent_bytes": "Memory of answers that clients have not taken yet.",
     "topics": "Topics.",
     "partitions": "Partitions.",
-    "uncompacted_partitions": "Partitions with a batch that compaction cannot read, left alone until a restart.",
+    "uncompacted_partitions": "Partitions that compaction cannot read, left alone until a restart.",
     "view_cache_bytes": "Memory that keeps what views found in their sources.",
     "partitions_without_metrics": "Partitions left out below, above kawal.metrics.partitions.max.",
 }
