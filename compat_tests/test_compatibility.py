@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broker.handlers import APIS
-from compat_tests.compatibility import CASE_MODULES, PAGE, kafka_versions, page
+from compat_tests.compatibility import CASE_MODULES, NOT_RUN, PAGE, kafka_versions, page
 from compat_tests.error_cases.case import CASES
 from compat_tests.error_cases.never import NEVER
 from compat_tests.not_served import NOT_SERVED
@@ -15,6 +15,10 @@ AGAIN = "docs/compatibility.md is not what the code says: run python -m compat_t
 
 def test_the_page_is_current() -> None:
     assert PAGE.read_text() == page(), AGAIN
+
+
+def test_every_cell_of_the_clients_table_is_filled() -> None:
+    assert f"| {NOT_RUN} |" not in page()
 
 
 def test_every_api_of_kafka_is_served_or_has_a_reason() -> None:

@@ -329,10 +329,9 @@ ALLOWED: Final = (
     # --- the cluster -----------------------------------------------------------------------------------
     Allowed(
         apis=(ApiKey.DESCRIBE_QUORUM,),
-        path=r"topics\[\]\.partitions\[\]\.(leader_epoch|high_watermark|current_voters\[\]\.log_end_offset)"
-        r"|nodes\[\]\.listeners\[\]\.name",
-        what="the metadata log's own numbers and the name of its listener",
-        reason="it holds other records, its one voter was never elected, and it has no listener of its own",
+        path=r"nodes\[\]\.listeners\[\]\.name",
+        what="the name of the listener of the metadata log",
+        reason="it has no listener of its own",
     ),
 )
 

@@ -33,6 +33,8 @@ OF_THE_SERVER = {
     "usable_bytes": "<room on the disk>",
 }
 MEMBERS = frozenset({"member_id", "leader"})
+OF_THE_METADATA_LOG = frozenset({"leader_epoch", "high_watermark", "log_end_offset"})
+"""Fields of DescribeQuorum's answer that count records and elections which no client has made."""
 TEXTS = frozenset({"error_message", "documentation", "batch_index_error_message"})
 MOMENTS = frozenset(
     {"log_append_time_ms", "timestamp", "last_timestamp", "last_fetch_timestamp", "last_caught_up_timestamp"}
@@ -137,9 +139,12 @@ def plain(message: Any, version: int, names: Names) -> Plain:
 
 def _struct(value: Any, shape: Layout, names: Names) -> Plain:
     shown = {}
+    of_the_quorum = shape.cls.__module__.endswith(".describe_quorum")
     for field in (*shape.plain, *shape.tagged):
         found = getattr(value, field.name)
-        if found != field.default:
+        if of_the_quorum and field.name in OF_THE_METADATA_LOG:
+            shown[field.name] = "<number>" if found >= 0 else found
+        elif found != field.default:
             shown[field.name] = _value(found, field, names)
     if value.unknown_tags:
         shown["unknown_tags"] = {str(tag): data.hex() for tag, data in value.unknown_tags.items()}
