@@ -119,4 +119,5 @@ def test_the_unit_gives_away_as_little_as_it_can(unit: dict[str, dict[str, list[
     }
     assert {key: service[key][0] for key in wanted} == wanted
     assert "Restart" in service
+    assert service["Type"] == ["notify"]
     assert int(service["LimitNOFILE"][0]) >= 100_000

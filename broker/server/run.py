@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import resource
 import signal
 import socket
@@ -21,6 +22,7 @@ from broker.config import Config
 from broker.core import Broker
 from broker.server import logs
 from broker.server.listeners import Listener, StartError, open_http_listener, open_listeners
+from broker.server.notify import READY, STOPPING, tell_supervisor
 from broker.server.operations import Operations
 from broker.server.reactor import Reactor
 from broker.server.workers import DiskWorkers
@@ -119,12 +121,14 @@ async def _serve(
             nursery.start_soon(reactor.run)
             _calm_collector()
             ready(listeners[0].bound.text)
+            tell_supervisor(READY, os.environ)
             if http is not None:
                 nursery.start_soon(Operations(broker, http, now_ms).run)
             elif http_problem:
                 logger.warning("%s; the server goes on without", http_problem)
             async for number in signals:
                 logger.info("%s: stopping", signal.Signals(number).name)
+                tell_supervisor(STOPPING, os.environ)
                 break
             await _stop(broker, reactor)
             nursery.cancel_scope.cancel()

@@ -10,11 +10,13 @@ import pytest
 from console.cli import COMMANDS
 from console.completion import SHELLS, bash, fish, tree, zsh
 
+SCRIPT = bash()
+
 
 def complete(*words: str) -> list[str]:
     """Ask bash itself what it would offer after these words, the last of which is being typed."""
     script = (
-        f"{bash()}\nCOMP_WORDS=({' '.join(f'{word!r}' for word in words)}); COMP_CWORD={len(words) - 1}\n"
+        f"{SCRIPT}\nCOMP_WORDS=({' '.join(f'{word!r}' for word in words)}); COMP_CWORD={len(words) - 1}\n"
         '_kawal; printf "%s\\n" "${COMPREPLY[@]}"'
     )
     ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
