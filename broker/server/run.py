@@ -125,7 +125,7 @@ async def _serve(
             if http is not None:
                 nursery.start_soon(Operations(broker, http, now_ms).run)
             elif http_problem:
-                logger.warning("%s; the server goes on without", http_problem)
+                logger.warning("%s; the server goes on without (--http names another address)", http_problem)
             async for number in signals:
                 logger.info("%s: stopping", signal.Signals(number).name)
                 tell_supervisor(STOPPING, os.environ)
