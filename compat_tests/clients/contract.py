@@ -53,8 +53,8 @@ class Progress:
         self._told = 0
 
     def tell(self, count: int) -> None:
-        """Say how much is done, if that is a step more than said last."""
-        if count >= self._told + PROGRESS_EVERY:
+        """Say how much is done, if that is in a later step than said last."""
+        if count // PROGRESS_EVERY > self._told // PROGRESS_EVERY:
             self._told = count
             say({"progress": count})
 

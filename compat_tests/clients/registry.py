@@ -37,6 +37,7 @@ COMMANDS: dict[str, list[str]] = {
     "aiokafka": _python("aiokafka"),
     "confluent-kafka": _python("confluent_kafka"),
     "kafka-python": _python("kafka_python"),
+    "kcat": _python("kcat"),
     "java": _java("newest"),
     "java-3.9": _java("oldest"),
     "kafkajs": _node("kafkajs"),
@@ -53,6 +54,14 @@ NOT_PINNED = frozenset({"aiokafka", "confluent-kafka", "kafka-python", "kcat"})
 
 EMPTY_READ_AS_NULL = frozenset({"kafka-go"})
 """Clients that cannot tell an empty key, value or header from null when they read."""
+
+OWN_TIMESTAMPS = frozenset({"kcat"})
+"""Clients that set the time of every record themselves."""
+
+GROUPS_ONLY = {
+    "kafkajs": "KafkaJS reads in groups only; it seeks in a group of its own to read one partition"
+}
+"""Clients that cannot assign themselves a partition, and what they do instead."""
 
 NOT_IDEMPOTENT = frozenset({"kafka-go"})
 """Clients without an idempotent producer: what they send again after a lost answer may be there twice."""

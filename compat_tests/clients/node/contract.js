@@ -40,7 +40,7 @@ class Progress {
   told = 0;
 
   tell(count) {
-    if (count >= this.told + PROGRESS_EVERY) {
+    if (Math.floor(count / PROGRESS_EVERY) > Math.floor(this.told / PROGRESS_EVERY)) {
       this.told = count;
       say({ progress: count });
     }

@@ -122,9 +122,9 @@ func say(line Answer) {
 // Progress tells progress in steps. It is not safe for use by several goroutines at once.
 type Progress struct{ told int }
 
-// Tell says how much is done, if that is a step more than said last.
+// Tell says how much is done, if that is in a later step than said last.
 func (progress *Progress) Tell(count int) {
-	if count >= progress.told+progressEvery {
+	if count/progressEvery > progress.told/progressEvery {
 		progress.told = count
 		say(Answer{"progress": count})
 	}

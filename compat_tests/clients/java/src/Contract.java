@@ -39,7 +39,7 @@ final class Contract {
         private int told;
 
         void tell(int count) {
-            if (count >= told + PROGRESS_EVERY) {
+            if (count / PROGRESS_EVERY > told / PROGRESS_EVERY) {
                 told = count;
                 say("progress", new JsonPrimitive(count));
             }

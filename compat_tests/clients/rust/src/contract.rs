@@ -70,7 +70,7 @@ pub struct Progress(usize);
 
 impl Progress {
     pub fn tell(&mut self, count: usize) {
-        if count >= self.0 + PROGRESS_EVERY {
+        if count / PROGRESS_EVERY > self.0 / PROGRESS_EVERY {
             self.0 = count;
             say(&json!({"progress": count}));
         }
