@@ -9,6 +9,7 @@ Only this module and `statement.py` import sqlglot (0.1 s): it is loaded when th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
@@ -19,17 +20,25 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from views.errors import NotAllowed, SyntaxProblem, TooComplex
 
-# A statement of this length takes 50 ms to read at worst.
 TEXT_LENGTH_MAX: Final = 16 << 10
+# Words and signs, counted roughly before sqlglot cuts them (which takes 2 µs each) and exactly behind.
 TOKENS_MAX: Final = 3_000
+_PIECES_MAX: Final = 6_000
+# The parser moves once or twice for each token of an ordinary statement; this is 30 to 50 ms of its time.
+STEPS_MAX: Final = 2 * TOKENS_MAX
 # sqlglot takes about 15 Python frames for each level.
 BRACKETS_DEEP_MAX: Final = 24
 # Words that open a level without a bracket.
 _OPENERS_MAX: Final = 40
 
+_PIECE = re.compile(r"\w+|[^\w\s]")
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 _PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.CASE)
+
+
+class Exhausted(Exception):
+    """Parsing goes on for too long; not one of sqlglot's errors, which its parser would catch."""
 
 
 def _member(_parser: Any, this: exp.Expr, name: exp.Expr) -> exp.Expr:
@@ -66,6 +75,15 @@ class ViewDialect(Dialect):
         FUNCTION_PARSERS: ClassVar[Any] = {"CAST": lambda self: self._parse_cast(True)}
         NO_PAREN_FUNCTION_PARSERS: ClassVar[Any] = {"CASE": lambda self: self._parse_case()}
         COLUMN_OPERATORS: ClassVar[Any] = {TokenType.DOT: None, TokenType.ARROW: _member}
+        steps = 0
+
+        def _advance(self, times: int = 1) -> None:
+            # sqlglot tries one reading after the other, which doubles with each level of some constructs:
+            # `struct(` 24 times would take minutes.
+            self.steps += 1
+            if self.steps > STEPS_MAX:
+                raise Exhausted
+            super()._advance(times)
 
 
 DIALECT: Final = ViewDialect()
@@ -78,6 +96,8 @@ def tokenize(text: str) -> list[Token]:
     """
     if len(text) > TEXT_LENGTH_MAX:
         raise TooComplex(f"the statement has {len(text)} characters, at most {TEXT_LENGTH_MAX} are allowed")
+    if sum(1 for _ in _PIECE.finditer(text)) > _PIECES_MAX:
+        raise TooComplex(f"the statement has more than {TOKENS_MAX} words and signs")
     if "\0" in text:
         raise SyntaxProblem("the statement holds a NUL character")
     try:
@@ -111,7 +131,7 @@ def parse_select(read: list[Token], text: str) -> exp.Select:
     """
     try:
         parsed = [one for one in DIALECT.parser().parse(read, text) if one is not None]
-    except RecursionError:
+    except (RecursionError, Exhausted):
         raise TooComplex("the statement is nested too deeply") from None
     except SqlglotError as error:
         raise SyntaxProblem(f"the statement cannot be read: {_first_line(error)}") from None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from sqlglot import exp
+from sqlglot.errors import ParseError
 
-from views.dialect import BRACKETS_DEEP_MAX, near, parse_select, tokenize
+from views.dialect import BRACKETS_DEEP_MAX, DIALECT, STEPS_MAX, Exhausted, near, parse_select, tokenize
 from views.errors import NotAllowed, SyntaxProblem, TooComplex
 
 
@@ -37,6 +40,30 @@ def test_depth_is_bounded_before_anything_is_parsed() -> None:
     select(f"SELECT {deepest} FROM t")
     with pytest.raises(TooComplex, match=r"'\(' at line 1, column 32 lies more than 24 levels deep"):
         tokenize(f"SELECT ({deepest}) FROM t")
+
+
+@pytest.mark.parametrize(
+    "opening", ["struct(", "array<", "map(", "x[", "CASE WHEN a THEN ", "decimal(", "(", "{a:"]
+)
+def test_parsing_ends_after_so_many_steps_whatever_is_opened_and_not_closed(opening: str) -> None:
+    """`struct(` doubles the parser's work with each level: 24 of them took minutes."""
+    for text in (f"SELECT a FROM t WHERE {opening * 24}a", f"SELECT {opening * 24}a FROM t"):
+        parser: Any = DIALECT.parser()
+        with contextlib.suppress(ParseError, Exhausted):
+            parser.parse(DIALECT.tokenize(text), text)
+        assert parser.steps <= STEPS_MAX + 1
+
+
+def test_long_statements_that_are_plain_need_few_steps() -> None:
+    text = "SELECT a FROM t WHERE " + " AND ".join(["(a > 1 OR b IN (1, 2, 3))"] * 150)
+    parser: Any = DIALECT.parser()
+    parser.parse(DIALECT.tokenize(text), text)
+    assert parser.steps < STEPS_MAX / 2
+
+
+def test_signs_are_counted_before_they_are_cut_into_tokens() -> None:
+    with pytest.raises(TooComplex, match="more than 3000 words and signs"):
+        tokenize("@" * 16_000)
 
 
 @pytest.mark.parametrize("text", ["SELECT 'a", "SELECT `a", "SELECT /* a", 'SELECT "a'])
