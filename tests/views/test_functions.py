@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from tests.views.rows import evaluate, make_plan
 from views.column_types import Kind
 from views.functions import FUNCTIONS
+from views.functions_special import SPECIAL
 
 COLUMNS = "i bigint, d double, s string"
 
@@ -146,3 +149,9 @@ def test_functions_of_numbers_give_integers_for_integers() -> None:
             plan = make_plan(f"SELECT {name}({column}) AS x FROM t", COLUMNS)
             assert plan.output is not None
             assert plan.output[0].expression.type.kind is kind
+
+
+def test_the_documentation_has_every_function() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "views.md").read_text()
+    known = {*FUNCTIONS, *SPECIAL}
+    assert sorted(name for name in known if not re.search(rf"\b{name}\b", text, re.IGNORECASE)) == []
