@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from broker.core import Broker
     from broker.vnode import Vnode
 
-CHUNK_BYTES: Final = 1 << 20
-"""Read at once; a larger batch makes a chunk of its own."""
+CHUNK_BYTES: Final = 1 << 18
+"""Read at once, of small batches 4,000: 10 ms on the loop. A larger batch makes a chunk of its own."""
 
 COPIES_PER_TURN: Final = 1_000
 """Batches appended before other work has its turn: about 5 ms."""
@@ -92,6 +92,9 @@ class CompactionPass:
         self._next_offset = 0
         self._copies: Iterator[bytes | bytearray] = iter(())
         self._copies_count = self._appended_count = 0
+        self._start = 0
+        """Where copying began, and what was found from there on that the copies replace."""
+        self._replaced_bytes = 0
         self._transactions: CleanedTransactions
         self._filter: BatchFilter
 
@@ -142,7 +145,7 @@ class CompactionPass:
             now_ms=self._broker.wall_ms(now_ms),
             delete_retention_ms=self._settings.delete_retention_ms,
         )
-        self._offset = start
+        self._offset = self._start = start
         self._copy_next(now_ms)
 
     def _copy_next(self, now_ms: int) -> None:
@@ -171,6 +174,9 @@ class CompactionPass:
         if self._appended_count < self._copies_count:
             self._broker.deadlines.add(now_ms + 1, self._append)
             return
+        self._replaced_bytes += self._log.replaced_bytes(
+            self.partition.stream_id, self._offset, self._next_offset
+        )
         self._offset = self._next_offset
         vnode.wait_durable(vnode.last_version, self, now_ms)
 
@@ -178,9 +184,13 @@ class CompactionPass:
         if self._gave_up(now_ms):
             return
         vnode = self.partition.vnode
+        unmoved = self.partition.log_start == self._start
         try:
             version = self._log.let_copies_count(
-                self.partition.stream_id, clean_end=self._clean_end, copies_id=self._copies_id
+                self.partition.stream_id,
+                clean_end=self._clean_end,
+                copies_id=self._copies_id,
+                replaced_bytes=self._replaced_bytes if unmoved else None,
             )
         except (WalError, DiskError) as error:
             self._end(str(error), now_ms)

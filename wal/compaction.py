@@ -24,7 +24,6 @@ from wal.frame import Run
 from wal.lookup import bytes_between
 from wal.meta import compacted_meta, forget_copies
 from wal.state import LogState
-from wal.stream import Stream
 
 
 class LogCompacting(LogAppending):
@@ -94,11 +93,19 @@ class LogCompacting(LogAppending):
         frame.next_version = state.next_version = version + 1
         return version
 
-    def let_copies_count(self, stream_id: int, *, clean_end: int, copies_id: int) -> int:
+    def replaced_bytes(self, stream_id: int, start: int, end: int) -> int:
+        """Bytes that a pass replaces between two offsets; those of parts that lie side by side add up."""
+        stream = self._state.streams.get(stream_id)
+        return bytes_between(self._state, stream, start, end) if stream is not None else 0
+
+    def let_copies_count(
+        self, stream_id: int, *, clean_end: int, copies_id: int, replaced_bytes: int | None = None
+    ) -> int:
         """End a pass: below `clean_end`, where a batch of the stream begins, the copies count once durable.
 
         Returns the version with which that is so. From here on the pass can be given up only when that was
-        lost.  Raises: StreamDropped, LogFailed, LogDamaged, LogClosed.
+        lost.  `replaced_bytes` are those from the log start up to `clean_end`; None: they are added up here,
+        which takes 1 us for each extent.  Raises: StreamDropped, LogFailed, LogDamaged, LogClosed.
         """
         assert copies_id == self._copies_id
         state = self._state
@@ -109,7 +116,9 @@ class LogCompacting(LogAppending):
         copies = state.streams.get(copies_id)
         # A reader in a gap at the end would never reach the end.
         assert clean_end < stream.high_watermark or (copies and copies.next_offset == clean_end)
-        replaced_bytes = _bytes_below(state, stream, clean_end)
+        start = state.announced_starts.get(stream_id, stream.log_start)
+        if replaced_bytes is None or start > stream.log_start:
+            replaced_bytes = bytes_between(state, stream, start, clean_end) if start < clean_end else 0
         version = self._append_meta(stream_id, compacted_meta(clean_end, copies_id, replaced_bytes))
         self._copies_id = 0
         return version
@@ -121,11 +130,6 @@ class LogCompacting(LogAppending):
             forget_copies(self._state, copies_id)
         if self._copies_id == copies_id:
             self._copies_id = 0
-
-
-def _bytes_below(state: LogState, stream: Stream, clean_end: int) -> int:
-    start = state.announced_starts.get(stream.stream_id, stream.log_start)
-    return bytes_between(state, stream, start, clean_end) if start < clean_end else 0
 
 
 def forget_unfinished(state: LogState) -> None:

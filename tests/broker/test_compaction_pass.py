@@ -12,7 +12,7 @@ from broker import compaction_pass
 from broker.compaction_pass import CompactionPass, Result
 from broker.compaction_policy import DirtyPart
 from broker.partition import Partition
-from tests.broker.compacted import fill, keyed, made, pairs_of, pass_time, put
+from tests.broker.compacted import batches, fill, keyed, made, pairs_of, pass_time, put
 from tests.broker.gateway import Gateway
 from tests.broker.kit import send
 from wal.memory_faults import failing
@@ -77,6 +77,8 @@ def test_a_pass_goes_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     assert count > 20
     assert results[0].problem == ""
     assert [offset for offset, _, _ in pairs_of(gateway.client(), "t")] == list(range(10, 40))
+    stored = sum(header.size_bytes for header, _ in batches(gateway.client(), "t"))
+    assert partition.size_bytes == stored, "what was replaced is not counted any more"
 
 
 def test_a_pass_keeps_to_the_pace_it_is_given() -> None:
