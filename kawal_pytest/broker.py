@@ -97,6 +97,8 @@ class KawalBroker:
         """Stays the same over restarts."""
         self.bootstrap = f"{self.host}:{port}"
         """The address for `bootstrap.servers`."""
+        self.bootstrap_servers = self.bootstrap
+        """The same by the name that clients give it."""
         self.clock = Clock(self)
         self.is_closed = False
 

@@ -71,6 +71,7 @@ class Host:
         self._executable = executable
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
+        self._owner_pid = 0
         self._starting = threading.Lock()
         self._writing = threading.Lock()
         # True once nothing more will be answered; changed by the reader, under `_writing`.
@@ -105,6 +106,7 @@ class Host:
 
     def ask(self, command: dict[str, Any]) -> Any:
         """Send a command and return its result.  Raises: KawalError with the host's sentence."""
+        self._check_process()
         process = self._started()
         answers: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         with self._writing:
@@ -133,7 +135,7 @@ class Host:
     def close(self) -> None:
         """End the process and every broker in it; harmless when it is gone."""
         process, self._process = self._process, None
-        if process is None:
+        if process is None or self._owner_pid != os.getpid():
             return
         assert process.stdin is not None
         try:
@@ -148,6 +150,14 @@ class Host:
         for pipe in (process.stdin, process.stdout, self._errors):
             if pipe is not None:
                 pipe.close()
+
+    def _check_process(self) -> None:
+        """Raise KawalError in a fork of the process that started the host: two cannot share the pipes."""
+        if self._process is not None and self._owner_pid != os.getpid():
+            raise KawalError(
+                f"the brokers were started by process {self._owner_pid}, and this is its fork {os.getpid()}: "
+                "it may use their addresses, but what is done to them is for the other to do"
+            )
 
     def _started(self) -> subprocess.Popen[bytes]:
         with self._starting:
@@ -171,6 +181,7 @@ class Host:
             raise KawalError(f"cannot run {command[0]!r}: {error.strerror or error}") from error
         self._first = SimpleQueue()
         self._has_ended = False
+        self._owner_pid = os.getpid()
         threading.Thread(target=self._read, args=(process,), name="kawal-host", daemon=True).start()
         hello = _get(self._first, START_SECONDS_MAX)
         if hello is not None and hello.get("ready") == PROTOCOL:

@@ -31,7 +31,7 @@ def broker_of(**results: Any) -> tuple[KawalBroker, FakeHost]:
 
 def test_it_knows_its_address() -> None:
     broker, _ = broker_of()
-    assert broker.bootstrap == "127.0.0.1:4711"
+    assert broker.bootstrap == broker.bootstrap_servers == "127.0.0.1:4711"
     assert repr(broker) == "<KawalBroker broker-1 on 127.0.0.1:4711>"
 
 

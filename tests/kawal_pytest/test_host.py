@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from pathlib import Path
@@ -109,6 +110,17 @@ def test_silence_is_an_error_after_a_while(executable: str, monkeypatch: pytest.
     monkeypatch.setattr(module, "ANSWER_SECONDS_MAX", 0.01)
     with Host(executable) as host, pytest.raises(KawalError, match="did not answer for"):
         host.ask({"do": "silence"})
+
+
+def test_a_fork_may_not_use_the_pipes_of_its_parent(executable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Host(executable)
+    host.ask({"do": "x"})
+    with monkeypatch.context() as in_fork:
+        in_fork.setattr(os, "getpid", lambda: 1)
+        with pytest.raises(KawalError, match="this is its fork 1"):
+            host.ask({"do": "x"})
+    assert host.ask({"do": "x"})
+    host.close()
 
 
 def test_closing_twice_is_allowed(executable: str) -> None:
