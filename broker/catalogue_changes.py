@@ -94,8 +94,11 @@ class CatalogueChanges:
 
     def when_durable(self, done: Callable[[], None], now_ms: int) -> None:
         """Call `done` when every change written so far is on the disk, or lost with its log."""
+        # What lies above a vnode's last version was lost with its log.
         waiting = {
-            vnode: version for vnode, version in self._written.items() if version >= vnode.log.next_version
+            vnode: version
+            for vnode, version in self._written.items()
+            if vnode.log.next_version <= version <= vnode.last_version
         }
         self._written = waiting
         if not waiting:

@@ -219,8 +219,8 @@ def _batches_of(read: ViewRead) -> list[memoryview]:
 def _cut(read: ViewRead, end: int) -> None:
     """Leave what lies below `end`, in the middle of a batch if need be.
 
-    Nothing is left of a batch that has no record for the reader any more: librdkafka takes records that it did
-    not ask for, and no others, for a batch that was too large.
+    Nothing is left of a batch that has no record for the reader any more: librdkafka takes records that it
+    did not ask for, and no others, for a batch that was too large.
     """
     parts: list[bytes | memoryview | bytearray] = []
     for batch in _batches_of(read):

@@ -300,7 +300,8 @@ def _move_names(directories: dict[int, dict[str, int]], change: NameChange) -> N
             for entries in directories.values():
                 for name in [name for name, node in entries.items() if node == entry.node]:
                     del entries[name]
-        _set_entry(directories[entry.directory], entry)
+        if entry.directory in directories:  # else it was removed, and that is durable
+            _set_entry(directories[entry.directory], entry)
 
 
 def _reachable(node: int, durable: dict[int, dict[str, int]]) -> Iterator[int]:

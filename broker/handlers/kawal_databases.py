@@ -72,7 +72,8 @@ def handle(broker: Broker, call: Call[KawalDatabasesRequest]) -> KawalDatabasesR
                 raise RequestError(ErrorCode.INVALID_REQUEST, "Name the databases.")
             _begin(broker, call, by_name[result.name], result, answer)
         except RequestError as refusal:
-            answer.done(result, refusal)
+            # What it was refused for may still be on its way to the disk, and get lost.
+            broker.topics.when_durable(_refused(answer, result, refusal), call.received_ms)
     return PARKED
 
 
@@ -107,6 +108,15 @@ def _begin(
 
 def _done(answer: Answer, result: DatabaseResult) -> Callable[[RequestError | None], None]:
     return lambda refusal: answer.done(result, refusal)
+
+
+def _refused(
+    answer: Answer, result: DatabaseResult, refusal: RequestError
+) -> Callable[[ErrorCode | None], None]:
+    def recorded(error: ErrorCode | None) -> None:
+        answer.done(result, refusal if error is None else RequestError(error, "try again"))
+
+    return recorded
 
 
 def _recorded(answer: Answer, result: DatabaseResult) -> Callable[[ErrorCode | None], None]:

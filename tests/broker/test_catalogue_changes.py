@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from broker.catalogue_changes import CHANGES_STREAM
+from broker.catalogue_records import TopicConfigs
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -197,3 +198,15 @@ def test_a_topic_that_is_deleted_at_once_tells_of_its_end() -> None:
     gateway.broker.topics.change_configs(topic, {"retention.ms": "5"}, gateway.now_ms)
     delete(gateway, "b")
     assert [told(one) for one in read_all(client, "only")][-1] == ("drop", "b")
+
+
+def test_a_change_that_was_lost_with_its_log_is_waited_for_no_more() -> None:
+    gateway, client = database()
+    gateway.advance(5_000)
+    gateway.disk.faults.append(failing("sync", errno.EIO, path="db-"))
+    topic_id = gateway.broker.find_topic("b").topic_id.hex
+    gateway.broker.topics.changes.confirmed(TopicConfigs(topic_id=topic_id, configs={}), gateway.now_ms)
+    gateway.settle()
+    create(client, "c", 1, **{PLACE: "d"})
+    gateway.advance(5_000)
+    create(client, "e", 1, **{PLACE: "d"})

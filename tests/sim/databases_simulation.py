@@ -1,0 +1,257 @@
+"""Databases under chance: made, filled, emptied and dropped while disks fail, processes die and power is cut.
+
+    DatabasesSimulation(seed).run()      raises AssertionError when a promise is broken
+
+What was answered holds: a database that was created is there until somebody asks to drop it, one that was
+dropped never comes back, and acknowledged records are there, once and in order.  In the end the data
+directory holds the directories of the databases that exist, and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from protocol.messages.create_topics import CreateTopicsRequest
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.kawal_databases import DatabaseAction
+from tests.broker.databases import asking
+from tests.broker.kit import batch, creation, fetching, producing, records_of
+from tests.sim.clients import Link
+from tests.sim.world import BREAKABLE, PowerCut, World
+
+KINDS = (*BREAKABLE, "make_directory", "remove", "remove_directory")
+
+
+@dataclass
+class Facts:
+    """What was asked and answered about one database and the topic in it."""
+
+    created: bool = False
+    drop_asked: bool = False
+    dropped: bool = False
+    topic_made: bool = False
+    delete_asked: bool = False
+    deleted: bool = False
+    sent: int = 0
+    acked: dict[int, bytes] = field(default_factory=dict)
+    """Records by their offsets."""
+
+
+class DatabasesSimulation:
+    """A world and what was promised in it."""
+
+    def __init__(self, seed: int, *, steps: int = 300) -> None:
+        self.seed = seed
+        self.steps = steps
+        self.trace: list[str] = []
+        chance = self.chance = Random(seed)
+        self.world = World(
+            chance,
+            snapshot_bytes=chance.choice((300, 1 << 20)),
+            kawal_vnodes=1,
+            kawal_segment_bytes=chance.choice((8_000, 1 << 20)),
+            kawal_min_free_bytes=0,
+            log_segment_delete_delay_ms=0,
+        )
+        self.facts: dict[str, Facts] = {}
+        self.link: Link | None = None
+        self._table: list[tuple[float, Callable[[], str]]] = [
+            (6, self._create),
+            (14, self._use),
+            (5, self._drop),
+            (25, self._push),
+            (20, self._pull),
+            (45, self._work),
+            (4, self._advance),
+            (2, self._settle),
+            (0.5, self._kill),
+            (0.5, self._cut_power),
+            (0.8, self._cut_power_soon),
+            (1.5, self._break),
+            (0.6, self._heal),
+        ]
+
+    def run(self) -> None:
+        """Let everything happen, then heal and compare."""
+        try:
+            for _ in range(self.steps):
+                weights = [weight for weight, _ in self._table]
+                self._happen(self.chance.choices(self._table, weights)[0][1])
+            for step in (self._heal, self.chance.choice((self._kill, self._cut_power, self._settle))):
+                self._happen(step)
+            for _ in range(8):
+                self._exchange()
+                self.world.advance(61_000)
+            self._check()
+            self.world.stop()
+            self._check()
+        except Exception as error:
+            last = "\n  ".join(self.trace[-25:])
+            raise AssertionError(f"seed {self.seed}: {error!r}\n  {last}") from error
+
+    def _happen(self, step: Callable[[], str]) -> None:
+        try:
+            told = step()
+        except PowerCut:
+            told = f"{step.__name__} ends in a power cut"
+            self.world.calls_until_cut = None
+            self.world.cut_power()
+        self.trace.append(f"{self.world.now_ms} {told}")
+
+    @property
+    def _open_link(self) -> Link:
+        if self.link is None or not self.link.is_open:
+            self.link = Link(self.world)
+        return self.link
+
+    # --- what clients ask for --------------------------------------------------------------------------
+
+    def _create(self) -> str:
+        name = f"d{len(self.facts)}"
+        facts = self.facts[name] = Facts()
+
+        def done(answer: Any) -> None:
+            facts.created = answer is not None and not answer.databases[0].error_code
+
+        vnodes = str(self.chance.randint(1, 3))
+        self._open_link.send(asking(DatabaseAction.CREATE, name, vnodes=vnodes), 0, done)
+        return f"create {name} of {vnodes}"
+
+    def _use(self) -> str:
+        live = [name for name, facts in self.facts.items() if facts.created and not facts.drop_asked]
+        if not live:
+            return "nothing to use"
+        name = self.chance.choice(live)
+        facts = self.facts[name]
+        if not facts.topic_made:
+            return self._make_topic(name, facts)
+        value = b"%d" % facts.sent
+        facts.sent += 1
+
+        def done(answer: Any) -> None:
+            if answer is None:
+                return
+            (part,) = answer.responses[0].partition_responses
+            if not part.error_code:
+                facts.acked[part.base_offset] = value
+
+        self._open_link.send(producing((f"t-{name}", 0, batch(value))), 9, done)
+        return f"produce {value!r} in {name}"
+
+    def _make_topic(self, name: str, facts: Facts) -> str:
+        def done(answer: Any) -> None:
+            facts.topic_made |= answer is not None and not answer.topics[0].error_code
+
+        topic = creation(f"t-{name}", 1, **{"kawal.database": name})
+        self._open_link.send(CreateTopicsRequest(topics=[topic]), 7, done)
+        return f"create a topic in {name}"
+
+    def _drop(self) -> str:
+        live = [name for name, facts in self.facts.items() if facts.created and not facts.dropped]
+        if not live:
+            return "nothing to drop"
+        name = self.chance.choice(live)
+        facts = self.facts[name]
+        facts.drop_asked = facts.delete_asked = True
+
+        def deleted(answer: Any) -> None:
+            facts.deleted |= answer is not None and not answer.responses[0].error_code
+
+        def dropped(answer: Any) -> None:
+            facts.dropped |= answer is not None and answer.databases[0].error_code in (0, 91)
+
+        topics = [DeleteTopicState(name=f"t-{name}")]
+        self._open_link.send(DeleteTopicsRequest(topics=topics, timeout_ms=1_000), 6, deleted)
+        self._open_link.send(asking(DatabaseAction.DROP, name), 0, dropped)
+        return f"drop {name}"
+
+    # --- what the world does ---------------------------------------------------------------------------
+
+    def _push(self) -> str:
+        self._open_link.push(self.chance.choice((30, 200, 100_000)))
+        return "push"
+
+    def _pull(self) -> str:
+        self._open_link.pull()
+        return "pull"
+
+    def _work(self) -> str:
+        begun = self.world.begin_jobs()
+        if not self.world.flights:
+            return "no disk work"
+        flight = self.chance.choice(self.world.flights)
+        job = f"{flight.vnode.name} {type(flight.job).__name__}"
+        if flight.ran:
+            self.world.finish(flight)
+            return f"begin {begun}, finish {job}"
+        self.world.run(flight)
+        return f"begin {begun}, run {job}: {flight.error}"
+
+    def _advance(self) -> str:
+        duration_ms = self.chance.choice((1, 100, 1_000, 61_000))
+        self.world.advance(duration_ms)
+        return f"advance {duration_ms}"
+
+    def _settle(self) -> str:
+        self.world.settle()
+        return "settle"
+
+    def _kill(self) -> str:
+        self.world.kill()
+        return "kill"
+
+    def _cut_power(self) -> str:
+        self.world.cut_power(again_after_calls=self.chance.choice((None, self.chance.randrange(60))))
+        self.world.calls_until_cut = None
+        return "cut power"
+
+    def _cut_power_soon(self) -> str:
+        self.world.calls_until_cut = self.chance.randrange(40)
+        return f"power fails in {self.world.calls_until_cut} calls"
+
+    def _break(self) -> str:
+        kind = self.chance.choice(KINDS)
+        self.world.break_next(kind)
+        return f"break {kind}"
+
+    def _heal(self) -> str:
+        self.world.heal_disk()
+        return "heal"
+
+    # --- the end ---------------------------------------------------------------------------------------
+
+    def _exchange(self) -> None:
+        link = self._open_link
+        link.push(1 << 30)
+        self.world.settle()
+        link.pull()
+
+    def _check(self) -> None:
+        broker = self.world.broker
+        self.world.settle()
+        assert self.world.is_sound()
+        found = broker.catalogue.databases
+        assert set(broker.vnodes) == set(found)
+        assert found.dropped == {}
+        directories = {name for name in self.world.disk.list("/data") if name.startswith("db-")}
+        assert directories == {one.directory for one in found.values() if one.name != "default"}
+        for name, facts in self.facts.items():
+            assert name not in found or not facts.dropped, f"{name} has come back"
+            if facts.created and not facts.drop_asked:
+                assert name in found, f"{name} is lost"
+                if facts.topic_made:
+                    self._check_records(name, facts)
+
+    def _check_records(self, name: str, facts: Facts) -> None:
+        answers: list[Any] = []
+        self._open_link.send(fetching({(f"t-{name}", 0): 0}), 12, answers.append)
+        self._exchange()
+        (data,) = answers[0].responses[0].partitions
+        assert not data.error_code, data
+        records = {record.offset: record.value for record in records_of(bytes(data.records))}
+        assert facts.acked.items() <= records.items()
+        values = [int(value or b"") for value in records.values()]
+        assert values == sorted(set(values))
