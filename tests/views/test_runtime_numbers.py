@@ -37,7 +37,7 @@ OF_ONE: list[Callable[[float], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("function", OF_ONE, ids=str)
+@pytest.mark.parametrize("function", OF_ONE, ids=range(len(OF_ONE)))
 @given(DOUBLES)
 def test_functions_of_a_double_give_a_finite_one_or_none(
     function: Callable[[float], Any], number: float
