@@ -235,8 +235,8 @@ def compile_function(
     source: str, codes: dict[str, ast.expr], scope: dict[str, Any], function: str
 ) -> Callable[..., Any]:
     """Compile text of ours with `codes` in the places of their names, and return its function."""
-    tree = _PutIn(codes).visit(ast.parse(source))
-    ast.fix_missing_locations(tree)
+    tree = ast.parse(source)
+    _put_in(codes, tree.body)
     names = {
         "FAULTS": FAULTS,
         "INT64_MAX": 2**63 - 1,
@@ -254,10 +254,27 @@ def compile_function(
     return made
 
 
-class _PutIn(ast.NodeTransformer):
-    def __init__(self, codes: dict[str, ast.expr]) -> None:
-        self.codes = codes
+def _put_in(codes: dict[str, ast.expr], statements: list[ast.stmt]) -> None:
+    """Replace the names that stand for expressions: `not NAME` of an if, the argument of an assigned call.
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Replace a name that stands for an expression."""
-        return self.codes.get(node.id, node)
+    Only statements are walked, and only what is put in gets places of its own, or compiling would take twice
+    as long.
+    """
+    for statement in statements:
+        if isinstance(statement, ast.If) and isinstance(statement.test, ast.UnaryOp):
+            statement.test.operand = _placed(codes, statement.test.operand)
+        elif (
+            isinstance(statement, ast.Assign)
+            and isinstance(statement.value, ast.Call)
+            and statement.value.args
+        ):
+            statement.value.args[0] = _placed(codes, statement.value.args[0])
+        for block in ("body", "orelse", "handlers"):
+            _put_in(codes, getattr(statement, block, []))
+
+
+def _placed(codes: dict[str, ast.expr], node: ast.expr) -> ast.expr:
+    code = codes.get(node.id) if isinstance(node, ast.Name) else None
+    if code is None:
+        return node
+    return ast.fix_missing_locations(ast.copy_location(code, node))

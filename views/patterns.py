@@ -1,8 +1,8 @@
 """LIKE and MATCH: patterns are constants of the statement, checked once, and matched in linear time.
 
 LIKE matches all of a text: `%` stands for any characters, `_` for one, a backslash (or the character of
-ESCAPE) before them for themselves.  What `%` at the ends can do is done by comparing texts; the rest, and
-MATCH, is RE2, which takes time proportional to the text whatever the pattern.
+ESCAPE) before them for themselves.  Without `_` it is a search for one piece of text behind the other; the
+rest, and MATCH, is RE2, which takes time proportional to the text whatever the pattern.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
-from views.column_types import BOOL, Kind
+from views.column_types import BOOL, Kind, Type
 from views.errors import TypeProblem
 from views.expressions import Expression, literal
 
@@ -27,9 +28,8 @@ def like_expression(value: Expression, pattern: Expression, escape: str, ignore_
     if (refused := _without_pattern(sign, value, pattern)) is not None:
         return refused
     pieces = _like_pieces(pattern.value, escape)
-    function, text = _simple_like(pieces) if not ignore_case else (None, "")
-    if function is not None:
-        return Expression("call", BOOL, (value, literal(text, pattern.type)), value=function)
+    if not ignore_case and _ONE not in pieces:
+        return _like_of_pieces(value, pieces, pattern.type)
     expression = "".join(_LIKE_PARTS.get(piece) or re.escape(piece[0]) for piece in pieces)
     compiled = _compile(sign, pattern.value, f"(?s{'i' if ignore_case else ''}){expression}")
     return Expression("call", BOOL, (value,), value=_tells(compiled.fullmatch))
@@ -81,17 +81,40 @@ def _like_pieces(pattern: str, escape: str) -> list[str]:
     return pieces
 
 
-def _simple_like(pieces: list[str]) -> tuple[Callable[..., bool] | None, str]:
-    starts, ends = pieces[:1] == [_ANY], pieces[-1:] == [_ANY]
-    inner = pieces[starts : len(pieces) - (ends and len(pieces) > starts)]
-    if _ANY in inner or _ONE in inner:
-        return None, ""
-    text = "".join(piece[0] for piece in inner)
-    if starts and (ends or not inner):
-        return operator.contains, text
-    if starts:
-        return str.endswith, text
-    return (str.startswith if ends else operator.eq), text
+def _like_of_pieces(value: Expression, pieces: list[str], kind: Type) -> Expression:
+    """Return LIKE of a pattern without `_`: the texts between its `%`."""
+    texts = [""]
+    for piece in pieces:
+        if piece == _ANY:
+            texts.append("")
+        else:
+            texts[-1] += piece[0]
+    if len(texts) == 1:
+        return Expression("call", BOOL, (value, literal(texts[0], kind)), value=operator.eq)
+    first, *inner, last = texts
+    function: Callable[..., bool]
+    if not inner and not last:
+        function, text = str.startswith, first
+    elif not inner and not first:
+        function, text = str.endswith, last
+    elif not first and not last and len(inner) == 1:
+        function, text = operator.contains, inner[0]
+    else:
+        return Expression("call", BOOL, (value,), value=partial(_in_order, first, tuple(inner), last))
+    return Expression("call", BOOL, (value, literal(text, kind)), value=function)
+
+
+def _in_order(first: str, inner: tuple[str, ...], last: str, text: str) -> bool:
+    """Tell whether `text` begins and ends so, and has the inner pieces one behind the other between."""
+    at, end = len(first), len(text) - len(last)
+    if at > end or not text.startswith(first) or not text.endswith(last):
+        return False
+    for piece in inner:
+        at = text.find(piece, at, end)
+        if at < 0:
+            return False
+        at += len(piece)
+    return True
 
 
 def _compile(sign: str, shown: str, pattern: str) -> Any:
@@ -100,6 +123,7 @@ def _compile(sign: str, shown: str, pattern: str) -> Any:
     options = re2.Options()
     options.max_mem = _RE2_BYTES_MAX
     options.log_errors = False
+    options.never_capture = True
     try:
         return re2.compile(pattern, options=options)
     except re2.error as error:
@@ -107,5 +131,6 @@ def _compile(sign: str, shown: str, pattern: str) -> Any:
         raise TypeProblem(f"the pattern {shown[:60]!r} of {sign} is not possible: {problem}") from None
 
 
-def _tells(search: Callable[[str], Any]) -> Callable[[str], bool]:
-    return lambda text: search(text) is not None
+def _tells(search: Callable[[bytes], Any]) -> Callable[[str], bool]:
+    # Given text, the binding would convert the places of the match to characters: 3.7 µs instead of 1.5.
+    return lambda text: search(text.encode()) is not None

@@ -33,8 +33,11 @@ def test_what_is_not_needed_is_not_decoded() -> None:
 
 
 def test_expressions_stand_where_their_names_stood() -> None:
-    function = compile_function("def f(x):\n    return VALUE", {"VALUE": ast.Name("x", ast.Load())}, {}, "f")
-    assert function(7) == 7
+    codes: dict[str, ast.expr] = {"PREDICATE": ast.Name("x", ast.Load()), "VALUE": ast.Name("y", ast.Load())}
+    text = "def f(x, y):\n    for _ in 'a':\n        if not PREDICATE:\n            continue\n"
+    text += "        y = str(VALUE)\n    return y"
+    function = compile_function(text, codes, {}, "f")
+    assert (function(True, 7), function(False, 7)) == ("7", 7)
 
 
 @pytest.mark.parametrize("size", [0, 40, 63, 64, 100, 8_000, 8_191, 8_192, 20_000, 1_100_000])

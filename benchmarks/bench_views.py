@@ -1,0 +1,132 @@
+"""What a view costs per record of its source: `python -m benchmarks.bench_views`.
+
+Microseconds of CPU per input record, from a stored batch to the batch that a client gets, by the shape of the
+view, by how much matches, and by codec and size of the source's batches.  CPU time, the best of several runs:
+a view's evaluation is all computing, and other people's load then disturbs less.  The last two lines are what
+a client would do instead, in Python.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+
+from protocol.compression import Codec
+from protocol.record_reader import Record, iter_records
+from protocol.record_writer import encode_batch
+from views.columns import parse_columns
+from views.evaluator import Evaluator, build_evaluator
+from views.filtering import filter_batch
+from views.plan import plan_view
+from views.statement import parse_view
+
+COLUMNS = (
+    "ts timestamp, carrier string, flight int, current double, voltage int, location string tag, note string"
+)
+RECORDS = 1_000
+# The share of matching records is that of voltage, which is even between 0 and 9,999.
+SHARES = {"0.01 %": 1, "1 %": 100, "10 %": 1_000, "50 %": 5_000, "100 %": 10_000}
+SHAPES = {
+    "SELECT *": "SELECT * FROM t WHERE voltage < {}",
+    "3 columns": "SELECT ts, carrier, current * voltage AS power FROM t WHERE voltage < {}",
+    "text": "SELECT ts, UPPER(carrier) AS c, note FROM t WHERE voltage < {} AND note LIKE 'x%y%'",
+    "tags": "STABLE t WHERE location = 'California.SanFrancisco' AND HEADER('v') IS NULL",
+    "key": "SELECT * FROM t WHERE _key = 'd7'",
+    "all": "SELECT * FROM t",
+}
+
+
+def main() -> None:
+    """Print the tables."""
+    for size in (200, 1_000):
+        records = _records(size)
+        print(
+            f"\n{RECORDS} records of {sum(len(one.value or b'') for one in records) // RECORDS} bytes of JSON"
+        )
+        print(f"{'µs per input record':<26}" + "".join(f"{codec.name.lower():>9}" for codec in CODECS))
+        for name, run in _runs(records).items():
+            figures = (run(memoryview(encode_batch(records, codec=codec))) for codec in CODECS)
+            print(f"{name:<26}" + "".join(f"{figure:>9.3f}" for figure in figures), flush=True)
+    print("\none view: parse, plan and compile")
+    for name, sql in SHAPES.items():
+        print(f"  {name:<24}{microseconds(partial(_view, sql.format(1))) / 1_000:>9.2f} ms")
+
+
+BATCHES, BATCH_SECONDS = 15, 0.02
+CODECS = (Codec.NONE, Codec.LZ4, Codec.ZSTD)
+
+
+def _runs(records: list[Record]) -> dict[str, Callable[[memoryview], float]]:
+    runs: dict[str, Callable[[memoryview], float]] = {}
+    for shape, sql in SHAPES.items():
+        shares = SHARES if "{}" in sql else {"": 0}
+        for share, bound in shares.items():
+            runs[f"{shape} {share}".strip()] = partial(_filter, _view(sql.format(bound)))
+    runs["read records, in Python"] = _read
+    runs["read and decode all JSON"] = _decode
+    return runs
+
+
+def _filter(view: Evaluator, batch: memoryview) -> float:
+    return microseconds(partial(filter_batch, view, batch)) / RECORDS
+
+
+def _read(batch: memoryview) -> float:
+    return microseconds(lambda: list(iter_records(batch))) / RECORDS
+
+
+def _decode(batch: memoryview) -> float:
+    decode = msgspec.json.decode
+    return microseconds(lambda: [decode(one.value or b"null") for one in iter_records(batch)]) / RECORDS
+
+
+def microseconds(function: Callable[[], object]) -> float:
+    """Return the CPU time of one call: the least of 15 runs of about 20 ms."""
+    count = max(1, int(BATCH_SECONDS / _cpu_seconds(function, 1)))
+    return min(_cpu_seconds(function, count) for _ in range(BATCHES)) / count * 1e6
+
+
+def _cpu_seconds(function: Callable[[], object], count: int) -> float:
+    started = time.thread_time()
+    for _ in range(count):
+        function()
+    return time.thread_time() - started
+
+
+def _view(sql: str) -> Evaluator:
+    return build_evaluator(plan_view(parse_view(sql), parse_columns(COLUMNS)))
+
+
+def _records(size: int) -> list[Record]:
+    chance = random.Random(7)
+    return [
+        Record(at, 1_700_000_000_000 + at, b"d%d" % (at % 100), _value(chance, at, size))
+        for at in range(RECORDS)
+    ]
+
+
+def _value(chance: random.Random, at: int, size: int) -> bytes:
+    row: dict[str, object] = {
+        "ts": 1_700_000_000_000 + at,
+        "carrier": chance.choice(["AA", "UA", "DL", "B6"]),
+        "flight": chance.randrange(9_999),
+        "current": round(chance.random() * 20, 6),
+        "voltage": at * 7_919 % 10_000,
+        "location": "California.SanFrancisco",
+        "note": "x" * 20 + "y",
+    }
+    while len(text := json.dumps(row).encode()) < size:
+        number = len(row)
+        row[f"field{number}"] = (
+            f"value {chance.randrange(10**6)} {'v' * 20}" if number % 2 else chance.random()
+        )
+    return text
+
+
+if __name__ == "__main__":
+    main()
