@@ -60,7 +60,7 @@ def data_end_of(log: VnodeLog, data_end: int) -> int:
     return count
 
 
-def test_where_too_many_frames_came_all_of_them_count_as_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_too_many_frames_came_the_index_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     gateway, log, owners = made()
     tail = VnodeTail(log, owners)
     monkeypatch.setattr(vnode_tail, "FRAMES_MAX", 3)
@@ -71,4 +71,9 @@ def test_where_too_many_frames_came_all_of_them_count_as_shown(monkeypatch: pyte
     for _ in range(4):
         log.append(2, batch(b"x"))
         gateway.settle()
-    assert tail.data_end() == tail.change_end() == log.next_version
+    assert tail.data_end() == 0
+    assert tail.change_end() == log.next_version
+    for stream_id in (2, 1, 2, 2, 2):
+        log.append(stream_id, batch(b"x"))
+        gateway.settle()
+    assert tail.data_end() == log.next_version - 3
