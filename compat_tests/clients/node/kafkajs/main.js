@@ -5,6 +5,7 @@ const { randomUUID } = require("node:crypto");
 const zstd = require("@bokuweb/zstd-wasm");
 const kafkajs = require("kafkajs");
 const lz4 = require("lz4js");
+const xxh32 = require("lz4js/xxh32.js");
 const snappy = require("snappyjs");
 
 const {
@@ -27,12 +28,20 @@ function unsnappy(data) {
   return Buffer.concat(parts);
 }
 
+/** Write an lz4 frame of one block, and say in its head that no block needs another: Kafka takes no other frames. */
+function lz4Frame(data) {
+  const frame = lz4.compress(data);
+  frame[4] |= 0x20;
+  frame[6] = (xxh32.hash(0, frame, 4, 2) >> 8) & 0xff;
+  return frame;
+}
+
 const codec = (compress, decompress) => () => ({
   compress: async (encoder) => Buffer.from(compress(encoder.buffer)),
   decompress: async (data) => Buffer.from(decompress(data)),
 });
 CompressionCodecs[CompressionTypes.Snappy] = codec((data) => snappy.compress(data), unsnappy);
-CompressionCodecs[CompressionTypes.LZ4] = codec((data) => lz4.compress(data), (data) => lz4.decompress(data));
+CompressionCodecs[CompressionTypes.LZ4] = codec(lz4Frame, (data) => lz4.decompress(data));
 CompressionCodecs[CompressionTypes.ZSTD] = codec((data) => zstd.compress(data), (data) => zstd.decompress(data));
 
 const CODECS = {
