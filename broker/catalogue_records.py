@@ -124,6 +124,13 @@ class GroupConfigs(msgspec.Struct, tag="group_configs", frozen=True, kw_only=Tru
     configs: dict[str, str]
 
 
+class ScramCredentials(msgspec.Struct, tag="scram_credentials", frozen=True, kw_only=True):
+    """The user's SCRAM credentials are exactly these from here on, by mechanism (broker/scram.py)."""
+
+    user: str
+    credentials: dict[str, str]
+
+
 class ProducerIdBlock(msgspec.Struct, tag="producer_ids", frozen=True, kw_only=True):
     """All producer ids below `next_id` may have been given out; none of them is given out again."""
 
@@ -147,6 +154,7 @@ CatalogueRecord: TypeAlias = (
     | TopicConfigs
     | BrokerConfigs
     | GroupConfigs
+    | ScramCredentials
     | ProducerIdBlock
     | StreamIdsUsed
 )

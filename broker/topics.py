@@ -28,6 +28,7 @@ from broker.catalogue_records import (
     GroupConfigs,
     PartitionsAdded,
     ProducerIdBlock,
+    ScramCredentials,
     StreamIdsUsed,
     TopicConfigs,
     TopicCreated,
@@ -143,6 +144,7 @@ class Catalogue:
         # What clients have set for nodes, by their ids ("": for every node), and for groups.
         self.broker_configs: dict[str, dict[str, str]] = {}
         self.group_configs: dict[str, dict[str, str]] = {}
+        self.scram_credentials: dict[str, dict[str, str]] = {}
         self.broker_configs_changed: Callable[[], None] = _nothing
         # How many views show changes of the topics of a database.
         self.meta_views: Counter[str] = Counter()
@@ -192,6 +194,8 @@ class Catalogue:
                 )
             case GroupConfigs():
                 return _plan_settings(self.group_configs, record.group, record.configs, _nothing)
+            case ScramCredentials():
+                return _plan_settings(self.scram_credentials, record.user, record.credentials, _nothing)
             case ProducerIdBlock():
                 return Change(lambda: self._reserve_ids(record.next_id), _nothing)
             case StreamIdsUsed():
@@ -301,6 +305,8 @@ class Catalogue:
             records.append(BrokerConfigs(broker_id=broker_id, configs=configs))
         for group, configs in self.group_configs.items():
             records.append(GroupConfigs(group=group, configs=configs))
+        for user, credentials in self.scram_credentials.items():
+            records.append(ScramCredentials(user=user, credentials=credentials))
         records.append(StreamIdsUsed(next_id=self.next_stream))
         records.append(ProducerIdBlock(next_id=self.next_producer_id))
         return records

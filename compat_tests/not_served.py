@@ -30,8 +30,6 @@ NOT_SERVED: Final[dict[ApiKey, str]] = {
     ApiKey.EXPIRE_DELEGATION_TOKEN: TOKENS,
     ApiKey.DESCRIBE_DELEGATION_TOKEN: TOKENS,
     ApiKey.ALTER_CLIENT_QUOTAS: "there are no quotas: a quota that is accepted and not kept would be a lie",
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: SECURITY,
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: SECURITY,
     ApiKey.UNREGISTER_BROKER: "there is one node, and it stays",
     ApiKey.SHARE_GROUP_HEARTBEAT: SHARE,
     ApiKey.SHARE_GROUP_DESCRIBE: SHARE,

@@ -87,6 +87,20 @@ def test_a_groups_config_is_altered_and_listed(broker: Broker) -> None:
     )
 
 
+def test_a_users_credentials_are_set_listed_and_deleted(broker: Broker, topic: str) -> None:
+    entity = ["--entity-type", "users", "--entity-name", topic]
+    added = configs(
+        broker, "--alter", *entity, "--add-config", "SCRAM-SHA-256=[iterations=8192,password=pencil]"
+    )
+    assert added == f"Completed updating config for user {topic}.\n"
+    assert (
+        configs(broker, "--describe", *entity)
+        == f"SCRAM credential configs for user-principal '{topic}' are SCRAM-SHA-256=iterations=8192\n"
+    )
+    configs(broker, "--alter", *entity, "--delete-config", "SCRAM-SHA-256")
+    assert "SCRAM" not in configs(broker, "--describe", *entity)
+
+
 def test_records_are_deleted_and_sizes_told(broker: Broker, make_topic: MakeTopic, tmp_path: Path) -> None:
     topic = make_topic(partitions=2)
     produce(make_producer(broker), topic, [b"v" * 100] * 10)

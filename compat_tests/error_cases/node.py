@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from compat_tests.differential.themes.users import deleted, put
 from compat_tests.error_cases.case import Scene, Told, provokes
 from protocol.error_codes import ErrorCode
+from protocol.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from protocol.messages.describe_acls import DescribeAclsRequest
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
@@ -49,3 +53,30 @@ def feature_level_that_does_not_exist(scene: Scene) -> Told:
     answer = scene.call(UpdateFeaturesRequest(feature_updates=[update]), 1)
     (result,) = answer.results or [answer]
     return Told(answer.error_code or result.error_code, f"{answer.error_message} {result.error_message}")
+
+
+def altered(scene: Scene, *upsertions: Any, deletions: tuple[Any, ...] = ()) -> Told:
+    """Change credentials of one user, and return what is said of it."""
+    request = AlterUserScramCredentialsRequest(deletions=list(deletions), upsertions=list(upsertions))
+    (result,) = scene.call(request, 0).results
+    return Told(result.error_code, result.error_message)
+
+
+@provokes(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "mechanism 3")
+def mechanism_that_does_not_exist(scene: Scene) -> Told:
+    return altered(scene, put("user", 3))
+
+
+@provokes(ErrorCode.UNACCEPTABLE_CREDENTIAL, "iterations", "4095")
+def credential_that_is_easily_guessed(scene: Scene) -> Told:
+    return altered(scene, put("user", 1, 4095))
+
+
+@provokes(ErrorCode.DUPLICATE_RESOURCE, "twice", "user")
+def user_altered_twice(scene: Scene) -> Told:
+    return altered(scene, put("user"), put("user", 2))
+
+
+@provokes(ErrorCode.RESOURCE_NOT_FOUND, "SCRAM_SHA_256", "nobody")
+def credential_that_was_never_set(scene: Scene) -> Told:
+    return altered(scene, deletions=(deleted("nobody"),))

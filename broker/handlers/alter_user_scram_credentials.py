@@ -1,0 +1,75 @@
+"""AlterUserScramCredentials: v0.
+
+Behaviour: sets and deletes credentials of SCRAM users; the answer leaves when they are durable.  What is kept
+is the stored key and the server key (broker/scram.py).  A user is altered once in a request, or not at all.
+Differences from Apache Kafka: an empty salted password answers UNACCEPTABLE_CREDENTIAL (Kafka: -1).  No
+listener asks for a password yet.
+Version notes: v0 only (KIP-554).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from broker import scram
+from broker.answers import reply_when_durable
+from broker.call import Call, Parked
+from broker.catalogue_records import ScramCredentials
+from broker.errors import RequestError
+from protocol.error_codes import ErrorCode
+from protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+Item: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
+
+
+def handle(
+    broker: Broker, call: Call[AlterUserScramCredentialsRequest]
+) -> AlterUserScramCredentialsResponse | Parked:
+    """Alter every user that is named once."""
+    request = call.request
+    results: dict[str, AlterUserScramCredentialsResult] = {}
+    changes: dict[str, dict[str, str]] = {}
+    items: list[Item] = [*request.deletions, *request.upsertions]
+    for item in items:
+        result = results.setdefault(item.name, AlterUserScramCredentialsResult(user=item.name))
+        if result.error_code:
+            continue
+        try:
+            if item.name in changes:
+                raise RequestError(
+                    ErrorCode.DUPLICATE_RESOURCE,
+                    f"A user credential cannot be altered twice in the same request: {item.name}",
+                )
+            scram.check_name(item.name)
+            own = broker.catalogue.scram_credentials.get(item.name, {})
+            changes[item.name] = _changed(own, item)
+        except RequestError as error:
+            result.error_code, result.error_message = error.code, error.message
+            changes.pop(item.name, None)
+    for user, credentials in changes.items():
+        broker.topics.append(ScramCredentials(user=user, credentials=credentials), call.received_ms)
+    response = AlterUserScramCredentialsResponse(results=list(results.values()))
+    altered = [results[user] for user in changes]
+    return reply_when_durable(broker, call, response, altered) if altered else response
+
+
+def _changed(own: dict[str, str], item: Item) -> dict[str, str]:
+    """Return the user's credentials after one alteration."""
+    name = scram.mechanism_of(item.mechanism).name
+    if isinstance(item, ScramCredentialUpsertion):
+        return own | {name: scram.credential_of(item)}
+    if name not in own:
+        raise RequestError(
+            ErrorCode.RESOURCE_NOT_FOUND,
+            f"Attempt to delete a user credential that does not exist: {name} of {item.name}",
+        )
+    return {other: credential for other, credential in own.items() if other != name}

@@ -1,0 +1,56 @@
+"""DescribeUserScramCredentials: v0.
+
+Behaviour: which SCRAM mechanisms a user has credentials for, with their rounds; no user asks for all.
+Differences from Apache Kafka: none known.
+Version notes: v0 only (KIP-554).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from broker.call import Call
+from broker.scram import Mechanism, iterations_of
+from protocol.error_codes import ErrorCode
+from protocol.messages.describe_user_scram_credentials import (
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(
+    broker: Broker, call: Call[DescribeUserScramCredentialsRequest]
+) -> DescribeUserScramCredentialsResponse:
+    """Describe every user that is named, or all."""
+    known = broker.catalogue.scram_credentials
+    times = Counter([user.name for user in call.request.users or ()] or list(known))
+    return DescribeUserScramCredentialsResponse(
+        error_message="", results=[_described(user, known.get(user), times[user]) for user in times]
+    )
+
+
+def _described(
+    user: str, credentials: dict[str, str] | None, times: int
+) -> DescribeUserScramCredentialsResult:
+    result = DescribeUserScramCredentialsResult(user=user, error_message="", credential_infos=[])
+    if times > 1:
+        result.error_code = ErrorCode.DUPLICATE_RESOURCE
+        result.error_message = (
+            f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
+        )
+    elif credentials is None:
+        result.error_code = ErrorCode.RESOURCE_NOT_FOUND
+        result.error_message = f"Attempt to describe a user credential that does not exist: {user}"
+    else:
+        result.credential_infos = [
+            CredentialInfo(mechanism=mechanism, iterations=iterations_of(credentials[mechanism.name]))
+            for mechanism in Mechanism
+            if mechanism.name in credentials
+        ]
+    return result

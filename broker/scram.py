@@ -1,0 +1,81 @@
+"""Credentials of SCRAM users as the catalogue keeps them (RFC 5802): neither password nor salted password.
+
+    mechanism name -> "salt=…,stored_key=…,server_key=…,iterations=…", the bytes in Base64
+
+Nothing here asks for them: that is the part of a listener with SASL.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from base64 import b64encode
+from enum import IntEnum
+from typing import Final
+
+from broker.errors import RequestError
+from protocol.error_codes import ErrorCode
+from protocol.messages.alter_user_scram_credentials import ScramCredentialUpsertion
+
+ITERATIONS_MIN: Final = 4_096
+"""RFC 7677's least; Kafka's too."""
+ITERATIONS_MAX: Final = 16_384
+"""Kafka's bound: a login costs the server so many rounds."""
+
+
+class Mechanism(IntEnum):
+    """Kafka's numbers."""
+
+    SCRAM_SHA_256 = 1
+    SCRAM_SHA_512 = 2
+
+
+_HASHES: Final = {Mechanism.SCRAM_SHA_256: hashlib.sha256, Mechanism.SCRAM_SHA_512: hashlib.sha512}
+
+
+def mechanism_of(number: int) -> Mechanism:
+    """Return the mechanism of that number.  Raises: RequestError(UNSUPPORTED_SASL_MECHANISM)."""
+    if number not in Mechanism.__members__.values():
+        raise RequestError(
+            ErrorCode.UNSUPPORTED_SASL_MECHANISM,
+            f"Unknown SCRAM mechanism {number}: 1 is SCRAM-SHA-256, 2 is SCRAM-SHA-512",
+        )
+    return Mechanism(number)
+
+
+def check_name(user: str) -> None:
+    """Refuse a user without a name.  Raises: RequestError(UNACCEPTABLE_CREDENTIAL)."""
+    if not user:
+        raise _unacceptable("Username must not be empty")
+
+
+def credential_of(given: ScramCredentialUpsertion) -> str:
+    """Return what is kept of a credential that a client sets.
+
+    Raises: RequestError(UNACCEPTABLE_CREDENTIAL), RequestError(UNSUPPORTED_SASL_MECHANISM).
+    """
+    mechanism = mechanism_of(given.mechanism)
+    if given.iterations < ITERATIONS_MIN:
+        raise _unacceptable(f"Too few iterations: {given.iterations}, at least {ITERATIONS_MIN}")
+    if given.iterations > ITERATIONS_MAX:
+        raise _unacceptable(f"Too many iterations: {given.iterations}, at most {ITERATIONS_MAX}")
+    if not given.salted_password:
+        raise _unacceptable("The salted password must not be empty")
+    algorithm = _HASHES[mechanism]
+    client_key = hmac.digest(given.salted_password, b"Client Key", algorithm)
+    kept = {
+        "salt": given.salt,
+        "stored_key": algorithm(client_key).digest(),
+        "server_key": hmac.digest(given.salted_password, b"Server Key", algorithm),
+    }
+    parts = (f"{name}={b64encode(value).decode()}" for name, value in kept.items())
+    return f"{','.join(parts)},iterations={given.iterations}"
+
+
+def iterations_of(credential: str) -> int:
+    """Return the rounds of a credential that is kept."""
+    return int(credential.rpartition("=")[2])
+
+
+def _unacceptable(message: str) -> RequestError:
+    return RequestError(ErrorCode.UNACCEPTABLE_CREDENTIAL, message)
