@@ -90,6 +90,14 @@ ALLOWED: Final = (
         reason="no client has to ask twice",
     ),
     Allowed(
+        apis=(ApiKey.METADATA,),
+        path=r"brokers\[\]|cluster_id|controller_id",
+        what="a topic with neither name nor id: Kafka fails the whole request (-1), Kawal this topic (17)",
+        kafka=ABSENT,
+        when=lambda found: any(not topic.name for topic in found.step.request.topics),
+        reason="the fault is the client's, and it can be told which",
+    ),
+    Allowed(
         apis=(ApiKey.CREATE_TOPICS,),
         path=r"topics\[\]\.error_code",
         what="more than 10,000 partitions in one request: Kafka refuses them (44), Kawal makes them",

@@ -17,6 +17,7 @@ from compat_tests.differential.themes import (
     records,
     sessions,
     topics,
+    users,
 )
 from compat_tests.differential.wild import wild_step
 from compat_tests.differential.world import World
@@ -34,6 +35,7 @@ THEMES: dict[str, Callable[[World], Steps]] = {
     "configs": configs.steps,
     "classic-groups": classic_groups.steps,
     "consumer-groups": consumer_groups.steps,
+    "users": users.steps,
 }
 
 COVERED = tuple(ApiKey(key) for key in sorted(APIS) if key < PRIVATE_FROM)

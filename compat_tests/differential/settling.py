@@ -17,6 +17,11 @@ from compat_tests.waiting import eventually
 from compat_tests.wire import RawClient
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
+from protocol.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
+from protocol.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    UserName,
+)
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -78,6 +83,8 @@ class Settler:
             self._wait_served(
                 topic.name for topic in answer.topics if topic.name and topic.error_code in (missing, 0)
             )
+        elif api is ApiKey.ALTER_USER_SCRAM_CREDENTIALS:
+            self._wait_credentials(request, {one.user for one in answer.results if not one.error_code})
         elif api in (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS) and self._kind == "kafka":
             time.sleep(CONFIG_SECONDS)
 
@@ -97,6 +104,22 @@ class Settler:
         request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=asked)])
         answer = self._client.call(request, 5)
         return all(not part.error_code for part in answer.topics[0].partitions)
+
+    def _wait_credentials(self, request: AlterUserScramCredentialsRequest, altered: set[str]) -> None:
+        put = {(one.name, one.mechanism, one.iterations) for one in request.upsertions if one.name in altered}
+        deleted = {(one.name, one.mechanism) for one in request.deletions if one.name in altered}
+
+        def seen() -> bool:
+            users = [UserName(name=name) for name in altered]
+            found = {
+                (one.user, info.mechanism, info.iterations)
+                for one in self._client.call(DescribeUserScramCredentialsRequest(users=users), 0).results
+                for info in one.credential_infos
+            }
+            return put <= found and not deleted & {known[:2] for known in found}
+
+        if altered:
+            eventually(seen, waiting_for=f"the credentials of {sorted(altered)}")
 
     def _wait_gone(self, names: set[str]) -> None:
         def gone() -> bool:

@@ -43,6 +43,9 @@ SORTED: Final[dict[str, tuple[str, ...]]] = {
     "ListedGroup": ("group_id",),
     "DescribedGroup": ("group_id",),
     "UpdatableFeatureResult": ("feature",),
+    "AlterUserScramCredentialsResult": ("user",),
+    "DescribeUserScramCredentialsResult": ("user",),
+    "CredentialInfo": ("mechanism",),
     "SupportedFeatureKey": ("name",),
     "FinalizedFeatureKey": ("name",),
 }
@@ -70,6 +73,7 @@ LISTING: Final = {
     "ReplicaElectionResult": "topic",
     "ConfigResource": "resource_name",
     "ListedGroup": "group_id",
+    "DescribeUserScramCredentialsResult": "user",
 }
 """Structs of which a broker may list all it has: by this field those of other sequences are left out."""
 

@@ -183,6 +183,8 @@ def _made_again(world: World) -> Steps:
         yield Step(DeleteTopicsRequest(topics=[state], timeout_ms=10_000), 6)
     yield Step(MetadataRequest(topics=ids), 13)
     yield Step(DeleteTopicsRequest(topic_names=[world.one], timeout_ms=10_000), 3)
+    nameless = [MetadataRequestTopic(name=None), MetadataRequestTopic(name=world.three)]
+    yield Step(MetadataRequest(topics=nameless, allow_auto_topic_creation=False), 12)
 
 
 def _shown(world: World) -> Steps:
