@@ -6,9 +6,7 @@ from typing import Final
 
 from protocol.api_keys import ApiKey
 
-SECURITY: Final = (
-    "there is no security: no listener asks for a password"
-)
+SECURITY: Final = "there is no security: no listener asks for a password"
 TRANSACTIONS: Final = "transactions are not built yet; a producer with a transactional id is told so (35)"
 TOKENS: Final = "delegation tokens need security"
 SHARE: Final = "share groups (KIP-932) are not built"
