@@ -18,7 +18,6 @@ from confluent_kafka import TopicPartition as ConfluentPlace
 from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 from kafka.errors import NoOffsetForPartitionError, RebalanceInProgressError
 
-from compat_tests.broker import Broker
 from compat_tests.waiting import eventually
 
 T = TypeVar("T")
@@ -27,6 +26,14 @@ POLL_SECONDS: Final = 0.1
 
 Place = tuple[str, int]
 """Topic and partition."""
+
+
+class Addressed(Protocol):
+    """All that a consumer needs of a broker."""
+
+    @property
+    def bootstrap(self) -> str:
+        """HOST:PORT."""
 
 
 class NoPosition(Exception):
@@ -89,7 +96,7 @@ class Library(Protocol):
 class KafkaPython:
     """kafka-python: knows its topics before it joins, since as leader it assigns only what it knows."""
 
-    def __init__(self, broker: Broker, group_id: str, topics: Sequence[str], settings: Settings) -> None:
+    def __init__(self, broker: Addressed, group_id: str, topics: Sequence[str], settings: Settings) -> None:
         self.consumer = KafkaConsumer(
             bootstrap_servers=broker.bootstrap,
             group_id=group_id,
@@ -179,7 +186,7 @@ class Confluent:
     max_poll_ms_min = 0
     """Shortest `max.poll.interval.ms` it takes; 0: that of the session."""
 
-    def __init__(self, broker: Broker, group_id: str, topics: Sequence[str], settings: Settings) -> None:
+    def __init__(self, broker: Addressed, group_id: str, topics: Sequence[str], settings: Settings) -> None:
         classic = {"session.timeout.ms": settings.session_ms, "heartbeat.interval.ms": 250}
         self.consumer = Consumer(
             {
@@ -259,11 +266,13 @@ class ConfluentNew(Confluent):
 class Aiokafka:
     """aiokafka: its loop runs while it is polled, and a member is polled all the time."""
 
-    def __init__(self, broker: Broker, group_id: str, topics: Sequence[str], settings: Settings) -> None:
+    def __init__(self, broker: Addressed, group_id: str, topics: Sequence[str], settings: Settings) -> None:
         self._loop = asyncio.new_event_loop()
         self._do(self._start(broker, group_id, topics, settings))
 
-    async def _start(self, broker: Broker, group_id: str, topics: Sequence[str], settings: Settings) -> None:
+    async def _start(
+        self, broker: Addressed, group_id: str, topics: Sequence[str], settings: Settings
+    ) -> None:
         self.consumer = AIOKafkaConsumer(
             bootstrap_servers=broker.bootstrap,
             group_id=group_id,
@@ -329,7 +338,7 @@ class Aiokafka:
         self._loop.close()
 
 
-MakeLibrary = Callable[[Broker, str, Sequence[str], Settings], Library]
+MakeLibrary = Callable[[Addressed, str, Sequence[str], Settings], Library]
 
 LIBRARIES: Final[dict[str, MakeLibrary]] = {
     "kafka-python": KafkaPython,

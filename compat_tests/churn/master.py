@@ -1,0 +1,163 @@
+"""Starts workers and producers, kills some of them and the server, and waits until everything is read."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+from compat_tests.broker import Broker
+from compat_tests.churn.notes import notes_of
+from compat_tests.churn.verdict import Verdict, judge
+from compat_tests.confluent import make_producer
+from compat_tests.groups import committed_of
+from compat_tests.topics import create_topic
+from compat_tests.waiting import eventually
+
+PARTITIONS: Final = 24
+PRODUCERS: Final = 3
+WORKERS: Final = 7
+"""With three members each: 21."""
+
+MIXES: Final = (
+    ("kafka-python", "confluent", "aiokafka"),
+    ("kafka-python", "confluent-848", "aiokafka"),
+)
+BETWEEN_KILLS_SECONDS: Final = (2.0, 7.0)
+BETWEEN_SERVER_KILLS_SECONDS: Final = 45.0
+WRITE_EVERY_SECONDS: Final = 0.02
+CAUGHT_UP_WITHIN_SECONDS: Final = 120.0
+GROUP: Final = "churned"
+
+
+class Worker:
+    """One process with members."""
+
+    def __init__(self, broker: Broker, directory: Path, topic: str, number: int) -> None:
+        self.notes = directory / f"notes-{number}"
+        self.notes.touch()
+        words = [broker.bootstrap, GROUP, topic, str(self.notes), str(number), *MIXES[number % len(MIXES)]]
+        with (directory / "workers.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "compat_tests.churn.worker", *words], stdout=log, stderr=log
+            )
+
+    def end(self) -> None:
+        """Let it leave; kill it if it does not within half a minute."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.process.kill()
+        self.process.wait()
+
+
+class Churn:
+    """One run."""
+
+    def __init__(self, broker: Broker, directory: Path, *, seed: int) -> None:
+        self._broker = broker
+        self._directory = directory
+        self._chance = Random(seed)
+        self._topic = create_topic(broker, "churn", PARTITIONS)
+        self._workers: list[Worker] = []
+        self._all: list[Worker] = []
+        self._writing = threading.Event()
+        self._written: dict[int, int] = dict.fromkeys(range(PARTITIONS), 0)
+
+    def run(self, seconds: float, *, tell: Callable[[str], object] = lambda _: None) -> Verdict:
+        """Churn for so long, then read to the end.  Raises: AssertionError."""
+        try:
+            self._writing.set()
+            producers = [threading.Thread(target=self._write, args=[number]) for number in range(PRODUCERS)]
+            for producer in producers:
+                producer.start()
+            for _ in range(WORKERS):
+                self._start_worker()
+            self._disturb(seconds, tell)
+            self._writing.clear()
+            for producer in producers:
+                producer.join(60)
+                assert not producer.is_alive(), "a producer could not deliver what it has written"
+            self._wait_until_all_is_read()
+        finally:
+            self._writing.clear()
+            for worker in self._workers:
+                worker.end()
+        return judge((note for worker in self._all for note in notes_of(worker.notes)), self._ends())
+
+    def _start_worker(self) -> None:
+        worker = Worker(self._broker, self._directory, self._topic, len(self._all))
+        self._workers.append(worker)
+        self._all.append(worker)
+
+    def _disturb(self, seconds: float, tell: Callable[[str], object]) -> None:
+        """Kill a process now and then, and the server at times; others take their place at once."""
+        began = time.monotonic()
+        server_at = min(BETWEEN_SERVER_KILLS_SECONDS, seconds / 2)
+        while (now := time.monotonic() - began) < seconds:
+            time.sleep(min(self._chance.uniform(*BETWEEN_KILLS_SECONDS), max(0.0, seconds - now)))
+            if now >= server_at:
+                server_at = now + BETWEEN_SERVER_KILLS_SECONDS
+                self._broker.kill()
+                self._broker.restart()
+                tell(f"{now:.0f} s: killed the server and started it again")
+            victim = self._workers.pop(self._chance.randrange(len(self._workers)))
+            victim.kill()
+            self._start_worker()
+            tell(f"{now:.0f} s: killed a process with three members and started another")
+
+    # --- producers -------------------------------------------------------------------------------------
+
+    def _write(self, number: int) -> None:
+        chance = Random(number)
+        producer = make_producer(self._broker, enable_idempotence=True)
+        written = 0
+        while self._writing.is_set():
+            for _ in range(4):
+                written += 1
+                producer.produce(
+                    self._topic,
+                    b"%d-%d" % (number, written),
+                    partition=chance.randrange(PARTITIONS),
+                    on_delivery=self._delivered,
+                )
+            producer.poll(WRITE_EVERY_SECONDS)
+            time.sleep(WRITE_EVERY_SECONDS)
+        producer.flush(50)
+
+    def _delivered(self, error: Any, message: Any) -> None:
+        assert error is None, error
+        self._written[message.partition()] = max(self._written[message.partition()], message.offset() + 1)
+
+    # --- the end ---------------------------------------------------------------------------------------
+
+    def _ends(self) -> dict[int, int]:
+        return dict(self._written)
+
+    def _wait_until_all_is_read(self) -> None:
+        """Wait until the group has committed everything."""
+        wanted = {index: end for index, end in self._written.items() if end}
+        eventually(
+            lambda: committed_of(self._broker, GROUP) == wanted,
+            waiting_for="all that was written to be committed",
+            within_seconds=CAUGHT_UP_WITHIN_SECONDS,
+            last=lambda: behind(wanted, committed_of(self._broker, GROUP)),
+        )
+
+
+def behind(wanted: dict[int, int], committed: dict[int, int]) -> dict[int, tuple[int, int]]:
+    """Return what is committed and what was written of the partitions that are not at their end."""
+    return {
+        index: (committed.get(index, -1), end) for index, end in wanted.items() if committed.get(index) != end
+    }

@@ -1,0 +1,51 @@
+"""What a worker notes, one line each: a moment, a member's life, a partition and offsets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Lock
+from typing import Final, NamedTuple
+
+GOT: Final = "got"
+COMMITTED: Final = "committed"
+
+
+class Note(NamedTuple):
+    """One line."""
+
+    moment: float
+    """Monotonic seconds of the machine, the same for all its processes."""
+    life: str
+    what: str
+    partition: int
+    first: int
+    """Of GOT: the first offset. Of COMMITTED: the next one to read."""
+    last: int
+    """Of GOT: the last offset of an unbroken run."""
+
+
+class Notebook:
+    """Written by the threads of one process; a line is in the file when the call returns."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a", buffering=1)
+        self._lock = Lock()
+
+    def write(self, life: str, what: str, partition: int, first: int, last: int) -> None:
+        """Note it with the present moment."""
+        with self._lock:
+            self._file.write(f"{time.monotonic():.6f} {life} {what} {partition} {first} {last}\n")
+
+    def close(self) -> None:
+        """Write no more."""
+        self._file.close()
+
+
+def notes_of(path: Path) -> Iterator[Note]:
+    """Yield the notes of one process; the last line may be cut, since it was killed."""
+    for line in path.read_text().splitlines(keepends=True):
+        if line.endswith("\n"):
+            moment, life, what, *numbers = line.split()
+            yield Note(float(moment), life, what, *map(int, numbers))

@@ -1,0 +1,71 @@
+"""What the notes prove: nothing is lost, and nothing comes again that was committed before."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from compat_tests.churn.notes import COMMITTED, Note
+
+
+class Verdict(NamedTuple):
+    """What happened, if nothing was wrong."""
+
+    records: int
+    deliveries: int
+    lives: int
+    commits: int
+
+    def __str__(self) -> str:
+        again = self.deliveries - self.records
+        return (
+            f"{self.records} records came {self.deliveries} times to {self.lives} lives ({again} again, none"
+            f" of them committed before), {self.commits} commits"
+        )
+
+
+def judge(notes: Iterable[Note], ends: dict[int, int]) -> Verdict:
+    """Check the notes of all workers; `ends` has the records written to each partition.
+
+    Raises: AssertionError.
+    """
+    by_partition: dict[int, list[Note]] = defaultdict(list)
+    lives: set[str] = set()
+    for note in sorted(notes):
+        by_partition[note.partition].append(note)
+        lives.add(note.life)
+    deliveries = commits = 0
+    for partition, end in ends.items():
+        found = by_partition[partition]
+        deliveries += check_partition(partition, end, found)
+        commits += sum(note.what == COMMITTED for note in found)
+    return Verdict(sum(ends.values()), deliveries, len(lives), commits)
+
+
+def check_partition(partition: int, end: int, notes: list[Note]) -> int:
+    """Check one partition; returns how often its records came."""
+    seen = bytearray(end)
+    deliveries = 0
+    next_of: dict[str, int] = {}
+    committed, by = 0, ""
+    for note in notes:
+        if note.what == COMMITTED:
+            if note.first > committed:
+                committed, by = note.first, note.life
+            continue
+        deliveries += note.last + 1 - note.first
+        seen[note.first : note.last + 1] = b"\x01" * (note.last + 1 - note.first)
+        # Whoever goes on in its own life may be someone that has been thrown out and does not know it yet;
+        # its commits are refused. But who begins, begins at what is committed.
+        begins = next_of.get(note.life) != note.first
+        assert not begins or note.first >= committed, (
+            f"partition {partition}: {note.life} began at {note.first} at {note.moment}, after {by} had"
+            f" committed {committed}"
+        )
+        next_of[note.life] = note.last + 1
+    missing = seen.count(0)
+    assert not missing, (
+        f"partition {partition}: {missing} of {end} records came to nobody, {seen.find(0)} first"
+    )
+    return deliveries

@@ -1,0 +1,103 @@
+"""A process with some members of one group: each joins, reads, commits and leaves again and again.
+
+    python -m compat_tests.churn.worker BOOTSTRAP GROUP TOPIC NOTES SEED LIBRARY…
+
+SIGTERM lets all leave for good.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from compat_tests.churn.notes import COMMITTED, GOT, Notebook
+from compat_tests.libraries import LIBRARIES, Library, Place, Seen, Settings
+
+LIFE_SECONDS = (3.0, 12.0)
+AWAY_SECONDS_MAX = 1.5
+
+
+class Address(NamedTuple):
+    """All that a consumer needs of a broker."""
+
+    bootstrap: str
+
+
+def main() -> None:
+    """Run all members, each in a thread, until SIGTERM."""
+    bootstrap, group_id, topic, notes, seed, *libraries = sys.argv[1:]
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    notebook = Notebook(Path(notes))
+    threads = [
+        threading.Thread(
+            target=live_again_and_again,
+            args=(Address(bootstrap), group_id, topic, library, f"{seed}-{library}", notebook, stopping),
+        )
+        for library in libraries
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def live_again_and_again(
+    broker: Address,
+    group_id: str,
+    topic: str,
+    library: str,
+    name: str,
+    notebook: Notebook,
+    stopping: threading.Event,
+) -> None:
+    """Lead one life after the other."""
+    chance = Random(name)
+    number = 0
+    while not stopping.is_set():
+        number += 1
+        consumer = LIBRARIES[library](broker, group_id, [topic], Settings())
+        until = time.monotonic() + chance.uniform(*LIFE_SECONDS)
+        while time.monotonic() < until and not stopping.is_set():
+            step(consumer, f"{name}-{number}", notebook)
+        consumer.close()
+        stopping.wait(chance.uniform(0, AWAY_SECONDS_MAX))
+
+
+def step(consumer: Library, life: str, notebook: Notebook) -> None:
+    """Poll once, note what came, commit it, note that."""
+    following: dict[Place, int] = {}
+    for first, last in runs(list(consumer.poll())):
+        notebook.write(life, GOT, first.partition, first.offset, last.offset)
+        following[first.topic, first.partition] = last.offset + 1
+    held = set(consumer.held())
+    following = {place: offset for place, offset in following.items() if place in held}
+    if not following:
+        return
+    try:
+        consumer.commit(following)
+    except Exception as error:  # noqa: BLE001 - every library has its own for "you are out", and that is why
+        print(f"{life}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        return
+    for (_, partition), offset in following.items():
+        notebook.write(life, COMMITTED, partition, offset, offset)
+
+
+def runs(seen: list[Seen]) -> list[tuple[Seen, Seen]]:
+    """Return the first and last record of every unbroken run of offsets of a partition."""
+    found: list[tuple[Seen, Seen]] = []
+    for one in seen:
+        if found and found[-1][1][:2] == one[:2] and found[-1][1].offset + 1 == one.offset:
+            found[-1] = (found[-1][0], one)
+        else:
+            found.append((one, one))
+    return found
+
+
+if __name__ == "__main__":
+    main()
