@@ -187,7 +187,7 @@ def test_a_directory_that_no_record_knows_goes_unless_it_holds_records(
 
 def lived(disk: RecordingDisk) -> None:
     """A database is made, used, emptied and dropped; the trace notes what clients were told."""
-    gateway = Gateway(disk=disk, kawal_vnodes=1, kawal_segment_bytes=1 << 20)
+    gateway = Gateway(disk=disk, kawal_vnodes=1, kawal_segment_bytes=20_000)
     client = gateway.client()
     create_database(client, "d", vnodes="2", retention_ms="5")
     disk.trace.mark("created")
@@ -204,7 +204,7 @@ def lived(disk: RecordingDisk) -> None:
 
 
 def check_database(state: CrashState) -> None:
-    again = Gateway(disk=state.disk, kawal_vnodes=1, kawal_segment_bytes=1 << 20)
+    again = Gateway(disk=state.disk, kawal_vnodes=1, kawal_segment_bytes=20_000)
     client, marks = again.client(), set(state.marks)
     found = listed(client)
     assert found in (["default"], ["d", "default"])
