@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from broker.stream_owners import Owner
     from broker.topics import Topic
     from broker.view_hub import SliceBudget, ViewHub
+    from broker.view_partition import ViewRead
     from broker.vnode import Vnode
 
 NO_STREAM: Final = -1
@@ -45,7 +46,7 @@ SHOWN_BYTES: Final = 256 << 10
 class DatabasePartition(ScannedPartition):
     """One partition of a view over a database: one of its vnodes."""
 
-    __slots__ = ("_owners", "_shows_changes", "_shows_records", "_tail")
+    __slots__ = ("_deletions", "_owners", "_shows_changes", "_shows_records", "_tail")
 
     def __init__(self, hub: ViewHub, topic: Topic, index: int, vnode: Vnode, owners: StreamOwners) -> None:
         super().__init__(hub, topic, index, vnode=vnode, stream_id=NO_STREAM, source_key=vnode)
@@ -54,6 +55,7 @@ class DatabasePartition(ScannedPartition):
         self._shows_changes = topic.view.meta != "none"
         self._shows_records = topic.view.meta != "only"
         self._tail = VnodeTail(vnode.log, self._owners)
+        self._deletions = vnode.log.deletions
 
     # --- where it begins and ends ----------------------------------------------------------------------
 
@@ -68,6 +70,19 @@ class DatabasePartition(ScannedPartition):
         if not self._shows_records:
             return self._tail.change_end()
         return self._tail.end() if self._shows_changes else self._tail.data_end()
+
+    # --- reading ---------------------------------------------------------------------------------------
+
+    def steps(self, read: ViewRead) -> Iterator[None]:
+        """Show what there is; what was found before something was deleted is looked at again."""
+        if self.vnode.log.deletions != self._deletions:
+            self._deletions = self.vnode.log.deletions
+            self.forget()
+        yield from super().steps(read)
+
+    def forget(self) -> None:
+        """Forget what was found: some of it is deleted by now."""
+        self.ranges.clear()
 
     # --- looking ---------------------------------------------------------------------------------------
 

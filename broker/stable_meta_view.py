@@ -44,6 +44,11 @@ class StableMetaPartition(DatabasePartition):
         super().close()
         self._records.close()
 
+    def forget(self) -> None:
+        """Forget what was found: some of it is deleted by now."""
+        super().forget()
+        self._records.ranges.clear()
+
     def look_at(self, entry: VersionedEntry, offset: int, budget: SliceBudget) -> Generator[None, None, int]:
         """Find out what is shown of an entry; returns its size."""
         is_record = entry.kind == EntryKind.DATA and entry.stream_id == self._records.stream_id

@@ -111,6 +111,11 @@ class LogReading:
         """The streams in which a transaction is open, or ended with a marker that is not durable yet."""
         return self._state.producers.undecided_streams()
 
+    @property
+    def deletions(self) -> int:
+        """A number that grows whenever records are deleted: what was kept of them elsewhere is void then."""
+        return self._state.deletions
+
     def usage(self) -> tuple[int, int]:
         """How many segments there are, and the bytes written to them; preallocated room is not counted."""
         segments = self._state.segments.all

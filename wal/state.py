@@ -34,6 +34,8 @@ class LogState:
         self.streams: dict[int, Stream] = {}
         self.announced_starts: dict[int, int] = {}
         """Log starts on their way to the disk, by stream."""
+        self.deletions = 0
+        """How often records were deleted since the start: log starts moved, streams dropped."""
         self.segments = Segments()
         self.tail = TailCache(options.tail_cache_bytes)
         self.index_cache = IndexCache(options.index_cache_bytes)

@@ -87,6 +87,7 @@ def test_a_topic_made_later_is_shown_and_a_deleted_one_is_not() -> None:
     assert [one.value for one in read_all(client)] == [b"old", b"new"]
     gateway.broker.delete_topic(gateway.broker.find_topic("b"), gateway.now_ms)
     gateway.settle()
+    assert [one.value for one in read_all(client)] == [b"new"]
     gateway.restart()
     assert [one.value for one in read_all(gateway.client())] == [b"new"]
 
@@ -137,6 +138,7 @@ def test_deleted_records_are_not_shown_even_in_the_middle_of_a_batch() -> None:
     request = DeleteRecordsRequest(
         topics=[DeleteRecordsTopic(name="b", partitions=[asked])], timeout_ms=1_000
     )
+    assert len(read_all(client)) == 4
     client.call(request, 2)
     assert [(one.value, origin(one)[2]) for one in read_all(client)] == [(b"2", b"2"), (b"3", b"3")]
 

@@ -86,6 +86,7 @@ def test_deleted_records_are_not_shown() -> None:
     _, client = made()
     send(client, "t", batch(b"1", key=b"k"))
     send(client, "t", batch(b"2", b"3", key=b"k"))
+    assert len(read_all(client, "some")) == 3
     asked = DeleteRecordsPartition(partition_index=0, offset=1)
     topic = DeleteRecordsTopic(name="t", partitions=[asked])
     client.call(DeleteRecordsRequest(topics=[topic], timeout_ms=1_000), 2)
