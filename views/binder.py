@@ -39,6 +39,8 @@ from views.patterns import like_expression, match_expression
 
 EXPRESSIONS_MAX: Final = 1_000
 DEPTH_MAX: Final = 60
+# LIKE and MATCH; one compiled pattern may take half a megabyte.
+PATTERNS_MAX: Final = 32
 
 
 class Binder:
@@ -52,6 +54,7 @@ class Binder:
         self.tags_only = tags_only
         self.count = 0
         self.depth = 0
+        self.patterns = 0
 
     def predicate(self, node: exp.Expr) -> Expression:
         """Bind the condition of WHERE."""
@@ -121,6 +124,13 @@ class Binder:
     def many(self, nodes: list[exp.Expr]) -> list[Expression]:
         """Bind several."""
         return [self.bind(node) for node in nodes]
+
+    def pattern(self, like: Callable[..., Expression], *args: Any) -> Expression:
+        """Return LIKE or MATCH, and count it."""
+        self.patterns += 1
+        if self.patterns > PATTERNS_MAX:
+            raise TooComplex(f"the statement has more than {PATTERNS_MAX} patterns of LIKE and MATCH")
+        return like(*args)
 
     def condition(self, node: exp.Expr, where: str) -> Expression:
         """Bind what must be true or false."""
@@ -233,7 +243,8 @@ def _is(binder: Binder, node: exp.Expr) -> Expression:
 
 def _like(ignore_case: bool) -> Callable[[Binder, exp.Expr], Expression]:
     def bind(binder: Binder, node: exp.Expr) -> Expression:
-        found = like_expression(binder.bind(node.this), binder.bind(node.expression), "\\", ignore_case)
+        value, pattern = binder.bind(node.this), binder.bind(node.expression)
+        found = binder.pattern(like_expression, value, pattern, "\\", ignore_case)
         return operators.invert(found) if node.args.get("negate") else found
 
     return bind
@@ -246,12 +257,12 @@ def _escape(binder: Binder, node: exp.Expr) -> Expression:
     if escape.op != "literal" or not isinstance(escape.value, str) or len(escape.value) != 1:
         raise TypeProblem("ESCAPE takes one character")
     value, pattern = binder.bind(like.this), binder.bind(like.expression)
-    found = like_expression(value, pattern, escape.value, isinstance(like, exp.ILike))
+    found = binder.pattern(like_expression, value, pattern, escape.value, isinstance(like, exp.ILike))
     return operators.invert(found) if like.args.get("negate") else found
 
 
 def _match(binder: Binder, node: exp.Expr) -> Expression:
-    found = match_expression(binder.bind(node.this), binder.bind(node.expression))
+    found = binder.pattern(match_expression, binder.bind(node.this), binder.bind(node.expression))
     return operators.invert(found) if isinstance(node, exp.RegexpILike) else found
 
 

@@ -34,7 +34,7 @@ def scan(state, count):
     body, at = state.body, state.at
     base_timestamp, base_offset, append_time = state.base_timestamp, state.base_offset, state.append_time
     partition, tags, out = state.partition, state.tags, state.out
-    room, value_max = state.room, state.value_max
+    room, value_max, record_max = state.room, state.value_max, state.record_max
     matched, unfit, newest = state.matched, state.unfit, state.newest
     for _ in range(count):
         first = at
@@ -48,6 +48,11 @@ def scan(state, count):
             length, p = read_varint(body, at)
             at = p + length
             p += 1
+"""
+_SIZE = """
+        if at - first > record_max:
+            unfit += 1
+            continue
 """
 _SKIP_TIMESTAMP = """
         if body[p] < 128:
@@ -221,7 +226,7 @@ def scan_source(
     needs: frozenset[str], *, loads: Iterable[str], decodes: bool, filters: bool, projects: bool
 ) -> str:
     """Return the text of the loop for a plan; `loads` are lines that make columns ready when decoded."""
-    parts = [_HEAD, _READ_TIMESTAMP if "timestamp" in needs else _SKIP_TIMESTAMP]
+    parts = [_HEAD, _SIZE, _READ_TIMESTAMP if "timestamp" in needs else _SKIP_TIMESTAMP]
     parts += [_READ_OFFSET if "offset" in needs else _SKIP_OFFSET, _KEY_LENGTH]
     parts += [_KEY] * ("key" in needs) + [_VALUE_LENGTH] + [_HEADERS] * ("headers" in needs)
     parts += [_TRY, _DECODE if decodes else ""]

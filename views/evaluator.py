@@ -33,11 +33,13 @@ class Evaluator:
     plan: Plan
     scan: Callable[..., None] | None
     """The loop over a batch's records (`code_scan`); None when the plan keeps everything."""
+    record_bytes_max: int
 
 
 def build_evaluator(plan: Plan) -> Evaluator:
     """Compile `plan`; takes about 2 ms."""
-    return Evaluator(plan, None if plan.keeps_all else _Builder(plan).build("scan", scan_source))
+    scan = None if plan.keeps_all else _Builder(plan).build("scan", scan_source)
+    return Evaluator(plan, scan, plan.record_bytes_max)
 
 
 def build_row_scan(plan: Plan) -> Callable[..., int]:

@@ -82,6 +82,7 @@ class _State:
     tags: TagTable
     room: int
     value_max: int
+    record_max: int
     at: int = 0
     matched: int = 0
     unfit: int = 0
@@ -143,8 +144,9 @@ def filter_steps(
         _, body = open_batch(batch, limits.decompressed_bytes_max)
     except Malformed:
         return unfit
-    state = _start(header, body, tags, partition, limits)
-    step = max(1, min(limits.slice_records, limits.slice_bytes * count // (len(body) + 1)))
+    state = _start(header, body, tags, partition, limits, evaluator.record_bytes_max)
+    slice_bytes = min(limits.slice_bytes, evaluator.record_bytes_max)
+    step = max(1, min(limits.slice_records, slice_bytes * count // (len(body) + 1)))
     for number in range(0, count, step):
         try:
             evaluator.scan(state, min(step, count - number))
@@ -157,7 +159,14 @@ def filter_steps(
     return Filtered(made, count, state.matched, state.unfit, header.last_offset)
 
 
-def _start(header: BatchHeader, body: bytes, tags: TagTable | None, partition: int, limits: Limits) -> _State:
+def _start(
+    header: BatchHeader,
+    body: bytes,
+    tags: TagTable | None,
+    partition: int,
+    limits: Limits,
+    record_bytes_max: int,
+) -> _State:
     return _State(
         body,
         header.base_timestamp,
@@ -167,6 +176,7 @@ def _start(header: BatchHeader, body: bytes, tags: TagTable | None, partition: i
         TagTable() if tags is None else tags,
         limits.output_bytes_max,
         limits.value_bytes_max,
+        record_bytes_max,
     )
 
 

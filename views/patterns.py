@@ -19,7 +19,7 @@ from views.expressions import Expression, literal
 
 PATTERN_LENGTH_MAX: Final = 512
 # Memory of one compiled pattern; repetitions like (a{1000}){1000} are refused for it.
-_RE2_BYTES_MAX: Final = 1 << 20
+_RE2_BYTES_MAX: Final = 512 << 10
 
 
 def like_expression(value: Expression, pattern: Expression, escape: str, ignore_case: bool) -> Expression:

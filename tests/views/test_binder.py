@@ -179,6 +179,7 @@ def test_where_needs_a_condition() -> None:
         "SELECT a FROM t WHERE " + " + ".join(["a"] * 80) + " > 1",
         "SELECT a FROM t WHERE a IN (" + ", ".join(map(str, range(1_100))) + ")",
         "SELECT " + "a || " * 70 + "c FROM t",
+        "SELECT a FROM t WHERE " + " OR ".join(["c LIKE 'a%b'"] * 33),
         "SELECT a FROM t WHERE "
         + "((" * 10
         + "a > 1"
@@ -187,7 +188,7 @@ def test_where_needs_a_condition() -> None:
         + "''||" * 70
         + "''",
     ],
-    ids=["chain", "list", "texts", "mixed"],
+    ids=["chain", "list", "texts", "patterns", "mixed"],
 )
 def test_expressions_beyond_the_bounds_are_refused(sql: str) -> None:
     with pytest.raises((TooComplex, TypeProblem)):

@@ -212,6 +212,14 @@ def test_values_that_grow_beyond_the_limits_are_unfit() -> None:
     assert (filtered.matched, filtered.unfit) == (1, 2)
 
 
+def test_a_record_too_large_for_what_the_statement_does_to_its_texts_is_unfit() -> None:
+    columns = ", ".join(f"UPPER(location) AS c{number}" for number in range(250))
+    view = make_view(f"SELECT {columns} FROM t")
+    assert view.record_bytes_max == (32 << 20) // 500
+    filtered = run(view, records({"location": "a" * 70_000}, {"location": "b"}))
+    assert (filtered.matched, filtered.unfit) == (1, 1)
+
+
 def test_cut_batches_are_refused() -> None:
     source = encode_batch(voltages(300))
     for size in (0, 60, len(source) - 1):
