@@ -17,8 +17,8 @@ from collections.abc import Generator, Iterator, Mapping
 
 import pytest
 
-from kawal_pytest.broker import Clock, Fault, KawalBroker, Record
-from kawal_pytest.host import Host, KawalError, find_executable
+from kawal_pytest.broker import Clock, Fault, KawalBroker, KawalError, Record
+from kawal_pytest.host import Host, find_executable
 
 __all__ = [
     "Clock",

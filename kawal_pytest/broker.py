@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -11,8 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from kawal_pytest.host import Host
 
+POLL_SECONDS = 0.01
+
 Bytes = bytes | str | None
 """What keys and values may be given as; text is encoded in UTF-8, None stays none."""
+
+
+class KawalError(Exception):
+    """Something cannot be done; the text is one sentence that says what and why."""
 
 
 class Record(NamedTuple):
@@ -38,6 +45,14 @@ class Fault:
         """How many requests, or commits, it has met."""
         met: int = self._broker.ask("fault_hits", number=self._number)
         return met
+
+    def wait(self, hits: int = 1, *, within_seconds: float = 30) -> None:
+        """Return when it has met so many requests, or commits.  Raises: KawalError when time is up."""
+        deadline = time.monotonic() + within_seconds
+        while (met := self.hits) < hits:
+            if time.monotonic() > deadline:
+                raise KawalError(f"the fault met {met} of {hits} requests or commits in {within_seconds} s")
+            time.sleep(POLL_SECONDS)
 
     def heal(self) -> None:
         """End it."""

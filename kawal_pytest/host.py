@@ -20,17 +20,13 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import IO, Any
 
-from kawal_pytest.broker import KawalBroker
+from kawal_pytest.broker import KawalBroker, KawalError
 
 EXECUTABLE_VARIABLE = "KAWAL_EXECUTABLE"
 PROTOCOL = 1
 START_SECONDS_MAX = 60
 ANSWER_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 10
-
-
-class KawalError(Exception):
-    """Something cannot be done; the text is one sentence that says what and why."""
 
 
 def find_executable() -> str:

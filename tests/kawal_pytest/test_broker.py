@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kawal_pytest import KawalBroker, Record
+from kawal_pytest import KawalBroker, KawalError, Record
 from kawal_pytest.host import Host
 
 
@@ -96,6 +96,16 @@ def test_a_fault_ends_with_its_block() -> None:
     assert host.asked[-1] == {"do": "heal", "broker": "broker-1", "number": 3}
     assert host.asked[0]["error"] == "INVALID_RECORD"
     assert host.asked[0]["times"] == 1
+
+
+def test_a_fault_is_waited_for_until_it_was_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker, host = broker_of(add_fault=3, fault_hits=0)
+    fault = broker.fail_sync(times=2)
+    monkeypatch.setattr("kawal_pytest.broker.POLL_SECONDS", 0)
+    with pytest.raises(KawalError, match=r"met 0 of 2 requests or commits in 0\.001 s"):
+        fault.wait(2, within_seconds=0.001)
+    host.results["fault_hits"] = 2
+    fault.wait(2)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from kawal_pytest import KawalError
 from kawal_pytest import host as module
-from kawal_pytest.host import Host, KawalError, find_executable
+from kawal_pytest.host import Host, find_executable
 
 SCRIPT = """#!{python}
 import json, os, sys

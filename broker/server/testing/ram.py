@@ -46,6 +46,8 @@ DEFAULTS: Final[Mapping[str, object]] = {
     "offsets.topic.num.partitions": 1,
     "group.initial.rebalance.delay.ms": 0,
     "group.min.session.timeout.ms": 1,
+    "group.consumer.min.session.timeout.ms": 1,
+    "group.consumer.min.heartbeat.interval.ms": 1,
     "kawal.rebalance.interval.ms": 0,
     # A restart reads a segment through, also the part that was never written.
     "kawal.segment.bytes": 4 << 20,
