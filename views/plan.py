@@ -20,7 +20,7 @@ from views.expressions import Expression, OutputColumn
 from views.statement import Kind, Projection, Statement, parse_view
 
 SCHEMA_VERSION: Final = 1
-TEXT_BYTES_MAX: Final = 32 << 20
+TEXT_BYTES_MAX: Final = 16 << 20
 _TEXTS: Final = (ValueKind.STRING, ValueKind.JSON)
 # These hand their arguments on, or only look whether they are there.
 _WITHOUT_PASSES: Final = ("case", "coalesce", "is_null")
@@ -66,9 +66,9 @@ class Plan:
 
     @property
     def record_bytes_max(self) -> int:
-        """The largest record that is evaluated: 32 MiB divided by how often the view goes through a text.
+        """The largest record that is evaluated: 16 MiB divided by how often the view goes through a text.
 
-        At about a nanosecond for a byte no record holds up others for more than 50 ms.
+        At 1 to 3 nanoseconds for a byte no record holds up others for more than 50 ms.
         """
         roots = [column.expression for column in self.output or ()]
         passes = sum(root.type.kind in _TEXTS for root in roots)

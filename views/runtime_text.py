@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 TEXT_LENGTH_MAX: Final = 65_536
+# A list of all parts of a long text could take a hundred times its memory.
+PARTS_MAX: Final = 10_000
 _BLANK: Final = " "
 
 
@@ -133,16 +135,24 @@ def character(code: int) -> str | None:
     return chr(code) if 0 < code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else None
 
 
-def part_before(text: str, separator: str, count: int) -> str:
+def part_before(text: str, separator: str, count: int) -> str | None:
     """Return what is before the `count`-th separator, or behind it counted from the end: SUBSTRING_INDEX."""
     if not separator or count == 0:
         return ""
-    parts = text.split(separator) if count > 0 else text.rsplit(separator)
+    if abs(count) > PARTS_MAX:
+        return None
+    parts = text.split(separator, count) if count > 0 else text.rsplit(separator, -count)
     return separator.join(parts[:count] if count > 0 else parts[count:])
 
 
-def split_part(text: str, separator: str, number: int) -> str:
+def split_part(text: str, separator: str, number: int) -> str | None:
     """Return the `number`-th part between separators, from 1 or from the end with -1; nothing beyond."""
-    parts = text.split(separator) if separator else [text]
-    place = number - 1 if number > 0 else len(parts) + number
-    return parts[place] if number != 0 and 0 <= place < len(parts) else ""
+    if abs(number) > PARTS_MAX:
+        return None
+    if not separator:
+        return text if number in (1, -1) else ""
+    if number > 0:
+        parts = text.split(separator, number)
+        return parts[number - 1] if number <= len(parts) else ""
+    parts = text.rsplit(separator, -number)
+    return parts[number] if number and -number <= len(parts) else ""

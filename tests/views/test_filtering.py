@@ -215,9 +215,19 @@ def test_values_that_grow_beyond_the_limits_are_unfit() -> None:
 def test_a_record_too_large_for_what_the_statement_does_to_its_texts_is_unfit() -> None:
     columns = ", ".join(f"UPPER(location) AS c{number}" for number in range(250))
     view = make_view(f"SELECT {columns} FROM t")
-    assert view.record_bytes_max == (32 << 20) // 500
-    filtered = run(view, records({"location": "a" * 70_000}, {"location": "b"}))
+    assert view.record_bytes_max == (16 << 20) // 500
+    filtered = run(view, records({"location": "a" * 35_000}, {"location": "b"}))
     assert (filtered.matched, filtered.unfit) == (1, 1)
+
+
+def test_a_record_with_more_headers_than_anyone_needs_is_unfit() -> None:
+    given = [
+        Record(0, 0, None, b"{}", (("h", b""),) * 10_001),
+        Record(1, 0, None, b"{}", (("h", b""),) * 10_000),
+    ]
+    filtered = run(make_view("SELECT header('h') AS h FROM t"), given)
+    assert (filtered.matched, filtered.unfit) == (1, 1)
+    assert run(make_view("SELECT voltage FROM t"), given).unfit == 0
 
 
 def test_cut_batches_are_refused() -> None:

@@ -47,6 +47,12 @@ def test_parts_are_counted_from_both_ends(value: str, number: int) -> None:
     assert text.part_before(value, ",", number) == joined[number > 0]
 
 
+def test_parts_are_not_listed_without_end() -> None:
+    assert text.split_part("a" * 100_000, "a", 10_001) is None
+    assert text.split_part("ab" * 100_000, "a", -10_000) == "b"
+    assert text.part_before("a" * 100_000, "a", -(2**63)) is None
+
+
 @given(st.text(max_size=5), st.integers(0, 9), st.text(max_size=3))
 def test_padding_gives_exactly_the_length_or_none(value: str, length: int, padding: str) -> None:
     for padded in (text.pad_left(value, length, padding), text.pad_right(value, length, padding)):
