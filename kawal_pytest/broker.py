@@ -268,7 +268,10 @@ class KawalBroker:
     # --- what it has seen ---
 
     def requests(self, api: str) -> int:
-        """Return how many requests of this kind, as "Produce", it has answered since it was started."""
+        """Return how many requests of this kind, as "Produce", clients have sent since it was started.
+
+        What the methods of this object ask is not counted.
+        """
         found: dict[str, int] = self.status()["requests"]
         wanted = api.replace("_", "").lower()
         return sum(count for name, count in found.items() if name.replace("_", "") == wanted)

@@ -156,14 +156,12 @@ async def disconnect(broker: RamBroker, _: Arguments) -> int:
 
 
 async def status(broker: RamBroker, _: Arguments) -> dict[str, Any]:
-    """Whether it runs, its time, its connections, and the requests it has answered by API."""
+    """Whether it runs, its time, its connections, and the requests of clients by API."""
     counts: dict[str, int] = {}
     connections = 0
     if broker.is_running:
         connections = len(broker.broker.connections)
-        for key, one in broker.broker.stats.requests.items():
-            name = APIS[key >> 16].name
-            counts[name] = counts.get(name, 0) + one.latency_ns.count
+        counts = {APIS[key].name: count for key, count in broker.broker.counts.items()}
     return {
         "running": broker.is_running,
         "failure": broker.failure,

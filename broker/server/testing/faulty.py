@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from types import GeneratorType
 from typing import Any, Final
@@ -50,6 +51,8 @@ class FaultyBroker(Broker):
 
     faults: Faults
     clock: Clock
+    counts: Counter[int]
+    """Requests of clients since the start, by API key; the commands' own are not counted."""
 
     def next_deadline(self) -> int | None:
         """As in a broker, but nothing becomes due by itself while the clock is stopped."""
@@ -63,7 +66,11 @@ class FaultyBroker(Broker):
         return super().next_deadline()
 
     def _handle(self, api: Api, call: Call[Any]) -> None:
-        faults = self.faults.of_request(call.api_key) if call.client_id != OWN_CLIENT_ID else []
+        if call.client_id == OWN_CLIENT_ID:
+            super()._handle(api, call)
+            return
+        self.counts[call.api_key] += 1
+        faults = self.faults.of_request(call.api_key)
         met = [fault for fault in faults if fault.kind != "fail_produce" or _meets(self, fault, call)]
         delay_ms = sum(fault.delay_ms for fault in met)
         decisive = next((fault for fault in met if fault.kind != "slow"), None)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from random import SystemRandom
 from typing import Final
@@ -147,7 +148,7 @@ class RamBroker:
                 kind=FaultyBroker,
             )
             assert isinstance(broker, FaultyBroker)
-            broker.faults, broker.clock = self.faults, self.clock
+            broker.faults, broker.clock, broker.counts = self.faults, self.clock, Counter()
             self._broker = broker
             self._workers = RamWorkers(self._disk, self.faults, self._after)
             self._reactor = Reactor(

@@ -12,6 +12,9 @@ from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from tests.broker.server.testing.world import START_MS, World
 
+METADATA = bytes.fromhex("0000000e 0003 0000 00000001 ffff 00000000")
+"""Metadata v0 of all topics by a client without a name."""
+
 A, B = "YQ==", "Yg=="
 
 
@@ -141,9 +144,13 @@ def test_the_clock_is_stopped_moved_and_started(world: World) -> None:
 def test_status_and_log_tell_of_its_lives(world: World) -> None:
     async def steps(broker: RamBroker) -> None:
         await do(broker, "topics")
-        status = await do(broker, "status")
+        async with await world.connect("", broker.port) as client:
+            await client.send_all(METADATA)
+            await client.receive_some()
+            status = await do(broker, "status")
         assert status["running"]
         assert status["requests"] == {"metadata": 1}
+        assert status["connections"] == 1
         await do(broker, "pause")
         await do(broker, "resume")
         assert await do(broker, "disconnect") <= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 from typing import Any
 
@@ -35,6 +36,7 @@ class FaultyGateway(Gateway):
         )
         assert isinstance(broker, FaultyBroker)
         broker.faults = self.faults = Faults()
+        broker.counts = Counter()
         broker.clock = self.clock = Clock(lambda: self.now_ms)
         return broker
 
