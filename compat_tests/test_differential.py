@@ -56,6 +56,11 @@ def test_answers_are_kafkas(
     assert not wrong, f"{len(wrong)} differences from Kafka:\n" + "\n".join(wrong[:SHOWN])
 
 
+@pytest.mark.only_kawal("Kafka logs an error for much that it answers with UNKNOWN_SERVER_ERROR")
+def test_no_request_was_an_error_of_the_server(fresh: Broker) -> None:
+    assert " ERROR " not in fresh.process.output()
+
+
 @pytest.mark.only_kawal("the list is about the gateway")
 def test_every_allowed_difference_still_occurs(found: dict[str, list[Difference]]) -> None:
     if set(found) != set(names()):

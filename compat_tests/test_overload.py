@@ -29,6 +29,7 @@ def test_a_fuzzer_changes_nothing_for_a_good_client(own: Broker) -> None:
     figures = measure(own, "fuzz", seconds=10, seed=1, seconds_before=3)
     assert figures.p99_during < max(2 * figures.p99_before, STALL_MS), figures.line
     assert figures.memory_after < figures.memory_before + 32, figures.line
+    assert " ERROR " not in own.process.output()
 
 
 def test_ten_thousand_idle_connections_cost_little_memory(own: Broker) -> None:
