@@ -94,7 +94,8 @@ class Binder:
         if not quoted and not qualifier:
             if (duration := parse_duration(name)) is not None:
                 return literal(duration, DURATION)
-            if name.lower() in _CLOCK:
+            is_declared = self.columns is not None and self.columns.find(name) is not None
+            if name.lower() in _CLOCK and not is_declared:
                 raise NotAllowed(_clock_refusal(name))
         if (meta := META_COLUMNS.get(name.lower())) is not None and not quoted:
             return Expression("meta", meta, value=name.lower(), nullable=name.lower() in ("_key", "tbname"))

@@ -157,6 +157,18 @@ def test_a_quoted_name_is_always_a_column() -> None:
     assert make_plan("SELECT `1h`, `now` FROM t", "`1h` int, now int").used_columns == {"1h", "now"}
 
 
+def test_common_words_are_names_of_columns_without_quotes() -> None:
+    words = (
+        "ts time date year month day hour type status level value key start end user current row index name "
+    )
+    words += "group order desc limit offset count min max first last left right position interval uuid now"
+    for word in words.split():
+        plan = make_plan(
+            f"SELECT {word}, other FROM t WHERE {word} > 1 AND other = {word}", f"`{word}` int, other int"
+        )
+        assert plan.used_columns == {word, "other"}
+
+
 def test_behind_stable_only_tags_keys_and_headers_may_be_asked_for() -> None:
     for good in ("g = 'x'", "tbname LIKE 'a%'", "header('h') IS NULL", "_key = 'k'", "2 > 1", "FALSE"):
         make_plan(f"STABLE t WHERE {good}", FEW)
