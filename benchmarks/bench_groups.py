@@ -16,6 +16,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +28,7 @@ WORKING_DIRECTORY = REPOSITORY / ".cache" / "benchmarks"
 
 
 class Bar(NamedTuple):
-    """A figure and what it must not exceed."""
+    """A figure and what it must not exceed; infinity where nothing was asked for."""
 
     what: str
     figure: float
@@ -41,7 +42,8 @@ class Bar(NamedTuple):
 
     def __str__(self) -> str:
         verdict = "met" if self.met else "NOT MET"
-        return f"{self.what:64} {self.figure:9.2f} {self.unit:4} (at most {self.limit:g}: {verdict})"
+        bar = "" if self.limit == inf else f"(at most {self.limit:g}: {verdict})"
+        return f"{self.what:64} {self.figure:9.2f} {self.unit:4} {bar}"
 
 
 Measure = Callable[[KawalBroker, bool], list[tuple[str, float, float, str]]]
