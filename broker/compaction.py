@@ -79,6 +79,8 @@ class CompactionTask:
         self._best: Due | None = None
         self._quiet: dict[int, tuple[int, TopicSettings]] = {}
         """Stream -> high watermark and settings with which nothing was due, nor becomes so by time alone."""
+        self._next_quiet: dict[int, tuple[int, TopicSettings]] = {}
+        """The same, of what this look has met: streams that are gone are forgotten with the look before."""
         self._resting: dict[int, int] = {}
         """Stream -> until when it is left alone after a failure."""
         self._unreadable: set[int] = set()
@@ -94,6 +96,7 @@ class CompactionTask:
             self._schedule(now_ms)
             return
         self._best = self._judging = None
+        self._next_quiet = {}
         self._candidates = self._compacted()
         self._look_on(now_ms)
 
@@ -131,10 +134,15 @@ class CompactionTask:
         stream_id = partition.stream_id
         if stream_id in self._unreadable or self._resting.get(stream_id, 0) > now_ms:
             return False
+        if not partition.vnode.log.takes_copies:
+            return False
         if self._horizons.get(stream_id, now_ms + 1) <= self._broker.wall_ms(now_ms):
             return True
-        settings = self._broker.topics.settings(partition.topic)
-        return self._quiet.get(stream_id) != (partition.high_watermark, settings)
+        now = (partition.high_watermark, self._broker.topics.settings(partition.topic))
+        if self._quiet.get(stream_id) != now:
+            return True
+        self._next_quiet[stream_id] = now
+        return False
 
     def _judge(self, partition: Partition, settings: TopicSettings, steps: Judging, now_ms: int) -> None:
         """Make a step of judging a partition."""
@@ -165,9 +173,11 @@ class CompactionTask:
         """Look again only when something is written, unless time alone changes the answer."""
         by_time = settings.min_compaction_lag_ms > 0 or settings.max_compaction_lag_ms < (1 << 63) - 1
         if not by_time and partition.last_stable_offset == partition.high_watermark:
-            self._quiet[partition.stream_id] = (partition.high_watermark, settings)
+            self._next_quiet[partition.stream_id] = (partition.high_watermark, settings)
 
     def _looked(self, now_ms: int) -> None:
+        self._quiet = self._next_quiet
+        self._resting = {one: until_ms for one, until_ms in self._resting.items() if until_ms > now_ms}
         if self._best is None:
             self._schedule(now_ms)
             return
@@ -182,14 +192,13 @@ class CompactionTask:
         )
 
     def _ended(self, partition: Partition, result: Result, now_ms: int) -> None:
-        stream_id = partition.stream_id
-        if result.problem:
-            if result.unreadable:
-                self._unreadable.add(stream_id)
-                self.stats.uncleanable = len(self._unreadable)
-            self._failed(partition, result.problem, now_ms)
-        else:
+        if result.unreadable:
+            self._unreadable.add(partition.stream_id)
+            self.stats.uncleanable = len(self._unreadable)
+        if not result.problem:
             self._note_done(partition, result, now_ms)
+        elif not result.unwanted:
+            self._failed(partition, result.problem, now_ms)
         if not self._broker.stopping:
             self._broker.deadlines.add(now_ms + 1, self._look)
 
@@ -217,6 +226,5 @@ class CompactionTask:
 
     def _failed(self, partition: Partition, problem: str, now_ms: int) -> None:
         self._resting[partition.stream_id] = now_ms + FAILED_REST_MS
-        if not self._broker.stopping:
-            self.stats.failures += 1
-            logger.error("%s-%d is not compacted: %s", partition.topic.name, partition.index, problem)
+        self.stats.failures += 1
+        logger.error("%s-%d is not compacted: %s", partition.topic.name, partition.index, problem)

@@ -50,6 +50,8 @@ class Result:
     """What came of a pass; `problem` says why nothing did."""
 
     problem: str = ""
+    unwanted: bool = False
+    """The server stops, or the topic is gone or not to be compacted any more."""
     unreadable: bool = False
     """A batch cannot be read: the next pass would end in the same way."""
     clean_end: int = 0
@@ -263,11 +265,12 @@ class CompactionPass:
     # --- the end ---------------------------------------------------------------------------------------
 
     def _gave_up(self, now_ms: int) -> bool:
-        """End when the server stops, or when the topic is gone or not to be compacted any more."""
+        """End a pass that is no longer wanted."""
         topic = self.partition.topic
         gone = topic.topic_id not in self._broker.catalogue.by_id
         if gone or self._broker.stopping or not self._broker.topics.settings(topic).compacts:
-            self._end("the server stops" if self._broker.stopping else "no longer wanted", now_ms)
+            self.result.unwanted = True
+            self._end("no longer wanted", now_ms)
             return True
         return False
 

@@ -45,13 +45,17 @@ class LogCompacting(LogAppending):
         copies = self._state.streams.get(stream.copies_id) if stream is not None else None
         return copies.size_bytes if copies is not None else 0
 
-    def begin_copies(self) -> int | None:
-        """Begin a pass; returns the id of its stream of copies, None when the log cannot take copies now.
+    @property
+    def takes_copies(self) -> bool:
+        """Whether a pass could begin: none is under way, there is room, the active segment is of our format."""
+        state = self._state
+        if self._copies_id or self._refused is not None or state.full:
+            return False
+        return state.active is None or state.active.format == FORMAT
 
-        That is while another pass is under way, and until a segment of an older format is full.
-        """
-        active = self._state.active
-        if self._copies_id or self._refused is not None or (active is not None and active.format < FORMAT):
+    def begin_copies(self) -> int | None:
+        """Begin a pass; returns the id of its stream of copies, None when the log `takes_copies` not."""
+        if not self.takes_copies:
             return None
         # Each copy takes a version, so an id with which anything was written never comes again.
         self._copies_id = COPIES_BIT | self._state.next_version
