@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
 import pytest
 
 from compat_tests.broker import Broker
 from compat_tests.conftest import MakeTopic
 from compat_tests.groups import committed_of, fill
-from compat_tests.java import run_java
+from compat_tests.java import java_command, run_java
+from compat_tests.libraries import Confluent, Settings
+from compat_tests.members import Member
+from compat_tests.process import ServerProcess
+from compat_tests.waiting import eventually
 
 TOOLS = "org.apache.kafka.tools"
 
@@ -59,3 +68,46 @@ def test_groups_are_listed_described_reset_and_deleted(broker: Broker, make_topi
     assert committed_of(broker, topic) == {0: 2}
     groups(broker, "--delete", "--group", topic)
     assert committed_of(broker, topic) == {}
+
+
+@contextmanager
+def console_consumer(
+    broker: Broker, topic: str, protocol: str, output: Path
+) -> Iterator[Callable[[], set[str]]]:
+    """A console consumer in the group called like the topic; yields what it has printed so far."""
+    command = java_command(
+        f"{TOOLS}.consumer.ConsoleConsumer", "--bootstrap-server", broker.bootstrap, "--topic", topic,
+        "--group", topic, "--from-beginning", "--command-property", f"group.protocol={protocol}",
+    )  # fmt: skip
+    process = ServerProcess(command, log_path=output, environment={})
+    try:
+        yield lambda: set(process.output().split())
+    finally:
+        process.terminate(within_seconds=30)
+
+
+def test_both_protocols_of_java_share_a_group_with_other_libraries(
+    broker: Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    topic = make_topic(partitions=6)
+    member = Member(partial(Confluent, broker, topic, [topic], Settings()), commits=True)
+    with (
+        member,
+        console_consumer(broker, topic, "classic", tmp_path / "classic") as classic,
+        console_consumer(broker, topic, "consumer", tmp_path / "consumer") as consumer,
+    ):
+        eventually(lambda: len(member.held()) == 2, waiting_for="a third of the group", within_seconds=60)
+        fill(broker, topic, partitions=6, count=10)
+        wanted = {f"{partition}:{number}" for partition in range(6) for number in range(10)}
+
+        def seen() -> set[str]:
+            return {value.decode() for value in member.values()} | classic() | consumer()
+
+        eventually(
+            lambda: seen() >= wanted,
+            waiting_for="every record",
+            within_seconds=60,
+            last=lambda: wanted - seen(),
+        )
+        assert classic() & wanted, "the classic consumer has no share"
+        assert consumer() & wanted, "the consumer of KIP-848 has no share"
