@@ -47,7 +47,7 @@ class LogCompacting(LogAppending):
 
     @property
     def takes_copies(self) -> bool:
-        """Whether a pass could begin: none is under way, there is room, the active segment is of our format."""
+        """Whether a pass could begin: none is under way, there is room, the active segment has our format."""
         state = self._state
         if self._copies_id or self._refused is not None or state.full:
             return False
