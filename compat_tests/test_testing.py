@@ -20,14 +20,14 @@ from kawal_pytest import Host, KawalBroker
 pytestmark = pytest.mark.only_kawal("about our own pytest plugin")
 
 ROOT = Path(__file__).parent.parent
-EXAMPLE = re.compile(r"```python\n# (\S+\.py)\n(.*?)```", re.DOTALL)
+EXAMPLE = re.compile(r"```\w+\n# (\S+\.(?:py|ini))\n(.*?)```", re.DOTALL)
 
 WEEK_SECONDS = 7 * 86_400
 
 
 def pytest_in(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run pytest in a project of its own, as its owner would."""
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    command = [str(Path(sys.executable).with_name("pytest")), "-p", "no:cacheprovider", *arguments]
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "CI"))}
     return subprocess.run(
         command,
