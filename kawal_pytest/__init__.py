@@ -8,12 +8,13 @@
 `kawal_broker` is a fresh broker in memory, there in a few milliseconds and gone when the test ends.  `kawal`
 makes more of them, with settings: `kawal.broker(num_partitions=3)`.  docs/testing.md tells the rest.
 
-This package imports pytest and the standard library, and nothing of Kawal's.
+This package imports pytest (7 or later) and the standard library, and nothing of Kawal's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
+from typing import Any
 
 import pytest
 
@@ -79,10 +80,11 @@ def kawal_broker(kawal: Kawal) -> KawalBroker:
     return kawal.broker()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+@pytest.hookimpl(hookwrapper=True)  # and not wrapper=True, which pytest 7 does not know
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     """Show what the brokers logged with a test that fails."""
-    report = yield
+    outcome = yield
+    report: pytest.TestReport = outcome.get_result()
     made = item.stash.get(_MADE, None)
     if report.failed and made is not None:
         for broker in made.brokers:
@@ -90,4 +92,3 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
                 report.sections.append((f"log of {broker!r}", broker.log))
             except KawalError as error:
                 report.sections.append((f"log of {broker!r}", str(error)))
-    return report

@@ -48,15 +48,24 @@ class FakeItem:
         self.stash[kawal_pytest._MADE] = made
 
 
+class Outcome:
+    """What pluggy hands to a wrapper."""
+
+    def __init__(self, report: pytest.TestReport) -> None:
+        self._report = report
+
+    def get_result(self) -> pytest.TestReport:
+        return self._report
+
+
 def report_of(item: Any, outcome: Any) -> pytest.TestReport:
     """What the hook makes of a report."""
     report = pytest.TestReport("t", ("f", 1, "t"), {}, outcome, None, "call")
     hook = kawal_pytest.pytest_runtest_makereport(item)
     next(hook)
-    with pytest.raises(StopIteration) as done:
-        hook.send(report)
-    ended: pytest.TestReport = done.value.value
-    return ended
+    with pytest.raises(StopIteration):
+        hook.send(Outcome(report))
+    return report
 
 
 def test_a_failed_test_shows_what_its_brokers_logged() -> None:
