@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from hypothesis import settings
+
 from protocol.record_reader import Record, iter_records
 from protocol.record_writer import encode_batch
 from protocol.records import check_crc
@@ -16,6 +18,8 @@ from views.plan import Plan, plan_view
 from views.statement import parse_view
 from views.tags import TagTable
 
+# Machines may be slow: no test fails for taking long.
+UNHURRIED = settings(max_examples=60, deadline=None)
 METERS = "ts timestamp, current double, voltage int, location string tag, live bool, payload json"
 
 

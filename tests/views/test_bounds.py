@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
-from tests.views.rows import make_plan, make_view
+from tests.views.rows import UNHURRIED, make_plan, make_view
 from views.bounds import extent_may_match
 from views.filtering import filter_batch
 
@@ -76,6 +76,7 @@ CONDITIONS = st.sampled_from(
 )
 
 
+@UNHURRIED
 @given(
     st.lists(
         st.tuples(

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.views.rows import UNHURRIED
 from views.column_types import BIGINT, DOUBLE, STRING, TIMESTAMP_MS, Type, parse_type
 from views.columns import RESERVED, Column, Columns, parse_columns
 from views.errors import ColumnsProblem
@@ -83,12 +84,14 @@ TYPES: st.SearchStrategy[Type] = st.sampled_from(
 ).map(lambda name: parse_type(name) or STRING)
 
 
+@UNHURRIED
 @given(st.lists(st.builds(Column, NAMES, TYPES, st.booleans()), min_size=1, unique_by=lambda one: one.name))
 def test_any_columns_are_written_and_read_back(declared: list[Column]) -> None:
     columns = Columns(tuple(declared))
     assert parse_columns(str(columns)) == columns
 
 
+@UNHURRIED
 @given(st.text(alphabet="ab`,() tag int09", max_size=40))
 def test_any_text_is_columns_or_a_problem(text: str) -> None:
     try:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.views.rows import evaluate
+from tests.views.rows import UNHURRIED, evaluate
 
 
 def like(text: str, pattern: str, more: str = "") -> object:
@@ -65,6 +65,7 @@ def test_match_looks_anywhere_in_the_text() -> None:
 TEXT = st.text(alphabet="ab%_\\é\n", max_size=8)
 
 
+@UNHURRIED
 @given(TEXT, st.lists(st.sampled_from(["a", "b", "%", "_", "\\%", "\\_", "\\\\", "é", "\n"]), max_size=7))
 def test_like_is_what_a_regular_expression_would_find(text: str, pieces: list[str]) -> None:
     parts = {"%": ".*", "_": "."}

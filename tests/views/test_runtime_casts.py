@@ -59,7 +59,7 @@ def test_a_cast_gives_a_value_of_its_type_or_none(source: str, target: str) -> N
     if function is None:
         return
 
-    @settings(max_examples=25)
+    @settings(max_examples=25, deadline=None)
     @given(VALUES[source])
     def check(value: Any) -> None:
         found = function(value)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.views.rows import UNHURRIED
 from views import runtime_numbers as numbers
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -38,6 +39,7 @@ OF_ONE: list[Callable[[float], Any]] = [
 
 
 @pytest.mark.parametrize("function", OF_ONE, ids=range(len(OF_ONE)))
+@UNHURRIED
 @given(DOUBLES)
 def test_functions_of_a_double_give_a_finite_one_or_none(
     function: Callable[[float], Any], number: float
@@ -46,6 +48,7 @@ def test_functions_of_a_double_give_a_finite_one_or_none(
     assert found is None or (isinstance(found, float) and math.isfinite(found))
 
 
+@UNHURRIED
 @given(DOUBLES, DOUBLES)
 def test_functions_of_two_doubles_give_a_finite_one_or_none(left: float, right: float) -> None:
     for function in (numbers.power, numbers.remainder, numbers.logarithm, numbers.arc_tangent_of_two):
@@ -53,6 +56,7 @@ def test_functions_of_two_doubles_give_a_finite_one_or_none(left: float, right: 
         assert found is None or math.isfinite(found)
 
 
+@UNHURRIED
 @given(INT64, INT64)
 def test_integers_divide_as_in_c(left: int, right: int) -> None:
     quotient, rest = numbers.divide_integers(left, right), numbers.remainder_of_integers(left, right)
@@ -66,6 +70,7 @@ def test_integers_divide_as_in_c(left: int, right: int) -> None:
     assert quotient == (exact if exact < 2**63 else None)
 
 
+@UNHURRIED
 @given(INT64, st.integers(-25, 3))
 def test_integers_round_to_tens_halves_away_from_zero(number: int, digits: int) -> None:
     exact = (
@@ -79,6 +84,7 @@ def test_integers_round_to_tens_halves_away_from_zero(number: int, digits: int) 
     assert abs(cut) <= abs(number)
 
 
+@UNHURRIED
 @given(st.integers(-(10**9), 10**9), st.integers(0, 3))
 def test_doubles_round_to_places_halves_away_from_zero(thousandths: int, digits: int) -> None:
     number = thousandths / 8

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.views.rows import UNHURRIED
 from views import runtime_text as text
 
 
@@ -28,6 +29,7 @@ def test_a_text_that_is_longer_already_may_get_shorter() -> None:
     assert text.left(long, 3) == "aba"
 
 
+@UNHURRIED
 @given(st.text(max_size=6), st.integers(-8, 8), st.integers(-2, 8))
 def test_a_substring_is_a_slice_counted_from_one(value: str, start: int, length: int) -> None:
     places = {position + 1: character for position, character in enumerate(value)}
@@ -38,6 +40,7 @@ def test_a_substring_is_a_slice_counted_from_one(value: str, start: int, length:
     assert text.substring(value, start, length) == wanted
 
 
+@UNHURRIED
 @given(st.text(alphabet="a,é", max_size=8), st.integers(-4, 4))
 def test_parts_are_counted_from_both_ends(value: str, number: int) -> None:
     parts = value.split(",")
@@ -53,6 +56,7 @@ def test_parts_are_not_listed_without_end() -> None:
     assert text.part_before("a" * 100_000, "a", -(2**63)) is None
 
 
+@UNHURRIED
 @given(st.text(max_size=5), st.integers(0, 9), st.text(max_size=3))
 def test_padding_gives_exactly_the_length_or_none(value: str, length: int, padding: str) -> None:
     for padded in (text.pad_left(value, length, padding), text.pad_right(value, length, padding)):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.views.rows import UNHURRIED
 from views import runtime_time as time
 
 MS = 1_000_000
@@ -22,6 +23,7 @@ def milliseconds(moment: datetime) -> int:
     return (moment - EPOCH) // timedelta(milliseconds=1)
 
 
+@UNHURRIED
 @given(MOMENTS, ZONES)
 def test_a_day_begins_at_midnight_on_the_wall(naive: datetime, zone_name: str) -> None:
     zone = ZoneInfo(zone_name)
@@ -31,6 +33,7 @@ def test_a_day_begins_at_midnight_on_the_wall(naive: datetime, zone_name: str) -
     assert found == milliseconds(midnight.astimezone(UTC))
 
 
+@UNHURRIED
 @given(MOMENTS, ZONES, st.sampled_from(list(time.PARTS)))
 def test_parts_are_those_of_the_local_calendar(naive: datetime, zone_name: str, name: str) -> None:
     local = naive.replace(tzinfo=UTC).astimezone(ZoneInfo(zone_name))
@@ -41,6 +44,7 @@ def test_parts_are_those_of_the_local_calendar(naive: datetime, zone_name: str, 
     assert day == local.date().isoformat()
 
 
+@UNHURRIED
 @given(st.integers(-(2**63), 2**63 - 1), st.sampled_from([1, MS]), st.integers(1, 10**16))
 def test_a_truncated_time_is_a_multiple_not_behind_the_time(value: int, unit_ns: int, step_ns: int) -> None:
     step_ns -= step_ns % unit_ns

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.views.rows import UNHURRIED
 from views.errors import NotAllowed, SyntaxProblem, TooComplex, ViewError
 from views.statement import Kind, Meta, parse_view
 
@@ -160,6 +161,7 @@ def problem_of(text: str) -> str | None:
     return None
 
 
+@UNHURRIED
 @given(st.lists(_PIECES, max_size=30))
 def test_any_run_of_words_is_a_statement_or_a_view_error(pieces: list[str]) -> None:
     problem = problem_of(" ".join(pieces))
@@ -169,6 +171,7 @@ def test_any_run_of_words_is_a_statement_or_a_view_error(pieces: list[str]) -> N
         assert parse_view(stored).text == stored
 
 
+@UNHURRIED
 @given(st.text(max_size=60))
 def test_any_text_behind_where_is_a_statement_or_a_view_error(text: str) -> None:
     assert problem_of("SELECT a FROM t WHERE " + text) != ""

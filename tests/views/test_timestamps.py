@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.views.rows import UNHURRIED
 from views.timestamps import find_zone, format_timestamp, local_time, parse_timestamp
 
 MS, US, NS = 1_000_000, 1_000, 1
@@ -46,6 +47,7 @@ def test_text_is_a_number_of_units_or_none(text: str, unit: int, number: int | N
     assert parse_timestamp(text, unit) == number
 
 
+@UNHURRIED
 @given(st.datetimes(), st.integers(-23 * 60, 23 * 60), st.sampled_from([MS, US]))
 def test_what_datetime_writes_is_read_and_written_back(naive: datetime, minutes: int, unit: int) -> None:
     zone = timezone(timedelta(minutes=minutes))
@@ -61,6 +63,7 @@ def test_what_datetime_writes_is_read_and_written_back(naive: datetime, minutes:
         assert parse_timestamp(text, unit) == number
 
 
+@UNHURRIED
 @given(st.integers(-(2**63), 2**63 - 1), st.sampled_from([MS, US, NS]))
 def test_every_number_is_written_so_that_it_reads_back_or_is_beyond_the_calendar(
     number: int, unit: int
