@@ -8,14 +8,17 @@ they are stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from broker.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
 from broker.slices import Steps
 from broker.view_cache import Evaluated
-from broker.view_hub import SliceBudget, ViewHub
+from broker.view_hub import TOGETHER_MIN, SliceBudget, ViewHub
+from broker.view_partition import ViewPartition, ViewRead
+from broker.view_routing import Route, catch_up_together, route_of
+from broker.view_stats import ViewCounters
 from protocol.records import BatchHeader, iter_batches, read_batch_header
 from wal.segment import FileRange
 
@@ -34,7 +37,7 @@ EARLIEST_MS: Final = -(2**63)
 class QueryPartition(ScannedPartition):
     """One partition of a view over one topic."""
 
-    __slots__ = ("_busy", "_evaluator", "_tags", "_tags_end")
+    __slots__ = ("_busy", "_counters", "_evaluator", "_tags", "_tags_end", "route")
 
     def __init__(self, hub: ViewHub, topic: Topic, index: int, source: Topic) -> None:
         partition = hub.broker.topics.partition(source, index)
@@ -50,6 +53,9 @@ class QueryPartition(ScannedPartition):
         # What is known of the keys' tags, from the log start up to an offset.
         self._tags: TagTable | None = None
         self._tags_end = 0
+        # What it asks of every record, if it is one answer; known with the evaluator.
+        self.route: Route | None = None
+        self._counters: ViewCounters | None = None
         # The first offsets of batches that somebody is evaluating in several slices.
         self._busy: set[int] = set()
 
@@ -58,12 +64,41 @@ class QueryPartition(ScannedPartition):
         """What the view does with a batch; made when it is first read, shared by its partitions."""
         if self._evaluator is None:
             self._evaluator = self.hub.evaluator(self.topic)
+            self.route = route_of(self._evaluator.plan, self.hub.route_number)
             if "tags" in self._evaluator.plan.needs:
                 from views.tags import TagTable
 
                 self._tags = TagTable()
                 self._tags_end = self.log_start
         return self._evaluator
+
+    @property
+    def counters(self) -> ViewCounters:
+        """What the view has done since the start."""
+        if self._counters is None:
+            self._counters = self.hub.counters_of(self.topic)
+        return self._counters
+
+    def group_key(self) -> Hashable:
+        """Its stream, what it asks of every record, and where it stands, when it asks for one answer."""
+        if self.evaluator.plan.keeps_all or self.route is None:
+            return None
+        if self.ranges.end > self.seen:
+            self.pass_known()
+        return self.stream_id, self.route.number, self.seen
+
+    def catch_up_with(self, members: Sequence[ViewPartition], budget: SliceBudget) -> Iterator[None]:
+        """Look at what is new for all of them, once."""
+        assert self.route is not None
+        evaluator = self.hub.route_evaluator(self.evaluator.plan, self.route.expression)
+        views = [one for one in members if isinstance(one, QueryPartition)]
+        yield from catch_up_together(views, evaluator, budget)
+
+    def leaves_to_others(self, read: ViewRead) -> bool:
+        """Whether many views wait for the news that the read has come to: they are looked at together."""
+        if not read.may_wait or self.route is None or len(self._source.watching) < TOGETHER_MIN:
+            return False
+        return read.position >= self._source.settled_end(self.high_watermark, read.now_ms)
 
     @property
     def needs_tags(self) -> bool:
@@ -149,7 +184,7 @@ class QueryPartition(ScannedPartition):
                 )
             finally:
                 self._busy.discard(header.base_offset)
-            counters = self.hub.counters_of(self.topic)
+            counters = self.counters
             counters.scanned += found.scanned
             counters.matched += found.matched
             counters.unfit += found.unfit

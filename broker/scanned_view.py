@@ -37,7 +37,7 @@ NOWHERE: Final = -1
 class ScannedPartition(ViewPartition):
     """One partition of a view that looks at its source's batches."""
 
-    __slots__ = ("_seen", "_source", "_source_key", "ranges")
+    __slots__ = ("_source", "_source_key", "ranges", "seen")
 
     def __init__(
         self, hub: ViewHub, topic: Topic, index: int, *, vnode: Vnode, stream_id: int, source_key: Hashable
@@ -46,7 +46,7 @@ class ScannedPartition(ViewPartition):
         super().__init__(hub, topic, index, vnode=vnode, stream_id=stream_id)
         self.ranges = EvaluatedRanges(self.wait_key, hub.budget)
         # Up to where fetches that wait have been told of what there is.
-        self._seen = NOWHERE
+        self.seen = NOWHERE
         self._source_key = source_key
         self._source = hub.join(source_key, self)
 
@@ -69,6 +69,10 @@ class ScannedPartition(ViewPartition):
         """
         return None
 
+    def leaves_to_others(self, read: ViewRead) -> bool:
+        """Whether what lies at the read's position is about to be looked at for all who wait."""
+        return False
+
     # --- reading ---------------------------------------------------------------------------------------
 
     def steps(self, read: ViewRead) -> Iterator[None]:
@@ -88,7 +92,7 @@ class ScannedPartition(ViewPartition):
                 return
             entry = self.ranges.find(read.position)
             if entry is None:
-                if not read.scans:
+                if not read.scans or self.leaves_to_others(read):
                     return
                 if slices >= FETCH_SLICES:
                     read.stopped = True
@@ -115,30 +119,39 @@ class ScannedPartition(ViewPartition):
     def began_waiting(self, position: int, now_ms: int) -> None:
         """A fetch that has read up to `position` is parked: look at what comes."""
         if not self.hub.broker.fetch_waiters.waits_for(self.wait_key):
-            self._seen = position
-        self._seen = min(self._seen, position)
+            self.seen = position
+        self.seen = min(self.seen, position)
         self._source.watch(self)
-        if self._seen < self.high_watermark:
+        if self.seen < self.high_watermark:
             self.hub.schedule(self)
 
     def catch_up(self, budget: SliceBudget) -> Iterator[None]:
         """Look at what is new and wake the fetches for which enough of it is shown."""
         waiters = self.hub.broker.fetch_waiters
-        while self._seen < self.high_watermark and waiters.waits_for(self.wait_key):
+        while self.seen < self.high_watermark and waiters.waits_for(self.wait_key):
             try:
-                found = self._found_at(self._seen)
+                found = self._found_at(self.seen)
                 if found is None:
-                    yield from self.look(self._seen, budget)
+                    yield from self.look(self.seen, budget)
                     continue
             except OffsetOutOfRange:
-                self._seen = self.log_start
+                self.seen = self.log_start
                 continue
             except (WalError, DiskError):
                 # The fetches learn of it when their time is up and they read for themselves.
                 return
-            self._seen, size_bytes = found
-            if size_bytes:
-                waiters.advanced(self.wait_key, size_bytes, self.hub.now_ms)
+            self.caught_up(*found)
+
+    def caught_up(self, end: int, size_bytes: int) -> None:
+        """Everything up to `end` was looked at for the fetches that wait, and shows so much."""
+        self.seen = end
+        if size_bytes:
+            self.hub.broker.fetch_waiters.advanced(self.wait_key, size_bytes, self.hub.now_ms)
+
+    def pass_known(self) -> None:
+        """Move on over what was found already, for the fetches that wait."""
+        while self.seen < self.high_watermark and (found := self._found_at(self.seen)) is not None:
+            self.caught_up(*found)
 
     def _found_at(self, offset: int) -> tuple[int, int] | None:
         """(offset behind, bytes shown) of what is known to lie at the offset; None when nothing is known."""

@@ -92,6 +92,11 @@ class EvaluatedRanges:
     def __len__(self) -> int:
         return len(self._entries)
 
+    @property
+    def end(self) -> int:
+        """Where the last range ends; 0 when nothing is known."""
+        return self._entries[-1].end if self._entries else 0
+
     def find(self, offset: int) -> Evaluated | None:
         """The range that holds the offset, if it is known."""
         place = bisect_right(self._starts, offset) - 1
@@ -111,6 +116,14 @@ class EvaluatedRanges:
         self._starts.insert(place, entry.start)
         self._entries.insert(place, entry)
         self._budget.added(self, entry)
+
+    def add_nothing(self, start: int, end: int) -> None:
+        """Remember that nothing is shown of these offsets; cheap where the last range shows nothing too."""
+        last = self._entries[-1] if self._entries else None
+        if last is not None and last.batch is None and last.end == start:
+            last.end = end
+        else:
+            self.add(Evaluated(start, end, None))
 
     def _clear(self, start: int, end: int) -> None:
         place = max(0, bisect_right(self._starts, start) - 1)

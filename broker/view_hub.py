@@ -10,7 +10,6 @@ records that the view does not show.  A view that nobody waits for costs nothing
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Hashable
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from broker.view_partition import ViewPartition
     from broker.vnode import Vnode
     from views.evaluator import Evaluator
+    from views.expressions import Expression
+    from views.plan import Plan
     from wal.commit import Advanced
 
 KINDS: Final = {
@@ -55,6 +56,15 @@ BYTES_PER_UNIT: Final = 2_048
 SETTLED_MS: Final = 250
 """What has been there for so long is old: see `ViewPartition.has_news`."""
 
+TOGETHER_MIN: Final = 8
+"""So many views at least are looked at together; fewer are quicker one by one."""
+
+VIEWS_PER_MS: Final = 50
+"""After a pass over a thousand views there is a rest of 20 ms: long passes must not take all the time."""
+
+ROUTES_MAX: Final = 100
+"""Expressions that views look at together by and that are kept compiled; another one takes 2 ms."""
+
 NEVER_MS: Final = -(10**15)
 
 
@@ -68,7 +78,11 @@ class SliceBudget:
 
     def spend(self, *, records: int, size_bytes: int) -> bool:
         """Account for one batch; True when the slice is over, and a new one begins."""
-        self.left -= BATCH_UNITS + records + size_bytes // BYTES_PER_UNIT
+        return self.spend_units(BATCH_UNITS + records + size_bytes // BYTES_PER_UNIT)
+
+    def spend_units(self, units: int) -> bool:
+        """Account for some work; True as for `spend`."""
+        self.left -= units
         if self.left > 0:
             return False
         self.left = SLICE_UNITS
@@ -114,14 +128,18 @@ class ViewHub:
         self.budget = CacheBudget(lambda: broker.config.kawal_views_cache_bytes)
         self.counters: dict[str, ViewCounters] = {}
         self._evaluators: dict[UUID, Evaluator] = {}
+        self._routes: dict[Expression, Evaluator] = {}
+        self._route_numbers: dict[Expression, int] = {}
         # The readers of the views that replay.
         self.pacings: dict[UUID, Pacing] = {}
         # The time of the last news, for answers that are given on account of them.
         self.now_ms = 0
         self._sources: dict[Hashable, ViewSource] = {}
-        self._queue: deque[ViewPartition] = deque()
-        self._queued: set[int] = set()
-        self._working = False
+        # Views and whole sources that have news, and whether somebody is at them, or has just been.
+        self._queued: dict[int, ViewPartition] = {}
+        self._grown: dict[ViewSource, None] = {}
+        self._working = self._resting = False
+        self._rests_until_ms = NEVER_MS
         broker.topics.open_view = self.open_partition
 
     def open_partition(self, topic: Topic, index: int) -> Partition:
@@ -145,6 +163,21 @@ class ViewHub:
             plan = restore_plan(topic.view.statement, msgspec.json.decode(topic.view.schema))
             found = self._evaluators[topic.topic_id] = build_evaluator(plan)
         return found
+
+    def route_evaluator(self, plan: Plan, expression: Expression) -> Evaluator:
+        """What gives the value of an expression for each record, for views that are looked at together."""
+        found = self._routes.get(expression)
+        if found is None:
+            from broker.view_routing import route_evaluator
+
+            if len(self._routes) >= ROUTES_MAX:
+                del self._routes[next(iter(self._routes))]
+            found = self._routes[expression] = route_evaluator(plan, expression)
+        return found
+
+    def route_number(self, expression: Expression) -> int:
+        """The same number for the same expression: comparing trees a thousand times a second is dear."""
+        return self._route_numbers.setdefault(expression, len(self._route_numbers))
 
     def counters_of(self, topic: Topic) -> ViewCounters:
         """What the view has done since the start."""
@@ -192,30 +225,64 @@ class ViewHub:
 
     def _source_advanced(self, source: ViewSource, end: int) -> None:
         source.advanced(end, self.now_ms)
-        waits_for = self.broker.fetch_waiters.waits_for
-        for wait_key, partition in tuple(source.watching.items()):
-            if waits_for(wait_key):
-                self.schedule(partition)
-            else:
-                del source.watching[wait_key]
+        if source.watching:
+            self._grown[source] = None
+            self._begin_soon()
 
     def schedule(self, partition: ViewPartition) -> None:
         """Let the partition catch up soon."""
-        if partition.wait_key in self._queued:
+        self._queued[partition.wait_key] = partition
+        self._begin_soon()
+
+    def _begin_soon(self) -> None:
+        """Begin a pass over the views that have news, unless the last one was long and just now."""
+        if self._working or self._resting:
             return
-        self._queued.add(partition.wait_key)
-        self._queue.append(partition)
-        if not self._working:
-            self._working = True
-            self.broker.slices.add_work(self._work())
+        if self.now_ms < self._rests_until_ms:
+            self._resting = True
+            self.broker.deadlines.add(self._rests_until_ms, self._rested)
+            return
+        self._working = True
+        self.broker.slices.add_work(self._work())
+
+    def _rested(self, now_ms: int) -> None:
+        self._resting = False
+        self.now_ms = now_ms
+        if self._queued or self._grown:
+            self._begin_soon()
 
     def _work(self) -> Steps:
-        """Let every partition in the queue catch up; a slice may serve many of them."""
+        """Let every view that has news catch up; a slice may serve many of them."""
         budget = SliceBudget()
         try:
-            while self._queue:
-                partition = self._queue.popleft()
-                self._queued.discard(partition.wait_key)
-                yield from partition.catch_up(budget)
+            views = self._take_queued()
+            alike: dict[Hashable, list[ViewPartition]] = {}
+            for view in views:
+                key = view.group_key()
+                alike.setdefault(view.wait_key if key is None else key, []).append(view)
+                if budget.spend_units(1):
+                    yield
+            for members in alike.values():
+                if len(members) >= TOGETHER_MIN:
+                    yield from members[0].catch_up_with(members, budget)
+                else:
+                    for one in members:
+                        yield from one.catch_up(budget)
+            self._rests_until_ms = self.now_ms + len(views) // VIEWS_PER_MS
         finally:
             self._working = False
+            if self._queued or self._grown:
+                self._begin_soon()
+
+    def _take_queued(self) -> list[ViewPartition]:
+        """The views that have news and that fetches wait for."""
+        waits_for = self.broker.fetch_waiters.waits_for
+        taken, self._queued = self._queued, {}
+        for source in self._grown:
+            for wait_key, view in tuple(source.watching.items()):
+                if waits_for(wait_key):
+                    taken[wait_key] = view
+                else:
+                    del source.watching[wait_key]
+        self._grown.clear()
+        return list(taken.values())

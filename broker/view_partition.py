@@ -13,7 +13,7 @@ Whoever waits is told by `ViewHub` (broker/view_hub.py): `began_waiting` names w
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -42,6 +42,7 @@ class ViewRead:
         "due_ms",
         "ends_in_batch",
         "max_bytes",
+        "may_wait",
         "minimum_one",
         "now_ms",
         "offset",
@@ -60,6 +61,7 @@ class ViewRead:
         *,
         minimum_one: bool = True,
         scans: bool = True,
+        may_wait: bool = False,
         now_ms: int = 0,
         reader: Hashable = None,
     ) -> None:
@@ -69,6 +71,8 @@ class ViewRead:
         self.minimum_one = minimum_one
         # False: only what is known already, as for a fetch that is woken.
         self.scans = scans
+        # What is not found now may be found while the fetch is parked.
+        self.may_wait = may_wait
         self.now_ms = now_ms
         # Who reads: the fetch session, or else the connection and its client id.
         self.reader = reader
@@ -188,6 +192,14 @@ class ViewPartition(Partition):
 
     def catch_up(self, budget: SliceBudget) -> Iterator[None]:
         """Look at what is new for the fetches that wait; yields whenever the budget says so."""
+        raise NotImplementedError
+
+    def group_key(self) -> Hashable:
+        """The same for views that can be looked at together; None for one that is looked at by itself."""
+        return None
+
+    def catch_up_with(self, members: Sequence[ViewPartition], budget: SliceBudget) -> Iterator[None]:
+        """`catch_up` for all of them, it among them; they have the same `group_key`."""
         raise NotImplementedError
 
     def has_news(self, read: ViewRead) -> bool:

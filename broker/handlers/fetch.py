@@ -192,6 +192,7 @@ class FetchReader:
             min(item.max_bytes, self.room_bytes - self.size_bytes),
             minimum_one=not self.size_bytes,
             scans=self.scans,
+            may_wait=self.call.request.max_wait_ms > 0,
             now_ms=self.now_ms,
             reader=self.plan.session_id or (connection.identity, self.call.client_id),
         )

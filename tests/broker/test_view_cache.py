@@ -126,3 +126,13 @@ def test_what_is_found_is_what_was_last_said_of_the_offset(
             if found is not None:
                 assert found.batch == said[offset]
                 assert found.start <= offset < found.end
+
+
+def test_nothing_behind_nothing_makes_the_last_range_longer() -> None:
+    known = ranges()
+    known.add_nothing(0, 10)
+    known.add_nothing(10, 20)
+    assert (len(known), known.end) == (1, 20)
+    known.add(shown(20, 30))
+    known.add_nothing(30, 40)
+    assert (len(known), known.end, known.find(35)) == (3, 40, nothing(30, 40))

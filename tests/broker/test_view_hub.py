@@ -159,3 +159,18 @@ def test_a_slice_is_over_after_so_much_work() -> None:
     spent = [budget.spend(records=SLICE_UNITS // 3, size_bytes=0) for _ in range(6)]
     assert spent == [False, False, True, False, False, True]
     assert SliceBudget().spend(records=0, size_bytes=100 << 20)
+
+
+def test_after_a_pass_over_many_views_there_is_a_rest() -> None:
+    gateway = Gateway()
+    client = gateway.client()
+    create(client, "t")
+    hub = gateway.broker.views
+    hub._rests_until_ms = gateway.now_ms + 20
+    waiting = gateway.client()
+    create(client, "v", partitions=-1, kawal_sql="SELECT _offset FROM t")
+    waiting.send(fetching({("v", 0): 0}, max_wait_ms=1_000), 12)
+    send(client, "t", batch(b"a"))
+    assert waiting.answers() == []
+    gateway.advance(20)
+    assert len(waiting.answers()) == 1
