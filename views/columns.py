@@ -23,6 +23,8 @@ COUNT_MAX: Final = 4_096
 NAME_LENGTH_MAX: Final = 256
 
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|(\w+))\s+", re.UNICODE)
+# What JSON writes with a backslash; msgspec takes no such names of members.
+_UNREADABLE = re.compile(r'["\\\x00-\x1f]')
 _WORD = re.compile(r"\w+")
 # Names that every record has: a column of such a name could never be reached.
 RESERVED: Final = frozenset({"_rowts", "_offset", "_key", "_partition", "tbname"})
@@ -66,6 +68,15 @@ class Columns:
     def names(self) -> list[str]:
         """All names, for messages."""
         return [column.name for column in self.declared]
+
+
+def is_unicode(text: str) -> bool:
+    """Tell whether `text` can be written as UTF-8: halves of surrogate pairs cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def parse_columns(text: str) -> Columns:
@@ -126,6 +137,11 @@ def _column(number: int, part: str) -> Column:
         rest, is_tag = rest[:-3].strip(), True
     if len(name) > NAME_LENGTH_MAX:
         raise ColumnsProblem(f"the name of column {number} is longer than {NAME_LENGTH_MAX} characters")
+    if _UNREADABLE.search(name) or not is_unicode(name):
+        raise ColumnsProblem(
+            f"the name of column {number}, {_shown(name)!r}, "
+            "has a double quote, a backslash or a control character"
+        )
     if name.lower() in RESERVED:
         raise ColumnsProblem(f"column {name!r}: every record has something of this name already")
     if (kind := parse_type(rest)) is None:

@@ -18,6 +18,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from views.columns import is_unicode
 from views.errors import NotAllowed, SyntaxProblem, TooComplex
 
 TEXT_LENGTH_MAX: Final = 16 << 10
@@ -98,8 +99,8 @@ def tokenize(text: str) -> list[Token]:
         raise TooComplex(f"the statement has {len(text)} characters, at most {TEXT_LENGTH_MAX} are allowed")
     if sum(1 for _ in _PIECE.finditer(text)) > _PIECES_MAX:
         raise TooComplex(f"the statement has more than {TOKENS_MAX} words and signs")
-    if "\0" in text:
-        raise SyntaxProblem("the statement holds a NUL character")
+    if "\0" in text or not is_unicode(text):
+        raise SyntaxProblem("the statement holds a NUL character or half a surrogate pair")
     try:
         read: list[Token] = DIALECT.tokenize(text)
     except SqlglotError as error:

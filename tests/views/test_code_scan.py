@@ -58,3 +58,8 @@ def test_offsets_and_times_that_lie_far_apart_are_walked() -> None:
     rows = values(run(make_view("SELECT _offset AS o, _rowts AS t FROM t", "n int"), given))
     assert [(row["o"], row["t"]) for row in rows] == [(one.offset, one.timestamp_ms) for one in given]
     assert make_plan("SELECT _offset FROM t").needs == {"offset"}
+
+
+def test_members_whose_names_are_written_with_escapes_are_found() -> None:
+    given = records(b'{"\\u006e":1,"\\u00e9":2}')
+    assert values(run(make_view("SELECT n, `é` FROM t", "n int, `é` int"), given)) == [{"n": 1, "é": 2}]

@@ -251,6 +251,12 @@ def sliced(view: Evaluator, source: memoryview, results: list[Filtered]) -> Gene
     results.append((yield from filter_steps(view, source, limits=Limits(slice_records=7))))
 
 
+def test_members_may_have_any_name() -> None:
+    view = make_view('SELECT CONCAT(location, "x"), voltage AS `a"b\\c\n😀`, payload FROM t')
+    [row] = values(run(view, records({"location": "é", "voltage": 1, "payload": [1]})))
+    assert list(row.items()) == [('CONCAT(location, "x")', "éx"), ('a"b\\c\n😀', 1), ("payload", [1])]
+
+
 def test_the_row_is_one_object_in_the_order_of_the_statement() -> None:
     view = make_view("SELECT location, voltage, ts, live, payload, current FROM t")
     row = {

@@ -116,6 +116,7 @@ WRONG = {
     "WITH META AS STABLE s ONLY META": "META is asked for twice",
     "STABLE 'text'": "where the name of a topic or database should stand",
     "SELECT a FROM t WHERE a = '\0'": "NUL character",
+    "SELECT a FROM t WHERE a LIKE '\ud800'": "half a surrogate pair",
     "EXPLAIN SELECT a FROM t": "'EXPLAIN' at line 1",
 }
 
