@@ -31,6 +31,9 @@ logger = logging.getLogger("kawal.compaction")
 PARTITIONS_PER_SLICE: Final = 100
 """Partitions looked at before other work has its turn: about 0.2 ms when nothing is new in them."""
 
+BACKOFF_MS_MIN: Final = 20
+"""A look costs about 1 us for each partition although nothing is due; `log.cleaner.backoff.ms` may be 0."""
+
 FAILED_REST_MS: Final = 60_000
 """A partition whose pass failed is left alone so long."""
 
@@ -89,7 +92,8 @@ class CompactionTask:
         self._schedule(now_ms)
 
     def _schedule(self, now_ms: int) -> None:
-        self._broker.deadlines.add(now_ms + self._broker.config.log_cleaner_backoff_ms, self._look)
+        backoff_ms = max(BACKOFF_MS_MIN, self._broker.config.log_cleaner_backoff_ms)
+        self._broker.deadlines.add(now_ms + backoff_ms, self._look)
 
     def _look(self, now_ms: int) -> None:
         if not self._broker.config.log_cleaner_enable or self._broker.stopping:

@@ -343,6 +343,17 @@ def test_more_keys_than_fit_are_compacted_pass_by_pass() -> None:
     assert len(found) == len({key for _, key, _ in found}) == 1_500
 
 
+def test_no_backoff_at_all_still_leaves_room_for_others() -> None:
+    gateway = Gateway(log_cleaner_backoff_ms=0)
+    client = gateway.client()
+    made(client)
+    for number in range(10):
+        put(client, "t", [(b"k", b"%d" % number)])
+    fill(client, "t")
+    pass_time(gateway, 1_000)
+    assert pairs_of(client, "t") == [(9, b"k", b"9")]
+
+
 def test_idle_partitions_are_not_looked_into_again(gateway: Gateway, client: Client) -> None:
     create(client, "idle", 300, cleanup_policy="compact")
     pass_time(gateway)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.wal.logs import commit, read_all
+from tests.wal.logs import batch, commit, open_log, read_all
 from wal.format import BATCH_PREFIX
 from wal.log import VnodeLog
+from wal.memory_disk import MemoryDisk
 
 
 def stored(data: bytes) -> dict[int, bytes]:
@@ -44,3 +45,19 @@ def compact(log: VnodeLog, stream_id: int, clean_end: int, keep: Callable[[int],
     commit(log)
     log.let_copies_count(stream_id, clean_end=clean_end, copies_id=copies_id)
     commit(log)
+
+
+def filled(disk: MemoryDisk, batches: int = 20, records: int = 2) -> VnodeLog:
+    """Stream 7 with batches of two records at 0, 2, 4 ..., stream 8 with as many between them."""
+    log = open_log(disk)
+    for number in range(batches):
+        log.append(7, batch(records, body=b"seven-%d" % number, timestamp=1_000 + number))
+        log.append(8, batch(1, body=b"eight-%d" % number))
+        if number % 3 == 2:
+            commit(log)
+    commit(log)
+    return log
+
+
+def every_fifth(base: int) -> bool:
+    return base % 10 == 0

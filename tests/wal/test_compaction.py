@@ -4,31 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wal.compactions import append_copies, compact, seen
+from tests.wal.compactions import append_copies, compact, every_fifth, filled, seen
 from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, small_options
 from wal.disk_errors import DiskFull
 from wal.errors import LogClosed, StreamDropped
-from wal.format import COPIES_BIT, EntryKind, SegmentHeader, encode_segment_start
-from wal.inspect import LogReport, verify_log
-from wal.log import VnodeLog
+from wal.format import COPIES_BIT, EntryKind
 from wal.memory_disk import MemoryDisk
-from wal.snapshot import Capture
-
-
-def filled(disk: MemoryDisk, batches: int = 20, records: int = 2) -> VnodeLog:
-    """Stream 7 with batches of two records at 0, 2, 4 ..., stream 8 with as many between them."""
-    log = open_log(disk)
-    for number in range(batches):
-        log.append(7, batch(records, body=b"seven-%d" % number, timestamp=1_000 + number))
-        log.append(8, batch(1, body=b"eight-%d" % number))
-        if number % 3 == 2:
-            commit(log)
-    commit(log)
-    return log
-
-
-def every_fifth(base: int) -> bool:
-    return base % 10 == 0
 
 
 def test_readers_see_copies_below_the_clean_end_and_originals_above() -> None:
@@ -341,58 +322,3 @@ def test_offsets_far_apart_make_extents_of_their_own() -> None:
 
     for one in (log, open_log(disk.crash())):
         assert list(seen(one, 7)) == [0, end - (2**31 - 1), end]
-
-
-def test_a_checkpoint_taken_while_a_pass_ends_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wal.snapshot.STREAMS_PER_STEP", 1)
-    for steps_before in range(5):
-        disk = MemoryDisk()
-        log = filled(disk)
-        compact(log, 7, 20, every_fifth)
-        copies_id = append_copies(log, 7, 30, every_fifth)
-        commit(log)
-        capture = Capture(log._state, generation=0, clean=False)
-        done = [capture.step() for _ in range(steps_before)]
-        log.let_copies_count(7, clean_end=30, copies_id=copies_id)
-        commit(log)
-        expected, size_bytes = seen(log, 7), log.stream_size_bytes(7)
-        while not any(done):
-            done.append(capture.step())
-        log._maintenance._checkpoint_job(capture).run()
-
-        again = open_log(disk.crash())
-
-        assert seen(again, 7) == expected, steps_before
-        assert again.stream_size_bytes(7) == size_bytes, steps_before
-        assert not again.recovery.notes
-
-
-def test_verify_understands_a_compacted_log() -> None:
-    disk = MemoryDisk()
-    log = filled(disk)
-    compact(log, 7, 30, every_fifth)
-    log.close(0)
-    report = list(verify_log(disk, DIRECTORY))[-1]
-    assert isinstance(report, LogReport)
-    assert report.is_good, report.damages
-
-
-def test_a_segment_of_the_older_format_gets_no_copies() -> None:
-    disk = MemoryDisk()
-    log = filled(disk)
-    log.close(0)
-    name = next(one for one in disk.list(DIRECTORY) if one.endswith(".wal"))
-    segment = log._state.segments.all[0]
-    header = SegmentHeader(0, segment.base_version, segment.base_sequence, segment.salt, 0, 0, format=1)
-    disk.damage(f"{DIRECTORY}/{name}", 0, encode_segment_start(header))
-
-    again = open_log(disk)
-    assert again.begin_copies() is None
-    before = seen(again, 7)
-    again.append(8, batch(1))
-    commit(again)
-
-    assert len(again._state.segments.all) == 2, "the next frame begins a segment of this format"
-    assert seen(again, 7) == before
-    compact(again, 7, 30, every_fifth)
-    assert list(seen(open_log(disk.crash()), 7)) == [0, 10, 20, 30, 32, 34, 36, 38]
