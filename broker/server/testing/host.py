@@ -120,13 +120,23 @@ async def _watch_parent(parent: int, scope: trio.CancelScope) -> None:
     scope.cancel()
 
 
-async def _run(parent: int) -> None:
+def open_parent() -> int | None:
+    """A descriptor that is readable when the parent process has ended; None where the kernel gives none."""
+    try:
+        return os.pidfd_open(os.getppid())
+    except OSError as error:
+        logger.warning("the parent cannot be watched, only standard input: %s", error.strerror)
+        return None
+
+
+async def _run(parent: int | None) -> None:
     # Copies: what a library prints must not get between the answers.
     commands = trio.lowlevel.FdStream(os.dup(0))
     answers = trio.lowlevel.FdStream(os.dup(1))
     os.dup2(2, 1)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(_watch_parent, parent, nursery.cancel_scope)
+        if parent is not None:
+            nursery.start_soon(_watch_parent, parent, nursery.cancel_scope)
         try:
             await converse(commands, answers)
         except trio.BrokenResourceError as error:
@@ -136,12 +146,12 @@ async def _run(parent: int) -> None:
 
 def main() -> int:
     """Serve commands until standard input, or the parent process, ends."""
-    parent = os.pidfd_open(os.getppid())
+    lines.set_up()
+    parent = open_parent()
     # Ctrl-C is for the test run, which then ends this process in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    lines.set_up()
     trio.run(_run, parent)
     return 0

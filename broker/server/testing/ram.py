@@ -247,20 +247,25 @@ class RamBroker:
         self._place.close()
 
     async def advance(self, duration_ms: int) -> None:
-        """Move time on, meeting every deadline on the way in its order."""
+        """Move time on, meeting every deadline on the way in its order.
+
+        A broker that is paused or stopped meets them when it goes on.
+        """
         end_ms = self.clock.now_ms() + duration_ms
+        if self._broker is None or self._scope is None:
+            self.clock.move_to(end_ms)
+            return
         token = SPEAKER.set(self.lines)
         try:
             for _ in range(STEPS_MAX):
-                due_ms = self._broker.next_due_ms() if self._broker is not None else None
+                due_ms = self.broker.next_due_ms()
                 if due_ms is None or due_ms > end_ms:
                     break
                 self.clock.move_to(due_ms)
                 self.reactor.tick()
                 await trio.lowlevel.checkpoint()
             self.clock.move_to(end_ms)
-            if self._reactor is not None:
-                self._reactor.tick()
+            self.reactor.tick()
         finally:
             SPEAKER.reset(token)
 

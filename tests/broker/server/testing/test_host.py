@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import trio
 from trio.testing import memory_stream_pair
 
-from broker.server.testing.host import PROTOCOL, converse
+from broker.server.testing.host import PROTOCOL, converse, open_parent
 from tests.broker.server.testing.world import World
 
 
@@ -86,6 +87,20 @@ def test_what_cannot_be_done_is_a_sentence(world: World, command: dict[str, obje
         assert sentence in (await test.ask(**command))["error"]
 
     run(steps)
+
+
+def test_where_no_process_can_be_watched_standard_input_must_do(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(_: int) -> int:
+        raise OSError(38, "function not implemented")
+
+    descriptor = open_parent()
+    assert descriptor is not None
+    os.close(descriptor)
+    monkeypatch.setattr(os, "pidfd_open", refuse)
+    assert open_parent() is None
+    assert "only standard input: function not implemented" in caplog.text
 
 
 def test_commands_do_not_wait_for_each_other(world: World) -> None:

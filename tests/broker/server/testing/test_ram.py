@@ -144,6 +144,20 @@ def test_time_moves_for_a_stopped_broker_too(world: World) -> None:
     world.run(steps)
 
 
+def test_a_paused_broker_meets_its_deadlines_when_it_goes_on(world: World) -> None:
+    async def steps(broker: RamBroker) -> None:
+        met: list[int] = []
+        await broker.pause()
+        broker.broker.deadlines.add(START_MS + 500, met.append)
+        await broker.advance(1_000)
+        assert met == []
+        await broker.resume()
+        await until(lambda: bool(met))
+        assert met == [START_MS + 1_000]
+
+    world.run(steps)
+
+
 def test_a_failed_sync_is_told_and_the_next_produce_works(world: World) -> None:
     async def steps(broker: RamBroker) -> None:
         await make_topic(broker)
