@@ -114,6 +114,13 @@ def test_a_star_beside_others_needs_declared_columns() -> None:
         make_plan("SELECT *, _key FROM m", None)
 
 
+def test_a_star_does_not_stand_for_more_columns_than_a_view_may_have() -> None:
+    columns = ", ".join(f"c{number} int" for number in range(1_001))
+    assert make_plan("SELECT * FROM m", columns).keeps_all
+    with pytest.raises(NotAllowed, match="1002 columns, at most 1000"):
+        make_plan("SELECT *, 1 AS one FROM m", columns)
+
+
 @pytest.mark.parametrize(
     "schema",
     [
