@@ -158,6 +158,12 @@ Extents = Iterator[tuple[Segment, SegmentIndex, int, int]]
 
 def extents_from(state: LogState, stream: Stream, offset: int) -> Extents:
     """The extents from the one that holds `offset` on: the copies' below the clean end, then the others."""
+    if stream.copies_id:
+        return _with_copies(state, stream, offset)
+    return _extents_from(state, stream, offset, 0)
+
+
+def _with_copies(state: LogState, stream: Stream, offset: int) -> Extents:
     clean_end = stream.clean_end
     if offset < clean_end:
         copies = state.streams.get(stream.copies_id)
