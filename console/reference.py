@@ -11,6 +11,7 @@ from pathlib import Path
 
 from broker.config_keys import Key, text_of
 from broker.kafka_keys import KAFKA_KEYS, PROTECTIVE
+from broker.kawal_topic_keys import KAWAL_TOPIC_KEYS
 from broker.server_keys import SECTIONS
 from broker.topic_keys import TOPIC_KEYS
 from console.cli import COMMANDS, command_module, parser_of
@@ -62,6 +63,14 @@ to act on here are accepted and shown, and say so. A name nobody knows is refuse
 naming the nearest one.
 """
 
+KAWAL_TOPIC_INTRODUCTION = """
+### Topic configurations that Kafka does not have
+
+They place a topic, make it a view of another ([views.md](views.md)) or say how views read it. DescribeConfigs
+lists them where they say something.
+
+"""
+
 KAFKA_INTRODUCTION = """
 ## Kafka's broker configurations without effect
 
@@ -85,6 +94,8 @@ def configuration() -> str:
     parts.append(TOPIC_INTRODUCTION)
     rows = (_topic_row(key) for key in TOPIC_KEYS.values())
     parts.append(_table(TOPIC_HEADINGS, rows))
+    parts.append(KAWAL_TOPIC_INTRODUCTION)
+    parts.append(_table(TOPIC_HEADINGS, (_topic_row(key) for key in KAWAL_TOPIC_KEYS.values())))
     parts.append(KAFKA_INTRODUCTION + ", ".join(f"`{name}`" for name in PROTECTIVE) + ".\n")
     harmless = (f"`{name}`" for name in KAFKA_KEYS if not name.startswith(PROTECTIVE))
     parts.append("\n" + ",\n".join(_filled(harmless)) + ".\n")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from broker.kafka_keys import KAFKA_KEYS, PROTECTIVE
+from broker.kawal_topic_keys import KAWAL_TOPIC_KEYS
 from broker.server_keys import KEYS
 from broker.topic_keys import TOPIC_KEYS
 from console.cli import COMMANDS, command_module, parser_of
@@ -70,7 +71,7 @@ def test_every_argument_has_help() -> None:
 
 def test_every_key_is_documented() -> None:
     text = (DOCS / "configuration.md").read_text()
-    for key in [*KEYS.values(), *TOPIC_KEYS.values()]:
+    for key in [*KEYS.values(), *TOPIC_KEYS.values(), *KAWAL_TOPIC_KEYS.values()]:
         assert f"| `{key.name}` |" in text
         assert key.doc in text
     for name in KAFKA_KEYS:
