@@ -38,6 +38,9 @@ from views.functions import call_function
 from views.patterns import like_expression, match_expression
 
 EXPRESSIONS_MAX: Final = 1_000
+# With operands counted wherever they are evaluated: x BETWEEN a AND b evaluates x twice, and that nested
+# twenty times would be a million times.
+EXPANDED_MAX: Final = 3_000
 DEPTH_MAX: Final = 60
 # LIKE and MATCH; one compiled pattern may take half a megabyte.
 PATTERNS_MAX: Final = 32
@@ -81,9 +84,11 @@ class Binder:
         if self.depth > DEPTH_MAX:
             raise TooComplex(f"expressions are nested more than {DEPTH_MAX} deep")
         try:
-            return bind(self, node)
+            bound = bind(self, node)
         finally:
             self.depth -= 1
+        check_size(bound.size)
+        return bound
 
     def column(self, node: exp.Column) -> Expression:
         """Bind a name: one that every record has, or a declared column."""
@@ -136,6 +141,18 @@ class Binder:
     def condition(self, node: exp.Expr, where: str) -> Expression:
         """Bind what must be true or false."""
         return operators.as_condition(self.bind(node), where)
+
+
+def check_size(size: int) -> None:
+    """Refuse what would be too much code.
+
+    Raises: TooComplex.
+    """
+    if size > EXPANDED_MAX:
+        raise TooComplex(
+            f"the statement comes to more than {EXPANDED_MAX} expressions; those that BETWEEN, CASE, NULLIF "
+            "and others evaluate several times count as often"
+        )
 
 
 def shown(node: exp.Expr) -> str:

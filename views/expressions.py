@@ -20,7 +20,7 @@ Every expression has a type and, for a record, a value or NULL.  `op` says how t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from views.column_types import BIGINT, INT, STRING, TIMESTAMP_MS, Type
@@ -37,13 +37,20 @@ META_COLUMNS: Final[dict[str, Type]] = {
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """One node of the tree."""
+    """One node of the tree.
+
+    An operand may hang in several places, as that of BETWEEN does; `size` counts it in each of them.
+    """
 
     op: str
     type: Type
     args: tuple[Expression, ...] = ()
     value: Any = None
     nullable: bool = True
+    size: int = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", 1 + sum(arg.size for arg in self.args))
 
     def walk(self) -> Iterator[Expression]:
         """Yield this expression and all inside of it, outermost first."""

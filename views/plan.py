@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from views.binder import Binder
+from views.binder import Binder, check_size
 from views.bounds import EVERYTHING, Bounds, find_bounds
 from views.column_types import Kind as ValueKind
 from views.column_types import parse_type
@@ -131,11 +131,10 @@ def plan_view(statement: Statement, columns: Columns | None) -> Plan:
     binder = Binder(columns, qualifiers, tags_only=statement.kind is Kind.STABLE)
     predicate = None if statement.predicate is None else binder.predicate(statement.predicate)
     output = _output(binder, statement.projections) if statement.kind is Kind.QUERY else None
+    roots = [*(one.expression for one in output or ()), *([predicate] if predicate else [])]
+    check_size(sum(root.size for root in roots))
     used = {
-        expression.value
-        for root in [*(one.expression for one in output or ()), *([predicate] if predicate else [])]
-        for expression in root.walk()
-        if expression.op in ("column", "tag")
+        expression.value for root in roots for expression in root.walk() if expression.op in ("column", "tag")
     }
     uses = tuple(column for column in columns or () if column.name in used)
     bounds = EVERYTHING if predicate is None else find_bounds(predicate)

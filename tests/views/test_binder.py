@@ -207,6 +207,32 @@ def test_expressions_beyond_the_bounds_are_refused(sql: str) -> None:
         make_plan(sql, FEW)
 
 
+@pytest.mark.parametrize(
+    ("start", "around"),
+    [
+        ("a", "NULLIF({}, 1)"),
+        ("a", "IF({} BETWEEN 1 AND 2, 1, 2)"),
+        ("a", "CASE {} WHEN 1 THEN 2 WHEN 3 THEN 4 END"),
+        ("d", "IF({} IN (u, u), d, d)"),
+    ],
+)
+def test_operands_that_are_evaluated_twice_do_not_double_without_end(start: str, around: str) -> None:
+    nested = start
+    for _ in range(20):
+        nested = around.format(nested)
+    for sql in (f"SELECT {nested} AS x FROM t", f"SELECT * FROM t WHERE {nested} IS NULL"):
+        with pytest.raises(TooComplex, match="comes to more than 3000 expressions"):
+            make_plan(sql, FEW)
+
+
+def test_many_columns_are_counted_together() -> None:
+    nested = "NULLIF(NULLIF(NULLIF(a, 1), 2), 3)"
+    make_plan(f"SELECT {nested} AS x FROM t", FEW)
+    columns = ", ".join(f"{nested} AS x{number}" for number in range(130))
+    with pytest.raises(TooComplex, match="comes to more than 3000 expressions"):
+        make_plan(f"SELECT {columns} FROM t", FEW)
+
+
 def test_long_runs_of_and_and_or_are_no_depth() -> None:
     for word in ("AND", "OR"):
         make_view("SELECT a FROM t WHERE " + f" {word} ".join(["a > 1"] * 300), FEW)
