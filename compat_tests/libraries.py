@@ -40,6 +40,10 @@ class NoPosition(Exception):
     """Nothing is committed, and the consumer was told not to begin anywhere else."""
 
 
+class Rebalancing(Exception):
+    """It cannot commit now; after some polls it may, what it still holds."""
+
+
 class Seen(NamedTuple):
     """A record as a member has got it."""
 
@@ -78,7 +82,7 @@ class Library(Protocol):
         """Leave the group and stay."""
 
     def commit(self, offsets: dict[Place, int] | None = None) -> None:
-        """Commit offsets, or all that it has returned, and wait for that."""
+        """Commit offsets, or all that it has returned, and wait for that.  Raises: Rebalancing."""
 
     def committed(self, place: Place) -> int | None:
         """What the group has committed."""
@@ -109,7 +113,6 @@ class KafkaPython:
             heartbeat_interval_ms=250,
             metadata_max_age_ms=500,
         )
-        self._kept: list[Seen] = []
         self.subscribe(topics)
         wanted = {topic for topic in topics if not topic.startswith("^")}
         eventually(lambda: wanted <= self.consumer.topics(), waiting_for=f"metadata of {wanted}")
@@ -120,8 +123,7 @@ class KafkaPython:
         except NoOffsetForPartitionError as error:
             raise NoPosition from error
         self._mend_membership()
-        kept, self._kept = self._kept, []
-        return kept + [
+        return [
             Seen(one.topic, one.partition, one.offset, one.value) for part in polled.values() for one in part
         ]
 
@@ -153,14 +155,10 @@ class KafkaPython:
         wanted = offsets and {
             TopicPartition(*place): OffsetAndMetadata(at, "", -1) for place, at in offsets.items()
         }
-        while True:
-            try:
-                self.consumer.commit(wanted)
-            except RebalanceInProgressError:
-                # What it says to do: poll until the rebalance is over, then try again.
-                self._kept += self.poll()
-            else:
-                return
+        try:
+            self.consumer.commit(wanted)
+        except RebalanceInProgressError as error:
+            raise Rebalancing from error
 
     def committed(self, place: Place) -> int | None:
         found: int | None = self.consumer.committed(TopicPartition(*place))

@@ -11,10 +11,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from compat_tests.libraries import Library, Place, Seen
+from compat_tests.libraries import Library, Place, Rebalancing, Seen
 from compat_tests.waiting import eventually
 
 T = TypeVar("T")
@@ -31,6 +32,7 @@ class Member:
         self.records: list[Seen] = []
         self.error: BaseException | None = None
         self._commits = commits
+        self._owes_commit = False
         self._held: frozenset[Place] = frozenset()
         self._asked: SimpleQueue[tuple[Callable[[Any], Any], Future[Any]]] = SimpleQueue()
         self._stopping = threading.Event()
@@ -117,8 +119,11 @@ class Member:
         seen = list(library.poll())
         self.records += seen
         self._held = frozenset(library.held())
-        if seen and self._commits:
-            library.commit()
+        self._owes_commit |= bool(seen) and self._commits
+        if self._owes_commit:
+            with suppress(Rebalancing):
+                library.commit()
+                self._owes_commit = False
 
     def _answer_calls(self, library: Library) -> None:
         while True:
@@ -128,6 +133,9 @@ class Member:
                 return
             try:
                 done.set_result(function(library))
+            except Rebalancing:
+                self._asked.put((function, done))  # after the next poll
+                return
             except Exception as error:  # noqa: BLE001 - belongs to whoever has asked
                 done.set_exception(error)
 

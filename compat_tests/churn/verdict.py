@@ -57,8 +57,9 @@ def check_partition(partition: int, end: int, notes: list[Note]) -> int:
         deliveries += note.last + 1 - note.first
         seen[note.first : note.last + 1] = b"\x01" * (note.last + 1 - note.first)
         # Whoever goes on in its own life may be someone that has been thrown out and does not know it yet;
-        # its commits are refused. But who begins, begins at what is committed.
-        begins = next_of.get(note.life) != note.first
+        # its commits are refused. But who begins, begins at what others have committed; its own last commit
+        # may have been tried again until after it had asked.
+        begins = next_of.get(note.life) != note.first and by != note.life
         assert not begins or note.first >= committed, (
             f"partition {partition}: {note.life} began at {note.first} at {note.moment}, after {by} had"
             f" committed {committed}"
