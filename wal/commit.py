@@ -263,6 +263,7 @@ def _frame_done(state: LogState, segment: Segment, position: int, built: BuiltFr
     position += HEADER_BYTES + frame.entry_count * ENTRY_BYTES
     advanced = []
     kept: dict[int, list[Buffer]] = {}
+    cached_bytes = frame.payload_bytes
     for stream_id, run in frame.runs.items():
         stream = run.stream
         for extent in run.extents:
@@ -271,8 +272,7 @@ def _frame_done(state: LogState, segment: Segment, position: int, built: BuiltFr
                 stream_id, base=extent.base, count=extent.next_offset - extent.base, position=start,
                 size=extent.size, max_timestamp=extent.max_timestamp, version=extent.version,
             )  # fmt: skip
-            if stream_id < COPIES_BIT:
-                kept[start] = extent.buffers
+            kept[start] = extent.buffers
             if extent.max_timestamp > stream.max_timestamp:
                 stream.max_timestamp, stream.max_timestamp_offset = extent.max_timestamp, extent.base
         position += run.size_bytes
@@ -280,7 +280,12 @@ def _frame_done(state: LogState, segment: Segment, position: int, built: BuiltFr
         stream.size_bytes += run.size_bytes
         if stream_id < COPIES_BIT:
             advanced.append(Advanced(stream_id, stream.high_watermark, run.size_bytes))
-    state.tail.add(segment, kept, frame.payload_bytes)
+        else:
+            # Nobody waits for copies: what readers at the end want must not go for them.
+            cached_bytes -= run.size_bytes
+            for extent in run.extents:
+                del kept[position - run.size_bytes + extent.start]
+    state.tail.add(segment, kept, cached_bytes)
     state.producers.durable(frame.producers_token)
     for meta in frame.metas:
         apply_meta(state, meta.stream_id, meta.payload)

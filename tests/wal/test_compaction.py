@@ -225,6 +225,14 @@ def test_what_is_appended_meanwhile_is_not_touched() -> None:
     assert {one.stream_id for one in advanced} == {7}, "copies wake nobody"
 
 
+def test_copies_take_no_room_in_the_cache_of_what_came_last() -> None:
+    log = filled(MemoryDisk())
+    before = log._state.tail.size_bytes
+    compact(log, 7, 30, every_fifth)
+    assert log._state.tail.size_bytes == before + 25, "the word alone"
+    assert list(seen(log, 7))[:3] == [0, 10, 20]
+
+
 def test_views_by_version_see_each_record_once() -> None:
     log = filled(MemoryDisk(), batches=4)
     before = log.read_versions(0, 1 << 20)
