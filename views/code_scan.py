@@ -91,6 +91,9 @@ _READ_OFFSET = """
         if (low := body[p]) < 128:
             offset = base_offset + (low >> 1)
             p += 1
+        elif (high := body[p + 1]) < 128:
+            offset = base_offset + ((high << 7 | low & 127) >> 1)
+            p += 2
         else:
             delta, p = read_varint(body, p)
             offset = base_offset + delta
