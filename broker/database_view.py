@@ -211,8 +211,8 @@ class DatabasePartition(ScannedPartition):
     def max_timestamp(self) -> TimeHit | None:
         """The first batch that has the largest timestamp of all topics on the vnode."""
         log = self.vnode.log
-        hits = [log.max_timestamp(stream_id) for stream_id in log.streams() if self._owners.owns(stream_id)]
-        largest = max((hit.max_timestamp for hit in hits if hit is not None), default=None)
+        times = (log.largest_timestamp(one) for one in log.streams() if self._owners.owns(one))
+        largest = max((one for one in times if one is not None), default=None)
         return None if largest is None else self.find_timestamp(largest, from_offset=self.log_start)
 
 

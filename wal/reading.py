@@ -79,6 +79,12 @@ class LogReading:
         found = max_timestamp(self._state, stream) if stream is not None else None
         return self.find_timestamp(stream_id, found[0], from_offset=found[1]) if found is not None else None
 
+    def largest_timestamp(self, stream_id: int) -> int | None:
+        """The stream's largest timestamp; None when it is empty. Reads no batch as a rule."""
+        stream = self._state.streams.get(stream_id)
+        found = max_timestamp(self._state, stream) if stream is not None else None
+        return found[0] if found is not None else None
+
     def extents(self, stream_id: int, from_offset: int = 0) -> Iterator[StreamExtent]:
         """The visible extents of a stream from the log start, or a later offset, on."""
         stream = self._state.streams.get(stream_id)

@@ -151,10 +151,12 @@ def first_frame_since(
 ) -> FrameRef | None:
     """The first frame from `from_version` on that may hold a wanted record at or after the time.
 
-    Largest timestamps of extents are compared, nothing is read but indexes.
+    Largest timestamps of segments and extents are compared, nothing is read but indexes.
     """
     first = max(0, state.segments.row_of(from_version))
     for segment in list(state.segments.all[first:]):
+        if segment.totals.max_timestamp < timestamp_ms:
+            continue
         index = index_of(state, segment)
         start = max(0, index.frame_of(from_version))
         best = -1
