@@ -124,7 +124,7 @@ def group_broker(tmp_path_factory: pytest.TempPathFactory, broker_kind: Kind) ->
     started.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def program(client: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     """The program of the client that the test is parametrized with."""
     started = Program(client, COMMANDS[client], tmp_path_factory.mktemp("program") / "log")

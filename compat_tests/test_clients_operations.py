@@ -15,8 +15,15 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
 
 from compat_tests.batches import CODECS
 from compat_tests.broker import Broker
+from compat_tests.clients.matrix import MatrixPlugin
 from compat_tests.clients.program import CannotError, Program
-from compat_tests.clients.registry import COMMANDS, EMPTY_READ_AS_NULL, GROUPS_ONLY, OWN_TIMESTAMPS
+from compat_tests.clients.registry import (
+    COMMANDS,
+    EMPTY_READ_AS_NULL,
+    GROUPS_ONLY,
+    NOT_PINNED,
+    OWN_TIMESTAMPS,
+)
 from compat_tests.confluent import make_producer, open_consumer, produce, read
 from compat_tests.requests import fetched_batches
 from compat_tests.times import START_MS
@@ -24,7 +31,7 @@ from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
 from compat_tests.wire import raw_client
 
-pytestmark = pytest.mark.parametrize("client", list(COMMANDS), scope="session")
+pytestmark = pytest.mark.parametrize("client", list(COMMANDS), scope="module")
 
 LARGE = "0123456789" * 90_000
 
@@ -89,6 +96,14 @@ def config(broker: Broker, topic: str, name: str) -> str | None:
 
 def values(answer: Any) -> list[Any]:
     return [one["value"] for one in answer["records"]]
+
+
+def test_the_version_is_the_one_that_is_written_down(
+    client: str, program: Program, pytestconfig: pytest.Config
+) -> None:
+    matrix = pytestconfig.pluginmanager.get_plugin("client-matrix")
+    assert isinstance(matrix, MatrixPlugin)
+    matrix.saw_version(client, program.ask("version")["version"], pinned=client not in NOT_PINNED)
 
 
 @pytest.mark.operation("create a topic")

@@ -18,7 +18,7 @@ from compat_tests.clients.registry import COMMANDS, NOT_IDEMPOTENT
 from compat_tests.confluent import make_producer, open_consumer, produce, read
 from compat_tests.topics import create_topic
 
-SENT = 5_000
+SENT = 3_000
 FIRST, SECOND = 1_000, 200
 """Records there before a reader meets the restart, and after it."""
 
@@ -72,7 +72,7 @@ def sent(group_broker: Broker, programs: dict[str, Program]) -> dict[str, Answer
             count=SENT,
             idempotent=name not in NOT_IDEMPOTENT,
         )
-    for goal, end in ((300, group_broker.kill), (1_500, group_broker.stop)):
+    for goal, end in ((200, group_broker.kill), (1_000, group_broker.stop)):
         for program in programs.values():
             program.wait_for_progress(goal)
         end()
