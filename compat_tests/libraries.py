@@ -112,6 +112,7 @@ class KafkaPython:
             max_poll_interval_ms=settings.max_poll_ms,
             heartbeat_interval_ms=250,
             metadata_max_age_ms=500,
+            allow_auto_create_topics=False,
         )
         self.subscribe(topics)
         wanted = {topic for topic in topics if not topic.startswith("^")}
