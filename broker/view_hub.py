@@ -49,6 +49,9 @@ SLICE_UNITS: Final = 3_000
 BATCH_UNITS: Final = 30
 """What a batch costs besides its records."""
 
+COMPILE_UNITS: Final = 1_500
+"""What making a view's evaluator costs, once after a start: 2 to 3 ms."""
+
 BYTES_PER_UNIT: Final = 2_048
 """Decompressing, parsing and summing cost by the byte as well."""
 
@@ -128,6 +131,7 @@ class ViewHub:
         self.budget = CacheBudget(lambda: broker.config.kawal_views_cache_bytes)
         self.counters: dict[str, ViewCounters] = {}
         self._evaluators: dict[UUID, Evaluator] = {}
+        self._compiled = 0
         self._routes: dict[Expression, Evaluator] = {}
         self._route_numbers: dict[Expression, int] = {}
         # The readers of the views that replay.
@@ -162,7 +166,13 @@ class ViewHub:
             assert topic.view is not None
             plan = restore_plan(topic.view.statement, msgspec.json.decode(topic.view.schema))
             found = self._evaluators[topic.topic_id] = build_evaluator(plan)
+            self._compiled += 1
         return found
+
+    def _take_compiled(self) -> int:
+        """How many evaluators were made since the last call."""
+        compiled, self._compiled = self._compiled, 0
+        return compiled
 
     def route_evaluator(self, plan: Plan, expression: Expression) -> Evaluator:
         """What gives the value of an expression for each record, for views that are looked at together."""
@@ -260,7 +270,7 @@ class ViewHub:
             for view in views:
                 key = view.group_key()
                 alike.setdefault(view.wait_key if key is None else key, []).append(view)
-                if budget.spend_units(1):
+                if budget.spend_units(1 + self._take_compiled() * COMPILE_UNITS):
                     yield
             for members in alike.values():
                 if len(members) >= TOGETHER_MIN:
