@@ -50,7 +50,7 @@ NAMED_MAX = 10
 """Topics that a refusal names."""
 
 RETRY_MS = 60_000
-"""Pause after a directory could not be removed."""
+"""Pause after a directory could not be removed, or the removal not be recorded."""
 
 
 @dataclass(slots=True, eq=False)
@@ -279,10 +279,18 @@ class DatabaseDirectory:
     def _removed(self, job: RemoveJob, error: DiskError | None, now_ms: int) -> None:
         if error is not None:
             logger.error("the directory %s of a dropped database stays for now: %s", job.directory, error)
-            self._broker.deadlines.add(now_ms + RETRY_MS, lambda _now_ms: self._jobs.append(job))
-            return
-        if job.directory in self._databases.dropped:
+            self._again(job, now_ms)
+        elif job.directory in self._databases.dropped:
             try:
                 self._broker.topics.append(DirectoryRemoved(directory=job.directory), now_ms)
             except RequestError as refusal:
-                logger.warning("that %s is removed is recorded at the next start: %s", job.directory, refusal)
+                logger.warning("that %s is removed is recorded later: %s", job.directory, refusal)
+                self._again(job, now_ms)
+            else:
+                self._broker.topics.when_durable(
+                    lambda lost: self._again(job, now_ms) if lost is not None else None, now_ms
+                )
+
+    def _again(self, job: RemoveJob, now_ms: int) -> None:
+        """Remove the directory, or record that it is removed, once more; at a start it is done as well."""
+        self._broker.deadlines.add(now_ms + RETRY_MS, lambda _now_ms: self._jobs.append(job))

@@ -226,3 +226,18 @@ def test_no_crash_leaves_half_a_database() -> None:
     assert check_every_crash(disk.trace, check_database, random_states=1) > 100
     for state in killed_states(disk.trace):
         check_database(state)
+
+
+def test_a_removal_whose_record_is_lost_is_recorded_later() -> None:
+    gateway = Gateway()
+    client = gateway.client()
+    create_database(client, "d")
+    client.send(asking(DatabaseAction.DROP, "d"), 0)
+    while not gateway.broker.catalogue.databases.dropped:
+        assert gateway.run_jobs()
+    gateway.disk.faults.append(failing("write", errno.EIO, path="/meta/"))
+    gateway.settle()
+    gateway.advance(1_000)
+    assert len(gateway.broker.catalogue.databases.dropped) == 1
+    gateway.advance(61_000)
+    assert gateway.broker.catalogue.databases.dropped == {}
