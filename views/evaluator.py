@@ -117,8 +117,14 @@ class _Builder:
         self.scope["TAG_READERS"] = [(tag, header_reader(tag, kind)) for tag, kind, _ in tags]
         own = "".join(f"{code}, " for _, _, code in tags)
         locals_ = "".join(f"g{at}, " for at in range(len(tags)))
-        self.loads.append(f"{locals_}= tags.resolve(TAG_READERS, key, headers, ({own}))")
+        self.loads += [
+            "known = tags.by_key.get(key)",
+            f"{locals_}= {own}",
+            f"if headers or known is None or {' or '.join(map(_differs, range(len(tags))))}:",
+            f"    {locals_}= tags.resolve(TAG_READERS, key, headers, ({locals_}))",
+        ]
         for at, (tag, _, _) in enumerate(tags):
+            self.scope[f"TAG_{at}"] = tag
             self.sources["tag", tag] = name(f"g{at}")
 
     def _meta(self) -> None:
@@ -152,6 +158,10 @@ class _Builder:
             return ast.Dict([constant(member) for member in rename.values()], values)
         result = msgspec.defstruct("Result", fields, rename=rename, gc=False)
         return ast.Call(coder.keep(result), values, [])
+
+
+def _differs(at: int) -> str:
+    return f"g{at} is None or known.get(TAG_{at}) != g{at}"
 
 
 def _encodable(coder: Coder, expression: Expression) -> ast.expr:

@@ -30,22 +30,23 @@ class TagTable:
 
     def __init__(self, keys_max: int = KEYS_MAX) -> None:
         self.keys_max = keys_max
-        self._by_key: dict[bytes, dict[str, Any]] = {}
+        # Generated code looks here first: most records carry what is known of their key.
+        self.by_key: dict[bytes | None, dict[str, Any]] = {}
 
     def __len__(self) -> int:
-        return len(self._by_key)
+        return len(self.by_key)
 
     def of(self, key: bytes) -> dict[str, Any]:
         """Return what is known of a key, by the names of tags."""
-        return dict(self._by_key.get(key, {}))
+        return dict(self.by_key.get(key, {}))
 
     def learn(self, key: bytes, name: str, value: Any) -> None:
         """Set a tag of a key."""
-        known = self._by_key.get(key)
+        known = self.by_key.get(key)
         if known is None:
-            if len(self._by_key) >= self.keys_max:
-                del self._by_key[next(iter(self._by_key))]
-            known = self._by_key[key] = {}
+            if len(self.by_key) >= self.keys_max:
+                del self.by_key[next(iter(self.by_key))]
+            known = self.by_key[key] = {}
         known[name] = value
 
     def resolve(
@@ -59,8 +60,8 @@ class TagTable:
 
         Raises: UnfitTag.
         """
+        known = None if key is None else self.by_key.get(key)
         values = list(own)
-        known = None if key is None else self._by_key.get(key)
         for at, (name, read) in enumerate(readers):
             if headers and (text := _header(headers, HEADER_PREFIX + name)) is not None:
                 values[at] = read(text)
@@ -68,7 +69,7 @@ class TagTable:
                 values[at] = None if known is None else known.get(name)
             elif key is not None and (known is None or known.get(name) != values[at]):
                 self.learn(key, name, values[at])
-                known = self._by_key[key]
+                known = self.by_key[key]
         return values
 
 
