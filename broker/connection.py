@@ -176,7 +176,10 @@ class Connection:
     def account(self) -> None:
         """Bring the sums over all connections up to date with this one."""
         flow = self.flow
-        requests_bytes = self.request_bytes + self.unfinished_bytes
+        requests_bytes = self.request_bytes
+        if self.unfinished_bytes:
+            # What has come of the frame, or the memory that waits for the rest of it.
+            requests_bytes += max(self.unfinished_bytes, self.reader.unfinished_memory_bytes)
         flow.requests_bytes += requests_bytes - self.accounted_requests_bytes
         flow.answers_bytes += self.memory_bytes - self.accounted_answers_bytes
         self.accounted_requests_bytes = requests_bytes

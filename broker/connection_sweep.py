@@ -42,6 +42,8 @@ READ_BYTES_PER_SECOND_MIN: Final = 16 << 10
 RELIEF_INTERVAL_MS: Final = 1000
 """How long memory may be full, and its holder still, before room is made."""
 
+LEFT_HALF_SENT: Final = "left a request half sent while the memory for requests is full"
+
 
 class ConnectionSweep:
     """Looks after the connections of a broker by its clock."""
@@ -127,14 +129,27 @@ class ConnectionSweep:
         )
         if flow.requests_full:
             self._broker.fetch_waiters.wake_all(now_ms)
-            floor = flow.floor
-            if floor is not None and not floor.at_own_limit and _is_over(floor.active_ms, now_ms):
-                _end(floor, Cause.MEMORY, "left a request half sent while the memory for requests is full")
+            self._end_half_sent(now_ms)
         if flow.answers_full:
             for connection in tuple(self._broker.connections.values()):
                 if connection.outgoing and _is_over(connection.unsent_since_ms, now_ms):
                     _end(connection, Cause.MEMORY, "took no answers while the memory for them is full")
         self.relieve_soon(now_ms)
+
+    def _end_half_sent(self, now_ms: int) -> None:
+        """End requests that have stopped to come, the oldest first, until half of the memory is free.
+
+        Those that we have stopped to read may be coming still; but for the one that has the floor.
+        """
+        flow = self._broker.flow
+        floor, surplus_bytes = flow.floor, flow.requests_bytes - flow.requests_bytes_max // 2
+        for connection in tuple(flow.unfinished):
+            if surplus_bytes <= 0:
+                return
+            unread = connection.stalled and connection is not floor
+            if not unread and not connection.at_own_limit and _is_over(connection.active_ms, now_ms):
+                surplus_bytes -= connection.accounted_requests_bytes
+                _end(connection, Cause.MEMORY, LEFT_HALF_SENT)
 
 
 def _is_over(since_ms: int, now_ms: int) -> bool:

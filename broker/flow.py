@@ -6,7 +6,8 @@ is dropped.
 
 Above a connection's own limit that connection is not read.  Above the limit for all, nobody is read who would
 add to it; one connection has the floor and may finish its frame, however large: the one that began first.
-Were all of them held back, memory full of unfinished frames would stay full for ever.
+Were all of them held back, memory full of unfinished frames would stay full for ever.  A reserve is kept for
+connections that hold nothing yet: small requests go on while large ones fill the memory, or are left in it.
 
 What lets go of memory that its owners do not give back: broker/connection_sweep.py.
 Source: Kafka's queued.max.request.bytes (KIP-72), whose pool also lets one request more in.
@@ -24,6 +25,9 @@ UNLIMITED: Final = 2**63
 
 ANSWERS_FACTOR_MAX: Final = 2
 """Above this many times the limit for answers nobody is read at all, whoever is to blame."""
+
+RESERVE_SHARE: Final = 8
+"""On top of the limit for requests, one part in so many is there for connections that hold nothing yet."""
 
 FETCH_ROOM_BYTES_MIN: Final = 64 << 10
 """A fetch may always return this much, so that good readers go on while slow ones hold the memory."""
@@ -84,7 +88,14 @@ class Flow:
             connection.outgoing or self.answers_bytes >= ANSWERS_FACTOR_MAX * self.answers_bytes_max
         ):
             return True
-        return self.requests_full and connection is not self.floor
+        if not self.requests_full or connection is self.floor:
+            return False
+        holds_nothing = not connection.request_bytes and not connection.unfinished_bytes
+        return not (holds_nothing and self._has_reserve)
+
+    @property
+    def _has_reserve(self) -> bool:
+        return self.requests_bytes < self.requests_bytes_max + self.requests_bytes_max // RESERVE_SHARE
 
     def fetch_room_bytes(self) -> int:
         """The most that a fetch should return now."""

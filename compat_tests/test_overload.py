@@ -6,8 +6,9 @@ import pytest
 
 from compat_tests.broker import Broker
 from compat_tests.conftest import StartBroker
+from compat_tests.overload.good_client import percentile, round_trips
 from compat_tests.overload.loads import IDLE_COUNT
-from compat_tests.overload.measure import loaded, measure, memory_of
+from compat_tests.overload.measure import loaded, measure, memory_of, peak_memory_of, prepare
 from compat_tests.overload.partitions import measure_partitions
 
 pytestmark = pytest.mark.only_kawal(
@@ -37,6 +38,16 @@ def test_ten_thousand_idle_connections_cost_little_memory(own: Broker) -> None:
         assert memory_of(own) < 250
         output, _ = load.communicate(timeout=30)
     assert output.startswith(f"{IDLE_COUNT} connections answered")
+
+
+def test_requests_left_half_sent_stop_nobody_and_take_the_memory_that_they_may(own: Broker) -> None:
+    prepare(own, "large-requests")
+    with loaded(own, "large-requests", seconds=10, seed=1):
+        took = round_trips(own, 4)
+    # The 400 MiB have to be read once, in turn with the good client; who is stopped is so for ten seconds.
+    assert percentile(took, 0.99) < 4
+    # 256 MiB for requests (queued.max.request.bytes), an eighth in reserve, and the gateway itself.
+    assert peak_memory_of(own) < 400
 
 
 def test_fifty_thousand_partitions_are_there_again_after_a_kill(own: Broker) -> None:

@@ -16,9 +16,8 @@ KiB:
                                                v
     own bytearray                              [ large frame ... ]   valid for as long as somebody keeps it
 
-Memory follows what a peer has sent, never what it announces: a frame's own memory is at most 32 times the
-bytes that have arrived (64 KiB at first), and an idle connection keeps nothing but an unfinished frame's
-bytes.
+Memory follows what a peer has sent, never what it announces: a frame's own memory is 32 times the bytes that
+have arrived up to 2 MiB, and twice these bytes from there on; an idle connection keeps nothing but that.
 
 Source: the Kafka protocol guide, "Network"; CVE-2022-34917 for why the length is not trusted.
 """
@@ -37,6 +36,9 @@ BUFFER_BYTES = 64 << 10
 FRAME_BYTES_MAX = 100 << 20
 # A full receive buffer times this covers a request with one batch of Kafka's max.message.bytes, 1 MiB.
 GROWTH_MAX = 32
+FIRST_GRANT_BYTES_MAX = GROWTH_MAX * BUFFER_BYTES
+# From there on: copying costs less than a byte for each that arrives, and half of the memory is in use.
+GROWTH = 2
 # Buffers kept for the next connections that wake up; more are given back to the allocator.
 POOL_BUFFERS_MAX = 64
 
@@ -99,6 +101,11 @@ class FrameReader:
     def pending_bytes(self) -> int:
         """Bytes received that no returned frame covers: when a stream ends, anything but 0 is a cut frame."""
         return self._filled + _LENGTH_BYTES if self._large is not None else self._end - self._start
+
+    @property
+    def unfinished_memory_bytes(self) -> int:
+        """Memory of the frame that is still coming in, 0 while the receive buffer holds it."""
+        return len(self._large) if self._large is not None else 0
 
     @property
     def held_bytes(self) -> int:
@@ -188,10 +195,9 @@ class FrameReader:
         return buffer
 
     def _begin_large(self, length: int, arrived: memoryview) -> None:
-        count = len(arrived)
-        self._large = memoryview(bytearray(_granted(length, count)))
-        self._large[:count] = arrived
-        self._large_size, self._filled = length, count
+        # More when more is read: a connection that is held back here has taken no memory in advance.
+        self._large = memoryview(bytearray(arrived))
+        self._large_size, self._filled = length, len(arrived)
         self._start = self._end = 0
 
     def _large_rest(self, large: memoryview) -> memoryview:
@@ -214,4 +220,5 @@ class FrameReader:
 
 def _granted(length: int, arrived: int) -> int:
     """Return the memory that a frame of `length` bytes gets when `arrived` of them are there."""
-    return min(length, max(BUFFER_BYTES, arrived * GROWTH_MAX))
+    first = max(BUFFER_BYTES, min(arrived * GROWTH_MAX, FIRST_GRANT_BYTES_MAX))
+    return min(length, max(first, arrived * GROWTH))

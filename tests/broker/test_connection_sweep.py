@@ -182,6 +182,20 @@ def test_full_memory_does_not_wait_for_who_leaves_a_request_half_sent(full: tupl
     assert not other.connection.saturated
 
 
+def test_full_memory_takes_room_from_many_who_leave_requests_half_sent() -> None:
+    gateway = Gateway(queued_max_request_bytes=100 * KIB)
+    stuck = [gateway.client() for _ in range(12)]
+    for client in stuck:
+        client.send_bytes(half_a_request(60 * KIB, 10 * KIB))
+    stuck[1].connection.stalled = True  # not read any more: it may be sending still
+    other = gateway.client()
+    assert other.connection.saturated
+    gateway.broker.held_back(other.connection, gateway.now_ms)
+    gateway.advance(RELIEF_INTERVAL_MS)
+    ended = [number for number, client in enumerate(stuck) if cause(client) is Cause.MEMORY]
+    assert ended == [0, 2, 3, 4, 5, 6, 7]
+
+
 def test_full_memory_lets_who_goes_on_sending_finish(full: tuple[Gateway, Client]) -> None:
     gateway, sender = full
     gateway.broker.held_back(gateway.client().connection, gateway.now_ms)

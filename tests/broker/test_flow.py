@@ -78,17 +78,35 @@ def test_when_requests_of_all_weigh_too_much_nobody_is_read_and_nothing_is_lost(
     assert gateway.broker.flow.requests_bytes == 0
 
 
-def test_a_frame_that_is_still_coming_in_weighs_what_there_is_of_it() -> None:
+def test_a_frame_that_is_still_coming_in_weighs_the_memory_that_waits_for_it() -> None:
     gateway = Gateway()
     client = gateway.client()
     create(client, "t")
     frame = request_frame(producing(("t", 0, batch(b"v" * 300 * KIB))), 9, 77)
-    client.send_bytes(frame[: 200 * KIB])
-    assert gateway.broker.flow.requests_bytes == 200 * KIB
+    client.send_bytes(frame[: 20 * KIB])
+    assert gateway.broker.flow.requests_bytes == 20 * KIB
+    client.send_bytes(frame[20 * KIB : 200 * KIB])
+    assert gateway.broker.flow.requests_bytes == len(frame) - 4
     assert gateway.broker.flow.floor is client.connection
     client.close()
     assert gateway.broker.flow.requests_bytes == 0
     assert gateway.broker.flow.floor is None
+
+
+def test_with_memory_full_of_large_requests_small_ones_go_on_as_far_as_the_reserve_goes() -> None:
+    gateway = Gateway(queued_max_request_bytes=400 * KIB)
+    clients = [gateway.client() for _ in range(3)]
+    create(clients[0], "t")
+    frame = request_frame(producing(("t", 0, batch(b"v" * 430 * KIB))), 9, 77)
+    clients[1].send_bytes(frame[: 100 * KIB])
+    flow = gateway.broker.flow
+    assert flow.requests_full
+    assert not clients[0].connection.saturated
+    clients[2].send_bytes(frame[: 10 * KIB])
+    assert clients[2].connection.saturated
+    assert not clients[0].connection.saturated
+    flow.requests_bytes = 450 * KIB
+    assert clients[0].connection.saturated
 
 
 def test_with_memory_full_of_unfinished_requests_the_oldest_one_has_the_floor() -> None:

@@ -12,7 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.errors import FrameTooLarge
-from protocol.framing import BUFFER_BYTES, FRAME_BYTES_MAX, GROWTH_MAX, BufferPool, FrameReader
+from protocol.framing import (
+    BUFFER_BYTES,
+    FIRST_GRANT_BYTES_MAX,
+    FRAME_BYTES_MAX,
+    GROWTH_MAX,
+    BufferPool,
+    FrameReader,
+)
 
 MIB = 1 << 20
 
@@ -141,6 +148,14 @@ def test_an_announced_length_takes_no_memory_beyond_what_arrived(arrived: int) -
     tracemalloc.stop()
     assert peak <= max(BUFFER_BYTES, arrived * GROWTH_MAX) + arrived * 2 + 8192
     assert reader.pending_bytes == arrived + 4
+
+
+@pytest.mark.parametrize("arrived", [BUFFER_BYTES, MIB, 2 * MIB + 1, 10 * MIB, 60 * MIB])
+def test_a_large_frame_has_at_most_twice_the_memory_that_it_needs_so_far(arrived: int) -> None:
+    reader = FrameReader(BufferPool())
+    receive(reader, struct.pack(">i", FRAME_BYTES_MAX) + bytes(arrived))
+    reader.wanted_buffer()
+    assert arrived < reader.unfinished_memory_bytes <= max(FIRST_GRANT_BYTES_MAX, 2 * arrived + BUFFER_BYTES)
 
 
 def test_a_frame_of_the_greatest_size_arrives_whole() -> None:
