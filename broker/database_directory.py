@@ -97,6 +97,9 @@ class DatabaseDirectory:
         self._making: set[str] = set()
         self._jobs: list[Job] = []
         self._running: set[Job] = set()
+        # Directories whose record was lost with the catalogue's log: until the log has been verified against
+        # the disk, the record may be there all the same at the next start.
+        self._doubtful: list[Job] = []
         # Vnodes of dropped databases whose jobs have not all come back, by directory.
         self._closing: dict[str, list[Vnode]] = {}
 
@@ -227,6 +230,9 @@ class DatabaseDirectory:
     def take_jobs(self, now_ms: int) -> list[Job]:
         """The work that can begin now."""
         self._close_idle(now_ms)
+        if self._doubtful and self._broker.meta.log.state == "OPEN":
+            self._jobs += self._doubtful
+            self._doubtful.clear()
         jobs, self._jobs = self._jobs, []
         self._running.update(jobs)
         return jobs
@@ -248,25 +254,27 @@ class DatabaseDirectory:
         self._making.discard(name)
         vnodes = [Vnode(log, database=name, index=index) for index, log in enumerate(job.logs)]
 
-        def give_up(refusal: RequestError) -> None:
+        def give_up(refusal: RequestError, jobs: list[Job]) -> None:
             for vnode in vnodes:
                 vnode.log.abandon()
-            self._jobs.append(RemoveJob(self._broker.store, job.record.directory))
+            jobs.append(RemoveJob(self._broker.store, job.record.directory))
             job.done(refusal)
 
         def recorded(failure: ErrorCode | None) -> None:
             if failure is None:
                 job.done(None)
             else:
-                give_up(RequestError(failure, f"database {name!r} could not be recorded; try again"))
+                refusal = RequestError(failure, f"database {name!r} could not be recorded; try again")
+                give_up(refusal, self._doubtful)
 
         if error is not None:
-            give_up(RequestError(ErrorCode.KAFKA_STORAGE_ERROR, f"database {name!r} is not made: {error}"))
+            refused = RequestError(ErrorCode.KAFKA_STORAGE_ERROR, f"database {name!r} is not made: {error}")
+            give_up(refused, self._jobs)
             return
         try:
             self._broker.topics.append(job.record, now_ms, confirmed=lambda: self._serve(name, vnodes))
         except RequestError as refusal:
-            give_up(refusal)
+            give_up(refusal, self._jobs)
             return
         self._broker.topics.when_durable(recorded, now_ms)
 
