@@ -9,7 +9,7 @@ from tests.broker.kit import batch, create, producing, send
 def test_its_marks_follow_the_disk() -> None:
     gateway = Gateway(log_retention_check_interval_ms=1_000)
     client = gateway.client()
-    create(client, "t", 2, retention_bytes="1", internal_segment_bytes="1")
+    create(client, "t", 2, retention_bytes="1", internal_segment_bytes="100")
     partition = gateway.partition("t", 1)
     assert (partition.log_start, partition.last_stable_offset, partition.high_watermark) == (0, 0, 0)
     client.send(producing(("t", 1, batch(b"a", b"b"))), 9)

@@ -112,7 +112,7 @@ def test_a_wall_clock_that_jumps_ahead_ages_records_and_back_again_does_not(
 
 
 def test_what_was_deleted_stays_deleted_after_a_crash(gateway: Gateway, client: Client) -> None:
-    create(client, "t", retention_bytes="1", internal_segment_bytes="1")
+    create(client, "t", retention_bytes="1", internal_segment_bytes="100")
     for _ in range(5):
         send(client, "t", batch(b"a"))
     pass_time(gateway, INTERVAL_MS)
@@ -146,7 +146,7 @@ def test_the_disk_gets_its_room_back() -> None:
 def test_many_partitions_are_looked_at_in_slices(gateway: Gateway, client: Client) -> None:
     names = [f"t{number}" for number in range(PARTITIONS_PER_SLICE + 50)]
     for name in names[:3] + names[-3:]:
-        create(client, name, retention_bytes="1", internal_segment_bytes="1")
+        create(client, name, retention_bytes="1", internal_segment_bytes="100")
     for name in names[3:-3]:
         create(client, name)
     for name in names:
@@ -162,13 +162,13 @@ def test_a_topic_deleted_and_made_again_between_two_slices_is_not_taken_for_the_
     for number in range(PARTITIONS_PER_SLICE):
         create(client, f"t{number}")
         send(client, f"t{number}", batch(b"a"))
-    create(client, "z", retention_bytes="1", internal_segment_bytes="1")
+    create(client, "z", retention_bytes="1", internal_segment_bytes="100")
     for _ in range(3):
         send(client, "z", batch(b"old"))
     gateway.now_ms = START_MS + INTERVAL_MS
     gateway.broker.tick(gateway.now_ms)
     client.call(DeleteTopicsRequest(topic_names=["z"], timeout_ms=1_000), 5)
-    create(client, "z", retention_bytes="1", internal_segment_bytes="1")
+    create(client, "z", retention_bytes="1", internal_segment_bytes="100")
     send(client, "z", batch(b"new"))
     gateway.advance(100)
     assert read(client, "z") == [b"new"]

@@ -131,7 +131,7 @@ def test_the_leader_epoch_is_checked(client: Client, epoch: int, code: int) -> N
 def test_records_below_the_log_start_are_not_found(gateway: Gateway) -> None:
     gateway = Gateway(log_retention_check_interval_ms=1_000)
     client = gateway.client()
-    create(client, "r", retention_bytes="1", internal_segment_bytes="1")
+    create(client, "r", retention_bytes="1", internal_segment_bytes="100")
     for number in range(5):
         send(client, "r", timed(START_MS + number))
     gateway.advance(2_000)

@@ -92,7 +92,7 @@ def test_the_vnode_that_failed_takes_no_other_with_it() -> None:
 def test_a_full_disk_refuses_produce_and_serves_everything_else() -> None:
     gateway = Gateway(kawal_vnodes=1, kawal_segment_bytes=1 << 20, kawal_min_free_bytes=1 << 20)
     client = gateway.client()
-    create(client, "t", retention_bytes="0", internal_segment_bytes="1")
+    create(client, "t", retention_bytes="0", internal_segment_bytes="200")
     send(client, "t", batch(b"kept"))
     gateway.disk.capacity_bytes = gateway.disk.used_bytes() + 600_000
     gateway.advance(2_000)
