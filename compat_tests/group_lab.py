@@ -41,6 +41,7 @@ class Lab:
         self.broker = broker
         self.library = library
         self.name = f"{name}-{library}-{next(_number)}"
+        self._producer: Any = None
 
     def topic(self, partitions: int = 1, suffix: str = "") -> str:
         """Create a topic of this scenario's own."""
@@ -57,8 +58,10 @@ class Lab:
 
     def produce(self, topic: str, values: Sequence[bytes], partitions: int = 1) -> None:
         """Produce values to the partitions by turns."""
-        # It goes in its own time, and must not make the topic anew when a test has deleted it.
-        producer = make_producer(self.broker, allow_auto_create_topics=False)
+        if self._producer is None:
+            # It must not make the topic anew when a test has deleted it.
+            self._producer = make_producer(self.broker, allow_auto_create_topics=False, linger_ms=0)
+        producer = self._producer
         for number, value in enumerate(values):
             producer.produce(topic, value, partition=number % partitions)
         assert producer.flush(30) == 0
