@@ -9,6 +9,7 @@ import pytest
 from groups.consumer_group import ConsumerGroup
 from groups.coordinator import Coordinator
 from groups.effects import EncodedRecord
+from groups.record_keys import OffsetKey
 from protocol.error_codes import ErrorCode
 from protocol.errors import Malformed
 from tests.groups.classic import group_of, join_waiting, one_member, two_members
@@ -196,3 +197,42 @@ def test_what_changes_between_two_parts_is_not_taken_back(driver: Driver) -> Non
     )
     rest = driver.log[0][len(written) :]
     assert state(loaded(driver, rest))["offsets"] == state(driver.coordinator)["offsets"]
+
+
+def test_a_snapshot_looks_at_a_thousand_groups_at_a_time() -> None:
+    driver = Driver(partitions=50)
+    context = driver.coordinator._context
+    for number in range(3_500):
+        context.offsets.replay(OffsetKey(f"g{number}", "t", 0), b"\x00\x03")
+    sizes = [len(part) for part in driver.coordinator.snapshot(context.partition("g7"))]
+    assert sizes.count(0) == 3
+    assert sum(sizes) == sum(context.partition(f"g{n}") == context.partition("g7") for n in range(3_500))
+
+
+def test_a_list_of_a_snapshot_holds_so_many_offsets_over_all_topics() -> None:
+    driver = Driver()
+    for topic, count in (("a", 3), ("b", 4), ("c", 1)):
+        driver.create_topic(topic, count)
+        driver.commit("g", {(topic, index): index for index in range(count)})
+    partition = driver.coordinator.partition_of("g")
+    parts = driver.coordinator.snapshot(partition, records_max=3)
+    assert [len(part) for part in parts] == [3, 3, 2]
+
+
+def test_loading_a_partition_looks_at_its_own_groups_only() -> None:
+    driver = Driver(partitions=2)
+    driver.create_topic("t")
+    names = {index: next(f"g{n}" for n in range(99) if driver.coordinator.partition_of(f"g{n}") == index)
+             for index in (0, 1)}  # fmt: skip
+    for name in names.values():
+        driver.join_consumer(name, "a", "t")
+    again = Driver(partitions=2)
+    again.coordinator.unload((0, 1), 0)
+    for records in driver.log.values():
+        for key, value in records:
+            again.coordinator.replay(key, value)
+    context = again.coordinator._context
+    assert context.replayed == set(names.values())
+    again.coordinator.loaded((0,), 0)
+    assert context.replayed == {names[1]}
+    assert [key.group_id for key in context.timers._set if key.kind == "session"] == [names[0]]

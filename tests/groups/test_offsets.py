@@ -121,3 +121,16 @@ def test_a_dropped_group_leaves_nothing_behind() -> None:
     table.replay(OffsetKey("h", "t", 0), value(1))
     table.drop("g")
     assert (len(table), table.expiring, table.groups()) == (1, 0, ["h"])
+
+
+def test_what_is_on_its_way_counts_as_something_to_come() -> None:
+    table = OffsetTable()
+    table.replay(OffsetKey("g", "t", 0), value(1))
+    table.announce(OffsetKey("g", "s", 0), value(2))
+    table.announce(OffsetKey("h", "t", 1), value(3))
+    assert table.newest_topics("g") == ["s", "t"]
+    assert table.newest_groups() == ["g", "h"]
+    assert table.groups_of("t") == {"g", "h"}
+    table.settle(OffsetKey("g", "s", 0))
+    table.settle(OffsetKey("h", "t", 1))
+    assert (table.newest_topics("g"), table.newest_groups(), table.keys("h")) == (["t"], ["g"], set())
