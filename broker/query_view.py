@@ -79,6 +79,13 @@ class QueryPartition(ScannedPartition):
             self._counters = self.hub.counters_of(self.topic)
         return self._counters
 
+    def steps(self, read: ViewRead) -> Iterator[None]:
+        """As for every view; its evaluator is made now, and not when records come that many views wait for."""
+        if self.evaluator.plan.bounds.is_empty:
+            read.position = self.high_watermark
+            return iter(())
+        return super().steps(read)
+
     def group_key(self) -> Hashable:
         """Its stream, what it asks of every record, and where it stands, when it asks for one answer."""
         if self.evaluator.plan.keeps_all or self.route is None:

@@ -41,6 +41,9 @@ _FLOAT_MAX: Final = sys.float_info.max
 _BITS: Final = ("bit_and", "bit_or", "bit_xor")
 _NEVER_NULL: Final = ("same", "is_null", "is_true", "is_false")
 
+# These can be folded to constants by Python.
+_NEVER_NONE: Final = (ast.BinOp, ast.UnaryOp, ast.Compare)
+
 Code = ast.expr
 
 
@@ -55,15 +58,19 @@ def constant(value: Any) -> Code:
 
 
 def is_none(code: Code) -> Code:
-    """Return `code is None`; a constant is decided at once, which Python would warn of."""
+    """Return `code is None`; what is known is decided at once, because Python warns of constants here."""
     if isinstance(code, ast.Constant):
         return constant(code.value is None)
+    if isinstance(code, _NEVER_NONE):
+        return constant(False)
     return ast.Compare(code, [ast.Is()], [constant(None)])
 
 
 def _is_not_none(code: Code) -> Code:
     if isinstance(code, ast.Constant):
         return constant(code.value is not None)
+    if isinstance(code, _NEVER_NONE):
+        return constant(True)
     return ast.Compare(code, [ast.IsNot()], [constant(None)])
 
 

@@ -11,6 +11,7 @@ import socket
 import struct
 import time
 from collections.abc import Sequence
+from math import inf
 from types import TracebackType
 
 from protocol.headers import decode_response_header, encode_request_header
@@ -119,10 +120,11 @@ class IdleConsumers:
                 self.answers += key.data.take()
 
     def run_until_all_at(self, end: int, *, within_seconds: float) -> float:
-        """Go on until every consumer is at `end`; the seconds it took."""
+        """Go on until every consumer is at `end`; the seconds it took, or infinity when they were too few."""
         began = time.monotonic()
         while any(one.offset < end for one in self._all):
-            assert time.monotonic() - began < within_seconds, "some consumers do not reach the end"
+            if time.monotonic() - began > within_seconds:
+                return inf
             self.run(0.05)
         return time.monotonic() - began
 
