@@ -80,6 +80,8 @@ class RemoveJob(Job):
 
     store: Store
     directory: str
+    failed: bool = False
+    """It has failed once: what a failed sync of a directory has lost may come back until the next start."""
 
     def run(self) -> None:
         """Remove what is still there."""
@@ -287,8 +289,9 @@ class DatabaseDirectory:
     def _removed(self, job: RemoveJob, error: DiskError | None, now_ms: int) -> None:
         if error is not None:
             logger.error("the directory %s of a dropped database stays for now: %s", job.directory, error)
+            job.failed = True
             self._again(job, now_ms)
-        elif job.directory in self._databases.dropped:
+        elif not job.failed and job.directory in self._databases.dropped:
             try:
                 self._broker.topics.append(DirectoryRemoved(directory=job.directory), now_ms)
             except RequestError as refusal:

@@ -176,14 +176,13 @@ class Store:
         """
         assert _is_plain_name(database), database
         directory = f"{self.path}/{database}"
-        if not self.disk.exists(directory):
-            return
-        for name in self.disk.list(directory):
-            vnode = f"{directory}/{name}"
-            for file in self.disk.list(vnode):
-                self.disk.remove(f"{vnode}/{file}")
-            self.disk.remove_directory(vnode)
-        self.disk.remove_directory(directory)
+        if self.disk.exists(directory):
+            for name in self.disk.list(directory):
+                vnode = f"{directory}/{name}"
+                for file in self.disk.list(vnode):
+                    self.disk.remove(f"{vnode}/{file}")
+                self.disk.remove_directory(vnode)
+            self.disk.remove_directory(directory)
         self.disk.sync_directory(self.path)
 
     def databases(self) -> set[str]:

@@ -88,6 +88,7 @@ class DatabasesSimulation:
             self._check()
             self.world.stop()
             self._check()
+            assert self.world.broker.catalogue.databases.dropped == {}
         except Exception as error:
             last = "\n  ".join(self.trace[-25:])
             raise AssertionError(f"seed {self.seed}: {error!r}\n  {last}") from error
@@ -235,7 +236,6 @@ class DatabasesSimulation:
         assert self.world.is_sound()
         found = broker.catalogue.databases
         assert set(broker.vnodes) == set(found)
-        assert found.dropped == {}
         directories = {name for name in self.world.disk.list("/data") if name.startswith("db-")}
         assert directories == {one.directory for one in found.values() if one.name != "default"}
         for name, facts in self.facts.items():
