@@ -18,6 +18,9 @@ ROOT = Path(__file__).parent.parent.parent
 ANSWER_WITHIN_SECONDS = 100
 """Above the 60 s that programs wait themselves: their own account of what was missing says more."""
 
+PROGRESS_WITHIN_SECONDS = 45
+"""Below what programs wait: the one that is behind is named before the others lose patience."""
+
 
 class CannotError(Exception):
     """The client under test has no such thing; the text says why."""
@@ -74,8 +77,8 @@ class Program:
         """Wait until this much is done, or until the program has answered."""
         eventually(
             lambda: self.progress >= count or not self._answers.empty(),
-            waiting_for=f"{self.name} to do {count}",
-            within_seconds=ANSWER_WITHIN_SECONDS,
+            waiting_for=f"{self.name} to do {count} (it told {self.progress})",
+            within_seconds=PROGRESS_WITHIN_SECONDS,
         )
 
     def close(self) -> None:

@@ -25,6 +25,11 @@ from compat_tests.clients.contract import (
 
 WITHIN = 20
 
+POLL_MS = 5_000
+"""Long, for joining a group falls into a poll: kafka-python 3.0.12 forgets its assignment, and to beat, when the
+time of a poll is over just as the answer to SyncGroup comes. A poll with records returns at once.
+"""
+
 
 def admin(bootstrap: str) -> Any:
     return closing(KafkaAdminClient(bootstrap_servers=bootstrap))
@@ -173,7 +178,7 @@ def taken(reader: Any, there: TopicPartition | None, count: int | None) -> list[
     for _ in until():
         if len(records) >= count if count is not None else reader.position(there) >= end:
             break
-        for batch in reader.poll(timeout_ms=200).values():
+        for batch in reader.poll(timeout_ms=POLL_MS).values():
             records.add(shown(one) for one in batch)
         progress.tell(len(records))
     return records.all

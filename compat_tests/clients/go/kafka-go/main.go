@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"strconv"
 	"sync"
 	"time"
@@ -200,6 +201,7 @@ func reader(request Request, config kafka.ReaderConfig) *kafka.Reader {
 	config.MaxBytes = 10_000_000
 	config.MaxWait = 200 * time.Millisecond
 	config.ReadBackoffMax = 200 * time.Millisecond
+	config.ErrorLogger = kafka.LoggerFunc(log.Printf)
 	return kafka.NewReader(config)
 }
 
