@@ -80,7 +80,7 @@ class QueryPartition(ScannedPartition):
         return self._counters
 
     def steps(self, read: ViewRead) -> Iterator[None]:
-        """As for every view; its evaluator is made now, and not when records come that many views wait for."""
+        """As for every view; its evaluator is made now, not when records come."""
         if self.evaluator.plan.bounds.is_empty:
             read.position = self.high_watermark
             return iter(())

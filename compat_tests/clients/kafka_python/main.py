@@ -26,8 +26,8 @@ from compat_tests.clients.contract import (
 WITHIN = 20
 
 POLL_MS = 5_000
-"""Long, for joining a group falls into a poll: kafka-python 3.0.12 forgets its assignment, and to beat, when the
-time of a poll is over just as the answer to SyncGroup comes. A poll with records returns at once.
+"""Long, for joining a group falls into a poll, and a poll with records returns at once: kafka-python 3.0.12
+forgets its assignment, and to beat, when the time of a poll is over just as the answer to SyncGroup comes.
 """
 
 
