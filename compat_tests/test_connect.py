@@ -19,7 +19,8 @@ from compat_tests.process import ServerProcess
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
 
-START_SECONDS = 60
+START_SECONDS = 100
+"""Seconds when all is well; a machine whose disk hangs for half a minute shall not fail the test."""
 STATE_TOPICS = ("connect-configs", "connect-offsets", "connect-status")
 
 
@@ -142,7 +143,7 @@ def wait_for_lines(worker: Worker, path: Path, count: int) -> None:
     eventually(arrived, waiting_for=f"{count} lines", within_seconds=START_SECONDS, last=there_is)
 
 
-@pytest.mark.timeout(240, method="signal")
+@pytest.mark.timeout(300, method="signal")
 def test_lines_go_from_file_to_file_over_restarts_of_worker_and_broker(
     start_broker: StartBroker, tmp_path: Path, stopping: list[Worker]
 ) -> None:

@@ -24,7 +24,8 @@ INPUT, OUTPUT = "streams-plaintext-input", "streams-wordcount-output"
 """The names that WordCountDemo has."""
 
 WORDS = ("all", "streams", "lead", "to", "kawal", "and", "back", "again")
-WITHIN_SECONDS = 60
+WITHIN_SECONDS = 100
+"""Seconds when all is well; a machine whose disk hangs for half a minute shall not fail the test."""
 
 
 class WordCount:
@@ -120,7 +121,7 @@ def internal_topics(broker: Broker) -> dict[str, str]:
     }
 
 
-@pytest.mark.timeout(240, method="signal")
+@pytest.mark.timeout(300, method="signal")
 def test_words_are_counted_over_restarts_of_application_and_broker(
     start_broker: StartBroker, tmp_path: Path, stopping: list[WordCount]
 ) -> None:
