@@ -186,7 +186,7 @@ def test_topics_with_subscribers_are_kept_where_the_policy_says_so() -> None:
     epoch = client.call(beating("g", "m", topics=["t"]), 1).member_epoch
     kept, gone = client.call(by_name("t", "other"), 5).responses
     assert (kept.error_code, gone.error_code) == (ErrorCode.POLICY_VIOLATION, 0)
-    assert "topic 't' has subscribers in the groups g;" in kept.error_message
+    assert "topic 't' has subscribers in groups g;" in kept.error_message
     assert epoch > 0
     client.call(beating("g", "m", -1), 1)
     assert client.call(by_name("t"), 5).responses[0].error_code == 0
