@@ -8,7 +8,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -255,10 +254,10 @@ def test_the_version_is_printed() -> None:
 
 def test_the_health_check_of_the_container_image_tells_a_server_that_answers(serve: Any) -> None:
     dockerfile = (Path(__file__).parent.parent / "Dockerfile").read_text()
-    _, *command = json.loads(re.findall(r"HEALTHCHECK[^[]*(\[.*\])", dockerfile)[0])
+    program, *command = json.loads(re.findall(r"HEALTHCHECK[^[]*(\[.*\])", dockerfile)[0])
+    assert program == "kawal"
     served = serve()
-    port = served.wait_until_ready()
-    check = [sys.executable, *(word.replace("9092", str(port)) for word in command)]
+    check = [KAWAL, *command, "--bootstrap", f"127.0.0.1:{served.wait_until_ready()}"]
     assert subprocess.run(check, capture_output=True, timeout=20, check=False).returncode == 0
     served.end()
     assert subprocess.run(check, capture_output=True, timeout=20, check=False).returncode == 1
