@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import subprocess
 import sys
 import time
@@ -55,6 +56,21 @@ class Load:
         line = self._process.stdout.readline()
         if line.strip() != READY:
             raise MeasurementError(f"{self._what}: {line}{self._process.communicate()[1][-2_000:]}")
+
+    def is_ready(self) -> bool:
+        """Say whether the ready line has come, without waiting.
+
+        Raises: MeasurementError if the load has ended instead.
+        """
+        assert self._process.stdout is not None
+        if not select.select([self._process.stdout], [], [], 0)[0]:
+            return False
+        self.wait_until_ready()
+        return True
+
+    def has_ended(self) -> bool:
+        """Say whether the process has ended; `figures` then does not wait."""
+        return self._process.poll() is not None
 
     def start(self) -> None:
         """Let a ready load begin."""

@@ -17,6 +17,7 @@ KINDS: dict[str, tuple[type[jobs.Job], str]] = {
     "one_in_flight": (jobs.OneInFlightJob, "raw_loads"),
     "fixed_rate": (jobs.FixedRateJob, "raw_loads"),
     "small_requests": (jobs.SmallRequestsJob, "raw_loads"),
+    "paced": (jobs.PacedJob, "paced"),
 }
 """Job class and module by kind; an empty module is chosen by the job's client."""
 

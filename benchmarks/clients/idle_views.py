@@ -1,101 +1,88 @@
 """Many consumers in one thread, each on a socket of its own, which wait for records of a topic.
 
 They name their software, as librdkafka and Java do, and read each batch's head only: what is measured is the
-server.
+server.  `seconds_used` tells what they cost, so that a reader can see that they did not hold the server back.
 """
 
 from __future__ import annotations
 
-import selectors
+import select
 import socket
-import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
+from struct import Struct
 from types import TracebackType
 
-from protocol.headers import decode_response_header, encode_request_header
-from protocol.messages.api_versions import ApiVersionsRequest
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
-from protocol.records import iter_batches, read_batch_header
-from protocol.wire import RecordParts, decode, encode
+from benchmarks.clients.fetch_wire import HELLO, AnswerReader, FetchFrame
 
-FETCH, API_VERSIONS = 1, 18
-FETCH_VERSION = 12
-WAIT_MS = 500
+_INT32 = Struct(">i")
+RECEIVE_BYTES = 4 << 20
+EVENTS = 1_024
 
 
 class _One:
     """One consumer: its socket, where it is, and what has come in."""
 
+    __slots__ = ("_frame", "_greeted", "_part", "_reader", "bytes", "offset", "socket")
+
     def __init__(self, port: int, topic: str) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
-        self.topic = topic
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.offset = 0
-        self.received = bytearray()
         self.bytes = 0
-        hello = ApiVersionsRequest(client_software_name="bench", client_software_version="1")
-        self.socket.sendall(_frame(API_VERSIONS, 3, hello))
-        self.greeted = False
+        self._part = bytearray()
+        self._frame = FetchFrame(topic)
+        self._reader = AnswerReader(topic)
+        self._greeted = False
+        self.socket.sendall(HELLO)
 
-    def ask(self) -> None:
-        """Send a fetch."""
-        asked = FetchPartition(partition=0, fetch_offset=self.offset, partition_max_bytes=1 << 20)
-        request = FetchRequest(
-            max_wait_ms=WAIT_MS,
-            min_bytes=1,
-            max_bytes=50 << 20,
-            session_id=0,
-            session_epoch=-1,
-            topics=[FetchTopic(topic=self.topic, partitions=[asked])],
-        )
-        self.socket.sendall(_frame(FETCH, FETCH_VERSION, request))
-
-    def take(self) -> int:
-        """Read what is there; how many fetches were answered."""
-        data = self.socket.recv(1 << 20)
-        assert data, "the server has closed the connection"
-        self.bytes += len(data)
-        self.received += data
-        answered = 0
-        while len(self.received) >= 4:
-            size = struct.unpack_from(">i", self.received)[0]
-            if len(self.received) < 4 + size:
-                break
-            frame = bytes(self.received[4 : 4 + size])
-            del self.received[: 4 + size]
-            if self.greeted:
-                answered += 1
-                self._move(frame)
-            self.greeted = True
-            self.ask()
+    def take(self, buffer: bytearray, delays: list[float]) -> int:
+        """Read what is there and ask on; how many fetches were answered."""
+        count = self.socket.recv_into(buffer)
+        assert count, "the server has closed the connection"
+        self.bytes += count
+        if not self._part and count >= 4 and _INT32.unpack_from(buffer)[0] + 4 == count:
+            return self._answered(buffer, delays)
+        self._part += memoryview(buffer)[:count]
+        if len(self._part) < 4 or len(self._part) < 4 + _INT32.unpack_from(self._part)[0]:
+            return 0
+        # One fetch is in flight: nothing comes behind its answer.
+        answered = self._answered(self._part, delays)
+        self._part = bytearray()
         return answered
 
-    def _move(self, frame: bytes) -> None:
-        _, position = decode_response_header(FETCH, FETCH_VERSION, memoryview(frame))
-        answer, _ = decode(FetchResponse, FETCH_VERSION, frame, position)
-        (data,) = answer.responses[0].partitions
-        assert not data.error_code, data.error_code
-        assert not isinstance(data.records, RecordParts), "what is decoded is bytes"
-        for batch in iter_batches(data.records or b""):
-            self.offset = read_batch_header(batch).last_offset + 1
-
-
-def _frame(key: int, version: int, request: object) -> bytes:
-    header = encode_request_header(api_key=key, api_version=version, correlation_id=1, client_id="bench")
-    body = b"".join(encode(request, version))  # type: ignore[arg-type]
-    return struct.pack(">i", len(header) + len(body)) + header + body
+    def _answered(self, data: bytearray, delays: list[float]) -> int:
+        answered = 0
+        if self._greeted:
+            answer = self._reader.read(data, 0)
+            self.offset = max(self.offset, answer.next_offset)
+            if answer.oldest_ms >= 0:
+                delays.append(time.time() - answer.oldest_ms / 1_000)
+            answered = 1
+        self._greeted = True
+        self.socket.send(self._frame.at(self.offset))
+        return answered
 
 
 class IdleConsumers:
-    """A consumer for each of the topics; `run` lets them work for some time."""
+    """A consumer for each of the topics; `run` lets them work for some time.
+
+    `delays` are the seconds from the time stamp of an answer's oldest record to its arrival, for each answer
+    that has records; whoever wants those of some time clears the list before.
+    """
 
     def __init__(self, port: int, topics: Sequence[str]) -> None:
         self.answers = 0
-        self._selector = selectors.DefaultSelector()
-        self._all = [_One(port, topic) for topic in topics]
-        for one in self._all:
-            self._selector.register(one.socket, selectors.EVENT_READ, one)
+        self.seconds_used = 0.0
+        self.delays: list[float] = []
+        self._buffer = bytearray(RECEIVE_BYTES)
+        self._poll = select.epoll()
+        self._all: dict[int, _One] = {}
+        for topic in topics:
+            one = _One(port, topic)
+            self._all[one.socket.fileno()] = one
+            self._poll.register(one.socket.fileno(), select.EPOLLIN)
 
     def __enter__(self) -> IdleConsumers:
         return self
@@ -103,30 +90,39 @@ class IdleConsumers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for one in self._all:
+        for one in self._all.values():
             one.socket.close()
-        self._selector.close()
+        self._poll.close()
 
     @property
     def bytes(self) -> int:
         """Everything received so far."""
-        return sum(one.bytes for one in self._all)
+        return sum(one.bytes for one in self._all.values())
 
     def run(self, seconds: float) -> None:
         """Answer what comes for so long."""
-        ends = time.monotonic() + seconds
+        began, ends = time.thread_time(), time.monotonic() + seconds
+        every, buffer, delays, answers = self._all, self._buffer, self.delays, 0
         while (left := ends - time.monotonic()) > 0:
-            for key, _ in self._selector.select(left):
-                self.answers += key.data.take()
+            for descriptor, _ in self._poll.poll(left, EVENTS):
+                answers += every[descriptor].take(buffer, delays)
+        self.answers += answers
+        self.seconds_used += time.thread_time() - began
+
+    def run_until(self, done: Callable[[], bool], *, within_seconds: float) -> float:
+        """Go on until `done()`; the seconds it took, or infinity when they were too few."""
+        began = time.monotonic()
+        while not done():
+            if time.monotonic() - began > within_seconds:
+                return inf
+            self.run(0.02)
+        return time.monotonic() - began
 
     def run_until_all_at(self, end: int, *, within_seconds: float) -> float:
         """Go on until every consumer is at `end`; the seconds it took, or infinity when they were too few."""
-        began = time.monotonic()
-        while any(one.offset < end for one in self._all):
-            if time.monotonic() - began > within_seconds:
-                return inf
-            self.run(0.05)
-        return time.monotonic() - began
+        return self.run_until(
+            lambda: all(one.offset >= end for one in self._all.values()), within_seconds=within_seconds
+        )
 
     @staticmethod
     def bytes_of_topic(port: int, topic: str, end: int) -> int:

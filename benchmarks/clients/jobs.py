@@ -134,3 +134,18 @@ class SmallRequestsJob(Job):
     seconds: float
     connections: int
     in_flight: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PacedJob(Job):
+    """Produce flights, 1 KB of JSON each, at `rate` records a second; it waits for its start.
+
+    Answers: records, seconds (until the last was sent), end (the offset behind the last), p50_ms, p99_ms and
+    max_ms from when a record was due to its acknowledgement, client_cpu_seconds.
+    """
+
+    rate: float
+    seconds: float
+    first: int = 0
+    """The number of the first flight."""
+    linger_ms: int = 20

@@ -1,0 +1,65 @@
+"""What the server spends on each record it looks at, read from stored batches."""
+
+from __future__ import annotations
+
+import time
+
+from confluent_kafka import Consumer, TopicPartition
+
+from benchmarks import proc
+from benchmarks.clients import flights
+from benchmarks.views_wire.setting import TOPIC, Tell, create, fill, gateway
+from compat_tests.broker import Broker
+
+RECORDS, QUICK_RECORDS = 200_000, 60_000
+STATEMENTS = {
+    "1 %, two columns": "SELECT id, carrier FROM flights WHERE delay = 99",
+    "1 %, whole record": "SELECT * FROM flights WHERE delay = 99",
+    "nothing": "SELECT id FROM flights WHERE delay > 1000",
+    "everything, two columns": "SELECT id, carrier FROM flights WHERE delay >= 0",
+}
+CODECS = ("none", "lz4", "zstd")
+
+
+def measure(tell: Tell, *, quick: bool) -> None:
+    """Processor time per record looked at, for each codec: from stored batches, then from the cache."""
+    count = QUICK_RECORDS if quick else RECORDS
+    for codec in CODECS:
+        with gateway() as broker:
+            create(broker, TOPIC, kawal_columns=flights.COLUMNS)
+            fill(broker, TOPIC, count, codec)
+            for number, (title, sql) in enumerate(STATEMENTS.items()):
+                view = f"v{number}"
+                create(broker, view, -1, kawal_sql=sql)
+                used, seconds = _cost(broker, view, count)
+                tell(
+                    f"{codec:>5}, {title}: {used / count * 1e6:.2f} µs per record,"
+                    f" {count / used:,.0f} records/s per core ({count / seconds:,.0f}/s seen)"
+                )
+                used, _ = _cost(broker, view, count)
+                tell(f"{'':>5}  again: {used / count * 1e6:.2f} µs per record")
+
+
+def _cost(broker: Broker, view: str, end: int) -> tuple[float, float]:
+    """Processor seconds of the server, and seconds, to read a view to its end."""
+    before = proc.cpu_seconds(broker.process.pid)
+    seconds = read_all(broker, view, end)
+    return proc.cpu_seconds(broker.process.pid) - before, seconds
+
+
+def read_all(broker: Broker, topic: str, end: int) -> float:
+    """The seconds that reading a topic from 0 to `end` takes."""
+    settings = {
+        "bootstrap.servers": broker.bootstrap,
+        "group.id": "bench",
+        "enable.partition.eof": True,
+        "auto.offset.reset": "error",
+    }
+    consumer = Consumer(settings)
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    began = time.monotonic()
+    while True:
+        for message in consumer.consume(10_000, 0.5):
+            if message.error() is not None and message.offset() >= end:
+                consumer.close()
+                return time.monotonic() - began

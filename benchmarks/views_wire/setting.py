@@ -1,0 +1,66 @@
+"""What all parts share: a gateway in a directory of its own, topics, records, and who is told the figures."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from benchmarks.clients import flights
+from compat_tests.broker import Broker
+from compat_tests.kawal_broker import KawalBroker
+
+Tell = Callable[[str], None]
+"""Takes a line of figures."""
+
+TOPIC = "flights"
+BATCH_BYTES = 200_000
+"""As a busy producer makes them."""
+
+
+@contextmanager
+def gateway() -> Iterator[KawalBroker]:
+    """A gateway with its defaults."""
+    with tempfile.TemporaryDirectory(prefix="kawal-views-") as directory:
+        broker = KawalBroker(Path(directory), {})
+        broker.start()
+        try:
+            yield broker
+        finally:
+            broker.kill()
+
+
+def create(broker: Broker, name: str, partitions: int = 1, **configs: str) -> None:
+    """Create a topic or a view; `kawal_sql` stands for `kawal.sql`."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    new = NewTopic(
+        name, partitions, -1, config={key.replace("_", "."): text for key, text in configs.items()}
+    )
+    admin.create_topics([new])[name].result(30)
+
+
+def fill(broker: Broker, topic: str, count: int, codec: str = "none") -> None:
+    """Produce so many flights in batches of about 200 KB, and see them acknowledged."""
+    settings = {
+        "bootstrap.servers": broker.bootstrap,
+        "linger.ms": 50,
+        "batch.size": BATCH_BYTES,
+        "compression.type": codec,
+        "queue.buffering.max.messages": 50_000,
+    }
+    producer = Producer(settings)
+    for number in range(count):
+        while True:
+            try:
+                producer.produce(topic, flights.value(number), partition=0)
+                break
+            except BufferError:
+                producer.poll(0.1)
+        if number % 100 == 0:
+            producer.poll(0)
+    left = producer.flush(120)
+    assert left == 0, f"{left} records of {topic} were not acknowledged"
