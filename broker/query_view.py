@@ -25,6 +25,7 @@ from wal.segment import FileRange
 if TYPE_CHECKING:
     from broker.topics import Topic
     from views.evaluator import Evaluator
+    from views.tag_history import PartitionTags, TagHistory
     from views.tags import TagTable
     from wal.reader import ReadResult
 
@@ -37,7 +38,7 @@ EARLIEST_MS: Final = -(2**63)
 class QueryPartition(ScannedPartition):
     """One partition of a view over one topic."""
 
-    __slots__ = ("_busy", "_counters", "_evaluator", "_tags", "_tags_end", "route")
+    __slots__ = ("_busy", "_counters", "_evaluator", "_tags", "route")
 
     def __init__(self, hub: ViewHub, topic: Topic, index: int, source: Topic) -> None:
         partition = hub.broker.topics.partition(source, index)
@@ -50,9 +51,8 @@ class QueryPartition(ScannedPartition):
             source_key=partition.stream_id,
         )
         self._evaluator: Evaluator | None = None
-        # What is known of the keys' tags, from the log start up to an offset.
-        self._tags: TagTable | None = None
-        self._tags_end = 0
+        # What is known of the keys' tags, where the view reads tags.
+        self._tags: PartitionTags | None = None
         # What it asks of every record, if it is one answer; known with the evaluator.
         self.route: Route | None = None
         self._counters: ViewCounters | None = None
@@ -66,10 +66,9 @@ class QueryPartition(ScannedPartition):
             self._evaluator = self.hub.evaluator(self.topic)
             self.route = route_of(self._evaluator.plan, self.hub.route_number)
             if "tags" in self._evaluator.plan.needs:
-                from views.tags import TagTable
+                from views.tag_history import PartitionTags
 
-                self._tags = TagTable()
-                self._tags_end = self.log_start
+                self._tags = PartitionTags()
         return self._evaluator
 
     @property
@@ -107,11 +106,6 @@ class QueryPartition(ScannedPartition):
             return False
         return read.position >= self._source.settled_end(self.high_watermark, read.now_ms)
 
-    @property
-    def needs_tags(self) -> bool:
-        """Whether what is shown depends on what keys' earlier records said of them."""
-        return "tags" in self.evaluator.plan.needs
-
     def stored(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult | None:
         """What lies at the offset, if the view keeps everything and nothing of it is undecided or aborted."""
         if not self.evaluator.plan.keeps_all:
@@ -129,8 +123,9 @@ class QueryPartition(ScannedPartition):
         Where tags count, their keys' earlier records are looked at first.
         """
         self.ranges.forget_before(self.log_start)
-        if self.needs_tags:
-            offset = min(offset, max(self._tags_end, self.log_start))
+        history: TagHistory | None = None
+        if self._tags is not None:
+            history, offset = self._tags.at(offset, self.log_start)
         elif (reached := self._passed_over(offset)) > offset:
             self.ranges.add(Evaluated(offset, reached, None))
             if budget.spend(records=0, size_bytes=0):
@@ -149,14 +144,18 @@ class QueryPartition(ScannedPartition):
                 yield  # somebody is at it, and gives the others their turn
                 break
             start, offset = min(offset, header.base_offset), header.last_offset + 1
-            if self.ranges.find(max(start, header.base_offset)) is None or self._tags is not None:
-                yield from self._evaluate(batch, header, start, is_hidden=is_aborted(header, aborted))
+            is_learned = history is None or offset <= history.end
+            if self.ranges.find(max(start, header.base_offset)) is None or not is_learned:
+                is_hidden = header.is_control or is_aborted(header, aborted)
+                yield from self._evaluate(batch, header, start, history, is_hidden=is_hidden)
                 if budget.spend(records=header.record_count, size_bytes=header.size_bytes):
                     yield
         if offset < end and not data:
             # Nothing is stored any more from here on: compaction has removed it.
             self.ranges.add(Evaluated(offset, end, None))
-        self._tags_end = max(self._tags_end, offset)
+            offset = end
+        if history is not None and not data:
+            history.passed(offset)
 
     def _passed_over(self, offset: int) -> int:
         """The offset up to which no record can match, by the times and offsets of the extents alone."""
@@ -179,24 +178,49 @@ class QueryPartition(ScannedPartition):
             offset = extent.next_offset
         return offset
 
-    def _evaluate(self, batch: memoryview, header: BatchHeader, start: int, *, is_hidden: bool) -> Steps:
-        from views.filtering import filter_steps
-
+    def _evaluate(
+        self,
+        batch: memoryview,
+        header: BatchHeader,
+        start: int,
+        history: TagHistory | None,
+        *,
+        is_hidden: bool,
+    ) -> Steps:
         shown: bytes | None = None
-        if not (is_hidden or header.is_control):
+        if not is_hidden:
             self._busy.add(header.base_offset)
             try:
-                found = yield from in_pairs(
-                    filter_steps(self.evaluator, batch, tags=self._tags, partition=self.index)
-                )
+                shown = yield from self._shown(batch, header, history)
             finally:
                 self._busy.discard(header.base_offset)
-            counters = self.counters
-            counters.scanned += found.scanned
-            counters.matched += found.matched
-            counters.unfit += found.unfit
-            shown = found.batch
+        elif history is not None:
+            history.passed(header.last_offset + 1)
         self.ranges.add(Evaluated(start, header.last_offset + 1, shown))
+
+    def filtered(self, batch: memoryview, tags: TagTable | None) -> Steps:
+        """What the view shows of a batch, in slices; ends with a `Filtered`."""
+        from views.filtering import filter_steps
+
+        return filter_steps(self.evaluator, batch, tags=tags, partition=self.index)
+
+    def _shown(self, batch: memoryview, header: BatchHeader, history: TagHistory | None) -> Steps:
+        tags = None if history is None else history.open(header.base_offset)
+        is_done = False
+        try:
+            found = yield from in_pairs(self.filtered(batch, tags))
+            is_done = True
+        finally:
+            # Whoever asked may have gone: the next one looks at the batch from its begin.
+            if tags is not None and not is_done:
+                tags.abandon()
+        if tags is not None:
+            tags.commit(header.last_offset + 1)
+        counters = self.counters
+        counters.scanned += found.scanned
+        counters.matched += found.matched
+        counters.unfit += found.unfit
+        return found.batch
 
 
 def in_pairs(steps: Steps) -> Steps:

@@ -31,7 +31,7 @@ from protocol.records import (
     renew_crc,
 )
 from views.evaluator import Evaluator
-from views.tags import TagTable
+from views.tags import KeyTags, TagTable
 
 _BEFORE_ALL: Final = -(2**64)
 _CODEC_AND_APPEND_TIME: Final = 0x0F
@@ -79,7 +79,7 @@ class _State:
     base_offset: int
     append_time: int | None
     partition: int
-    tags: TagTable
+    tags: KeyTags
     room: int
     value_max: int
     record_max: int
@@ -96,7 +96,7 @@ def filter_batch(
     evaluator: Evaluator,
     batch: memoryview,
     *,
-    tags: TagTable | None = None,
+    tags: KeyTags | None = None,
     partition: int = 0,
     limits: Limits = DEFAULT_LIMITS,
     codec: int = Codec.NONE,
@@ -121,7 +121,7 @@ def filter_steps(
     evaluator: Evaluator,
     batch: memoryview,
     *,
-    tags: TagTable | None = None,
+    tags: KeyTags | None = None,
     partition: int = 0,
     limits: Limits = DEFAULT_LIMITS,
     codec: int = Codec.NONE,
@@ -162,7 +162,7 @@ def filter_steps(
 def _start(
     header: BatchHeader,
     body: bytes,
-    tags: TagTable | None,
+    tags: KeyTags | None,
     partition: int,
     limits: Limits,
     record_bytes_max: int,

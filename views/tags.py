@@ -8,7 +8,7 @@ records that carry none.  So tags need to be sent only once per key, with its fi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -25,29 +25,22 @@ class UnfitTag(ValueError):
     """A header whose text is no value of its tag's type."""
 
 
-class TagTable:
-    """The tags that are known of each key of one partition; views of the partition may share it."""
+class Known(Protocol):
+    """Tags by keys."""
 
-    def __init__(self, keys_max: int = KEYS_MAX) -> None:
-        self.keys_max = keys_max
-        # Generated code looks here first: most records carry what is known of their key.
-        self.by_key: dict[bytes | None, dict[str, Any]] = {}
-
-    def __len__(self) -> int:
-        return len(self.by_key)
-
-    def of(self, key: bytes) -> dict[str, Any]:
+    def get(self, key: bytes | None, /) -> dict[str, Any] | None:
         """Return what is known of a key, by the names of tags."""
-        return dict(self.by_key.get(key, {}))
+
+
+class KeyTags:
+    """What records without tags are given, and where those with tags are learned from."""
+
+    by_key: Known
+    """Generated code looks here first: most records carry what is known of their key."""
 
     def learn(self, key: bytes, name: str, value: Any) -> None:
         """Set a tag of a key."""
-        known = self.by_key.get(key)
-        if known is None:
-            if len(self.by_key) >= self.keys_max:
-                del self.by_key[next(iter(self.by_key))]
-            known = self.by_key[key] = {}
-        known[name] = value
+        raise NotImplementedError
 
     def resolve(
         self,
@@ -69,8 +62,32 @@ class TagTable:
                 values[at] = None if known is None else known.get(name)
             elif key is not None and (known is None or known.get(name) != values[at]):
                 self.learn(key, name, values[at])
-                known = self.by_key[key]
+                known = self.by_key.get(key)
         return values
+
+
+class TagTable(KeyTags):
+    """The tags that are known of each key, for batches that are looked at once and in order."""
+
+    def __init__(self, keys_max: int = KEYS_MAX) -> None:
+        self.keys_max = keys_max
+        self.by_key: dict[bytes | None, dict[str, Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self.by_key)
+
+    def of(self, key: bytes) -> dict[str, Any]:
+        """Return what is known of a key, by the names of tags."""
+        return dict(self.by_key.get(key, {}))
+
+    def learn(self, key: bytes, name: str, value: Any) -> None:
+        """Set a tag of a key."""
+        known = self.by_key.get(key)
+        if known is None:
+            if len(self.by_key) >= self.keys_max:
+                del self.by_key[next(iter(self.by_key))]
+            known = self.by_key[key] = {}
+        known[name] = value
 
 
 def _json(text: str) -> bytes:

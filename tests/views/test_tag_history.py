@@ -1,0 +1,114 @@
+"""Tags at every offset: whatever is looked at again, left or forgotten, a batch gives what it gave first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.views.rows import UNHURRIED
+from views.tag_history import BatchTags, PartitionTags, TagHistory
+
+READERS = [("place", str)]
+
+Row = tuple[bytes | None, str | None]
+"""A record's key, and the tag that it carries."""
+
+
+def give(tags: BatchTags, rows: list[Row]) -> list[Any]:
+    """The tags of a batch's records."""
+    return [tags.resolve(READERS, key, (), (place,))[0] for key, place in rows]
+
+
+def learn(history: TagHistory, base_offset: int, rows: list[Row]) -> list[Any]:
+    tags = history.open(base_offset)
+    given = give(tags, rows)
+    tags.commit(base_offset + len(rows))
+    return given
+
+
+def test_a_batch_knows_what_came_before_it_and_nothing_that_came_later() -> None:
+    history = TagHistory(0)
+    batches: list[list[Row]] = [[(b"k", None), (b"k", "a")], [(b"k", None)], [(b"k", "b")], [(b"k", None)]]
+    first = [learn(history, 2 * number, rows) for number, rows in enumerate(batches)]
+    assert first == [[None, "a"], ["a"], ["b"], ["b"]]
+    assert [learn(history, 2 * number, rows) for number, rows in enumerate(batches)] == first
+    assert learn(history, 8, [(b"k", None)]) == ["b"]
+
+
+def test_what_a_batch_that_was_left_half_way_said_is_forgotten() -> None:
+    history = TagHistory(0)
+    learn(history, 0, [(b"old", "a")])
+    left = history.open(1)
+    assert give(left, [(b"old", "b"), (b"old", "c"), (b"new", "d")]) == ["b", "c", "d"]
+    left.abandon()
+    assert learn(history, 1, [(b"old", None), (b"new", None), (b"old", "b")]) == ["a", None, "b"]
+    assert len(history) == 1
+
+
+def test_beyond_the_bounds_the_oldest_is_forgotten_and_the_rest_is_exact() -> None:
+    history = TagHistory(0, keys_max=2)
+    learn(history, 0, [(b"a", "1"), (b"b", "2")])
+    assert history.begin == 0
+    learn(history, 2, [(b"c", "3")])
+    assert (len(history), history.begin) == (2, 3)
+    assert learn(history, 3, [(b"a", None), (b"b", None), (b"c", None)]) == [None, "2", "3"]
+    for number in range(3):
+        learn(history, 6 + number, [(b"b", f"{number}")])
+    assert history.begin == 9, "three earlier states of two keys"
+    assert learn(history, 9, [(b"b", None)]) == ["2"]
+
+
+def test_who_reads_what_is_forgotten_begins_anew_beside_the_others() -> None:
+    tags = PartitionTags(keys_max=1)
+    newest, begin = tags.at(5, log_start=0)
+    assert begin == 0
+    for offset, key in enumerate((b"a", b"b", b"c")):
+        learn(newest, offset, [(key, "x")])
+    assert tags.at(5, log_start=0) == (newest, 3)
+    again, begin = tags.at(1, log_start=0)
+    assert (again is newest, begin) == (False, 0)
+    learn(again, 0, [(b"a", "x")])
+    assert tags.at(1, log_start=0) == (again, 1)
+    assert learn(again, 1, [(b"a", None)]) == ["x"]
+    assert tags.at(9, log_start=7) == (newest, 7)
+
+
+BATCH = st.lists(
+    st.tuples(st.sampled_from([None, b"a", b"b", b"c", b"d"]), st.sampled_from([None, "x", "y"])),
+    min_size=1,
+    max_size=4,
+)
+
+
+def modelled(batches: list[list[Row]]) -> list[list[Any]]:
+    known: dict[bytes, str] = {}
+    given: list[list[Any]] = []
+    for rows in batches:
+        given.append([])
+        for key, place in rows:
+            if key is not None and place is not None:
+                known[key] = place
+            given[-1].append(place if key is None or place is not None else known.get(key))
+    return given
+
+
+@UNHURRIED
+@given(st.lists(BATCH, min_size=1, max_size=12), st.data())
+def test_any_order_of_looking_gives_what_looking_once_in_order_gives(
+    batches: list[list[Row]], data: st.DataObject
+) -> None:
+    """As a view looks: at any batch, from where the history says, one of them left half way now and then."""
+    wanted = modelled(batches)
+    starts = [sum(map(len, batches[:number])) for number in range(len(batches) + 1)]
+    tags = PartitionTags(keys_max=data.draw(st.sampled_from([4, 100])))
+    for _ in range(data.draw(st.integers(1, 8))):
+        number = data.draw(st.integers(0, len(batches) - 1))
+        history, begin = tags.at(starts[number], log_start=0)
+        for other in range(starts.index(begin), number + 1):
+            if data.draw(st.booleans()):
+                left = history.open(starts[other])
+                give(left, batches[other][: data.draw(st.integers(0, 4))])
+                left.abandon()
+            assert learn(history, starts[other], batches[other]) == wanted[other]

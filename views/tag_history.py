@@ -1,0 +1,188 @@
+"""What the keys of a partition had as tags, at every offset: a batch gives the same whenever it is looked at.
+
+A record without tags has those that its key's earlier records carried, and no later ones.  So a table that
+only knows the newest tags would answer otherwise when an old batch is looked at a second time.
+
+    newest[key]    {tag: value}, since the batch that began at since[key]
+    earlier[key]   what it had before, oldest first: (since, {tag: value})
+
+Dictionaries of tags are never changed, only replaced, so that they can be handed out.  A batch learns by its
+`BatchTags` and counts with `commit`; what was learned of one that is left half way goes with `abandon`.
+
+Memory: at most `keys_max` keys and as many earlier states.  What is beyond is forgotten, oldest first, and
+with it what batches before that moment would have to know: `begin` says from where on states are exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from views.tags import KEYS_MAX, KeyTags, Known
+
+Tags = dict[str, Any]
+
+NONE: Final[Tags] = {}
+
+
+class TagHistory:
+    """The tags of one partition's keys, learned batch by batch from the offset `begin` on."""
+
+    def __init__(self, begin: int, keys_max: int = KEYS_MAX) -> None:
+        self.begin = begin
+        """The first offset at which a batch can be looked at."""
+        self.end = begin
+        """Everything before this offset is learned."""
+        self.keys_max = keys_max
+        self.newest: dict[bytes | None, Tags] = {}
+        self._since: dict[bytes, int] = {}
+        self._earlier: dict[bytes, list[tuple[int, Tags]]] = {}
+        self._earlier_count = 0
+
+    def __len__(self) -> int:
+        return len(self.newest)
+
+    def open(self, base_offset: int) -> BatchTags:
+        """What the batch that begins there knows; it learns for all if it is the next one."""
+        if base_offset < self.end:
+            return BatchTags(Past(self, base_offset))
+        return NextBatchTags(self, base_offset)
+
+    def before(self, key: bytes, offset: int) -> Tags | None:
+        """What the key had where the batch at `offset` began."""
+        since = self._since.get(key)
+        if since is None:
+            return None
+        if since < offset:
+            return self.newest[key]
+        for since, tags in reversed(self._earlier.get(key, ())):
+            if since < offset:
+                return tags
+        return None
+
+    def replace(self, key: bytes, tags: Tags, base_offset: int) -> bool:
+        """Let the key have these tags from the batch at `base_offset` on; True for its first time in it."""
+        since = self._since.get(key)
+        is_first = since != base_offset
+        if since is not None and is_first:
+            self._earlier.setdefault(key, []).append((since, self.newest[key]))
+            self._earlier_count += 1
+        self.newest[key] = tags
+        self._since[key] = base_offset
+        return is_first
+
+    def take_back(self, key: bytes) -> None:
+        """Let the key have what it had before it was replaced."""
+        states = self._earlier.get(key)
+        if not states:
+            del self.newest[key], self._since[key]
+            return
+        self._since[key], self.newest[key] = states.pop()
+        self._earlier_count -= 1
+        if not states:
+            del self._earlier[key]
+
+    def passed(self, next_offset: int) -> None:
+        """Everything before `next_offset` is learned; keep within the bounds."""
+        self.end = max(self.end, next_offset)
+        if self._earlier_count > self.keys_max:
+            self._earlier.clear()
+            self._earlier_count = 0
+            self.begin = self.end
+        while len(self.newest) > self.keys_max:
+            key = next(iter(self._since))
+            del self.newest[key], self._since[key]
+            self._earlier_count -= len(self._earlier.pop(key, ()))
+            self.begin = self.end
+
+
+class Past:
+    """What was known where an old batch began, with what the batch itself has said since."""
+
+    __slots__ = ("_history", "_offset", "_own")
+
+    def __init__(self, history: TagHistory, offset: int) -> None:
+        self._history = history
+        self._offset = offset
+        self._own: dict[bytes, Tags] = {}
+
+    def get(self, key: bytes | None, /) -> Tags | None:
+        """What is known of a key."""
+        if key is None:
+            return None
+        return self._own.get(key) or self._history.before(key, self._offset)
+
+    def set(self, key: bytes, tags: Tags) -> None:
+        """Take what the batch says."""
+        self._own[key] = tags
+
+
+class BatchTags(KeyTags):
+    """The tags for one batch that was learned before: what it says is for itself."""
+
+    def __init__(self, known: Known) -> None:
+        self.by_key = known
+
+    def learn(self, key: bytes, name: str, value: Any) -> None:
+        """Set a tag of a key for the rest of the batch."""
+        assert isinstance(self.by_key, Past)
+        self.by_key.set(key, {**(self.by_key.get(key) or NONE), name: value})
+
+    def commit(self, next_offset: int) -> None:
+        """The batch has been looked at, up to `next_offset`."""
+
+    def abandon(self) -> None:
+        """The batch has not been looked at to its end."""
+
+
+class NextBatchTags(BatchTags):
+    """The tags for the batch behind all others: what it says is for all that follow."""
+
+    def __init__(self, history: TagHistory, base_offset: int) -> None:
+        super().__init__(history.newest)
+        self._history = history
+        self._base_offset = base_offset
+        self._learned: list[bytes] = []
+
+    def learn(self, key: bytes, name: str, value: Any) -> None:
+        """Set a tag of a key from here on."""
+        tags = {**(self._history.newest.get(key) or NONE), name: value}
+        if self._history.replace(key, tags, self._base_offset):
+            self._learned.append(key)
+
+    def commit(self, next_offset: int) -> None:
+        """The batch has been looked at, up to `next_offset`."""
+        self._history.passed(next_offset)
+
+    def abandon(self) -> None:
+        """Forget what it said: it will be looked at once more."""
+        for key in self._learned:
+            self._history.take_back(key)
+        self._learned.clear()
+
+
+class PartitionTags:
+    """The tags of one partition, for readers at any offset.
+
+    The history that goes on with the partition's end serves them all but those that come back to where it
+    has forgotten too much: for them everything is learned once more from the begin, beside it.
+    """
+
+    def __init__(self, keys_max: int = KEYS_MAX) -> None:
+        self._keys_max = keys_max
+        self._newest: TagHistory | None = None
+        self._again: TagHistory | None = None
+
+    def at(self, offset: int, log_start: int) -> tuple[TagHistory, int]:
+        """The history for looking at `offset`, and the offset from which looking has to begin for that.
+
+        `log_start`: where the partition begins; what was learned of records before it is kept.
+        """
+        if self._newest is None:
+            self._newest = TagHistory(log_start, self._keys_max)
+        newest = self._newest
+        if offset >= newest.begin:
+            return newest, min(offset, max(newest.end, log_start))
+        again = self._again
+        if again is None or offset < again.begin:
+            again = self._again = TagHistory(log_start, self._keys_max)
+        return again, min(offset, max(again.end, log_start))
