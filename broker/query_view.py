@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from broker.topics import Topic
     from views.evaluator import Evaluator
     from views.tag_history import PartitionTags, TagHistory
-    from views.tags import TagTable
+    from views.tags import KeyTags
     from wal.reader import ReadResult
 
 EXTENTS_PER_LOOK: Final = 1_000
@@ -198,7 +198,7 @@ class QueryPartition(ScannedPartition):
             history.passed(header.last_offset + 1)
         self.ranges.add(Evaluated(start, header.last_offset + 1, shown))
 
-    def filtered(self, batch: memoryview, tags: TagTable | None) -> Steps:
+    def filtered(self, batch: memoryview, tags: KeyTags | None) -> Steps:
         """What the view shows of a batch, in slices; ends with a `Filtered`."""
         from views.filtering import filter_steps
 
