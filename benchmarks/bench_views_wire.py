@@ -3,6 +3,7 @@
     bytes      what a client receives of 1 KB JSON records of which 1 % match, from the topic and from a view
     scan       processor time of the server for each record it looks at, read from stored batches
     latency    from produce to consume, on the plain topic and on a view that shows every record
+    beside     one question asked of Apache Kafka, of the plain topic and of a view: bytes, time, processors
     thousand   1,000 views with one waiting consumer each: memory, processor time idle and under load
 
 Raw sockets for what is to be counted, librdkafka for latencies.  The gateway runs with its defaults.
@@ -12,12 +13,13 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks.views_wire import latency, scan, sizes, thousand
+from benchmarks.views_wire import beside, latency, scan, sizes, thousand
 
 PARTS = {
     "bytes": sizes.measure,
     "scan": scan.measure,
     "latency": latency.measure,
+    "beside": beside.measure,
     "thousand": thousand.measure,
 }
 

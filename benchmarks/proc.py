@@ -41,6 +41,21 @@ def _cpu_ticks(pid: int) -> int:
     return sum(int(field) for field in after_name[11:15])
 
 
+def run_seconds(pid: int) -> float:
+    """Return the time all living threads of one process have run, to the nanosecond.
+
+    For what takes less than `cpu_seconds` can tell, which counts hundredths; ended threads are left out.
+    Source: Linux, Documentation/scheduler/sched-stats.rst.
+    """
+    return (
+        sum(
+            int((thread / "schedstat").read_text().split()[0])
+            for thread in (PROC / str(pid) / "task").iterdir()
+        )
+        / 1e9
+    )
+
+
 class ThreadTimes(NamedTuple):
     """CPU seconds of a process by where they were spent."""
 

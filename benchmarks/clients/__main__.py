@@ -18,6 +18,8 @@ KINDS: dict[str, tuple[type[jobs.Job], str]] = {
     "fixed_rate": (jobs.FixedRateJob, "raw_loads"),
     "small_requests": (jobs.SmallRequestsJob, "raw_loads"),
     "paced": (jobs.PacedJob, "paced"),
+    "filter_topic": (jobs.LateFlightsJob, "late_flights"),
+    "read_view": (jobs.LateFlightsJob, "late_flights"),
 }
 """Job class and module by kind; an empty module is chosen by the job's client."""
 

@@ -149,3 +149,18 @@ class PacedJob(Job):
     first: int = 0
     """The number of the first flight."""
     linger_ms: int = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateFlightsJob(Job):
+    """Read a topic of `flights` flights, or a view of it, from its begin until the last late flight is known.
+
+    Late is who has a delay of 99; wanted are `id` and `carrier`.  It waits for its start.
+
+    Answers: matches, received_bytes (all that came over the sockets), seconds, started_at, ended_at,
+    client_cpu_seconds.
+    """
+
+    flights: int
+    group: str = "bench"
+    limit_seconds: float = 120.0

@@ -43,7 +43,13 @@ def create(broker: Broker, name: str, partitions: int = 1, **configs: str) -> No
     admin.create_topics([new])[name].result(30)
 
 
-def fill(broker: Broker, topic: str, count: int, codec: str = "none") -> None:
+def fill(
+    broker: Broker,
+    topic: str,
+    count: int,
+    codec: str = "none",
+    value: Callable[[int], bytes] = flights.value,
+) -> None:
     """Produce so many flights in batches of about 200 KB, and see them acknowledged."""
     settings = {
         "bootstrap.servers": broker.bootstrap,
@@ -56,7 +62,7 @@ def fill(broker: Broker, topic: str, count: int, codec: str = "none") -> None:
     for number in range(count):
         while True:
             try:
-                producer.produce(topic, flights.value(number), partition=0)
+                producer.produce(topic, value(number), partition=0)
                 break
             except BufferError:
                 producer.poll(0.1)
