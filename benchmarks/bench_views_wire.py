@@ -2,7 +2,7 @@
 
     bytes      what a client receives of 1 KB JSON records of which 1 % match, from the topic and from a view
     scan       processor time of the server for each record it looks at, read from stored batches
-    latency    from produce to consume, on the plain topic and on a view that shows every record
+    latency    from produce to consume, on Kafka, on the plain topic, with a client that filters, on views
     beside     one question asked of Apache Kafka, of the plain topic and of a view: bytes, time, processors
     thousand   1,000 views with one waiting consumer each: memory, processor time idle and under load
 

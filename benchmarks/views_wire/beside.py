@@ -2,7 +2,7 @@
 
 The same records lie in both brokers, 1 KB of JSON each, one in a hundred late.  From Kafka and from Kawal's
 plain topic a client reads all and filters for itself; from the view it gets what it asked for.  Measured is
-until the last late flight is known, by turns, in rounds, for one consumer and for ten at once, each a process.
+until the last late flight is known: by turns, in rounds, one consumer and ten at once, each a process.
 
 The view is a new one in every round, so that it is evaluated; `again` reads the same view a second time.
 """
