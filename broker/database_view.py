@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from broker.catalogue_changes import CHANGES_STREAM, change_batch
 from broker.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
 from broker.stream_owners import HEADER_COUNT, StreamOwners
+from broker.timestamps import newest_of
 from broker.view_cache import Evaluated
 from broker.vnode_tail import VnodeTail
 from protocol.errors import ProtocolError
@@ -209,11 +210,31 @@ class DatabasePartition(ScannedPartition):
         return self.vnode.log.first_frame_since(self._owners.owns, timestamp_ms, from_version)
 
     def max_timestamp(self) -> TimeHit | None:
-        """The first batch that has the largest timestamp of all topics on the vnode."""
+        """The first batch that has the largest timestamp of all that is shown."""
         log = self.vnode.log
         times = (log.largest_timestamp(one) for one in log.streams() if self._owners.owns(one))
         largest = max((one for one in times if one is not None), default=None)
-        return None if largest is None else self.find_timestamp(largest, from_offset=self.log_start)
+        if largest is None:
+            return None
+        hit = self.find_timestamp(largest, from_offset=self.log_start)
+        # What is newest may be undecided, or aborted.
+        return hit or newest_of(self.hits_by_time(self.log_start, self.high_watermark))
+
+    def hits_by_time(self, first: int, end: int) -> Iterator[tuple[int, TimeHit]]:
+        """(a timestamp, a batch): what is shown from `first` up to `end`, by the frames' largest timestamps.
+
+        No batch is newer than that timestamp, or than those that come later.
+        """
+        if not self._shows_records:
+            return
+        for timestamp, frame in self.vnode.log.newest_frames(self._owners.owns, first, end):
+            for entry in frame_entries(frame, frame.read()):
+                next_version = entry.version + entry.record_count
+                if entry.kind == EntryKind.DATA and next_version > first and entry.version < end:
+                    batch = self._shown(entry)
+                    if batch is not None:
+                        newest = read_batch_header(batch).max_timestamp
+                        yield timestamp, TimeHit(entry.version, next_version, newest, memoryview(batch))
 
 
 def open_partition(hub: ViewHub, topic: Topic, index: int) -> DatabasePartition:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from broker.errors import storage_error
 from broker.partition import Partition
 from protocol.timestamp_lookup import find_max_timestamp, find_timestamp
 from wal.disk import DiskError
 from wal.errors import WalError
+from wal.lookup import TimeHit
 
 NOTHING_FOUND = (-1, -1)
 
@@ -45,3 +48,19 @@ def largest_timestamp(partition: Partition) -> tuple[int, int]:
         return NOTHING_FOUND
     found = find_max_timestamp(hit.batch, from_offset=log_start)
     return NOTHING_FOUND if found is None else (found.timestamp_ms, found.offset)
+
+
+def newest_of(
+    hits: Iterable[tuple[int, TimeHit]], shown: Callable[[TimeHit], TimeHit | None] = lambda hit: hit
+) -> TimeHit | None:
+    """The first of the batches that are newest; `hits` as `hits_by_time` has them, `shown` cuts them."""
+    best: TimeHit | None = None
+    for timestamp, whole in hits:
+        if best is not None and (-timestamp, whole.base_offset) > (-best.max_timestamp, best.base_offset):
+            break
+        hit = shown(whole)
+        if hit is not None and (
+            best is None or (-hit.max_timestamp, hit.base_offset) < (-best.max_timestamp, best.base_offset)
+        ):
+            best = hit
+    return best

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from broker.topics import Topic
     from broker.view_hub import SliceBudget, ViewHub
     from broker.vnode import Vnode
+    from wal.lookup import TimeHit
     from wal.stream_producers import ProducerDescription
 
 DELTA_MAX: Final = 2**31 - 1
@@ -185,6 +186,10 @@ class ViewPartition(Partition):
     def producers(self) -> list[ProducerDescription]:
         """Nobody can write to a view."""
         return []
+
+    def hits_by_time(self, first: int, end: int) -> Iterator[tuple[int, TimeHit]] | None:
+        """For views over several streams: what is shown between two offsets, the newest first."""
+        return None
 
     def began_waiting(self, position: int, now_ms: int) -> None:
         """A fetch that has read up to `position` is parked: see to it that it is woken when there is more."""

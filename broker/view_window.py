@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from broker.timestamps import first_at_or_after
+from broker.timestamps import first_at_or_after, newest_of
 from broker.view_bounds import Bound, parse_bound, parse_speed
 from broker.view_pacing import Anchor, Pacing
 from broker.view_partition import ViewPartition, ViewRead
@@ -133,12 +133,14 @@ class WindowPartition(ViewPartition):
         """The first batch that has the largest timestamp between the bounds.
 
         The extents that lie between them are compared by what is known of them; only the batches at the
-        bounds are opened.  None for a view over a database that has more than what is shown.
+        bounds are opened, and over a database the newest ones.
         """
         hit = self.inner.max_timestamp()
         if hit is not None and self.log_start <= hit.base_offset and hit.next_offset <= self.high_watermark:
             return hit
         first, end = self.log_start, self.high_watermark
+        if (hits := self.inner.hits_by_time(first, end)) is not None:
+            return newest_of(hits, self._shown_of)
         extents = [one for one in self.vnode.log.extents(self.stream_id, first) if one.base_offset < end]
         inside = [one for one in extents if first <= one.base_offset and one.next_offset <= end]
         best: TimeHit | None = None

@@ -15,6 +15,7 @@ from wal.versions import (
     end_of_frames_with,
     first_frame_since,
     frames_from,
+    newest_frames,
     read_versions,
     version_of,
 )
@@ -107,6 +108,12 @@ class LogReading:
     ) -> FrameRef | None:
         """The first frame from a version on that may hold a wanted stream's record at or after the time."""
         return first_frame_since(self._state, wanted, timestamp_ms, from_version)
+
+    def newest_frames(
+        self, wanted: Callable[[int], bool], first: int, end: int
+    ) -> Iterator[tuple[int, FrameRef]]:
+        """Frames with versions from `first` up to `end`, by the largest timestamps of their wanted streams."""
+        return newest_frames(self._state, wanted, first, end)
 
     def version_of(self, stream_id: int, offset: int) -> int | None:
         """The version of a stream's record, None when it is not stored any more; may block."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from wal.format import ENTRY, HEADER_BYTES, EntryKind, MetaKind, decode_frame_he
 from wal.index import SegmentIndex
 from wal.locate import index_of
 from wal.reader import extents_from
+from wal.scan import NO_TIMESTAMP
 from wal.segment import Segment, SharedFile
 from wal.state import LogState
 from wal.stream import Stream
@@ -171,6 +173,48 @@ def first_frame_since(
         if best >= 0:
             return _frame_at(state, segment, index, index.frame_of(best))
     return None
+
+
+def newest_frames(
+    state: LogState, wanted: Callable[[int], bool], first: int, end: int
+) -> Iterator[tuple[int, FrameRef]]:
+    """(a timestamp, a frame): the frames with versions from `first` up to `end`, by their largest timestamps.
+
+    No wanted record of the frame is newer than that.  The largest comes first, of equal ones the older
+    frame; indexes are read as far as the caller goes on.
+    """
+    overlapping = [one for one in state.segments.all if one.base_version < end and one.next_version > first]
+    segments = sorted(overlapping, key=lambda one: (-one.totals.max_timestamp, one.base_version))
+    heap: list[tuple[int, int, int]] = []
+    for number, segment in enumerate(segments):
+        while heap and heap[0][:2] < (-segment.totals.max_timestamp, segment.base_version):
+            yield _frame_of(state, segments, heapq.heappop(heap))
+        newest = _newest_by_frame(index_of(state, segment), wanted, first, end)
+        for version, timestamp in newest.items():
+            heapq.heappush(heap, (-timestamp, version, number))
+    while heap:
+        yield _frame_of(state, segments, heapq.heappop(heap))
+
+
+def _frame_of(state: LogState, segments: list[Segment], found: tuple[int, int, int]) -> tuple[int, FrameRef]:
+    negated, version, number = found
+    index = index_of(state, segments[number])
+    return -negated, _frame_at(state, segments[number], index, index.frame_of(version))
+
+
+def _newest_by_frame(
+    index: SegmentIndex, wanted: Callable[[int], bool], first: int, end: int
+) -> dict[int, int]:
+    """The largest timestamp of each frame's wanted extents, by the frame's first version."""
+    newest: dict[int, int] = {}
+    begin = max(0, index.frame_of(first))
+    for stream_id in index.stream_ids():
+        for row in (index.slots(stream_id) or ()) if wanted(stream_id) else ():
+            if index.version[row] >= end or (frame := index.frame_of(index.version[row])) < begin:
+                continue
+            version = index.frame_version[frame]
+            newest[version] = max(newest.get(version, NO_TIMESTAMP), index.max_timestamp[row])
+    return newest
 
 
 def version_of(state: LogState, stream: Stream, offset: int) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -179,7 +180,29 @@ def test_a_database_can_be_bounded_as_well() -> None:
     make_view(client, "some", "DATABASE d", **bounds)
     start = offset_of(client, "some", -2).offset
     assert [record.value for record in read_all(client, "some", 0, start)] == [b"2", b"3", b"4"]
-    assert offset_of(client, "some", -3).offset == -1
+    newest = offset_of(client, "some", -3)
+    assert (newest.offset, newest.timestamp) == (start + 2, START_MS + 4)
+    make_view(client, "none", "DATABASE d", **{"kawal.to": str(START_MS)})
+    assert offset_of(client, "none", -3).offset == -1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_newest_record_between_bounds_is_that_of_the_records_there(seed: int) -> None:
+    chance = Random(seed)
+    _, client = database()
+    for _ in range(25):
+        stamps = [START_MS + chance.randrange(30) for _ in range(chance.randrange(1, 4))]
+        records = [Record(index, stamp, None, b"x") for index, stamp in enumerate(stamps)]
+        send(client, chance.choice(["a", "b"]), encode_batch(records))
+    everything = [(record.offset, record.timestamp_ms) for record in read_all(client, "all")]
+    for number in range(8):
+        first, end = sorted(chance.sample(range(everything[-1][0] + 2), 2))
+        bounds = {"kawal.from": f"offset {first}", "kawal.to": f"offset {end}"}
+        make_view(client, f"v{number}", "DATABASE d", **bounds)
+        inside = [(-stamp, offset) for offset, stamp in everything if first <= offset < end]
+        stamp, offset = min(inside, default=(1, -1))
+        found = offset_of(client, f"v{number}", -3)
+        assert (found.timestamp, found.offset) == (-stamp, offset)
 
 
 class Reader:

@@ -209,6 +209,31 @@ def test_the_first_frame_that_may_hold_a_time_is_found(seed: int) -> None:
     assert len({frame.segment.base_version for frame in frames}) > 1
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_frames_come_by_what_is_newest_in_them(seed: int) -> None:
+    chance = random.Random(seed)
+    log = open_log(MemoryDisk(), small_options(index_cache_bytes=1))
+    times: dict[int, tuple[int, int]] = {}
+    for _ in range(80):
+        stream_id, timestamp = chance.randrange(3), chance.randrange(40)
+        at = log.append(stream_id, batch(body=bytes(chance.randrange(900)), timestamp=timestamp))
+        times[at.version] = stream_id, timestamp
+        if chance.random() < 0.3:
+            commit(log)
+    commit(log)
+    maintain(log)
+    for wanted in ({0}, {1, 2}, {9}):
+        for first, end in ((0, log.next_version), (20, 50), (33, 34), (50, 20)):
+            expected = []
+            for frame in log.frames(0):
+                if frame.next_version > first and frame.base_version < end:
+                    within = range(frame.base_version, min(frame.next_version, end))
+                    stamps = [times[version][1] for version in within if times[version][0] in wanted]
+                    expected += [(-max(stamps), frame.base_version)] if stamps else []
+            found = log.newest_frames(wanted.__contains__, first, end)
+            assert [(-timestamp, frame.base_version) for timestamp, frame in found] == sorted(expected)
+
+
 def test_bytes_that_are_no_frame_are_damage() -> None:
     log = open_log(MemoryDisk())
     log.append(1, batch(2))
@@ -224,3 +249,4 @@ def test_an_empty_log_has_no_frames() -> None:
     assert list(log.frames(0)) == []
     assert log.end_of_frames_with(lambda _: True) == 0
     assert log.first_frame_since(lambda _: True, 0, 0) is None
+    assert list(log.newest_frames(lambda _: True, 0, 1)) == []
