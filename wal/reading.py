@@ -112,7 +112,7 @@ class LogReading:
     def newest_frames(
         self, wanted: Callable[[int], bool], first: int, end: int
     ) -> Iterator[tuple[int, FrameRef]]:
-        """Frames with versions from `first` up to `end`, by the largest timestamps of their wanted streams."""
+        """Frames with versions from `first` up to `end`, by the newest of their wanted records."""
         return newest_frames(self._state, wanted, first, end)
 
     def version_of(self, stream_id: int, offset: int) -> int | None:

@@ -224,14 +224,18 @@ def test_frames_come_by_what_is_newest_in_them(seed: int) -> None:
     maintain(log)
     for wanted in ({0}, {1, 2}, {9}):
         for first, end in ((0, log.next_version), (20, 50), (33, 34), (50, 20)):
-            expected = []
+            found = [
+                (-timestamp, frame.base_version)
+                for timestamp, frame in log.newest_frames(wanted.__contains__, first, end)
+            ]
+            assert found == sorted(found)
+            told = {version: -negated for negated, version in found}
+            assert len(told) == len(found)
             for frame in log.frames(0):
-                if frame.next_version > first and frame.base_version < end:
-                    within = range(frame.base_version, min(frame.next_version, end))
-                    stamps = [times[version][1] for version in within if times[version][0] in wanted]
-                    expected += [(-max(stamps), frame.base_version)] if stamps else []
-            found = log.newest_frames(wanted.__contains__, first, end)
-            assert [(-timestamp, frame.base_version) for timestamp, frame in found] == sorted(expected)
+                within = range(max(first, frame.base_version), min(frame.next_version, end))
+                stamps = [times[version][1] for version in within if times[version][0] in wanted]
+                # Runs of batches may reach over the end: what is told is never too small.
+                assert told.get(frame.base_version, -1) >= max(stamps, default=-1)
 
 
 def test_bytes_that_are_no_frame_are_damage() -> None:
