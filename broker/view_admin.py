@@ -186,6 +186,7 @@ def declared(columns_text: str) -> Columns | None:
 DEFINERS: Final[dict[str, Callable[[Statement, Catalogue], ViewDefinition]]] = {
     "query": _over_topic,
     "stable": _over_topic,
+    "unfit": _over_topic,
     "database": over_database,
 }
 """What makes the definition of each kind of statement."""

@@ -38,6 +38,7 @@ KINDS: Final = {
     "query": "broker.query_view",
     "stable": "broker.query_view",
     "stable_meta": "broker.stable_meta_view",
+    "unfit": "broker.unfit_view",
     "alias": "broker.query_view",
     "database": "broker.database_view",
 }

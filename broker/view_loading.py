@@ -15,7 +15,7 @@ from broker.slices import Steps
 if TYPE_CHECKING:
     from broker.core import Broker
 
-MODULES: Final = ("views.statement", "views.plan", "views.filtering")
+MODULES: Final = ("views.statement", "views.plan", "views.filtering", "views.unfit")
 
 
 def load() -> None:

@@ -50,11 +50,18 @@ class Binder:
     """Binds the expressions of one statement, and counts them."""
 
     def __init__(
-        self, columns: Columns | None, qualifiers: frozenset[str], *, tags_only: bool = False
+        self,
+        columns: Columns | None,
+        qualifiers: frozenset[str],
+        *,
+        tags_only: bool = False,
+        heads_only: bool = False,
     ) -> None:
+        """`tags_only`: of the columns only tags may be named; `heads_only`: none at all."""
         self.columns = columns
         self.qualifiers = qualifiers
         self.tags_only = tags_only
+        self.heads_only = heads_only
         self.count = 0
         self.depth = 0
         self.patterns = 0
@@ -108,6 +115,11 @@ class Binder:
 
     def declared(self, name: str) -> Expression:
         """Bind the name of a declared column."""
+        if self.heads_only:
+            raise NotAllowed(
+                f"column {name!r}: behind UNFIT, WHERE takes {', '.join(META_COLUMNS)} and header('name');"
+                " the columns of a record that does not fit have no values"
+            )
         if self.columns is None:
             raise UnknownColumn(
                 f"column {name!r} is unknown: the source declares no columns; set kawal.columns on it, or "

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from views.binder import Binder, check_size
 from views.bounds import EVERYTHING, Bounds, find_bounds
+from views.column_types import BOOL, parse_type
 from views.column_types import Kind as ValueKind
-from views.column_types import parse_type
 from views.columns import Column, Columns
-from views.errors import ColumnsProblem, NotAllowed, TypeProblem
-from views.expressions import Expression, OutputColumn
+from views.errors import ColumnsProblem, NotAllowed, TypeProblem, UnknownColumn
+from views.expressions import Expression, OutputColumn, literal
 from views.statement import Kind, Projection, Statement, parse_view
 
 SCHEMA_VERSION: Final = 1
@@ -106,6 +106,27 @@ class Plan:
         return sentences
 
 
+@dataclass(frozen=True)
+class UnfitPlan(Plan):
+    """What does not fit the columns of `uses`, and of that what fulfils `where`.
+
+    Evaluated as any other plan it takes nothing, and counts what does not fit: its `predicate` is FALSE.
+    `unfit.py` then takes those records out.
+    """
+
+    where: Expression | None = None
+
+    def __hash__(self) -> int:
+        # The text's hash is computed once, where a thousand columns would be looked at every time.
+        return hash(self.statement)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The value, and what may carry tags; what keys' earlier records said makes nothing fit or not."""
+        has_tags = any(column.is_tag for column in self.uses)
+        return frozenset({"value", "key", "headers"} if has_tags else {"value"})
+
+
 _NEEDS: Final = {
     "column": frozenset({"value"}),
     "tag": frozenset({"value", "key", "headers", "tags"}),
@@ -128,6 +149,8 @@ def plan_view(statement: Statement, columns: Columns | None) -> Plan:
     qualifiers = frozenset(
         filter(None, (statement.source, statement.source.rpartition(".")[2], statement.alias))
     )
+    if statement.kind is Kind.UNFIT:
+        return _plan_unfit(statement, columns, qualifiers)
     binder = Binder(columns, qualifiers, tags_only=statement.kind is Kind.STABLE)
     predicate = None if statement.predicate is None else binder.predicate(statement.predicate)
     output = _output(binder, statement.projections) if statement.kind is Kind.QUERY else None
@@ -139,6 +162,41 @@ def plan_view(statement: Statement, columns: Columns | None) -> Plan:
     uses = tuple(column for column in columns or () if column.name in used)
     bounds = EVERYTHING if predicate is None else find_bounds(predicate)
     return Plan(statement, uses, predicate, output, bounds)
+
+
+def _plan_unfit(statement: Statement, columns: Columns | None, qualifiers: frozenset[str]) -> UnfitPlan:
+    if columns is None:
+        raise NotAllowed(
+            f"UNFIT shows what does not fit the declared columns, and {statement.source!r} declares none; set"
+            " kawal.columns on it"
+        )
+    uses = _chosen(statement.columns, columns) if statement.columns else columns.declared
+    if len(uses) > OUTPUT_COLUMNS_MAX:
+        raise NotAllowed(
+            f"{statement.source!r} declares {len(uses)} columns, and UNFIT looks at {OUTPUT_COLUMNS_MAX} at"
+            f" most; name those that count, as in UNFIT {statement.source} (a, b)"
+        )
+    binder = Binder(columns, qualifiers, heads_only=True)
+    where = None if statement.predicate is None else binder.predicate(statement.predicate)
+    if where is not None:
+        check_size(where.size)
+    bounds = EVERYTHING if where is None else find_bounds(where)
+    return UnfitPlan(statement, uses, literal(False, BOOL), None, bounds, where)
+
+
+def _chosen(names: tuple[str, ...], columns: Columns) -> tuple[Column, ...]:
+    """Return the columns that are named, in the order of their declaration."""
+    chosen: set[str] = set()
+    for name in names:
+        found = columns.find(name)
+        if found is None:
+            raise UnknownColumn(
+                f"column {name!r} is unknown; the source declares {', '.join(columns.names[:20])}"
+            )
+        if found.name in chosen:
+            raise NotAllowed(f"column {name!r} is named twice behind UNFIT")
+        chosen.add(found.name)
+    return tuple(column for column in columns if column.name in chosen)
 
 
 def restore_plan(text: str, schema: Mapping[str, Any]) -> Plan:

@@ -4,6 +4,7 @@
     view  := SELECT projections FROM source [alias] [WHERE condition]
            | [meta AS] STABLE source [WHERE condition] [meta]
            | [meta AS] DATABASE source [meta]
+           | UNFIT source ["(" column ("," column)* ")"] [WHERE condition]
 
 A name is a word, words and numbers joined by `.` and `-` without blanks between them as in topic names, or
 anything in back-quotes.  What conditions and projections may hold is said in `binder.py`.
@@ -34,6 +35,7 @@ class Kind(Enum):
     QUERY = "query"
     STABLE = "stable"
     DATABASE = "database"
+    UNFIT = "unfit"
 
 
 class Meta(Enum):
@@ -58,7 +60,7 @@ class Statement:
     """A view as it was written; nothing in it has been looked up yet.
 
     `text` is normalised (blanks, comments, upper-case keywords) and is what to store: parsing it gives an
-    equal statement.  `topic` and `if_not_exists` come from a whole CREATE TOPIC.
+    equal statement.  `topic` and `if_not_exists` come from a whole CREATE TOPIC, `columns` from UNFIT.
     """
 
     kind: Kind
@@ -70,6 +72,7 @@ class Statement:
     if_not_exists: bool = False
     projections: tuple[Projection, ...] = ()
     predicate: Any = None
+    columns: tuple[str, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Statement) and self.text == other.text
@@ -90,7 +93,7 @@ def parse_view(text: str, *, topic: str | None = None) -> Statement:
         raise SyntaxProblem("there must be one statement, but a semicolon separates several")
     if not read:
         raise SyntaxProblem(
-            "the statement is empty; write SELECT … FROM topic, STABLE topic or DATABASE name"
+            "the statement is empty; write SELECT … FROM topic, STABLE topic, UNFIT topic or DATABASE name"
         )
     return _Reader(text, read).statement(topic)
 
@@ -113,16 +116,17 @@ class _Reader:
         elif (meta := self._meta()) is not Meta.NONE:
             self._expect("AS")
         word = self._word(self.at)
-        if word == "SELECT":
+        if word in ("SELECT", "UNFIT"):
             if meta is not Meta.NONE:
-                raise NotAllowed(f"{meta.value.upper()} META is for STABLE and DATABASE, not for SELECT")
-            return self._select(topic, if_not_exists)
+                raise NotAllowed(f"{meta.value.upper()} META is for STABLE and DATABASE, not for {word}")
+            read = self._select if word == "SELECT" else self._unfit
+            return read(topic, if_not_exists)
         if word in ("STABLE", "DATABASE"):
             self.at += 1
             return self._whole(Kind[word], meta, topic, if_not_exists)
         if word == "WITH":
             raise NotAllowed("WITH queries (common table expressions) are not possible in a view")
-        raise SyntaxProblem(f"{self._here()} where SELECT, STABLE or DATABASE should stand")
+        raise SyntaxProblem(f"{self._here()} where SELECT, STABLE, UNFIT or DATABASE should stand")
 
     def _create_topic(self, expected: str | None) -> tuple[str, bool]:
         self.at += 1
@@ -165,17 +169,69 @@ class _Reader:
             if kind is Kind.DATABASE or self._word(self.at) != "WHERE":
                 possible = "the end" if kind is Kind.DATABASE else "WHERE or the end"
                 raise SyntaxProblem(f"{self._here()} where {possible} should stand")
-            head = [self._token("SELECT"), _star(self.read[start]), self._token("FROM")]
-            tokens = [*head, self._source_token(start, source), *self.read[self.at :]]
-            self._refuse_windows(tokens, 4)
-            select = parse_select(tokens, self.text)
-            _check_clauses(select)
-            predicate = select.args["where"].this
+            predicate = self._condition(start, source)
         if meta is not Meta.NONE:
             text = f"{meta.name} META AS {text}"
         return Statement(
             kind, source, meta, text, topic=topic, if_not_exists=if_not_exists, predicate=predicate
         )
+
+    def _condition(self, start: int, source: str) -> Any:
+        """Read WHERE and all behind it, as of `SELECT * FROM source`; the source's name begins at `start`."""
+        head = [self._token("SELECT"), _star(self.read[start]), self._token("FROM")]
+        tokens = [*head, self._source_token(start, source), *self.read[self.at :]]
+        self._refuse_windows(tokens, 4)
+        select = parse_select(tokens, self.text)
+        _check_clauses(select)
+        return select.args["where"].this
+
+    def _unfit(self, topic: str | None, if_not_exists: bool) -> Statement:
+        """The records of a topic that do not fit its columns, or those that are named."""
+        start = self.at = self.at + 1
+        source, self.at = self._name(start)
+        text = f"UNFIT {normalised(self.read[start : self.at], self.text)}"
+        columns: tuple[str, ...] = ()
+        predicate = None
+        if self.at < len(self.read) and self.read[self.at].token_type is TokenType.L_PAREN:
+            columns, listed = self._listed_columns()
+            text += f" ({listed})"
+        if self.at < len(self.read):
+            if self._word(self.at) != "WHERE":
+                possible = (
+                    "WHERE or the end" if columns else "a list of columns in brackets, WHERE or the end"
+                )
+                raise SyntaxProblem(f"{self._here()} where {possible} should stand")
+            text += f" {normalised(self.read[self.at :], self.text)}"
+            predicate = self._condition(start, source)
+        return Statement(
+            Kind.UNFIT,
+            source,
+            Meta.NONE,
+            text,
+            topic=topic,
+            if_not_exists=if_not_exists,
+            predicate=predicate,
+            columns=columns,
+        )
+
+    def _listed_columns(self) -> tuple[tuple[str, ...], str]:
+        """Read `(column, column)`; returns the names, and the text between the brackets."""
+        start = self.at + 1
+        while self.at < len(self.read) and self.read[self.at].token_type is not TokenType.R_PAREN:
+            self.at += 1
+        if self.at == len(self.read):
+            raise SyntaxProblem("the list of columns behind the topic is not closed by )")
+        inside = self.read[start : self.at]
+        self.at += 1
+        names: list[str] = []
+        for part in cut_at_commas(inside):
+            if len(part) != 1 or not _is_column_name(part[0]):
+                raise SyntaxProblem(
+                    f"{normalised(part, self.text)[:60]!r} in the list of columns is not a name; names with"
+                    " other characters than letters, digits and _ stand in back-quotes"
+                )
+            names.append(part[0].text)
+        return tuple(names), normalised(inside, self.text)
 
     def _select(self, topic: str | None, if_not_exists: bool) -> Statement:
         read = self.read[self.at :]
@@ -274,6 +330,12 @@ class _Reader:
     def _here(self, at: int | None = None) -> str:
         at = self.at if at is None else at
         return near(self.read[at]) if at < len(self.read) else "the statement ends"
+
+
+def _is_column_name(token: Token) -> bool:
+    if token.token_type is TokenType.IDENTIFIER:
+        return True
+    return token.token_type is not TokenType.STRING and token.text.replace("_", "a").isalnum()
 
 
 def _star(near_to: Token) -> Token:

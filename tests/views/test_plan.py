@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from tests.views.rows import METERS, make_plan, records, run, values
 from views.columns import parse_columns
 from views.errors import ColumnsProblem, NotAllowed, ViewError
 from views.evaluator import build_evaluator
-from views.plan import restore_plan
+from views.plan import UnfitPlan, restore_plan
 
 
 def test_the_schema_has_the_columns_of_the_result_and_those_that_are_read() -> None:
@@ -143,3 +144,46 @@ def test_a_damaged_schema_is_a_view_error(schema: dict[str, Any]) -> None:
 def test_a_column_may_be_declared_in_any_words() -> None:
     plan = make_plan("SELECT `we ird``` FROM m", METERS + ", `we ird``` int")
     assert restore_plan(plan.statement.text, plan.schema).used_columns == {"we ird`"}
+
+
+def test_a_plan_of_what_does_not_fit_looks_at_all_columns_or_at_those_that_are_named() -> None:
+    plan = make_plan("UNFIT m", "a int, b string, c json tag")
+    assert isinstance(plan, UnfitPlan)
+    assert (plan.used_columns, plan.output, plan.where) == ({"a", "b", "c"}, None, None)
+    assert plan.needs == {"value", "key", "headers"}
+    assert plan.schema["columns"] is None
+    some = make_plan("UNFIT m (B, a) WHERE tbname = 'x' AND _offset > 5", "a int, b string, c json tag")
+    assert [column.name for column in some.uses] == ["a", "b"]
+    assert (some.needs, some.bounds.keys, some.bounds.min_offset) == ({"value"}, {"x"}, 6)
+
+
+def test_a_plan_of_what_does_not_fit_is_restored_with_the_columns_it_had() -> None:
+    for text in ("UNFIT m", "UNFIT m (a) WHERE tbname = 'x'"):
+        plan = make_plan(text, "a int, `odd name` json tag")
+        again = restore_plan(plan.statement.text, json.loads(json.dumps(plan.schema)))
+        assert (again, hash(again)) == (plan, hash(plan))
+    assert make_plan("UNFIT m", "a int") != make_plan("UNFIT m", "a bigint")
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "problem"),
+    [
+        ("UNFIT m", None, "'m' declares none; set kawal.columns"),
+        ("UNFIT m (b)", "a int", "column 'b' is unknown; the source declares a"),
+        ("UNFIT m (a, A)", "a int", "column 'A' is named twice"),
+        ("UNFIT m WHERE a = 1", "a int", "column 'a': behind UNFIT, WHERE takes _rowts"),
+        ("UNFIT m WHERE a = 1", "a int tag", "column 'a': behind UNFIT"),
+        ("UNFIT m WHERE zz = 1", "a int", "column 'zz': behind UNFIT"),
+        ("UNFIT m WHERE 1", "a int", "WHERE needs a condition"),
+        (
+            "UNFIT m",
+            ", ".join(f"c{n} int" for n in range(1_001)),
+            "declares 1001 columns, and UNFIT looks at",
+        ),
+    ],
+)
+def test_what_cannot_be_a_plan_of_what_does_not_fit_is_told(
+    text: str, columns: str | None, problem: str
+) -> None:
+    with pytest.raises(ViewError, match=re.escape(problem)):
+        make_plan(text, columns)

@@ -25,6 +25,8 @@ from views.statement import Kind, Meta, parse_view
         ("WITH META AS STABLE meters", Kind.STABLE, "meters", Meta.WITH),
         ("ONLY META AS DATABASE power", Kind.DATABASE, "power", Meta.ONLY),
         ("DATABASE power ONLY META", Kind.DATABASE, "power", Meta.ONLY),
+        ("UNFIT meters", Kind.UNFIT, "meters", Meta.NONE),
+        ("unfit power.meters-2 where tbname = 'd1'", Kind.UNFIT, "power.meters-2", Meta.NONE),
     ],
 )
 def test_what_follows_as_is_read(text: str, kind: Kind, source: str, meta: Meta) -> None:
@@ -39,6 +41,14 @@ def test_a_whole_create_topic_is_read() -> None:
     )
     assert (statement.topic, statement.if_not_exists) == ("high-voltage", True)
     assert statement.text == "WITH META AS STABLE meters WHERE tbname = 'x'"
+
+
+def test_unfit_may_name_columns_and_is_stored_in_one_way() -> None:
+    statement = parse_view("create topic bad as unfit meters( a,`odd ``name`, timestamp )\n where _key='x'")
+    assert (statement.topic, statement.columns) == ("bad", ("a", "odd `name", "timestamp"))
+    assert statement.text == "UNFIT meters (a, `odd ``name`, timestamp) WHERE _key = 'x'"
+    assert parse_view(statement.text) == statement
+    assert parse_view("UNFIT meters").columns == ()
 
 
 def test_the_name_in_the_statement_must_be_that_of_the_topic() -> None:
@@ -83,6 +93,8 @@ REFUSED = {
     "SELECT a FROM t x(b)": "an alias with columns in FROM",
     "SELECT a INTO u FROM t": "INTO is not possible",
     "WITH META AS SELECT a FROM t": "WITH META is for STABLE and DATABASE",
+    "ONLY META AS UNFIT t": "ONLY META is for STABLE and DATABASE, not for UNFIT",
+    "UNFIT t WHERE tbname = 'x' ORDER BY _offset": "ORDER BY is not possible",
     "SELECT " + ", ".join(f"a AS a{n}" for n in range(257)) + " FROM t": "257 columns, at most 256",
 }
 
@@ -96,7 +108,14 @@ def test_what_a_view_cannot_be_is_refused_by_its_name(text: str, words: str) -> 
 WRONG = {
     "": "the statement is empty",
     " ; ;": "the statement is empty",
-    "INSERT INTO t VALUES (1)": "'INSERT' at line 1, column 1 where SELECT, STABLE or DATABASE should stand",
+    "INSERT INTO t VALUES (1)": "'INSERT' at line 1, column 1 where SELECT, STABLE, UNFIT or DATABASE should",
+    "UNFIT": "the statement ends where the name of a topic",
+    "UNFIT t (a": "the list of columns behind the topic is not closed by",
+    "UNFIT t (a b)": "'a b' in the list of columns is not a name",
+    "UNFIT t ()": "'' in the list of columns is not a name",
+    "UNFIT t ('a')": "\"'a'\" in the list of columns is not a name",
+    "UNFIT t WITH META": "'WITH' at line 1, column 9 where a list of columns in brackets, WHERE or the end",
+    "UNFIT t (a) b": "'b' at line 1, column 13 where WHERE or the end should stand",
     "CREATE TABLE x (a int)": "'TABLE' at line 1, column 8 where TOPIC should stand",
     "CREATE TOPIC x SELECT * FROM t": "'SELECT' at line 1, column 16 where AS should stand",
     "CREATE TOPIC AS SELECT * FROM t": "where AS should stand",

@@ -1,0 +1,321 @@
+"""The records of a batch that do not fit: the batches of `UNFIT topic`.
+
+A record that comes out keeps its key, value, timestamp, headers and offset, and has one header more,
+`kawal.unfit`, which says why it does not fit (`unfit_reasons.py`).  What fits is decided by the very loop
+that queries run; a batch in which everything fits costs what it costs a query, and nothing more.
+
+A batch that cannot be opened, because it is damaged inside or expands beyond its limit, counts as all unfit
+for queries.  Here it becomes one record at its first offset, without a key, whose value is the batch as it is
+stored (null above 1 MiB): its records could not be read one by one, and nothing is kept silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from protocol.errors import Malformed
+from protocol.record_headers import encoded_header
+from protocol.record_reader import Record, open_batch, read_headers, read_varint, record_heads
+from protocol.record_writer import VARINTS, encode_batch
+from protocol.records import (
+    APPEND_TIME,
+    DELETE_HORIZON,
+    HEADER,
+    HEADER_BYTES,
+    MAGIC,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    PREFIX_BYTES,
+    BatchHeader,
+    read_batch_header,
+    renew_crc,
+)
+from views.bounds import EVERYTHING
+from views.code_scan import HEADERS_MAX
+from views.evaluator import Evaluator, build_row_scan
+from views.filtering import DEFAULT_LIMITS, Filtered, Limits, filter_steps
+from views.plan import Plan, UnfitPlan
+from views.tags import KeyTags
+from views.unfit_reasons import UNEXPLAINED, Explainer, cut
+
+UNFIT_HEADER: Final = "kawal.unfit"
+SENTENCES_BYTES_MAX: Final = 4 << 20
+"""All that one batch's sentences may have; records behind that have a short one."""
+
+# Looking at so much takes 2 to 4 ms when nothing of it fits.
+_ROWS_PER_SLICE: Final = 500
+_SLICE_BYTES: Final = 256 << 10
+
+
+class FitTags(KeyTags):
+    """Stands for the tags of keys where only what records carry themselves is looked at; remembers none."""
+
+    def __init__(self) -> None:
+        self.by_key = {}
+
+    def resolve(
+        self,
+        readers: Sequence[tuple[str, Callable[[str], Any]]],
+        key: bytes | None,
+        headers: Sequence[tuple[str, bytes | None]],
+        own: Sequence[Any],
+    ) -> list[Any]:
+        """Read the headers that carry tags.  Raises: UnfitTag."""
+        return super().resolve(readers, None, headers, own) if headers else list(own)
+
+
+FIT_TAGS: Final = FitTags()
+
+
+class Row(NamedTuple):
+    """A record: where it lies in its batch, with its count of headers at `tail`, and what is in it."""
+
+    start: int
+    tail: int
+    end: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+
+
+class Judge:
+    """What tells a plan's records apart, one by one; made for the first batch in which something is unfit."""
+
+    def __init__(self, plan: UnfitPlan) -> None:
+        self.plan = plan
+        self.reads_headers = "headers" in plan.needs
+        self._fits = build_row_scan(replace(plan, predicate=None))
+        self._explainer = Explainer(plan.uses)
+        self._where: Plan | None = None
+        if plan.where is not None:
+            self._where = Plan(plan.statement, (), plan.where, None, EVERYTHING)
+            self._fulfils = build_row_scan(self._where)
+
+    def fitting(self, columns: dict[str, list[Any]], count: int) -> set[int]:
+        """Return which of `count` records fit; `columns` has their values and, for tags, keys and headers."""
+        taken: list[int] = []
+        self._fits(count, columns, FIT_TAGS, taken, [])
+        return set(taken)
+
+    def explain(self, value: bytes | None, headers: Sequence[tuple[str, bytes | None]] = ()) -> str:
+        """Return why a record does not fit."""
+        return self._explainer.explain(value, headers)
+
+    def asked_for(self, rows: Sequence[Row], headers_of: Callable[[Row], Any], partition: int) -> list[Row]:
+        """Return those of the records that do not fit which WHERE takes."""
+        if self._where is None:
+            return list(rows)
+        columns: dict[str, list[Any]] = {
+            "key": [row.key for row in rows],
+            "timestamp": [row.timestamp_ms for row in rows],
+            "offset": [row.offset for row in rows],
+            "partition": [partition] * len(rows),
+        }
+        if "headers" in self._where.needs:
+            columns["headers"] = [headers_of(row) for row in rows]
+        taken: list[int] = []
+        self._fulfils(len(rows), columns, FIT_TAGS, taken, [])
+        return [rows[at] for at in taken]
+
+
+@lru_cache(maxsize=64)
+def judge_of(plan: UnfitPlan) -> Judge:
+    """The judge of a plan, compiled once: about 3 ms."""
+    return Judge(plan)
+
+
+def unfit_batch(
+    evaluator: Evaluator, batch: memoryview, *, partition: int = 0, limits: Limits = DEFAULT_LIMITS
+) -> Filtered:
+    """Return the records of `batch`, one whole v2 batch of any codec, that do not fit `evaluator`'s UNFIT.
+
+    The result is not compressed; it belongs to no producer and no transaction, and covers the same offsets.
+    `matched` counts what is shown, `unfit` nothing: what does not fit is what the view is made of.
+
+    Raises: Malformed when `batch` is not even a header with all its bytes.
+    """
+    steps = unfit_steps(evaluator, batch, partition=partition, limits=limits)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            result: Filtered = done.value
+            return result
+
+
+def unfit_steps(
+    evaluator: Evaluator, batch: memoryview, *, partition: int = 0, limits: Limits = DEFAULT_LIMITS
+) -> Generator[None, None, Filtered]:
+    """`unfit_batch` in slices of 2 to 5 ms: yields after each."""
+    plan = evaluator.plan
+    assert isinstance(plan, UnfitPlan), "only UNFIT has such records"
+    counted = yield from filter_steps(evaluator, batch, tags=FIT_TAGS, partition=partition, limits=limits)
+    if not counted.unfit:
+        return counted
+    header, judge = read_batch_header(batch), judge_of(plan)
+    try:
+        _, body = open_batch(batch, limits.decompressed_bytes_max)
+        taken = _Taken(judge, header, body, partition, evaluator.record_bytes_max)
+        for rows in _slices(_rows(header, body)):
+            taken.look_at(rows)
+            yield
+        if taken.unfit != counted.unfit:
+            # Varints that nobody writes, such as a null's length in two bytes.
+            raise Malformed(0, "records", f"{counted.unfit} do not fit, one by one {taken.unfit} do not")
+        made, matched = taken.finished(), taken.matched
+    except (Malformed, IndexError) as error:
+        stand_in = _stand_in(judge, header, batch, partition, error, limits)
+        made, matched = stand_in, int(stand_in is not None)
+    return Filtered(made, counted.scanned, matched, 0, header.last_offset)
+
+
+class _Taken:
+    """The batch of what does not fit, as it grows."""
+
+    def __init__(
+        self, judge: Judge, header: BatchHeader, body: bytes, partition: int, record_bytes_max: int
+    ) -> None:
+        self._judge = judge
+        self._header = header
+        self._body = body
+        self._partition = partition
+        self._record_bytes_max = record_bytes_max
+        self._made = bytearray(HEADER_BYTES)
+        self._room = SENTENCES_BYTES_MAX
+        self._newest = -(2**63)
+        self.unfit = 0
+        self.matched = 0
+
+    def look_at(self, rows: Sequence[Row]) -> None:
+        """Add those that do not fit.  Raises: Malformed, IndexError."""
+        reasons: dict[int, str] = {}
+        looked_at: list[Row] = []
+        for row in rows:
+            reason = self._bound_problem(row)
+            if reason is None:
+                looked_at.append(row)
+            else:
+                reasons[row.start] = reason
+        columns: dict[str, list[Any]] = {"value": [row.value for row in looked_at]}
+        if self._judge.reads_headers:
+            columns["key"] = [row.key for row in looked_at]
+            columns["headers"] = [self._headers_of(row) for row in looked_at]
+        fitting = self._judge.fitting(columns, len(looked_at))
+        fit = {looked_at[at].start for at in fitting}
+        unfit = [row for row in rows if row.start not in fit]
+        self.unfit += len(unfit)
+        for row in self._judge.asked_for(unfit, self._headers_of, self._partition):
+            self._add(row, reasons.get(row.start))
+
+    def _bound_problem(self, row: Row) -> str | None:
+        """What keeps a record from being looked at at all."""
+        if (size := row.end - row.start) > self._record_bytes_max:
+            return f"a record of {size} bytes is not looked at, {self._record_bytes_max} are allowed"
+        if self._judge.reads_headers and self._body[row.tail]:
+            count, _ = read_varint(self._body, row.tail)
+            if count > HEADERS_MAX:
+                return f"tags are looked for in {HEADERS_MAX} headers at most, and the record has {count}"
+        return None
+
+    def _headers_of(self, row: Row) -> Sequence[tuple[str, bytes | None]]:
+        return read_headers(self._body, row.tail)[0] if self._body[row.tail] else ()
+
+    def _add(self, row: Row, reason: str | None) -> None:
+        if reason is None:
+            headers = self._headers_of(row) if self._judge.reads_headers else ()
+            reason = self._judge.explain(row.value, headers) if self._room > 0 else UNEXPLAINED
+        sentence = reason.encode()
+        self._room -= len(sentence)
+        more = encoded_header(UNFIT_HEADER, sentence)
+        body, (_, content) = self._body, read_varint(self._body, row.start)
+        count, behind = read_varint(body, row.tail)
+        if count < 0 or behind > row.end:
+            raise Malformed(row.tail, "header count", f"{count}, the record ends at byte {row.end}")
+        number = VARINTS[count + 1]
+        size = row.tail - content + len(number) + row.end - behind + len(more)
+        self._made += b"".join(
+            (VARINTS[size], body[content : row.tail], number, body[behind : row.end], more)
+        )
+        self._newest = max(self._newest, row.timestamp_ms)
+        self.matched += 1
+
+    def finished(self) -> bytes | None:
+        """Return the batch; None when there is nothing in it."""
+        if not self.matched:
+            return None
+        header, made = self._header, self._made
+        HEADER.pack_into(
+            made,
+            0,
+            header.base_offset,
+            len(made) - PREFIX_BYTES,
+            header.leader_epoch,
+            MAGIC,
+            0,
+            header.attributes & (APPEND_TIME | DELETE_HORIZON),
+            header.last_offset_delta,
+            header.base_timestamp,
+            header.max_timestamp if header.is_append_time else self._newest,
+            NO_PRODUCER_ID,
+            NO_PRODUCER_EPOCH,
+            NO_SEQUENCE,
+            self.matched,
+        )
+        renew_crc(made)
+        return bytes(made)
+
+
+def _rows(header: BatchHeader, body: bytes) -> Iterator[Row]:
+    """Yield the records of a batch, without their headers.  Raises: Malformed, IndexError."""
+    start = 0
+    for offset, timestamp, at, end in record_heads(header, body):
+        length, at = read_varint(body, at)
+        key = None if length < 0 else body[at : (at := at + length)]
+        length, at = read_varint(body, at)
+        value = None if length < 0 else body[at : (at := at + length)]
+        if at >= end:
+            raise Malformed(at, f"record of offset {offset}", f"its headers begin behind its end, {end}")
+        yield Row(start, at, end, offset, timestamp, key, value)
+        start = end
+
+
+def _slices(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Cut into what is looked at in one go."""
+    taken: list[Row] = []
+    size_bytes = 0
+    for row in rows:
+        taken.append(row)
+        size_bytes += row.end - row.start
+        if len(taken) >= _ROWS_PER_SLICE or size_bytes >= _SLICE_BYTES:
+            yield taken
+            taken, size_bytes = [], 0
+    yield taken
+
+
+def _stand_in(
+    judge: Judge, header: BatchHeader, batch: memoryview, partition: int, error: Exception, limits: Limits
+) -> bytes | None:
+    """Return the batch of one record that stands for a batch whose records cannot be read one by one."""
+    last = max(header.base_offset, header.last_offset)
+    moment = header.max_timestamp if header.is_append_time else header.base_timestamp
+    row = Row(0, 0, 0, header.base_offset, moment, None, None)
+    if not judge.asked_for([row], lambda _: (), partition):
+        return None
+    sentence = cut(
+        f"the batch of {header.record_count} records from offset {header.base_offset} to {last} cannot be"
+        f" opened: {error}"
+    )
+    stored = bytes(batch[: header.size_bytes]) if header.size_bytes <= limits.value_bytes_max else None
+    return bytes(
+        encode_batch(
+            [Record(row.offset, moment, None, stored, ((UNFIT_HEADER, sentence.encode()),))],
+            last_offset=last,
+            leader_epoch=header.leader_epoch,
+            append_time_ms=header.max_timestamp if header.is_append_time else None,
+        )
+    )
