@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from views.errors import UnknownColumn
 from views.evaluator import build_row_scan
-from views.plan import Plan
+from views.plan import Plan, UnfitPlan
 from views.tags import TagTable
 
 if TYPE_CHECKING:
@@ -49,11 +49,16 @@ def evaluate(plan: Plan, batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
 def evaluate_counted(plan: Plan, batch: pyarrow.RecordBatch, *, tags: TagTable | None = None) -> Evaluated:
     """`evaluate`, with what was counted on the way; `tags` is the table of the partition that is read.
 
+    Rows of UNFIT are those that do not fit; where there is a column `headers` it has their reasons, as
+    records of the view have.
+
     Raises: UnknownColumn when the batch has not the columns that the view reads.
     """
     count = batch.num_rows
     if plan.keeps_all:
         return Evaluated(batch, count, 0)
+    if isinstance(plan, UnfitPlan):
+        return Evaluated(_unfit(plan, batch), count, 0)
     import pyarrow
 
     columns = {need: _read(batch, name) for need, name in _COLUMN_OF.items() if need in plan.needs}
@@ -67,6 +72,30 @@ def evaluate_counted(plan: Plan, batch: pyarrow.RecordBatch, *, tags: TagTable |
         values = pyarrow.array(made, pyarrow.binary()).cast(kind)
         result = result.set_column(at, batch.schema.field(at), values)
     return Evaluated(result, count, unfit)
+
+
+def _unfit(plan: UnfitPlan, batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
+    import pyarrow
+
+    from views.unfit import UNFIT_HEADER, judge_of
+
+    judge, names = judge_of(plan), batch.schema.names
+    columns = {need: _read(batch, _COLUMN_OF[need]) for need in plan.needs | judge.asks}
+    fitting = judge.fitting(columns, batch.num_rows)
+    unfit = [at for at in range(batch.num_rows) if at not in fitting]
+    asked = {need: [columns[need][at] for at in unfit] for need in judge.asks}
+    taken = [unfit[at] for at in judge.asked_for(asked, len(unfit))]
+    result = batch.take(pyarrow.array(taken, pyarrow.int64()))
+    if "headers" not in names:
+        return result
+    headers = []
+    for at, own in zip(taken, result.column("headers").to_pylist(), strict=True):
+        read = columns["headers"][at] if "headers" in columns else ()
+        reason = judge.explain(columns["value"][at], read).encode()
+        headers.append([*(own or ()), {"key": UNFIT_HEADER, "value": reason}])
+    at = _position(batch, "headers")
+    field = batch.schema.field(at)
+    return result.set_column(at, field, pyarrow.array(headers, field.type))
 
 
 @lru_cache(maxsize=64)

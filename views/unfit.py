@@ -91,10 +91,12 @@ class Judge:
         self.reads_headers = "headers" in plan.needs
         self._fits = build_row_scan(replace(plan, predicate=None))
         self._explainer = Explainer(plan.uses)
-        self._where: Plan | None = None
+        self.asks: frozenset[str] = frozenset()
+        """What WHERE needs of each record, as `Plan.needs`."""
+        self._fulfils: Callable[..., int] | None = None
         if plan.where is not None:
-            self._where = Plan(plan.statement, (), plan.where, None, EVERYTHING)
-            self._fulfils = build_row_scan(self._where)
+            where = Plan(plan.statement, (), plan.where, None, EVERYTHING)
+            self.asks, self._fulfils = where.needs, build_row_scan(where)
 
     def fitting(self, columns: dict[str, list[Any]], count: int) -> set[int]:
         """Return which of `count` records fit; `columns` has their values and, for tags, keys and headers."""
@@ -106,21 +108,13 @@ class Judge:
         """Return why a record does not fit."""
         return self._explainer.explain(value, headers)
 
-    def asked_for(self, rows: Sequence[Row], headers_of: Callable[[Row], Any], partition: int) -> list[Row]:
-        """Return those of the records that do not fit which WHERE takes."""
-        if self._where is None:
-            return list(rows)
-        columns: dict[str, list[Any]] = {
-            "key": [row.key for row in rows],
-            "timestamp": [row.timestamp_ms for row in rows],
-            "offset": [row.offset for row in rows],
-            "partition": [partition] * len(rows),
-        }
-        if "headers" in self._where.needs:
-            columns["headers"] = [headers_of(row) for row in rows]
+    def asked_for(self, columns: dict[str, list[Any]], count: int) -> Iterable[int]:
+        """Return which of `count` records that do not fit WHERE takes; `columns` has what it `asks`."""
+        if self._fulfils is None:
+            return range(count)
         taken: list[int] = []
-        self._fulfils(len(rows), columns, FIT_TAGS, taken, [])
-        return [rows[at] for at in taken]
+        self._fulfils(count, columns, FIT_TAGS, taken, [])
+        return taken
 
 
 @lru_cache(maxsize=64)
@@ -209,8 +203,9 @@ class _Taken:
         fit = {looked_at[at].start for at in fitting}
         unfit = [row for row in rows if row.start not in fit]
         self.unfit += len(unfit)
-        for row in self._judge.asked_for(unfit, self._headers_of, self._partition):
-            self._add(row, reasons.get(row.start))
+        columns = _asked_columns(self._judge.asks, unfit, self._headers_of, self._partition)
+        for at in self._judge.asked_for(columns, len(unfit)):
+            self._add(unfit[at], reasons.get(unfit[at].start))
 
     def _bound_problem(self, row: Row) -> str | None:
         """What keeps a record from being looked at at all."""
@@ -284,6 +279,20 @@ def _rows(header: BatchHeader, body: bytes) -> Iterator[Row]:
         start = end
 
 
+def _asked_columns(
+    asks: frozenset[str], rows: Sequence[Row], headers_of: Callable[[Row], Any], partition: int
+) -> dict[str, list[Any]]:
+    """Return what WHERE asks of the records, in columns."""
+    read: dict[str, Callable[[Row], Any]] = {
+        "key": lambda row: row.key,
+        "headers": headers_of,
+        "timestamp": lambda row: row.timestamp_ms,
+        "offset": lambda row: row.offset,
+        "partition": lambda _: partition,
+    }
+    return {need: [read[need](row) for row in rows] for need in asks}
+
+
 def _slices(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Cut into what is looked at in one go."""
     taken: list[Row] = []
@@ -304,7 +313,8 @@ def _stand_in(
     last = max(header.base_offset, header.last_offset)
     moment = header.max_timestamp if header.is_append_time else header.base_timestamp
     row = Row(0, 0, 0, header.base_offset, moment, None, None)
-    if not judge.asked_for([row], lambda _: (), partition):
+    columns = _asked_columns(judge.asks, [row], lambda _: (), partition)
+    if not list(judge.asked_for(columns, 1)):
         return None
     sentence = cut(
         f"the batch of {header.record_count} records from offset {header.base_offset} to {last} cannot be"

@@ -11,10 +11,13 @@ import pyarrow
 import pytest
 
 from protocol.record_reader import Record
+from protocol.record_writer import encode_batch
 from tests.views.rows import encoded, make_plan, make_view, run, survivors
 from views.arrow import evaluate, evaluate_counted
 from views.errors import UnknownColumn
+from views.evaluator import build_evaluator
 from views.tags import TagTable
+from views.unfit import unfit_batch
 
 HEADERS = pyarrow.list_(pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())]))
 GIVEN = [
@@ -103,3 +106,27 @@ def test_arrow_is_not_imported_before_a_batch_is_evaluated() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("where", ["", " WHERE tbname = 'd1' OR _rowts > 1005", " WHERE header('h') = '2'"])
+def test_what_does_not_fit_is_taken_with_its_reason(where: str) -> None:
+    columns = "voltage int, location string tag"
+    given = [*GIVEN, Record(20, 1_006, b"d1", b"[]", (("h", b"2"),)), Record(21, 1_007, None, b"?")]
+    plan = make_plan(f"UNFIT m{where}", columns)
+    expected = survivors(unfit_batch(build_evaluator(plan), memoryview(encode_batch(given))))
+    found = evaluate_counted(plan, arrow_batch(given))
+    assert (found.scanned, found.unfit) == (len(given), 0)
+    rows = found.batch.to_pylist()
+    assert [(row["offset"], row["value"]) for row in rows] == [(one.offset, one.value) for one in expected]
+    assert [tuple((one["key"], one["value"]) for one in row["headers"]) for row in rows] == [
+        one.headers for one in expected
+    ]
+
+
+def test_rows_without_headers_are_taken_without_their_reasons() -> None:
+    given = arrow_batch(GIVEN).select(["value", "offset"])
+    taken = evaluate(make_plan("UNFIT m", "voltage int"), given)
+    assert taken.to_pylist() == [
+        {"value": b"not JSON", "offset": 14},
+        {"value": b'{"voltage": 229.5}', "offset": 16},
+    ]
