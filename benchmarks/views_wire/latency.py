@@ -1,7 +1,7 @@
 """How long after it was produced a client has a record that it wanted, at 200 records a second.
 
 From Apache Kafka and from Kawal's topic, also by a client that filters for itself, and from views; by turns,
-in rounds.  Kafka does not sync before it shows a record; with `flush.messages=1` it does, as Kawal always does.
+in rounds.  Kafka does not sync before it shows a record; with `flush.messages=1` it does, as Kawal does.
 """
 
 from __future__ import annotations
