@@ -10,14 +10,20 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
 
-from broker.catalogue_records import BrokerConfigs, CatalogueRecord, GroupConfigs, TopicConfigs
+from broker.catalogue_records import (
+    BrokerConfigs,
+    CatalogueRecord,
+    GroupConfigs,
+    TopicConfigs,
+    TopicCreated,
+)
 from broker.config_changes import Settings
 from broker.config_keys import ConfigError, Key, text_of
 from broker.config_layers import checked_together, dynamic_key, server_key
 from broker.errors import RequestError
 from broker.group_configs import checked as checked_group
 from broker.group_keys import GROUP_KEYS
-from broker.kawal_topic_keys import DATABASE_KEY, KAWAL_TOPIC_KEYS
+from broker.kawal_topic_keys import DATABASE_KEY, KAWAL_TOPIC_KEYS, QUARANTINE_KEY
 from broker.live_config import CLUSTER
 from broker.topic_admin import check_name
 from broker.topic_configs import checked as checked_topic
@@ -28,6 +34,7 @@ from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from broker.core import Broker
+    from broker.topics import Topic
 
 
 class ResourceType(IntEnum):
@@ -46,8 +53,8 @@ class Resource(Settings, Protocol):
     def checked(self, settings: Mapping[str, str]) -> dict[str, str]:
         """Return all settings as they are kept.  Raises: RequestError with Kafka's code."""
 
-    def record(self, settings: dict[str, str]) -> CatalogueRecord:
-        """Return what makes these (checked) settings the resource's own."""
+    def records(self, settings: dict[str, str], wall_ms: int) -> list[CatalogueRecord]:
+        """Return what makes these (checked) settings the resource's own, at this time of day."""
 
 
 def find_resource(broker: Broker, kind: int, name: str) -> Resource:
@@ -124,12 +131,24 @@ class TopicResource:
             )
         check_changeable(self._topic, "its definition is settled; delete it and make another")
         check_columns_kept(self._topic, result, self._broker.catalogue)
+        self._quarantine(self._topic, result, 0)
         return result
 
-    def record(self, settings: dict[str, str]) -> CatalogueRecord:
-        """The topic's configs from here on."""
+    def records(self, settings: dict[str, str], wall_ms: int) -> list[CatalogueRecord]:
+        """The topic's configs from here on, and the quarantine if they make one."""
         assert self._topic is not None, "an unknown topic passes no check"
-        return TopicConfigs(topic_id=self._topic.topic_id.hex, configs=settings)
+        configs = TopicConfigs(topic_id=self._topic.topic_id.hex, configs=settings)
+        quarantine = self._quarantine(self._topic, settings, wall_ms)
+        return [configs] if quarantine is None else [configs, quarantine]
+
+    def _quarantine(self, topic: Topic, settings: Mapping[str, str], wall_ms: int) -> TopicCreated | None:
+        """The record of the quarantine that these settings make.  Raises: RequestError."""
+        if QUARANTINE_KEY.name not in settings:
+            return None
+        from broker.quarantine import as_created
+
+        before = self.own.get(QUARANTINE_KEY.name, "")
+        return self._broker.topics.quarantine(as_created(topic, settings), before, wall_ms)
 
 
 class BrokerResource:
@@ -185,9 +204,9 @@ class BrokerResource:
             raise RequestError(ErrorCode.INVALID_REQUEST, error.for_client) from error
         return result
 
-    def record(self, settings: dict[str, str]) -> CatalogueRecord:
+    def records(self, settings: dict[str, str], wall_ms: int) -> list[CatalogueRecord]:
         """What clients have set from here on."""
-        return BrokerConfigs(broker_id=self._id, configs=settings)
+        return [BrokerConfigs(broker_id=self._id, configs=settings)]
 
 
 class GroupResource:
@@ -223,6 +242,6 @@ class GroupResource:
         except ConfigError as error:
             raise RequestError(ErrorCode.INVALID_CONFIG, error.for_client) from error
 
-    def record(self, settings: dict[str, str]) -> CatalogueRecord:
+    def records(self, settings: dict[str, str], wall_ms: int) -> list[CatalogueRecord]:
         """The group's configs from here on."""
-        return GroupConfigs(group=self._name, configs=settings)
+        return [GroupConfigs(group=self._name, configs=settings)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from broker.config_keys import ConfigType, Key, Value
+from broker.topic_names import name_problem
 from broker.view_bounds import parse_bound, parse_speed
 
 STRING: Final = ConfigType.STRING
@@ -24,6 +25,11 @@ def _columns_problem(value: Value) -> str | None:
     except ViewError as error:
         return str(error)
     return None
+
+
+def _topic_problem(value: Value) -> str | None:
+    """What is wrong with the name of a topic; none at all is none."""
+    return name_problem(str(value)) if value else None
 
 
 def _bound_problem(value: Value) -> str | None:
@@ -72,6 +78,15 @@ COLUMNS_KEY: Final = Key(
     check=_columns_problem,
 )
 
+QUARANTINE_KEY: Final = Key(
+    "kawal.quarantine",
+    STRING,
+    "",
+    "The view that shows which of the topic's records do not fit kawal.columns, and why; setting it makes the"
+    " view, as `CREATE TOPIC name AS UNFIT topic`.",
+    check=_topic_problem,
+)
+
 ALIAS_KEY: Final = Key(
     "kawal.alias.of",
     STRING,
@@ -116,6 +131,7 @@ KAWAL_TOPIC_KEYS: Final = {
         TO_KEY,
         SPEED_KEY,
         COLUMNS_KEY,
+        QUARANTINE_KEY,
         SCHEMA_SHOWN,
         SOURCE_SHOWN,
     )

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from broker.catalogue_changes import CatalogueChanges
 from broker.catalogue_records import CatalogueRecord, TopicConfigs, TopicCreated, TopicDeleted, encode_record
 from broker.errors import RequestError, storage_error
+from broker.kawal_topic_keys import QUARANTINE_KEY
 from broker.live_config import LiveConfig
 from broker.partition import Partition
 from broker.topic_admin import NewTopic, new_topic_record
@@ -155,9 +156,29 @@ class TopicDirectory:
         return topic.settings
 
     def check_new(self, new: NewTopic, wall_ms: int) -> TopicCreated:
-        """The record that would create the topic.  Raises: RequestError, as `new_topic_record`."""
-        return new_topic_record(
+        """The record that would create the topic.
+
+        Raises: RequestError, as `new_topic_record` and `quarantine_record`.
+        """
+        record = new_topic_record(
             new,
+            catalogue=self._catalogue,
+            config=self._config.current,
+            random=self._random,
+            wall_ms=wall_ms,
+        )
+        self.quarantine(record, "", wall_ms)
+        return record
+
+    def quarantine(self, source: TopicCreated, before: str, wall_ms: int) -> TopicCreated | None:
+        """As `quarantine_record`; most topics name none."""
+        if QUARANTINE_KEY.name not in source.configs:
+            return None
+        from broker.quarantine import quarantine_record
+
+        return quarantine_record(
+            source,
+            before,
             catalogue=self._catalogue,
             config=self._config.current,
             random=self._random,
@@ -165,8 +186,14 @@ class TopicDirectory:
         )
 
     def create(self, record: TopicCreated, now_ms: int) -> Topic:
-        """Create the topic that `check_new` allowed just now.  Raises: RequestError as `append`."""
+        """Create the topic that `check_new` allowed just now, and its quarantine in the same frame.
+
+        Raises: RequestError as `append`.
+        """
+        quarantine = self.quarantine(record, "", self.wall_ms(now_ms))
         self.append(record, now_ms)
+        if quarantine is not None:
+            self.append(quarantine, now_ms)
         return self._catalogue.by_name[record.name]
 
     def change_configs(self, topic: Topic, configs: dict[str, str], now_ms: int) -> None:
@@ -189,6 +216,11 @@ class TopicDirectory:
             self._drop_streams(topic)
 
         self.append(record, now_ms, confirmed=gone)
+        if topic.view is not None:
+            from broker.quarantine import unset_record
+
+            if (unset := unset_record(topic, self._catalogue)) is not None:
+                self.append(unset, now_ms)
         if topic.view is not None:
             return [partition.wait_key for partition in topic.partitions.values()]
         return list(topic.stream_ids())

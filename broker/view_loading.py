@@ -7,9 +7,11 @@ makes a view waits for a thread to load it, and everybody else is served meanwhi
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from broker.kawal_topic_keys import QUARANTINE_KEY
 from broker.slices import Steps
 
 if TYPE_CHECKING:
@@ -32,3 +34,24 @@ def load_in_thread(broker: Broker) -> Steps:
     broker.slices.offload(load, ended.append)
     while not ended:
         yield
+
+
+class _Line(Protocol):
+    name: str
+
+
+class _Altered(Protocol):
+    @property
+    def configs(self) -> Sequence[_Line]:
+        """The settings that are named."""
+
+
+def makes_quarantine(altered: Iterable[_Altered]) -> bool:
+    """Whether an alteration names a quarantine, which may have to be made: that takes the parser."""
+    return any(line.name == QUARANTINE_KEY.name for one in altered for line in one.configs)
+
+
+def after_loading(broker: Broker, handle: Callable[[], Any]) -> Steps:
+    """What `handle` returns, once everything is imported."""
+    yield from load_in_thread(broker)
+    return handle()

@@ -218,19 +218,21 @@ class _Taken:
         return None
 
     def _headers_of(self, row: Row) -> Sequence[tuple[str, bytes | None]]:
-        return read_headers(self._body, row.tail)[0] if self._body[row.tail] else ()
+        headers, end = read_headers(self._body, row.tail) if self._body[row.tail] else ((), row.tail + 1)
+        if end != row.end:
+            problem = f"end at byte {end}, their record at {row.end}"
+            raise Malformed(row.tail, f"headers of offset {row.offset}", problem)
+        return headers
 
     def _add(self, row: Row, reason: str | None) -> None:
+        headers = self._headers_of(row)
         if reason is None:
-            headers = self._headers_of(row) if self._judge.reads_headers else ()
             reason = self._judge.explain(row.value, headers) if self._room > 0 else UNEXPLAINED
         sentence = reason.encode()
         self._room -= len(sentence)
         more = encoded_header(UNFIT_HEADER, sentence)
         body, (_, content) = self._body, read_varint(self._body, row.start)
         count, behind = read_varint(body, row.tail)
-        if count < 0 or behind > row.end:
-            raise Malformed(row.tail, "header count", f"{count}, the record ends at byte {row.end}")
         number = VARINTS[count + 1]
         size = row.tail - content + len(number) + row.end - behind + len(more)
         self._made += b"".join(

@@ -17,6 +17,8 @@ from broker.call import Call, Parked
 from broker.config_changes import check_lines
 from broker.config_resources import find_resource
 from broker.errors import RequestError
+from broker.slices import Steps
+from broker.view_loading import after_loading, makes_quarantine
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -29,8 +31,14 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 
-def handle(broker: Broker, call: Call[AlterConfigsRequest]) -> AlterConfigsResponse | Parked:
+def handle(broker: Broker, call: Call[AlterConfigsRequest]) -> AlterConfigsResponse | Parked | Steps:
     """Replace the settings of every resource that is named once."""
+    if makes_quarantine(call.request.resources):
+        return after_loading(broker, lambda: _replace_all(broker, call))
+    return _replace_all(broker, call)
+
+
+def _replace_all(broker: Broker, call: Call[AlterConfigsRequest]) -> AlterConfigsResponse | Parked:
     request = call.request
     times = Counter((item.resource_type, item.resource_name) for item in request.resources)
     changed: list[AlterConfigsResourceResponse] = []
@@ -57,5 +65,6 @@ def _replace(broker: Broker, call: Call[AlterConfigsRequest], item: AlterConfigs
     settings = resource.checked({line.name: line.value or "" for line in item.configs})
     if call.request.validate_only:
         return False
-    broker.topics.append(resource.record(settings), call.received_ms)
+    for record in resource.records(settings, broker.wall_ms(call.received_ms)):
+        broker.topics.append(record, call.received_ms)
     return True

@@ -18,7 +18,7 @@ from broker.catalogue_records import TopicCreated
 from broker.config_keys import ConfigSource
 from broker.described_configs import Described
 from broker.errors import RequestError
-from broker.kawal_topic_keys import FIXED_NAMES
+from broker.kawal_topic_keys import FIXED_NAMES, QUARANTINE_KEY
 from broker.slices import Steps, in_slices, made_of
 from broker.topic_admin import NewTopic
 from broker.topic_configs import described
@@ -111,7 +111,8 @@ class PendingCreations:
 
 
 def _makes_view(topic: CreatableTopic) -> bool:
-    return is_definition({config.name: config.value for config in topic.configs})
+    configs = {config.name: config.value for config in topic.configs}
+    return is_definition(configs) or QUARANTINE_KEY.name in configs
 
 
 def _first_of_each(topics: list[CreatableTopic]) -> list[CreatableTopic]:

@@ -22,6 +22,8 @@ from broker.config_changes import Alteration, Operation, altered, check_alterati
 from broker.config_resources import ResourceType, find_resource, node_id_of
 from broker.errors import RequestError
 from broker.loggers import check_change
+from broker.slices import Steps
+from broker.view_loading import after_loading, makes_quarantine
 from protocol.error_codes import ErrorCode
 from protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -36,8 +38,16 @@ if TYPE_CHECKING:
 
 def handle(
     broker: Broker, call: Call[IncrementalAlterConfigsRequest]
-) -> IncrementalAlterConfigsResponse | Parked:
+) -> IncrementalAlterConfigsResponse | Parked | Steps:
     """Alter every resource that is named once."""
+    if makes_quarantine(call.request.resources):
+        return after_loading(broker, lambda: _alter_all(broker, call))
+    return _alter_all(broker, call)
+
+
+def _alter_all(
+    broker: Broker, call: Call[IncrementalAlterConfigsRequest]
+) -> IncrementalAlterConfigsResponse | Parked:
     request = call.request
     times = Counter((item.resource_type, item.resource_name) for item in request.resources)
     changed: list[AlterConfigsResourceResponse] = []
@@ -68,7 +78,8 @@ def _alter(broker: Broker, call: Call[IncrementalAlterConfigsRequest], item: Alt
     settings = resource.checked(altered(resource, alterations))
     if call.request.validate_only:
         return False
-    broker.topics.append(resource.record(settings), call.received_ms)
+    for record in resource.records(settings, broker.wall_ms(call.received_ms)):
+        broker.topics.append(record, call.received_ms)
     return True
 
 

@@ -23,13 +23,13 @@ def test_each_resource_is_kept_by_its_own_record(gateway: Gateway) -> None:
     topic = find_resource(broker, ResourceType.TOPIC, "t")
     assert topic.own == {"retention.ms": "5"}
     expected = TopicConfigs(topic_id=broker.find_topic("t").topic_id.hex, configs={"a": "b"})
-    assert topic.record({"a": "b"}) == expected
+    assert topic.records({"a": "b"}, 5) == [expected]
     node = find_resource(broker, ResourceType.BROKER, "1")
-    assert node.record({"a": "b"}) == BrokerConfigs(broker_id="1", configs={"a": "b"})
+    assert node.records({"a": "b"}, 5) == [BrokerConfigs(broker_id="1", configs={"a": "b"})]
     cluster = find_resource(broker, ResourceType.BROKER, "")
-    assert cluster.record({"a": "b"}) == BrokerConfigs(broker_id="", configs={"a": "b"})
+    assert cluster.records({"a": "b"}, 5) == [BrokerConfigs(broker_id="", configs={"a": "b"})]
     group = find_resource(broker, ResourceType.GROUP, "g")
-    assert group.record({"a": "b"}) == GroupConfigs(group="g", configs={"a": "b"})
+    assert group.records({"a": "b"}, 5) == [GroupConfigs(group="g", configs={"a": "b"})]
 
 
 def test_lists_that_are_not_set_begin_with_what_holds(gateway: Gateway) -> None:
