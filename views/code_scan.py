@@ -6,6 +6,8 @@ PREDICATE and VALUE.  A record is walked as `protocol.record_reader` has it:
     length  attributes  timestamp delta  offset delta  key length, key  value length, value  headers
     ^first  ^head                                                       ^start               ^stop
 
+One call takes its first ten bytes apart, which nearly always hold everything up to the key: `low` and `high`
+the length, then `b0` and on.  What is wider than usual is read a second time, number by number.
 A record whose parts do not lie one behind the other, up to `at`, where the next one begins, is malformed.
 Lengths of two bytes are taken as positive: a negative one would be written in one byte.
 
@@ -16,6 +18,7 @@ lengths that change with it.
 from __future__ import annotations
 
 import ast
+import struct
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -29,7 +32,17 @@ from protocol.record_writer import VARINTS
 FAULTS: Final = (msgspec.MsgspecError, ValueError, RecursionError, OverflowError)
 # 0.6 µs each, when a view reads headers.
 HEADERS_MAX: Final = 10_000
+# The largest record whose length is written in two bytes, with them.
+_USUAL_BYTES_MAX: Final = 8_193
 _ZIGZAG: Final = tuple(byte >> 1 ^ -(byte & 1) for byte in range(128))
+# A length of two bytes is the sum of what they stand for: half as dear as shifting.
+_LOW: Final = tuple((byte & 127) >> 1 for byte in range(256))
+_HIGH: Final = tuple(byte << 6 for byte in range(128))
+# Most lengths that are written; the others are made by VARINTS, at three times the cost.
+_SHORT_MAX: Final = 1_024
+_SHORT: Final = tuple(VARINTS[number] for number in range(_SHORT_MAX))
+# No byte has this value.
+_WIDE: Final = 256
 
 _HEAD = """
 def scan(state, count):
@@ -38,89 +51,105 @@ def scan(state, count):
     partition, tags, out = state.partition, state.tags, state.out
     room, value_max, record_max = state.room, state.value_max, state.record_max
     matched, unfit, newest = state.matched, state.unfit, state.newest
+    run_start, run_end = state.run_start, state.run_end
     for _ in range(count):
         first = at
-        if (low := body[at]) < 128:
-            at += 1 + (low >> 1)
-            p = first + 2
-        elif (high := body[at + 1]) < 128:
-            at += 2 + ((high << 7 | low & 127) >> 1)
-            p = first + 3
+        try:
+            low, high, b0, b1, b2, b3, b4, b5, b6 = TEN_BYTES(body, at)
+        except TooShort:
+            low, high, b0, b1, b2, b3, b4, b5, b6 = TEN_BYTES(body[at:] + NOTHING)
+        if low > 127 >= high:
+            head = at + 2
+            at = head + LOW[low] + HIGH[high]
         else:
-            length, p = read_varint(body, at)
-            at = p + length
-            p += 1
+            if low < 128:
+                head = at + 1
+                at = head + (low >> 1)
+            else:
+                length, head = read_varint(body, at)
+                at = head + length
+            try:
+                b0, b1, b2, b3, b4, b5, b6 = EIGHT_BYTES(body, head)
+            except TooShort:
+                b0, b1, b2, b3, b4, b5, b6 = EIGHT_BYTES(body[head:] + NOTHING)
 """
 _SIZE = """
         if at - first > record_max:
             unfit += 1
             continue
 """
-_SKIP_TIMESTAMP = """
-        if body[p] < 128:
-            p += 1
-        elif body[p + 1] < 128:
-            p += 2
+_BEFORE_KEY = """
+        if b0 < 128:
+            if b1 < 128:
+                OFFSET = base_offset + (b1 >> 1)
+                size, low, high = b2, b3, b4
+                p = head + 4
+            elif b2 < 128:
+                OFFSET = base_offset + LOW[b1] + HIGH[b2]
+                size, low, high = b3, b4, b5
+                p = head + 5
+            else:
+                size = WIDE
+        elif b1 < 128:
+            if b2 < 128:
+                OFFSET = base_offset + (b2 >> 1)
+                size, low, high = b3, b4, b5
+                p = head + 5
+            elif b3 < 128:
+                OFFSET = base_offset + LOW[b2] + HIGH[b3]
+                size, low, high = b4, b5, b6
+                p = head + 6
+            else:
+                size = WIDE
         else:
-            _, p = read_varint(body, p, 64)
+            size = WIDE
+        if size > 1:
+            if size < 128:
+                length = ZIGZAG[size]
+            elif size == WIDE:
+                b0 = WIDE
+                delta, p = read_varint(body, head + 1, 64)
+                length, p = read_varint(body, p)
+                OFFSET = base_offset + length
+                length, p = read_varint(body, p)
+            else:
+                length, p = read_varint(body, p - 1)
+            KEY = body[p:p + length] if length >= 0 else None
+            if length > 0:
+                p += length
+            low, high = body[p], body[p + 1]
+        KEYLESS
 """
-_READ_TIMESTAMP = """
-        if (low := body[p]) < 128:
-            rowts = base_timestamp + ZIGZAG[low]
-            p += 1
-        elif (high := body[p + 1]) < 128:
-            rowts = base_timestamp + ((pair := high << 7 | low & 127) >> 1 ^ -(pair & 1))
-            p += 2
+_KEYLESS = """
         else:
-            delta, p = read_varint(body, p, 64)
-            rowts = base_timestamp + delta
+            key = None if size else b""
+"""
+_DELTA = """
+        if b0 < 128:
+            delta = ZIGZAG[b0]
+        elif b0 != WIDE:
+            delta = LOW[b0] + HIGH[b1] ^ -(b0 & 1)
+"""
+_TIMESTAMP = """
+        rowts = base_timestamp + delta
         if append_time is not None:
             rowts = append_time
         if not INT64_MIN <= rowts <= INT64_MAX:
             raise Malformed(p, "record timestamp", f"is {rowts}")
 """
-_SKIP_OFFSET = """
-        if body[p] < 128:
-            p += 1
-        elif body[p + 1] < 128:
-            p += 2
-        else:
-            _, p = read_varint(body, p)
-"""
-_READ_OFFSET = """
-        if (low := body[p]) < 128:
-            offset = base_offset + (low >> 1)
-            p += 1
-        elif (high := body[p + 1]) < 128:
-            offset = base_offset + ((high << 7 | low & 127) >> 1)
-            p += 2
-        else:
-            delta, p = read_varint(body, p)
-            offset = base_offset + delta
-"""
-_KEY_LENGTH = """
-        if (low := body[p]) < 128:
-            length = ZIGZAG[low]
-            p += 1
-        else:
-            length, p = read_varint(body, p)
-"""
-_KEY = """
-        key = None if length < 0 else body[p:p + length]
-"""
 _VALUE_LENGTH = """
-        if length > 0:
-            p += length
         start = p
-        if (low := body[p]) < 128:
-            length = ZIGZAG[low]
-            p += 1
-        elif (high := body[p + 1]) < 128:
-            length = (high << 7 | low & 127) >> 1
+        if low > 127 >= high:
+            length = LOW[low] + HIGH[high]
             p += 2
+            stop = p + length
         else:
-            length, p = read_varint(body, p)
-        stop = p + length if length > 0 else p
+            if low < 128:
+                length = ZIGZAG[low]
+                p += 1
+            else:
+                length, p = read_varint(body, p)
+            stop = p + length if length > 0 else p
         if stop >= at:
             raise Malformed(p, "record value", f"ends at byte {stop}, its record at {at}")
 """
@@ -155,41 +184,40 @@ _EXCEPT = """
             unfit += 1
             continue
 """
-_NEWEST = """
+_MATCHED = """
         matched += 1
-        if body[first] < 128:
-            head = first + 1
-        elif body[first + 1] < 128:
-            head = first + 2
-        else:
-            _, head = read_varint(body, first)
-        if (low := body[head + 1]) < 128:
-            delta = ZIGZAG[low]
-        elif (high := body[head + 2]) < 128:
-            delta = (pair := high << 7 | low & 127) >> 1 ^ -(pair & 1)
-        else:
-            delta, _ = read_varint(body, head + 1, 64)
+"""
+_NEWEST = """
         if delta > newest:
             newest = delta
 """
 _KEEP = """
-        if state.run_end == first:
-            state.run_end = at
+        if run_end == first:
+            run_end = at
         else:
-            if state.run_end:
-                out.append(body[state.run_start:state.run_end])
-            state.run_start, state.run_end = first, at
+            if run_end:
+                out.append(body[run_start:run_end])
+            run_start, run_end = first, at
 """
 _WRITE = """
-        size_of_value = VARINTS[length]
-        out += (
-            VARINTS[start - head + len(size_of_value) + length + at - stop],
-            body[head:start], size_of_value, value, body[stop:at],
-        )
+        rest = start - head + length + at - stop
+        if rest < SHORT_MAX - 2:
+            size = SHORT[length]
+            out += (
+                SHORT[rest + len(size)],
+                body[head:start],
+                size,
+                value,
+                NO_HEADERS if at - stop == 1 else body[stop:at],
+            )
+        else:
+            size = VARINTS[length]
+            out += VARINTS[rest + len(size)], body[head:start], size, value, body[stop:at]
 """
 _TAIL = """
     state.at, state.room = at, room
     state.matched, state.unfit, state.newest = matched, unfit, newest
+    state.run_start, state.run_end = run_start, run_end
 """
 
 
@@ -232,17 +260,32 @@ _ROW_NAMES: Final = {
 
 
 def scan_source(
-    needs: frozenset[str], *, loads: Iterable[str], decodes: bool, filters: bool, projects: bool
+    needs: frozenset[str],
+    *,
+    loads: Iterable[str],
+    decodes: bool,
+    filters: bool,
+    projects: bool,
+    record_bytes_max: int,
 ) -> str:
     """Return the text of the loop for a plan; `loads` are lines that make columns ready when decoded."""
-    parts = [_HEAD, _SIZE, _READ_TIMESTAMP if "timestamp" in needs else _SKIP_TIMESTAMP]
-    parts += [_READ_OFFSET if "offset" in needs else _SKIP_OFFSET, _KEY_LENGTH]
-    parts += [_KEY] * ("key" in needs) + [_VALUE_LENGTH] + [_HEADERS] * ("headers" in needs)
-    parts += [_TRY, _DECODE if decodes else ""]
+    has_time = "timestamp" in needs
+    # Only what is read in the other branch can be too large, unless next to nothing is allowed.
+    size = _SIZE if record_bytes_max < _USUAL_BYTES_MAX else _SIZE.replace("\n        ", "\n            ")
+    parts = [_HEAD, size, _before_key(needs), _DELTA + _TIMESTAMP if has_time else "", _VALUE_LENGTH]
+    parts += [_HEADERS] * ("headers" in needs) + [_TRY, _DECODE if decodes else ""]
     parts += [f"            {line}\n" for line in loads]
-    parts += [_TEST] * filters + [_ENCODE] * projects
-    parts += [_EXCEPT, _NEWEST, _WRITE if projects else _KEEP, _TAIL]
+    parts += [_TEST] * filters + [_ENCODE] * projects + [_EXCEPT, _MATCHED]
+    parts += [_NEWEST if has_time else _DELTA + _NEWEST, _WRITE if projects else _KEEP, _TAIL]
     return "".join(parts)
+
+
+def _before_key(needs: frozenset[str]) -> str:
+    """Return the text up to the value's length, without the lines for what is not needed."""
+    text = _BEFORE_KEY.replace("KEYLESS", _KEYLESS.strip() if "key" in needs else "")
+    unneeded = [line for line, need in (("OFFSET = ", "offset"), ("KEY = ", "key")) if need not in needs]
+    lines = [line for line in text.split("\n") if not line.strip().startswith(tuple(unneeded))]
+    return "\n".join(lines).replace("OFFSET = ", "offset = ").replace("KEY = ", "key = ")
 
 
 def compile_function(
@@ -253,11 +296,21 @@ def compile_function(
     _put_in(codes, tree.body)
     names = {
         "FAULTS": FAULTS,
+        "EIGHT_BYTES": struct.Struct("<xBBBBBBB").unpack_from,
         "HEADERS_MAX": HEADERS_MAX,
+        "HIGH": _HIGH,
         "INT64_MAX": 2**63 - 1,
         "INT64_MIN": -(2**63),
+        "LOW": _LOW,
         "Malformed": Malformed,
+        "NOTHING": bytes(10),
+        "NO_HEADERS": b"\x00",
+        "SHORT": _SHORT,
+        "SHORT_MAX": _SHORT_MAX,
+        "TEN_BYTES": struct.Struct("<BBxBBBBBBB").unpack_from,
+        "TooShort": struct.error,
         "VARINTS": VARINTS,
+        "WIDE": _WIDE,
         "ZIGZAG": _ZIGZAG,
         "read_headers": read_headers,
         "read_varint": read_varint,

@@ -11,6 +11,7 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -40,7 +41,11 @@ class Evaluator:
 
 def build_evaluator(plan: Plan) -> Evaluator:
     """Compile `plan`; takes about 2 ms."""
-    scan = None if plan.keeps_all else _Builder(plan).build("scan", scan_source)
+    scan = (
+        None
+        if plan.keeps_all
+        else _Builder(plan).build("scan", partial(scan_source, record_bytes_max=plan.record_bytes_max))
+    )
     return Evaluator(plan, scan, plan.record_bytes_max)
 
 

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
-from tests.views.rows import encoded, make_plan, make_view, records, run, values
+from protocol.record_reader import Record
+from protocol.record_writer import encode_batch
+from protocol.records import renew_crc
+from tests.views.rows import encoded, make_plan, make_view, records, run, survivors, values
 from views.code_scan import compile_function, row_scan_source, scan_source
+from views.filtering import filter_batch
 
 NEEDS = ["value", "key", "headers", "tags", "timestamp", "offset", "partition"]
 
 
-@pytest.mark.parametrize("write", [scan_source, row_scan_source])
+BATCHES = partial(scan_source, record_bytes_max=1 << 24)
+
+
+@pytest.mark.parametrize(("name", "write"), [("scan", BATCHES), ("scan_rows", row_scan_source)])
 @pytest.mark.parametrize("filters", [True, False])
 @pytest.mark.parametrize("projects", [True, False])
 @pytest.mark.parametrize("need", [*NEEDS, None])
-def test_every_loop_is_python(write: object, filters: bool, projects: bool, need: str | None) -> None:
-    assert callable(write)
+def test_every_loop_is_python(
+    name: str, write: Callable[..., str], filters: bool, projects: bool, need: str | None
+) -> None:
     needs = frozenset(NEEDS if need is None else [need])
     source = write(needs, loads=["a = 1"], decodes="value" in needs, filters=filters, projects=projects)
     codes: dict[str, ast.expr] = {"PREDICATE": ast.Constant(True), "VALUE": ast.Constant(None)}
-    name = "scan" if write is scan_source else "scan_rows"
     assert compile_function(source, codes, {}, name).__name__ == name
 
 
 def test_what_is_not_needed_is_not_decoded() -> None:
-    source = scan_source(frozenset({"key"}), loads=[], decodes=False, filters=True, projects=False)
+    source = BATCHES(frozenset({"key"}), loads=[], decodes=False, filters=True, projects=False)
     assert "decode(" not in source
     assert "read_headers" not in source
     assert "rowts" not in source
@@ -48,6 +57,42 @@ def test_lengths_of_every_width_are_walked(size: int) -> None:
         assert [row["n"] for row in rows] == ([1, 3] if "<>" in sql else [1, 2, 3])
         if "_offset" in sql:
             assert [(row["_offset"], row["_rowts"]) for row in rows] == [(0, 1_000), (1, 1_001), (2, 1_002)]
+
+
+# The ends of every width that a varint may have.
+TIMES = [0, 1, 63, -64, 64, -65, 8_191, -8_192, 8_192, 2**20 - 1, -(2**20), 2**31, 2**62, -(2**60)]
+GAPS = [0, 64, 8_192, 2**20, 2**27]
+
+
+@pytest.mark.parametrize("value_bytes", [7, 55, 70, 9_000])
+@pytest.mark.parametrize("key", [None, b"", b"k", b"k" * 63, b"k" * 64, b"k" * 9_000])
+def test_heads_of_every_width_are_walked(key: bytes | None, value_bytes: int) -> None:
+    value = b'{"n":1' + b" " * (value_bytes - 7) + b"}"
+    given = [
+        Record(5 + gap + at, 2**60 + time, key, value, (("h", b"x"),) * (at % 3 // 2))
+        for gap in GAPS
+        for at, time in enumerate(TIMES)
+    ]
+    assert survivors(run(make_view("SELECT * FROM t WHERE n > 0", "n int"), given)) == given
+    made = run(make_view("SELECT n, _offset AS o, _rowts AS t, _key AS k FROM t WHERE n > 0", "n int"), given)
+    text = None if key is None else key.decode()
+    assert values(made) == [{"n": 1, "o": one.offset, "t": one.timestamp_ms, "k": text} for one in given]
+    assert [one._replace(value=value) for one in survivors(made)] == given
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_smallest_record_of_all_ends_a_batch(count: int) -> None:
+    given = [Record(at, 1_000, None, None) for at in range(count)]
+    filtered = run(make_view("SELECT * FROM t WHERE n IS NULL", "n int"), given)
+    assert survivors(filtered) == given
+
+
+def test_a_count_of_headers_that_is_cut_is_not_handed_on() -> None:
+    source = encode_batch(records({"n": 1}))
+    source[-1] = 0x81
+    renew_crc(source)
+    filtered = filter_batch(make_view("SELECT n FROM t", "n int"), memoryview(source))
+    assert values(filtered) == [{"n": 1}]
 
 
 def test_offsets_and_times_that_lie_far_apart_are_walked() -> None:

@@ -40,8 +40,9 @@ HEADERS = st.lists(
 @st.composite
 def batches(draw: st.DrawFn) -> list[Record]:
     offset, found = draw(st.integers(0, 2**40)), []
+    base = draw(st.integers(0, 2**45))
     for _ in range(draw(st.integers(1, 12))):
-        time = draw(st.integers(-1, 2**45))
+        time = base + draw(st.sampled_from([0, 1, 63, 64, -65, 8_191, 8_192, 2**20]) | st.integers(-1, 2**45))
         found.append(Record(offset, time, draw(st.none() | BYTES), draw(VALUES), tuple(draw(HEADERS))))
         offset += draw(st.sampled_from([1, 1, 2, 63, 64, 8_192, 10_000]))
     return found
