@@ -79,6 +79,12 @@ def _truncated(step: str, ms: int, first: int = 0) -> tuple[str, str, Callable[.
 BERLIN = "make_timestamp({0} * 1000) AT TIME ZONE 'UTC' AT TIME ZONE 'Europe/Berlin'"
 DAY_IN_BERLIN = f"epoch_ms(date_trunc('day', {BERLIN})::TIMESTAMP AT TIME ZONE 'Europe/Berlin')"
 
+# DuckDB rounds text with a point; as doubles, whole numbers would lose digits.
+INTEGER_OF_TEXT = (
+    r"CASE WHEN regexp_matches({0}, '^\s*[+-]?\d+\s*$') THEN TRY_CAST({0} AS BIGINT) "
+    "ELSE TRY(trunc(TRY_CAST({0} AS DOUBLE))::BIGINT) END"
+)
+
 OPERATIONS: list[tuple[str, str, Callable[..., Pair]]] = [
     # Result, arguments, and how it is written.
     (INT, "ii", tried("{0} + {1}", "{0}::BIGINT + {1}::BIGINT")),
@@ -96,7 +102,7 @@ OPERATIONS: list[tuple[str, str, Callable[..., Pair]]] = [
     (INT, "i", tried("CAST({0} AS tinyint)", "{0}::TINYINT")),
     (INT, "i", tried("CAST({0} AS int)", "{0}::INTEGER")),
     (INT, "b", mapped("CAST({0} AS int)", "{0}::INTEGER")),
-    (INT, "s", mapped("CAST({0} AS bigint)", "trunc(TRY_CAST({0} AS DOUBLE))::BIGINT")),
+    (INT, "s", mapped("CAST({0} AS bigint)", INTEGER_OF_TEXT)),
     (INT, "s", mapped("LENGTH({0})", "strlen({0})")),
     (INT, "s", mapped("CHAR_LENGTH({0})", "length({0})")),
     (INT, "ss", mapped("INSTR({0}, {1})", "instr({0}, {1})")),
