@@ -34,13 +34,21 @@ def gateway() -> Iterator[KawalBroker]:
             broker.kill()
 
 
+WARNINGS = 4
+"""librdkafka's level (syslog's): it tells at level 6 which events an admin client left behind."""
+
+
+def admin(broker: Broker) -> AdminClient:
+    """An admin client."""
+    return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": WARNINGS})
+
+
 def create(broker: Broker, name: str, partitions: int = 1, **configs: str) -> None:
     """Create a topic or a view; `kawal_sql` stands for `kawal.sql`."""
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     new = NewTopic(
         name, partitions, -1, config={key.replace("_", "."): text for key, text in configs.items()}
     )
-    admin.create_topics([new])[name].result(30)
+    admin(broker).create_topics([new])[name].result(30)
 
 
 def fill(

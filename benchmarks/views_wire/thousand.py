@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 
 from benchmarks import proc
 from benchmarks.bench import Load
@@ -16,7 +16,7 @@ from benchmarks.clients import flights
 from benchmarks.clients.idle_views import IdleConsumers
 from benchmarks.clients.jobs import Figures, PacedJob
 from benchmarks.summary import percentile
-from benchmarks.views_wire.setting import TOPIC, Tell, create, gateway
+from benchmarks.views_wire.setting import TOPIC, Tell, admin, create, gateway
 from compat_tests.broker import HOST, Broker
 
 VIEWS = 1_000
@@ -50,7 +50,7 @@ def measure(tell: Tell, *, quick: bool) -> None:
 
 
 def _create_views(broker: Broker) -> None:
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    client = admin(broker)
     for start in range(0, VIEWS, CREATE_AT_ONCE):
         new = [
             NewTopic(
@@ -61,7 +61,7 @@ def _create_views(broker: Broker) -> None:
             )
             for number in range(start, start + CREATE_AT_ONCE)
         ]
-        for made in admin.create_topics(new).values():
+        for made in client.create_topics(new).values():
             made.result(60)
 
 
