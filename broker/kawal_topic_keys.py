@@ -66,7 +66,7 @@ SQL_KEY: Final = Key(
     STRING,
     "",
     "Makes the new topic a view, which stores nothing: what follows AS in CREATE TOPIC, as `SELECT … FROM"
-    " topic WHERE …` or `STABLE topic WHERE …`.",
+    " topic WHERE …`, `STABLE topic WHERE …` or `UNFIT topic`.",
 )
 
 COLUMNS_KEY: Final = Key(
