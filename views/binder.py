@@ -34,7 +34,7 @@ from views.columns import Columns
 from views.durations import parse_duration
 from views.errors import NotAllowed, SyntaxProblem, TooComplex, TypeProblem, UnknownColumn
 from views.expressions import META_COLUMNS, Expression, literal
-from views.functions import call_function
+from views.functions import call_function, check_known
 from views.patterns import like_expression, match_expression
 
 EXPRESSIONS_MAX: Final = 1_000
@@ -335,6 +335,7 @@ def _function(binder: Binder, node: exp.Expr) -> Expression:
     name = str(node.this).lower()
     if name in _CLOCK:
         raise NotAllowed(_clock_refusal(name))
+    check_known(name)
     return call_function(name, binder.many(node.expressions))
 
 

@@ -117,6 +117,12 @@ FUNCTIONS: Final[dict[str, Function]] = {
 }
 
 
+def check_known(name: str) -> None:
+    """Raise NotAllowed for a function, lower case, that is not on the list, whatever it is called with."""
+    if name not in SPECIAL and name not in FUNCTIONS:
+        raise NotAllowed(_unknown(name))
+
+
 def call_function(name: str, args: Sequence[Expression]) -> Expression:
     """Return the call of the function `name`, lower case, with these arguments.
 
@@ -124,9 +130,8 @@ def call_function(name: str, args: Sequence[Expression]) -> Expression:
     """
     if (special := SPECIAL.get(name)) is not None:
         return special(args)
-    function = FUNCTIONS.get(name)
-    if function is None:
-        raise NotAllowed(_unknown(name))
+    check_known(name)
+    function = FUNCTIONS[name]
     letters = _letters(name, function.arguments, len(args))
     bound = [
         _argument(name, number, letter, arg)
