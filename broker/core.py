@@ -157,6 +157,11 @@ class Broker:
         self._now_ms = now_ms
         self._wall_offset_ms = self.topics.wall_offset_ms = wall_ms - now_ms
 
+    @property
+    def turn_ms(self) -> int:
+        """The monotonic time at which this turn began."""
+        return self._now_ms
+
     def wall_ms(self, now_ms: int) -> int:
         """The time of day (ms since 1970) at the monotonic moment `now_ms`."""
         return now_ms + self._wall_offset_ms

@@ -8,16 +8,16 @@ they are stored.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from broker.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
-from broker.slices import Steps
+from broker.slices import Steps, in_pairs
 from broker.view_cache import Evaluated
-from broker.view_hub import TOGETHER_MIN, SliceBudget, ViewHub
-from broker.view_partition import ViewPartition, ViewRead
-from broker.view_routing import Route, catch_up_together, route_of
+from broker.view_hub import SliceBudget, ViewHub
+from broker.view_partition import ViewRead
+from broker.view_routing import RoutedReader, route_of
 from broker.view_stats import ViewCounters
 from protocol.records import BatchHeader, iter_batches, read_batch_header
 from wal.segment import FileRange
@@ -25,6 +25,7 @@ from wal.segment import FileRange
 if TYPE_CHECKING:
     from broker.topics import Topic
     from views.evaluator import Evaluator
+    from views.filtering import Filtered
     from views.tag_history import PartitionTags, TagHistory
     from views.tags import KeyTags
     from wal.reader import ReadResult
@@ -38,7 +39,7 @@ EARLIEST_MS: Final = -(2**63)
 class QueryPartition(ScannedPartition):
     """One partition of a view over one topic."""
 
-    __slots__ = ("_busy", "_counters", "_evaluator", "_tags", "route")
+    __slots__ = ("_busy", "_counters", "_evaluator", "_tags", "routed")
 
     def __init__(self, hub: ViewHub, topic: Topic, index: int, source: Topic) -> None:
         partition = hub.broker.topics.partition(source, index)
@@ -53,8 +54,8 @@ class QueryPartition(ScannedPartition):
         self._evaluator: Evaluator | None = None
         # What is known of the keys' tags, where the view reads tags.
         self._tags: PartitionTags | None = None
-        # What it asks of every record, if it is one answer; known with the evaluator.
-        self.route: Route | None = None
+        # How it shares its looking with others; known with the evaluator.
+        self.routed: RoutedReader | None = None
         self._counters: ViewCounters | None = None
         # The first offsets of batches that somebody is evaluating in several slices.
         self._busy: set[int] = set()
@@ -64,12 +65,20 @@ class QueryPartition(ScannedPartition):
         """What the view does with a batch; made when it is first read, shared by its partitions."""
         if self._evaluator is None:
             self._evaluator = self.hub.evaluator(self.topic)
-            self.route = route_of(self._evaluator.plan, self.hub.route_number)
+            self.routed = self._join()
             if "tags" in self._evaluator.plan.needs:
                 from views.tag_history import PartitionTags
 
                 self._tags = PartitionTags()
         return self._evaluator
+
+    def _join(self) -> RoutedReader | None:
+        """Look together with the views that ask the same of every record, if it asks something."""
+        plan = self._evaluator.plan if self._evaluator is not None else None
+        if plan is None or plan.keeps_all:
+            return None
+        route = route_of(plan, self.hub.route_number)
+        return None if route is None else RoutedReader(self, route, self.hub.route_index(self, plan, route))
 
     @property
     def counters(self) -> ViewCounters:
@@ -85,26 +94,31 @@ class QueryPartition(ScannedPartition):
             return iter(())
         return super().steps(read)
 
-    def group_key(self) -> Hashable:
-        """Its stream, what it asks of every record, and where it stands, when it asks for one answer."""
-        if self.evaluator.plan.keeps_all or self.route is None:
-            return None
-        if self.ranges.end > self.seen:
-            self.pass_known()
-        return self.stream_id, self.route.number, self.seen
-
-    def catch_up_with(self, members: Sequence[ViewPartition], budget: SliceBudget) -> Iterator[None]:
-        """Look at what is new for all of them, once."""
-        assert self.route is not None
-        evaluator = self.hub.route_evaluator(self.evaluator.plan, self.route.expression)
-        views = [one for one in members if isinstance(one, QueryPartition)]
-        yield from catch_up_together(views, evaluator, budget)
+    def recalled(self, offset: int) -> Evaluated | None:
+        """The range that holds the offset, where others have found that nothing of it is shown."""
+        return self.routed.recalled(offset) if self.routed is not None else None
 
     def leaves_to_others(self, read: ViewRead) -> bool:
         """Whether many views wait for the news that the read has come to: they are looked at together."""
-        if not read.may_wait or self.route is None or len(self._source.watching) < TOGETHER_MIN:
+        if self.routed is None or not self.routed.is_shared or not read.may_wait:
             return False
-        return read.position >= self._source.settled_end(self.high_watermark, read.now_ms)
+        settled = self._source.settled_end(self.high_watermark, read.now_ms)
+        return read.position >= settled or self.routed.is_ahead(read.position)
+
+    def watch(self) -> None:
+        """Follow the source, by itself or with others."""
+        if self.routed is None or not self.routed.is_shared:
+            super().watch()
+        else:
+            self._source.watch(self.routed.index)
+            self.routed.index.watch(self)
+
+    def close(self) -> None:
+        """Give back the memory of what was found."""
+        if self.routed is not None:
+            self.routed.close()
+            self.routed = None
+        super().close()
 
     def stored(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult | None:
         """What lies at the offset, if the view keeps everything and nothing of it is undecided or aborted."""
@@ -123,6 +137,9 @@ class QueryPartition(ScannedPartition):
         Where tags count, their keys' earlier records are looked at first.
         """
         self.ranges.forget_before(self.log_start)
+        if self.routed is not None and self.routed.is_shared:
+            yield from self.routed.look(offset, budget)
+            return
         history: TagHistory | None = None
         if self._tags is not None:
             history, offset = self._tags.at(offset, self.log_start)
@@ -204,6 +221,16 @@ class QueryPartition(ScannedPartition):
 
         return filter_steps(self.evaluator, batch, tags=tags, partition=self.index)
 
+    def filtered_now(self, batch: memoryview) -> Filtered:
+        """The same of a batch of a few records, in one go."""
+        steps = self.filtered(batch, None)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                found: Filtered = end.value
+                return found
+
     def _shown(self, batch: memoryview, header: BatchHeader, history: TagHistory | None) -> Steps:
         tags = None if history is None else history.open(header.base_offset)
         is_done = False
@@ -221,17 +248,6 @@ class QueryPartition(ScannedPartition):
         counters.matched += found.matched
         counters.unfit += found.unfit
         return found.batch
-
-
-def in_pairs(steps: Steps) -> Steps:
-    """The same steps, with a rest after every second one only: one step is all that most batches take."""
-    while True:
-        try:
-            next(steps)
-            next(steps)
-        except StopIteration as end:
-            return end.value
-        yield
 
 
 def open_partition(hub: ViewHub, topic: Topic, index: int) -> QueryPartition:

@@ -9,7 +9,7 @@ Whoever comes first looks; what was found is kept in `EvaluatedRanges` for every
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Generator, Hashable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from broker.view_cache import Evaluated, EvaluatedRanges
@@ -30,6 +30,12 @@ SCAN_BYTES: Final = 256 << 10
 
 FETCH_SLICES: Final = 24
 """Slices of work that one fetch may have done before it is answered with how far it came: about 100 ms."""
+
+FETCH_MS: Final = 1_000
+"""After so long a fetch is answered when it has looked at something: clients give up after 30 s."""
+
+LOOKING_MAX: Final = 4
+"""Fetches that look at the same time.  More would not be quicker, and a batch may take 16 MiB."""
 
 NOWHERE: Final = -1
 
@@ -69,6 +75,10 @@ class ScannedPartition(ViewPartition):
         """
         return None
 
+    def recalled(self, offset: int) -> Evaluated | None:
+        """The range that holds the offset, where it is known to others that nothing of it is shown."""
+        return None
+
     def leaves_to_others(self, read: ViewRead) -> bool:
         """Whether what lies at the read's position is about to be looked at for all who wait."""
         return False
@@ -90,18 +100,36 @@ class ScannedPartition(ViewPartition):
             if whole is not None:
                 read.add_stored(whole)
                 return
-            entry = self.ranges.find(read.position)
+            entry = self.ranges.find(read.position) or self.recalled(read.position)
             if entry is None:
                 if not read.scans or self.leaves_to_others(read):
                     return
-                if slices >= FETCH_SLICES:
+                if slices >= FETCH_SLICES or (slices and self._is_long(read)):
                     read.stopped = True
                     return
-                for _ in self.look(read.position, budget):
-                    slices += 1
-                    yield
+                slices += yield from self._look_in_turn(read.position, budget)
             elif not self.show(entry, read):
                 return
+
+    def _look_in_turn(self, offset: int, budget: SliceBudget) -> Generator[None, None, int]:
+        """`look` when not too many others do: each holds some of the source in memory; returns the slices."""
+        hub, slices = self.hub, 0
+        while hub.looking >= LOOKING_MAX:
+            yield
+        hub.looking += 1
+        try:
+            for _ in self.look(offset, budget):
+                slices += 1
+                yield
+        finally:
+            hub.looking -= 1
+        if hub.broker.slices.pending:
+            yield
+        return slices
+
+    def _is_long(self, read: ViewRead) -> bool:
+        """Whether the fetch should be answered with how far it came, as many others are at work."""
+        return self.hub.broker.turn_ms - read.now_ms > FETCH_MS
 
     def show(self, entry: Evaluated, read: ViewRead) -> bool:
         """Add a range to the read; False when no more is to be added."""
@@ -117,18 +145,20 @@ class ScannedPartition(ViewPartition):
     # --- waiting ---------------------------------------------------------------------------------------
 
     def began_waiting(self, position: int, now_ms: int) -> None:
-        """A fetch that has read up to `position` is parked: look at what comes."""
-        if not self.hub.broker.fetch_waiters.waits_for(self.wait_key):
-            self.seen = position
-        self.seen = min(self.seen, position)
+        """A fetch that has read up to `position` was parked: look at what comes."""
+        is_only_one = self.hub.broker.fetch_waiters.waiting_for(self.wait_key) <= 1
+        self.seen = position if is_only_one else min(self.seen, position)
+        self.watch()
+
+    def watch(self) -> None:
+        """Follow the source from what was seen of it, as long as fetches wait."""
         self._source.watch(self)
         if self.seen < self.high_watermark:
             self.hub.schedule(self)
 
     def catch_up(self, budget: SliceBudget) -> Iterator[None]:
         """Look at what is new and wake the fetches for which enough of it is shown."""
-        waiters = self.hub.broker.fetch_waiters
-        while self.seen < self.high_watermark and waiters.waits_for(self.wait_key):
+        while self.seen < self.high_watermark and self.is_awaited():
             try:
                 found = self._found_at(self.seen)
                 if found is None:
@@ -148,17 +178,12 @@ class ScannedPartition(ViewPartition):
         if size_bytes:
             self.hub.broker.fetch_waiters.advanced(self.wait_key, size_bytes, self.hub.now_ms)
 
-    def pass_known(self) -> None:
-        """Move on over what was found already, for the fetches that wait."""
-        while self.seen < self.high_watermark and (found := self._found_at(self.seen)) is not None:
-            self.caught_up(*found)
-
     def _found_at(self, offset: int) -> tuple[int, int] | None:
         """(offset behind, bytes shown) of what is known to lie at the offset; None when nothing is known."""
         whole = self.stored(offset, SCAN_BYTES)
         if whole is not None:
             return whole.next_offset, whole.size_bytes
-        entry = self.ranges.find(offset)
+        entry = self.ranges.find(offset) or self.recalled(offset)
         if entry is None:
             return None
         return entry.end, len(entry.batch) if entry.batch is not None and entry.shows_from(offset) else 0

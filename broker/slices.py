@@ -24,6 +24,9 @@ logger = logging.getLogger("kawal.broker")
 ITEMS_PER_SLICE: Final = 500
 """Partitions or topics handled before other work has its turn: 2 to 5 ms."""
 
+SHARE_NS: Final = 3_000_000
+"""How long slices may take of a turn of the event loop, but for the last one."""
+
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
@@ -68,6 +71,17 @@ def made_of(
     return made
 
 
+def in_pairs(steps: Steps) -> Steps:
+    """The same steps, with a rest after every second one only, where one step is all that most take."""
+    while True:
+        try:
+            next(steps)
+            next(steps)
+        except StopIteration as end:
+            return end.value
+        yield
+
+
 def chunks(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     """The items by as many as one slice should handle."""
     for start in range(0, len(items), ITEMS_PER_SLICE):
@@ -89,13 +103,22 @@ class Slices:
         return bool(self._waiting)
 
     def begin(self, call: Call[Any], steps: Steps) -> None:
-        """Answer the call by and by; the first slice is run now."""
-        self._waiting.appendleft((call, steps))
-        self.run()
+        """Answer the call by and by; the first slice is run now, unless others wait for theirs."""
+        self._waiting.append((call, steps))
+        if len(self._waiting) == 1:
+            self.run()
 
     def add_work(self, steps: Steps) -> None:
         """Do work that answers nobody, a slice at a time beside the answers."""
         self._waiting.append((None, steps))
+
+    def run_some(self, clock_ns: Callable[[], int]) -> None:
+        """Run the next slice of each that waits, as long as there is time."""
+        ends_ns = clock_ns() + SHARE_NS
+        for _ in range(len(self._waiting)):
+            self.run()
+            if clock_ns() >= ends_ns:
+                return
 
     def run(self) -> None:
         """Run the next slice, if there is one."""

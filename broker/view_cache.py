@@ -1,6 +1,7 @@
 """What views have found out about their sources' records, so that nobody has to look a second time.
 
-A partition's `EvaluatedRanges` says of ranges of offsets what the view shows of them: one batch, or nothing.
+`KeptRanges` keeps what is known of ranges of offsets that do not overlap, whatever it is.  A partition's
+`EvaluatedRanges` says of them what the view shows of them: one batch, or nothing.
 Neighbours that show nothing become one range, so that a view which shows 1 record in 100,000 keeps next to no
 memory, and a reader that stands still because its client moves only over records costs next to nothing.
 `CacheBudget` bounds the memory of all views of the broker together: what was not used for longest goes first.
@@ -12,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from protocol.record_reader import iter_records
 
@@ -49,18 +50,32 @@ class Evaluated:
         return offset < self._records_end
 
 
+class Range(Protocol):
+    """What is known of the offsets from `start` up to, not including, `end`."""
+
+    start: int
+    end: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that it takes."""
+
+
+Kept = TypeVar("Kept", bound=Range)
+
+
 class CacheBudget:
     """The ranges of all views, least recently used first, and what they weigh together."""
 
     def __init__(self, limit_bytes: Callable[[], int]) -> None:
         self._limit_bytes = limit_bytes
-        self._entries: OrderedDict[tuple[int, int], tuple[EvaluatedRanges, int]] = OrderedDict()
+        self._entries: OrderedDict[tuple[int, int], tuple[KeptRanges[Any], int]] = OrderedDict()
         self.used_bytes = 0
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def added(self, ranges: EvaluatedRanges, entry: Evaluated) -> None:
+    def added(self, ranges: KeptRanges[Any], entry: Range) -> None:
         """Account for a new range; older ones may go."""
         self._entries[ranges.key, entry.start] = ranges, entry.size_bytes
         self.used_bytes += entry.size_bytes
@@ -69,17 +84,17 @@ class CacheBudget:
             (_, start), (oldest, _) = next(iter(self._entries.items()))
             oldest.remove(start)
 
-    def used(self, ranges: EvaluatedRanges, start: int) -> None:
+    def used(self, ranges: KeptRanges[Any], start: int) -> None:
         """Somebody has read the range."""
         self._entries.move_to_end((ranges.key, start))
 
-    def removed(self, ranges: EvaluatedRanges, start: int) -> None:
+    def removed(self, ranges: KeptRanges[Any], start: int) -> None:
         """The range is gone."""
         self.used_bytes -= self._entries.pop((ranges.key, start))[1]
 
 
-class EvaluatedRanges:
-    """The ranges known of one partition of a view; `key` is the partition's number among all."""
+class KeptRanges(Generic[Kept]):
+    """Ranges that do not overlap, by their offsets; `key` is their keeper's number among all views."""
 
     __slots__ = ("_budget", "_entries", "_starts", "key")
 
@@ -87,7 +102,7 @@ class EvaluatedRanges:
         self.key = key
         self._budget = budget
         self._starts: list[int] = []
-        self._entries: list[Evaluated] = []
+        self._entries: list[Kept] = []
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -97,7 +112,7 @@ class EvaluatedRanges:
         """Where the last range ends; 0 when nothing is known."""
         return self._entries[-1].end if self._entries else 0
 
-    def find(self, offset: int) -> Evaluated | None:
+    def find(self, offset: int) -> Kept | None:
         """The range that holds the offset, if it is known."""
         place = bisect_right(self._starts, offset) - 1
         if place < 0 or self._entries[place].end <= offset:
@@ -106,24 +121,19 @@ class EvaluatedRanges:
         self._budget.used(self, entry.start)
         return entry
 
-    def add(self, entry: Evaluated) -> None:
+    def next_start(self, offset: int) -> int | None:
+        """Where the first range behind the offset begins."""
+        place = bisect_right(self._starts, offset)
+        return self._starts[place] if place < len(self._starts) else None
+
+    def add(self, entry: Kept) -> None:
         """Remember a range; what was known of the same offsets is forgotten."""
         assert entry.start < entry.end, "a range has one offset at least"
         self._clear(entry.start, entry.end)
-        if entry.batch is None:
-            entry = self._joined(entry)
         place = bisect_left(self._starts, entry.start)
         self._starts.insert(place, entry.start)
         self._entries.insert(place, entry)
         self._budget.added(self, entry)
-
-    def add_nothing(self, start: int, end: int) -> None:
-        """Remember that nothing is shown of these offsets; cheap where the last range shows nothing too."""
-        last = self._entries[-1] if self._entries else None
-        if last is not None and last.batch is None and last.end == start:
-            last.end = end
-        else:
-            self.add(Evaluated(start, end, None))
 
     def _clear(self, start: int, end: int) -> None:
         place = max(0, bisect_right(self._starts, start) - 1)
@@ -132,18 +142,6 @@ class EvaluatedRanges:
                 self.remove(self._starts[place])
             else:
                 place += 1
-
-    def _joined(self, entry: Evaluated) -> Evaluated:
-        """The range together with its neighbours, as far as they show nothing."""
-        start, end = entry.start, entry.end
-        place = bisect_left(self._starts, start)
-        if place < len(self._entries) and self._entries[place].batch is None and self._starts[place] == end:
-            end = self._entries[place].end
-            self.remove(self._starts[place])
-        if place and self._entries[place - 1].batch is None and self._entries[place - 1].end == start:
-            start = self._starts[place - 1]
-            self.remove(start)
-        return Evaluated(start, end, None)
 
     def forget_before(self, offset: int) -> None:
         """Drop the ranges whose records are deleted."""
@@ -161,3 +159,36 @@ class EvaluatedRanges:
         """Forget everything."""
         while self._starts:
             self.remove(self._starts[-1])
+
+
+class EvaluatedRanges(KeptRanges[Evaluated]):
+    """The ranges known of one partition of a view."""
+
+    __slots__ = ()
+
+    def add(self, entry: Evaluated) -> None:
+        """Remember a range; neighbours that show nothing become one."""
+        if entry.batch is None:
+            self._clear(entry.start, entry.end)
+            entry = self._joined(entry)
+        super().add(entry)
+
+    def add_nothing(self, start: int, end: int) -> None:
+        """Remember that nothing is shown of these offsets; cheap where the last range shows nothing too."""
+        last = self._entries[-1] if self._entries else None
+        if last is not None and last.batch is None and last.end == start:
+            last.end = end
+        else:
+            self.add(Evaluated(start, end, None))
+
+    def _joined(self, entry: Evaluated) -> Evaluated:
+        """The range together with its neighbours, as far as they show nothing."""
+        start, end = entry.start, entry.end
+        place = bisect_left(self._starts, start)
+        if place < len(self._entries) and self._entries[place].batch is None and self._starts[place] == end:
+            end = self._entries[place].end
+            self.remove(self._starts[place])
+        if place and self._entries[place - 1].batch is None and self._entries[place - 1].end == start:
+            start = self._starts[place - 1]
+            self.remove(start)
+        return Evaluated(start, end, None)

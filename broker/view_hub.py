@@ -10,9 +10,10 @@ records that the view does not show.  A view that nobody waits for costs nothing
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
@@ -24,14 +25,18 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from broker.core import Broker
+    from broker.query_view import QueryPartition
+    from broker.route_index import RouteIndex
     from broker.slices import Steps
     from broker.topics import Topic
     from broker.view_pacing import Pacing
     from broker.view_partition import ViewPartition
+    from broker.view_routing import Route
     from broker.vnode import Vnode
     from views.evaluator import Evaluator
     from views.expressions import Expression
     from views.plan import Plan
+    from views.router import Router
     from wal.commit import Advanced
 
 KINDS: Final = {
@@ -60,16 +65,35 @@ BYTES_PER_UNIT: Final = 2_048
 SETTLED_MS: Final = 250
 """What has been there for so long is old: see `ViewPartition.has_news`."""
 
-TOGETHER_MIN: Final = 8
-"""So many views at least are looked at together; fewer are quicker one by one."""
+REST: Final = 10
+"""After a pass there is a rest of ten times its length: views must not take all the time, and who waits for
+many records is answered once for all that came meanwhile."""
 
-VIEWS_PER_MS: Final = 50
-"""After a pass over a thousand views there is a rest of 20 ms: long passes must not take all the time."""
+REST_FROM_NS: Final = 2_000_000
+REST_MS_MAX: Final = 250
+"""Short passes need no rest; a longer one would be noticed."""
 
-ROUTES_MAX: Final = 100
+ROUTERS_MAX: Final = 100
 """Expressions that views look at together by and that are kept compiled; another one takes 2 ms."""
 
 NEVER_MS: Final = -(10**15)
+
+
+DONE: Final = object()
+
+
+class Watcher(Protocol):
+    """What follows the end of a source for the fetches that wait: a view, or many of them together."""
+
+    @property
+    def wait_key(self) -> int:
+        """Its number among all that is waited for."""
+
+    def is_awaited(self) -> bool:
+        """Whether a fetch waits for it."""
+
+    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+        """Look at what is new for the fetches that wait; yields whenever the budget says so."""
 
 
 class SliceBudget:
@@ -101,15 +125,15 @@ class ViewSource:
     def __init__(self) -> None:
         # The partitions of views that are open, by their wait keys; and those for which fetches may wait.
         self.readers: set[int] = set()
-        self.watching: dict[int, ViewPartition] = {}
+        self.watching: dict[int, Watcher] = {}
         self._grown_ms = NEVER_MS
         # Where it ended at `_end_ms`, and `SETTLED_MS` or more before that.
         self._end_ms = NEVER_MS
         self._end = self._old_end = 0
 
-    def watch(self, partition: ViewPartition) -> None:
-        """Let the partition catch up whenever there is more, as long as fetches wait for it."""
-        self.watching[partition.wait_key] = partition
+    def watch(self, watcher: Watcher) -> None:
+        """Let it catch up whenever there is more, as long as fetches wait for it."""
+        self.watching[watcher.wait_key] = watcher
 
     def advanced(self, end: int, now_ms: int) -> None:
         """The source ends at `end` now."""
@@ -133,15 +157,18 @@ class ViewHub:
         self.counters: dict[str, ViewCounters] = {}
         self._evaluators: dict[UUID, Evaluator] = {}
         self._compiled = 0
-        self._routes: dict[Expression, Evaluator] = {}
+        self._routers: dict[Expression, Router] = {}
+        self._indexes: dict[tuple[int, int], RouteIndex] = {}
         self._route_numbers: dict[Expression, int] = {}
         # The readers of the views that replay.
         self.pacings: dict[UUID, Pacing] = {}
+        # Fetches that are looking at their sources just now.
+        self.looking = 0
         # The time of the last news, for answers that are given on account of them.
         self.now_ms = 0
         self._sources: dict[Hashable, ViewSource] = {}
         # Views and whole sources that have news, and whether somebody is at them, or has just been.
-        self._queued: dict[int, ViewPartition] = {}
+        self._queued: dict[int, Watcher] = {}
         self._grown: dict[ViewSource, None] = {}
         self._working = self._resting = False
         self._rests_until_ms = NEVER_MS
@@ -175,20 +202,39 @@ class ViewHub:
         compiled, self._compiled = self._compiled, 0
         return compiled
 
-    def route_evaluator(self, plan: Plan, expression: Expression) -> Evaluator:
-        """What gives the value of an expression for each record, for views that are looked at together."""
-        found = self._routes.get(expression)
-        if found is None:
-            from broker.view_routing import route_evaluator
-
-            if len(self._routes) >= ROUTES_MAX:
-                del self._routes[next(iter(self._routes))]
-            found = self._routes[expression] = route_evaluator(plan, expression)
-        return found
-
     def route_number(self, expression: Expression) -> int:
         """The same number for the same expression: comparing trees a thousand times a second is dear."""
         return self._route_numbers.setdefault(expression, len(self._route_numbers))
+
+    def route_index(self, view: QueryPartition, plan: Plan, route: Route) -> RouteIndex:
+        """The index of the values that the expression of the route has on the view's source."""
+        from broker.route_index import RouteIndex
+
+        key = view.stream_id, route.number
+        index = self._indexes.get(key)
+        if index is None:
+            router = partial(self._router, plan, route.expression)
+            index = self._indexes[key] = RouteIndex(
+                self,
+                router,
+                vnode=view.vnode,
+                stream_id=view.stream_id,
+                partition=view.index,
+                closed=lambda: self._indexes.pop(key),
+            )
+        return index
+
+    def _router(self, plan: Plan, expression: Expression) -> Router:
+        """What gives the value of an expression for each record."""
+        found = self._routers.get(expression)
+        if found is None:
+            from views.router import build_router
+
+            if len(self._routers) >= ROUTERS_MAX:
+                del self._routers[next(iter(self._routers))]
+            found = self._routers[expression] = build_router(plan, expression)
+            self._compiled += 1
+        return found
 
     def counters_of(self, topic: Topic) -> ViewCounters:
         """What the view has done since the start."""
@@ -240,9 +286,9 @@ class ViewHub:
             self._grown[source] = None
             self._begin_soon()
 
-    def schedule(self, partition: ViewPartition) -> None:
-        """Let the partition catch up soon."""
-        self._queued[partition.wait_key] = partition
+    def schedule(self, watcher: Watcher) -> None:
+        """Let it catch up soon."""
+        self._queued[watcher.wait_key] = watcher
         self._begin_soon()
 
     def _begin_soon(self) -> None:
@@ -264,35 +310,37 @@ class ViewHub:
 
     def _work(self) -> Steps:
         """Let every view that has news catch up; a slice may serve many of them."""
-        budget = SliceBudget()
+        busy_ns, clock_ns = 0, self.broker.stats.clock_ns
+        steps = self._catch_up()
         try:
-            views = self._take_queued()
-            alike: dict[Hashable, list[ViewPartition]] = {}
-            for view in views:
-                key = view.group_key()
-                alike.setdefault(view.wait_key if key is None else key, []).append(view)
-                if budget.spend_units(1 + self._take_compiled() * COMPILE_UNITS):
-                    yield
-            for members in alike.values():
-                if len(members) >= TOGETHER_MIN:
-                    yield from members[0].catch_up_with(members, budget)
-                else:
-                    for one in members:
-                        yield from one.catch_up(budget)
-            self._rests_until_ms = self.now_ms + len(views) // VIEWS_PER_MS
+            while True:
+                began_ns = clock_ns()
+                is_over = next(steps, DONE) is DONE
+                busy_ns += clock_ns() - began_ns
+                if is_over:
+                    break
+                yield
         finally:
             self._working = False
+            if busy_ns > REST_FROM_NS:
+                self._rests_until_ms = self.now_ms + min(REST * busy_ns // 1_000_000, REST_MS_MAX)
             if self._queued or self._grown:
                 self._begin_soon()
 
-    def _take_queued(self) -> list[ViewPartition]:
-        """The views that have news and that fetches wait for."""
-        waits_for = self.broker.fetch_waiters.waits_for
+    def _catch_up(self) -> Steps:
+        budget = SliceBudget()
+        for watcher in self._take_queued():
+            yield from watcher.catch_up(budget)
+            if budget.spend_units(1 + self._take_compiled() * COMPILE_UNITS):
+                yield
+
+    def _take_queued(self) -> list[Watcher]:
+        """Those that have news and that fetches wait for."""
         taken, self._queued = self._queued, {}
         for source in self._grown:
-            for wait_key, view in tuple(source.watching.items()):
-                if waits_for(wait_key):
-                    taken[wait_key] = view
+            for wait_key, watcher in tuple(source.watching.items()):
+                if watcher.is_awaited():
+                    taken[wait_key] = watcher
                 else:
                     del source.watching[wait_key]
         self._grown.clear()

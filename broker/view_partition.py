@@ -13,7 +13,7 @@ Whoever waits is told by `ViewHub` (broker/view_hub.py): `began_waiting` names w
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +34,11 @@ DELTA_MAX: Final = 2**31 - 1
 """The largest distance between the first and the last offset of a batch."""
 
 _keys = count(-1, -1)
+
+
+def new_wait_key() -> int:
+    """A number that nothing else waits by: streams have others."""
+    return next(_keys)
 
 
 class ViewRead:
@@ -154,7 +159,7 @@ class ViewPartition(Partition):
         self.index = index
         self.vnode = vnode
         self.stream_id = stream_id
-        self._wait_key = next(_keys)
+        self._wait_key = new_wait_key()
 
     @property
     def wait_key(self) -> int:
@@ -192,20 +197,16 @@ class ViewPartition(Partition):
         return None
 
     def began_waiting(self, position: int, now_ms: int) -> None:
-        """A fetch that has read up to `position` is parked: see to it that it is woken when there is more."""
+        """A fetch that has read up to `position` was parked: see to it that it is woken by what comes."""
         raise NotImplementedError
 
     def catch_up(self, budget: SliceBudget) -> Iterator[None]:
         """Look at what is new for the fetches that wait; yields whenever the budget says so."""
         raise NotImplementedError
 
-    def group_key(self) -> Hashable:
-        """The same for views that can be looked at together; None for one that is looked at by itself."""
-        return None
-
-    def catch_up_with(self, members: Sequence[ViewPartition], budget: SliceBudget) -> Iterator[None]:
-        """`catch_up` for all of them, it among them; they have the same `group_key`."""
-        raise NotImplementedError
+    def is_awaited(self) -> bool:
+        """Whether a fetch waits for it."""
+        return self.hub.broker.fetch_waiters.waits_for(self.wait_key)
 
     def has_news(self, read: ViewRead) -> bool:
         """Whether a reader who gets no record should learn at once how far it came, and not after its wait.

@@ -133,6 +133,10 @@ class FetchWaiters:
         """Whether any fetch waits for this partition."""
         return key in self._by_key
 
+    def waiting_for(self, key: int) -> int:
+        """How many fetches wait for this partition."""
+        return len(self._by_key.get(key, ()))
+
     def advanced(self, key: int, added_bytes: int, now_ms: int) -> None:
         """Count bytes that became readable and wake the fetches that now have enough."""
         for fetch in tuple(self._by_key.get(key, {}).values()):

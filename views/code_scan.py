@@ -214,6 +214,9 @@ _WRITE = """
             size = VARINTS[length]
             out += VARINTS[rest + len(size)], body[head:start], size, value, body[stop:at]
 """
+_PLACE = """
+        value += first, at
+"""
 _TAIL = """
     state.at, state.room = at, room
     state.matched, state.unfit, state.newest = matched, unfit, newest
@@ -270,14 +273,38 @@ def scan_source(
 ) -> str:
     """Return the text of the loop for a plan; `loads` are lines that make columns ready when decoded."""
     has_time = "timestamp" in needs
-    # Only what is read in the other branch can be too large, unless next to nothing is allowed.
-    size = _SIZE if record_bytes_max < _USUAL_BYTES_MAX else _SIZE.replace("\n        ", "\n            ")
-    parts = [_HEAD, size, _before_key(needs), _DELTA + _TIMESTAMP if has_time else "", _VALUE_LENGTH]
-    parts += [_HEADERS] * ("headers" in needs) + [_TRY, _DECODE if decodes else ""]
-    parts += [f"            {line}\n" for line in loads]
+    parts = _to_value(needs, loads, record_bytes_max, decodes=decodes)
     parts += [_TEST] * filters + [_ENCODE] * projects + [_EXCEPT, _MATCHED]
     parts += [_NEWEST if has_time else _DELTA + _NEWEST, _WRITE if projects else _KEEP, _TAIL]
     return "".join(parts)
+
+
+def route_source(
+    needs: frozenset[str],
+    *,
+    loads: Iterable[str],
+    decodes: bool,
+    filters: bool,
+    projects: bool,
+    record_bytes_max: int,
+) -> str:
+    """Return the text of the loop that finds out where the records of each value of an expression lie."""
+    assert projects
+    assert not filters
+    parts = _to_value(needs, loads, record_bytes_max, decodes=decodes)
+    return "".join([*parts, "            value = out(VALUE)\n", _EXCEPT, _PLACE, _TAIL])
+
+
+def _to_value(
+    needs: frozenset[str], loads: Iterable[str], record_bytes_max: int, *, decodes: bool
+) -> list[str]:
+    """Return the text up to where everything is ready that the expressions read."""
+    # Only what is read in the other branch can be too large, unless next to nothing is allowed.
+    size = _SIZE if record_bytes_max < _USUAL_BYTES_MAX else _SIZE.replace("\n        ", "\n            ")
+    time = _DELTA + _TIMESTAMP if "timestamp" in needs else ""
+    parts = [_HEAD, size, _before_key(needs), time, _VALUE_LENGTH]
+    parts += [_HEADERS] * ("headers" in needs) + [_TRY, _DECODE if decodes else ""]
+    return parts + [f"            {line}\n" for line in loads]
 
 
 def _before_key(needs: frozenset[str]) -> str:

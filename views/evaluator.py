@@ -44,17 +44,19 @@ def build_evaluator(plan: Plan) -> Evaluator:
     scan = (
         None
         if plan.keeps_all
-        else _Builder(plan).build("scan", partial(scan_source, record_bytes_max=plan.record_bytes_max))
+        else LoopCompiler(plan).build("scan", partial(scan_source, record_bytes_max=plan.record_bytes_max))
     )
     return Evaluator(plan, scan, plan.record_bytes_max)
 
 
 def build_row_scan(plan: Plan) -> Callable[..., int]:
     """Compile `plan` for rows in columns, as `arrow.py` has them; it must not keep everything."""
-    return _Builder(plan).build("scan_rows", row_scan_source)
+    return LoopCompiler(plan).build("scan_rows", row_scan_source)
 
 
-class _Builder:
+class LoopCompiler:
+    """Compiles the loop over records, or rows, for one plan."""
+
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.roots = [column.expression for column in plan.output or ()]
@@ -74,7 +76,7 @@ class _Builder:
         if self.plan.predicate is not None:
             codes["PREDICATE"] = coder.true(self.plan.predicate)
         if self.plan.output is not None:
-            codes["VALUE"] = self._value(coder)
+            codes["VALUE"] = self.value(coder)
         source = write(
             needs,
             loads=self.loads,
@@ -148,7 +150,7 @@ class _Builder:
             self.loads.append(f"h{at} = header_text(headers, HEADER_{at})")
             self.sources["header", header] = name(f"h{at}")
 
-    def _value(self, coder: Coder) -> ast.expr:
+    def value(self, coder: Coder) -> ast.expr:
         """Return the code that makes the result, whose members are encoded in order."""
         fields: list[tuple[str, Any]] = []
         rename: dict[str, str] = {}

@@ -10,9 +10,9 @@ counts as all unfit.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from protocol.compression import OUTPUT_BYTES_MAX, Codec, compress
 from protocol.errors import Malformed
@@ -71,8 +71,8 @@ class Filtered:
 
 
 @dataclass(slots=True)
-class _State:
-    """What the generated loop reads, and leaves for its next slice."""
+class ScanState:
+    """What a generated loop reads, and leaves for its next slice; `out` is what it makes."""
 
     body: bytes
     base_timestamp: int
@@ -89,7 +89,7 @@ class _State:
     newest: int = _BEFORE_ALL
     run_start: int = 0
     run_end: int = 0
-    out: list[bytes] = field(default_factory=list)
+    out: Any = field(default_factory=list)
 
 
 def filter_batch(
@@ -144,30 +144,23 @@ def filter_steps(
         _, body = open_batch(batch, limits.decompressed_bytes_max)
     except Malformed:
         return unfit
-    state = _start(header, body, tags, partition, limits, evaluator.record_bytes_max)
-    slice_bytes = min(limits.slice_bytes, evaluator.record_bytes_max)
-    step = max(1, min(limits.slice_records, slice_bytes * count // (len(body) + 1)))
-    for number in range(0, count, step):
-        try:
-            evaluator.scan(state, min(step, count - number))
-        except (Malformed, IndexError):
-            return unfit
-        yield
-    if state.at != len(body):
+    state = start_scan(header, body, tags, partition, limits, evaluator.record_bytes_max)
+    if not (yield from scan_in_slices(evaluator.scan, state, count, limits)):
         return unfit
     made = _assembled(header, state, codec) if state.matched else None
     return Filtered(made, count, state.matched, state.unfit, header.last_offset)
 
 
-def _start(
+def start_scan(
     header: BatchHeader,
     body: bytes,
     tags: KeyTags | None,
     partition: int,
     limits: Limits,
     record_bytes_max: int,
-) -> _State:
-    return _State(
+) -> ScanState:
+    """Return the state at the begin of a batch's records."""
+    return ScanState(
         body,
         header.base_timestamp,
         header.base_offset,
@@ -180,7 +173,22 @@ def _start(
     )
 
 
-def _assembled(header: BatchHeader, state: _State, codec: int) -> bytes:
+def scan_in_slices(
+    scan: Callable[..., None], state: ScanState, count: int, limits: Limits
+) -> Generator[None, None, bool]:
+    """Run a generated loop over `count` records, yielding after each slice; False when they are malformed."""
+    slice_bytes = min(limits.slice_bytes, state.record_max)
+    step = max(1, min(limits.slice_records, slice_bytes * count // (len(state.body) + 1)))
+    for number in range(0, count, step):
+        try:
+            scan(state, min(step, count - number))
+        except (Malformed, IndexError):
+            return False
+        yield
+    return state.at == len(state.body)
+
+
+def _assembled(header: BatchHeader, state: ScanState, codec: int) -> bytes:
     if state.run_end:
         state.out.append(state.body[state.run_start : state.run_end])
     content = state.out if codec == Codec.NONE else [compress(codec, b"".join(state.out))]

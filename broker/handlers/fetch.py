@@ -293,9 +293,9 @@ def _park(reader: FetchReader) -> None:
     deadline_ms = call.received_ms + call.request.max_wait_ms
     if reader.due_ms is not None:
         deadline_ms = min(deadline_ms, reader.due_ms)
+    broker.fetch_waiters.park(fetch, deadline_ms=deadline_ms)
     for view, position in reader.views:
         view.began_waiting(position, reader.now_ms)
-    broker.fetch_waiters.park(fetch, deadline_ms=deadline_ms)
 
 
 def find_partition(broker: Broker, item: FetchItem) -> Partition:

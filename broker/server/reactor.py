@@ -135,7 +135,7 @@ class Reactor:
                 self.take_in(self._workers.take_results(), now_ms)
             if stats.clock_ns() > ends_ns:
                 break
-        self._broker.slices.run()
+        self._broker.slices.run_some(stats.clock_ns)
         self._finish_turn(now_ms)
 
     def _begin_turn(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from broker.call import PARKED, Call
-from broker.slices import ITEMS_PER_SLICE, Slices, Steps, chunks, finished, in_slices, made_of
+from broker.slices import ITEMS_PER_SLICE, Slices, Steps, chunks, finished, in_pairs, in_slices, made_of
 
 
 class FakeConnection:
@@ -97,7 +97,47 @@ def test_long_answers_take_turns(slices: Slices) -> None:
     slices.begin(make_call(), named("a"))
     slices.begin(make_call(), named("b"))
     run_all(slices)
-    assert "".join(order) == "ababab"
+    assert "".join(order) == "aababb"
+
+
+def test_the_first_slice_of_an_answer_waits_where_others_wait(slices: Slices) -> None:
+    done: list[int] = []
+    slices.add_work(steps(2, None))
+    slices.begin(make_call(), steps(2, "answer", done))
+    assert done == []
+    slices.run()
+    slices.run()
+    assert done == [0]
+
+
+@pytest.mark.parametrize(("slice_ms", "ran"), [(0, 5), (1, 3), (2, 2), (9, 1)])
+def test_a_turn_has_a_slice_of_each_as_long_as_there_is_time(slices: Slices, slice_ms: int, ran: int) -> None:
+    now_ns, done = 0, list[int]()
+
+    def one(number: int) -> Steps:
+        nonlocal now_ns
+        while True:
+            done.append(number)
+            now_ns += slice_ms * 1_000_000
+            yield
+
+    for number in range(5):
+        slices.add_work(one(number))
+    slices.run_some(lambda: now_ns)
+    assert done == list(range(ran))
+
+
+def test_steps_in_pairs_rest_after_every_second_one() -> None:
+    done: list[int] = []
+    seen = []
+
+    def wrapped() -> Steps:
+        made = yield from in_pairs(steps(5, "made", done))
+        seen.append(made)
+
+    for _ in wrapped():
+        seen.append(len(done))
+    assert (seen, len(done)) == ([2, 4, "made"], 5)
 
 
 def test_an_answer_may_be_left_to_somebody_else(slices: Slices) -> None:

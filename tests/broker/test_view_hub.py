@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import count
 from types import ModuleType
 from uuid import UUID
 
@@ -11,7 +12,7 @@ import pytest
 
 from broker.catalogue_records import TopicCreated, ViewDefinition
 from broker.topics import Topic
-from broker.view_hub import KINDS, SETTLED_MS, SLICE_UNITS, SliceBudget, ViewHub, ViewSource
+from broker.view_hub import KINDS, REST_MS_MAX, SETTLED_MS, SLICE_UNITS, SliceBudget, ViewHub, ViewSource
 from broker.view_partition import ViewPartition, ViewRead
 from protocol.error_codes import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest
@@ -161,16 +162,22 @@ def test_a_slice_is_over_after_so_much_work() -> None:
     assert SliceBudget().spend(records=0, size_bytes=100 << 20)
 
 
-def test_after_a_pass_over_many_views_there_is_a_rest() -> None:
+@pytest.mark.parametrize(("slice_ms", "rest_ms"), [(1, 0), (5, 100), (900, REST_MS_MAX)])
+def test_after_a_long_pass_there_is_a_rest(slice_ms: int, rest_ms: int) -> None:
     gateway = Gateway()
-    client = gateway.client()
+    client, waiting = gateway.client(), gateway.client()
     create(client, "t")
-    hub = gateway.broker.views
-    hub._rests_until_ms = gateway.now_ms + 20
-    waiting = gateway.client()
     create(client, "v", partitions=-1, kawal_sql="SELECT _offset FROM t")
-    waiting.send(fetching({("v", 0): 0}, max_wait_ms=1_000), 12)
+    waiting.send(fetching({("v", 0): 0}, max_wait_ms=9_000), 12)
+    ticks = count(0, slice_ms * 1_000_000)
+    gateway.broker.stats.clock_ns = lambda: next(ticks)
+    before_ms = gateway.now_ms
     send(client, "t", batch(b"a"))
-    assert waiting.answers() == []
-    gateway.advance(20)
     assert len(waiting.answers()) == 1
+    assert max(0, gateway.broker.views._rests_until_ms - before_ms) == rest_ms
+    gateway.broker.stats.clock_ns = lambda: 0
+    waiting.send(fetching({("v", 0): 1}, max_wait_ms=9_000), 12)
+    send(client, "t", batch(b"b"))
+    assert len(waiting.answers()) == (0 if rest_ms else 1)
+    gateway.advance(rest_ms)
+    assert len(waiting.answers()) == (1 if rest_ms else 0)

@@ -144,3 +144,12 @@ def test_a_fetch_that_waits_again_on_the_same_call_is_another_fetch() -> None:
     waiters.park(again, deadline_ms=500)
     waiters.advanced(1, 5, now_ms=2)
     assert resumed == [1, 2]
+
+
+def test_fetches_are_counted_by_what_they_wait_for() -> None:
+    waiters = FetchWaiters(Deadlines())
+    parked(waiters, [1, 2], min_bytes=1)
+    parked(waiters, [2], min_bytes=1)
+    assert [waiters.waiting_for(key) for key in (1, 2, 3)] == [1, 2, 0]
+    waiters.advanced(2, 1, now_ms=1)
+    assert [waiters.waiting_for(key) for key in (1, 2, 3)] == [0, 0, 0]
