@@ -81,8 +81,7 @@ def _unfit(plan: UnfitPlan, batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
 
     judge, names = judge_of(plan), batch.schema.names
     columns = {need: _read(batch, _COLUMN_OF[need]) for need in plan.needs | judge.asks}
-    fitting = judge.fitting(columns, batch.num_rows)
-    unfit = [at for at in range(batch.num_rows) if at not in fitting]
+    unfit = judge.unfit(columns, batch.num_rows)
     asked = {need: [columns[need][at] for at in unfit] for need in judge.asks}
     taken = [unfit[at] for at in judge.asked_for(asked, len(unfit))]
     result = batch.take(pyarrow.array(taken, pyarrow.int64()))

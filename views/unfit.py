@@ -47,8 +47,10 @@ SENTENCES_BYTES_MAX: Final = 4 << 20
 """All that one batch's sentences may have; records behind that have a short one."""
 
 # Looking at so much takes 2 to 4 ms when nothing of it fits.
-_ROWS_PER_SLICE: Final = 500
-_SLICE_BYTES: Final = 256 << 10
+_ROWS_PER_SLICE: Final = 250
+_SLICE_BYTES: Final = 128 << 10
+_LARGE_BYTES: Final = 1 << 20
+_new_tuple: Final = tuple.__new__
 
 
 class FitTags(KeyTags):
@@ -98,11 +100,14 @@ class Judge:
             where = Plan(plan.statement, (), plan.where, None, EVERYTHING)
             self.asks, self._fulfils = where.needs, build_row_scan(where)
 
-    def fitting(self, columns: dict[str, list[Any]], count: int) -> set[int]:
-        """Return which of `count` records fit; `columns` has their values and, for tags, keys and headers."""
+    def unfit(self, columns: dict[str, list[Any]], count: int) -> list[int]:
+        """Return which of `count` records do not fit, by their values and, for tags, keys and headers."""
         taken: list[int] = []
         self._fits(count, columns, FIT_TAGS, taken, [])
-        return set(taken)
+        if len(taken) == count:
+            return []
+        fitting = set(taken)
+        return [at for at in range(count) if at not in fitting]
 
     def explain(self, value: bytes | None, headers: Sequence[tuple[str, bytes | None]] = ()) -> str:
         """Return why a record does not fit."""
@@ -156,7 +161,7 @@ def unfit_steps(
         _, body = open_batch(batch, limits.decompressed_bytes_max)
         taken = _Taken(judge, header, body, partition, evaluator.record_bytes_max)
         for rows in _slices(_rows(header, body)):
-            taken.look_at(rows)
+            yield from taken.look_at(rows)
             yield
         if taken.unfit != counted.unfit:
             # Varints that nobody writes, such as a null's length in two bytes.
@@ -185,26 +190,27 @@ class _Taken:
         self.unfit = 0
         self.matched = 0
 
-    def look_at(self, rows: Sequence[Row]) -> None:
-        """Add those that do not fit.  Raises: Malformed, IndexError."""
+    def look_at(self, rows: Sequence[Row]) -> Iterator[None]:
+        """Add those that do not fit; yields where they are large.  Raises: Malformed, IndexError."""
         reasons: dict[int, str] = {}
-        looked_at: list[Row] = []
-        for row in rows:
-            reason = self._bound_problem(row)
-            if reason is None:
-                looked_at.append(row)
-            else:
-                reasons[row.start] = reason
+        looked_at: Sequence[Row] = rows
+        size_bytes = rows[-1].end - rows[0].start if rows else 0
+        if self._judge.reads_headers or size_bytes > self._record_bytes_max:
+            found = [(row, self._bound_problem(row)) for row in rows]
+            reasons = {row.start: reason for row, reason in found if reason is not None}
+            looked_at = [row for row, reason in found if reason is None]
         columns: dict[str, list[Any]] = {"value": [row.value for row in looked_at]}
         if self._judge.reads_headers:
             columns["key"] = [row.key for row in looked_at]
             columns["headers"] = [self._headers_of(row) for row in looked_at]
-        fitting = self._judge.fitting(columns, len(looked_at))
-        fit = {looked_at[at].start for at in fitting}
-        unfit = [row for row in rows if row.start not in fit]
+        unfit = [looked_at[at] for at in self._judge.unfit(columns, len(looked_at))]
+        if reasons:
+            unfit = sorted([*unfit, *(row for row in rows if row.start in reasons)])
+        if size_bytes > _LARGE_BYTES:
+            yield
         self.unfit += len(unfit)
         columns = _asked_columns(self._judge.asks, unfit, self._headers_of, self._partition)
-        for at in self._judge.asked_for(columns, len(unfit)):
+        for at in self._judge.asked_for(columns, len(unfit)) if unfit else ():
             self._add(unfit[at], reasons.get(unfit[at].start))
 
     def _bound_problem(self, row: Row) -> str | None:
@@ -277,7 +283,8 @@ def _rows(header: BatchHeader, body: bytes) -> Iterator[Row]:
         value = None if length < 0 else body[at : (at := at + length)]
         if at >= end:
             raise Malformed(at, f"record of offset {offset}", f"its headers begin behind its end, {end}")
-        yield Row(start, at, end, offset, timestamp, key, value)
+        # Row(...) itself would take twice as long.
+        yield _new_tuple(Row, (start, at, end, offset, timestamp, key, value))
         start = end
 
 

@@ -61,7 +61,13 @@ class Explainer:
 
     def explain(self, value: bytes | None, headers: Headers = ()) -> str:
         """Return what is wrong with a record that does not fit."""
-        problems = list(self._problems(value, headers))
+        problems: list[str] = []
+        room = SENTENCE_BYTES_MAX
+        for problem in self._problems(value, headers):
+            problems.append(problem)
+            room -= len(problem)
+            if room < 0:
+                break
         return cut("; ".join(problems) if problems else UNEXPLAINED)
 
     def _problems(self, value: bytes | None, headers: Headers) -> Iterator[str]:
@@ -77,8 +83,12 @@ class Explainer:
         except _FAULTS as error:
             yield _whole_problem(value, error)
             return
-        found = list(self._problems_of_members(members.items()))
-        yield from found or self._problems_of_members(_named_twice(value))
+        count = 0
+        for problem in self._problems_of_members(members.items()):
+            count += 1
+            yield problem
+        if not count:
+            yield from self._problems_of_members(_named_twice(value))
 
     def _problems_of_members(self, members: Iterable[tuple[str, bytes | msgspec.Raw]]) -> Iterator[str]:
         for name, raw in members:

