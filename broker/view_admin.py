@@ -73,11 +73,14 @@ def define_view(name: str, configs: Mapping[str, str | None], catalogue: Catalog
     _check_alone(configs)
     window = defined_window(configs)
     alias = (configs.get(ALIAS_KEY.name) or "").strip()
+    _check_not_itself(name, alias)
     text = f"STABLE `{source_topic(alias, catalogue).name}`" if alias else configs[SQL_KEY.name] or ""
     try:
         from views.statement import parse_view
 
         statement = parse_view(text, topic=name)
+        if statement.kind.value != "database":
+            _check_not_itself(name, statement.source)
         definition = DEFINERS[statement.kind.value](statement, catalogue)
     except ViewError as error:
         raise refused(str(error)) from error
@@ -124,6 +127,14 @@ def definition_configs(definition: ViewDefinition) -> dict[str, str]:
 def refused(problem: str) -> RequestError:
     """A statement that cannot be a view."""
     return RequestError(ErrorCode.INVALID_CONFIG, f"{SQL_KEY.name}: {problem}")
+
+
+def _check_not_itself(name: str, source: str) -> None:
+    if name == source:
+        raise refused(
+            f"there is no topic {source!r} to read: a view cannot read itself; name a topic that stores"
+            " records"
+        )
 
 
 def _check_alone(configs: Mapping[str, str | None]) -> None:
