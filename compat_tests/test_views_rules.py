@@ -27,6 +27,8 @@ from compat_tests.conftest import StartBroker
 from compat_tests.test_console import kawal
 from compat_tests.topics import create_topic, delete_topic
 from compat_tests.views import admin_client, make_view
+from console.database_admin import do
+from protocol.messages.kawal_databases import DatabaseAction
 
 pytestmark = pytest.mark.only_kawal("Apache Kafka has no views")
 
@@ -186,6 +188,25 @@ def test_26_columns_in_use_are_kept_and_new_ones_show_where_values_are_whole(gro
     assert values_of(group_broker, sums, 1) == [{"s": 3}]
     assert values_of(group_broker, star, 1) == [{"a": 1, "b": 2, "c": 3, "again": 1}]
     assert values_of(group_broker, whole, 1) == [record]
+
+
+def test_what_has_readers_is_not_dropped(group_broker: Broker, source: str) -> None:
+    """27: databases with views over them, and topics with views over them."""
+    (made,) = do(group_broker.bootstrap, DatabaseAction.CREATE, ["held"], {"vnodes": "1"})
+    assert not made.error_code
+    make_view(group_broker, "held.all", "DATABASE held")
+    (dropped,) = do(group_broker.bootstrap, DatabaseAction.DROP, ["held"])
+    assert dropped.error_code == POLICY_VIOLATION
+    assert "'held.all'" in (dropped.error_message or "")
+    admin = admin_client(group_broker)
+    # librdkafka asks in a version without sentences.
+    error = admin.delete_topics([source])[source].exception(timeout=15).args[0]
+    assert error.code() == POLICY_VIOLATION
+    for name in ("held.all", "rule"):
+        assert name in admin.list_topics(timeout=10).topics
+    delete_topic(group_broker, "held.all")
+    (dropped,) = do(group_broker.bootstrap, DatabaseAction.DROP, ["held"])
+    assert not dropped.error_code
 
 
 def test_31_updates_come_again_and_deletions_take_nothing_back(group_broker: Broker) -> None:
