@@ -245,7 +245,8 @@ class RouteIndex:
                 self.tail = self._vnode.log.log_start(self._stream_id)
                 continue
             except (WalError, DiskError):
-                # The fetches learn of it when their time is up and they read for themselves.
+                # The fetches learn of it when their time is up: nobody may rely on the index to come by.
+                self._waiting.clear()
                 return
             told, self.tail = self.tail, found.end
             yield from self._tell(found, told, budget)

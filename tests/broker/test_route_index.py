@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable
 from random import Random
@@ -12,6 +13,7 @@ import pytest
 import views.router
 from broker.route_index import JOIN_BYTES, TOGETHER_MIN, IndexedRange, IndexedRanges, RouteIndex
 from broker.view_cache import CacheBudget
+from protocol.error_codes import ErrorCode
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
 from protocol.records import read_batch_header
@@ -22,6 +24,7 @@ from views.columns import parse_columns
 from views.plan import plan_view
 from views.router import RoutedBatch, Router, build_router, route_steps
 from views.statement import parse_view
+from wal.disk import DiskError
 
 COLUMNS = "id bigint, body string"
 VIEWS = TOGETHER_MIN + 4
@@ -182,6 +185,28 @@ def test_who_waits_again_behind_the_others_is_told_of_what_came_meanwhile() -> N
     send(client, "t", batch(row(2)))
     assert len(late.answers()) == 1
     assert first.answers() == []
+
+
+def test_readers_learn_of_a_disk_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = Gateway()
+    client = views_over(gateway)
+    waiting, late = gateway.client(), gateway.client()
+    waiting.send(fetching({("v1", 0): 0}, max_wait_ms=60_000), 12)
+    late.send(fetching({("v2", 0): 0}, max_wait_ms=500), 12)
+
+    def read(*_: object, **__: object) -> None:
+        raise DiskError("read", "segment", errno.EIO)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(type(gateway.partition("t").vnode.log), "read", read)
+        send(client, "t", batch(row(1), row(2)))
+        gateway.advance(500)
+        assert len(late.answers()) == 1
+        late.send(fetching({("v2", 0): 0}, max_wait_ms=500), 12)
+        gateway.advance(500)
+        (answer,) = late.answers()
+        assert fetched(answer)["v2", 0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert ids(client, "v2") == [2]
 
 
 def test_when_the_last_view_is_deleted_the_index_is_gone() -> None:
