@@ -48,7 +48,9 @@ def create(broker: Broker, name: str, partitions: int = 1, **configs: str) -> No
     new = NewTopic(
         name, partitions, -1, config={key.replace("_", "."): text for key, text in configs.items()}
     )
-    admin(broker).create_topics([new])[name].result(30)
+    # Its answers end with the client: it has to be kept until they are there.
+    client = admin(broker)
+    client.create_topics([new])[name].result(30)
 
 
 def fill(
