@@ -77,7 +77,8 @@ def evaluate_counted(plan: Plan, batch: pyarrow.RecordBatch, *, tags: TagTable |
 def _unfit(plan: UnfitPlan, batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
     import pyarrow
 
-    from views.unfit import UNFIT_HEADER, judge_of
+    from views.unfit import UNFIT_HEADER
+    from views.unfit_judge import judge_of
 
     judge, names = judge_of(plan), batch.schema.names
     columns = {need: _read(batch, _COLUMN_OF[need]) for need in plan.needs | judge.asks}

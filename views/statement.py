@@ -20,9 +20,10 @@ from typing import Any, Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from views.clauses import alias_of, check_clauses, refuse_windows
 from views.dialect import near, parse_select, tokenize
 from views.errors import NotAllowed, SyntaxProblem
-from views.token_text import cut_at_commas, depth_zero, normalised, position_of
+from views.token_text import cut_at_commas, normalised, position_of
 
 # `2026.us` is one VAR, with its point; keywords are words of names, too.
 _WORDS_IN_NAMES = (TokenType.DOT, TokenType.DASH, TokenType.NUMBER, TokenType.IDENTIFIER, TokenType.VAR)
@@ -180,9 +181,9 @@ class _Reader:
         """Read WHERE and all behind it, as of `SELECT * FROM source`; the source's name begins at `start`."""
         head = [self._token("SELECT"), _star(self.read[start]), self._token("FROM")]
         tokens = [*head, self._source_token(start, source), *self.read[self.at :]]
-        self._refuse_windows(tokens, 4)
+        refuse_windows(tokens, 4)
         select = parse_select(tokens, self.text)
-        _check_clauses(select)
+        check_clauses(select)
         return select.args["where"].this
 
     def _unfit(self, topic: str | None, if_not_exists: bool) -> Statement:
@@ -241,17 +242,17 @@ class _Reader:
         if read[from_at + 1].token_type is TokenType.L_PAREN:
             raise NotAllowed("a sub-query in FROM is not possible in a view; name one topic")
         source, end = self._name(self.at + from_at + 1)
-        self._refuse_windows(self.read, end)
+        refuse_windows(self.read, end)
         one = self._source_token(self.at + from_at + 1, source)
         select = parse_select([*read[: from_at + 1], one, *self.read[end:]], self.text)
-        _check_clauses(select)
+        check_clauses(select)
         where = select.args.get("where")
         return Statement(
             Kind.QUERY,
             source,
             Meta.NONE,
             normalised(read, self.text),
-            alias=_alias(select),
+            alias=alias_of(select),
             topic=topic,
             if_not_exists=if_not_exists,
             projections=self._projections(select, read[1:from_at]),
@@ -276,19 +277,6 @@ class _Reader:
             else:
                 projections.append(Projection(node, "" if isinstance(node, exp.Column) else text, text))
         return tuple(projections)
-
-    def _refuse_windows(self, read: Sequence[Token], start: int) -> None:
-        """Name TDengine's windows and partitions, which sqlglot would report as a stray word."""
-        for position in depth_zero(read, start):
-            token = read[position]
-            word = token.text.upper() if token.token_type is not TokenType.IDENTIFIER else ""
-            following = read[position + 1].token_type if position + 1 < len(read) else None
-            if word in _WINDOWS and following is TokenType.L_PAREN:
-                raise NotAllowed(
-                    f"the window {word} is not possible in a view: it has one record for each record"
-                )
-            if word in _CLAUSES_OF_ROWS or (word.startswith("PARTITION") and word.endswith("BY")):
-                raise NotAllowed(f"{word} is not possible in a view: it has one record for each record")
 
     def _name(self, at: int) -> tuple[str, int]:
         """Read a name of a topic or database; returns it and the position behind it."""
@@ -340,49 +328,3 @@ def _is_column_name(token: Token) -> bool:
 
 def _star(near_to: Token) -> Token:
     return Token(TokenType.STAR, "*", near_to.line, near_to.col, near_to.start, near_to.end)
-
-
-_WINDOWS = frozenset(
-    {"INTERVAL", "SESSION", "STATE_WINDOW", "EVENT_WINDOW", "COUNT_WINDOW", "ANOMALY_WINDOW"}
-)
-_CLAUSES_OF_ROWS = frozenset({"SLIMIT", "SOFFSET"})
-_CLAUSES = {
-    "distinct": "DISTINCT",
-    "joins": "JOIN (or several topics in FROM)",
-    "group": "GROUP BY",
-    "having": "HAVING",
-    "order": "ORDER BY",
-    "limit": "LIMIT",
-    "offset": "OFFSET",
-    "windows": "WINDOW",
-    "qualify": "QUALIFY",
-    "with_": "WITH",
-    "laterals": "LATERAL",
-    "into": "INTO",
-    "locks": "FOR UPDATE",
-}
-
-
-def _check_clauses(select: exp.Select) -> None:
-    for name, value in select.args.items():
-        if value and name not in ("expressions", "from_", "where"):
-            clause = _CLAUSES.get(name, name.upper().strip("_"))
-            raise NotAllowed(
-                f"{clause} is not possible in a view: it has one record for each record, or none"
-            )
-    table = select.args["from_"].this
-    if not isinstance(table, exp.Table):
-        raise NotAllowed("FROM must name one topic in a view")
-    for name, value in table.args.items():
-        if value and name not in ("this", "alias"):
-            clause = _CLAUSES.get(name, name.upper().strip("_"))
-            raise NotAllowed(f"{clause} behind the topic in FROM is not possible in a view")
-
-
-def _alias(select: exp.Select) -> str:
-    alias = select.args["from_"].this.args.get("alias")
-    if alias is None:
-        return ""
-    if alias.args.get("columns"):
-        raise NotAllowed("an alias with columns in FROM is not possible in a view")
-    return str(alias.name)

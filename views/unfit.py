@@ -12,8 +12,6 @@ stored (null above 1 MiB): its records could not be read one by one, and nothing
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from protocol.errors import Malformed
@@ -34,13 +32,12 @@ from protocol.records import (
     read_batch_header,
     renew_crc,
 )
-from views.bounds import EVERYTHING
 from views.code_scan import HEADERS_MAX
-from views.evaluator import Evaluator, build_row_scan
+from views.evaluator import Evaluator
 from views.filtering import DEFAULT_LIMITS, Filtered, Limits, filter_steps
-from views.plan import Plan, UnfitPlan
-from views.tags import KeyTags
-from views.unfit_reasons import UNEXPLAINED, Explainer, cut
+from views.plan import UnfitPlan
+from views.unfit_judge import FIT_TAGS, Judge, judge_of
+from views.unfit_reasons import UNEXPLAINED, cut
 
 UNFIT_HEADER: Final = "kawal.unfit"
 SENTENCES_BYTES_MAX: Final = 4 << 20
@@ -53,26 +50,6 @@ _LARGE_BYTES: Final = 1 << 20
 _new_tuple: Final = tuple.__new__
 
 
-class FitTags(KeyTags):
-    """Stands for the tags of keys where only what records carry themselves is looked at; remembers none."""
-
-    def __init__(self) -> None:
-        self.by_key = {}
-
-    def resolve(
-        self,
-        readers: Sequence[tuple[str, Callable[[str], Any]]],
-        key: bytes | None,
-        headers: Sequence[tuple[str, bytes | None]],
-        own: Sequence[Any],
-    ) -> list[Any]:
-        """Read the headers that carry tags.  Raises: UnfitTag."""
-        return super().resolve(readers, None, headers, own) if headers else list(own)
-
-
-FIT_TAGS: Final = FitTags()
-
-
 class Row(NamedTuple):
     """A record: where it lies in its batch, with its count of headers at `tail`, and what is in it."""
 
@@ -83,49 +60,6 @@ class Row(NamedTuple):
     timestamp_ms: int
     key: bytes | None
     value: bytes | None
-
-
-class Judge:
-    """What tells a plan's records apart, one by one; made for the first batch in which something is unfit."""
-
-    def __init__(self, plan: UnfitPlan) -> None:
-        self.plan = plan
-        self.reads_headers = "headers" in plan.needs
-        self._fits = build_row_scan(replace(plan, predicate=None))
-        self._explainer = Explainer(plan.uses)
-        self.asks: frozenset[str] = frozenset()
-        """What WHERE needs of each record, as `Plan.needs`."""
-        self._fulfils: Callable[..., int] | None = None
-        if plan.where is not None:
-            where = Plan(plan.statement, (), plan.where, None, EVERYTHING)
-            self.asks, self._fulfils = where.needs, build_row_scan(where)
-
-    def unfit(self, columns: dict[str, list[Any]], count: int) -> list[int]:
-        """Return which of `count` records do not fit, by their values and, for tags, keys and headers."""
-        taken: list[int] = []
-        self._fits(count, columns, FIT_TAGS, taken, [])
-        if len(taken) == count:
-            return []
-        fitting = set(taken)
-        return [at for at in range(count) if at not in fitting]
-
-    def explain(self, value: bytes | None, headers: Sequence[tuple[str, bytes | None]] = ()) -> str:
-        """Return why a record does not fit."""
-        return self._explainer.explain(value, headers)
-
-    def asked_for(self, columns: dict[str, list[Any]], count: int) -> Iterable[int]:
-        """Return which of `count` records that do not fit WHERE takes; `columns` has what it `asks`."""
-        if self._fulfils is None:
-            return range(count)
-        taken: list[int] = []
-        self._fulfils(count, columns, FIT_TAGS, taken, [])
-        return taken
-
-
-@lru_cache(maxsize=64)
-def judge_of(plan: UnfitPlan) -> Judge:
-    """The judge of a plan, compiled once: about 3 ms."""
-    return Judge(plan)
 
 
 def unfit_batch(

@@ -1,0 +1,75 @@
+"""Clauses that SQL and TDengine have and a view has not: each is refused by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from views.errors import NotAllowed
+from views.token_text import depth_zero
+
+_WINDOWS = frozenset(
+    {"INTERVAL", "SESSION", "STATE_WINDOW", "EVENT_WINDOW", "COUNT_WINDOW", "ANOMALY_WINDOW"}
+)
+_CLAUSES_OF_ROWS = frozenset({"SLIMIT", "SOFFSET"})
+_CLAUSES = {
+    "distinct": "DISTINCT",
+    "joins": "JOIN (or several topics in FROM)",
+    "group": "GROUP BY",
+    "having": "HAVING",
+    "order": "ORDER BY",
+    "limit": "LIMIT",
+    "offset": "OFFSET",
+    "windows": "WINDOW",
+    "qualify": "QUALIFY",
+    "with_": "WITH",
+    "laterals": "LATERAL",
+    "into": "INTO",
+    "locks": "FOR UPDATE",
+}
+
+
+def refuse_windows(read: Sequence[Token], start: int) -> None:
+    """Name TDengine's windows and partitions, which sqlglot would report as a stray word.
+
+    Raises: NotAllowed.
+    """
+    for position in depth_zero(read, start):
+        token = read[position]
+        word = token.text.upper() if token.token_type is not TokenType.IDENTIFIER else ""
+        following = read[position + 1].token_type if position + 1 < len(read) else None
+        if word in _WINDOWS and following is TokenType.L_PAREN:
+            raise NotAllowed(
+                f"the window {word} is not possible in a view: it has one record for each record"
+            )
+        if word in _CLAUSES_OF_ROWS or (word.startswith("PARTITION") and word.endswith("BY")):
+            raise NotAllowed(f"{word} is not possible in a view: it has one record for each record")
+
+
+def check_clauses(select: exp.Select) -> None:
+    """Refuse every clause but SELECT, FROM one topic and WHERE.  Raises: NotAllowed."""
+    for name, value in select.args.items():
+        if value and name not in ("expressions", "from_", "where"):
+            clause = _CLAUSES.get(name, name.upper().strip("_"))
+            raise NotAllowed(
+                f"{clause} is not possible in a view: it has one record for each record, or none"
+            )
+    table = select.args["from_"].this
+    if not isinstance(table, exp.Table):
+        raise NotAllowed("FROM must name one topic in a view")
+    for name, value in table.args.items():
+        if value and name not in ("this", "alias"):
+            clause = _CLAUSES.get(name, name.upper().strip("_"))
+            raise NotAllowed(f"{clause} behind the topic in FROM is not possible in a view")
+
+
+def alias_of(select: exp.Select) -> str:
+    """Return the other name that FROM gives its topic, "" for none.  Raises: NotAllowed."""
+    alias = select.args["from_"].this.args.get("alias")
+    if alias is None:
+        return ""
+    if alias.args.get("columns"):
+        raise NotAllowed("an alias with columns in FROM is not possible in a view")
+    return str(alias.name)
