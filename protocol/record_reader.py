@@ -20,7 +20,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from protocol.compression import OUTPUT_BYTES_MAX, Codec, Readable, decompress
+from protocol.compression import OUTPUT_BYTES_MAX, Readable, decompress
 from protocol.errors import Malformed
 from protocol.records import HEADER_BYTES, MAGIC, BatchHeader, read_batch_header
 
@@ -99,8 +99,19 @@ def read_transaction_marker(record: Record) -> TransactionMarker | None:
 
 
 def open_batch(batch: Readable, limit_bytes: int = OUTPUT_BYTES_MAX) -> tuple[BatchHeader, bytes]:
-    """Return the header and the decompressed records of the batch at the start of `batch`."""
+    """Return the header and the decompressed records of the batch at the start of `batch`.
+
+    Raises: Malformed, DecompressedTooLarge.
+    """
     header = read_batch_header(batch)
+    return header, open_records(header, batch, limit_bytes)
+
+
+def open_records(header: BatchHeader, batch: Readable, limit_bytes: int = OUTPUT_BYTES_MAX) -> bytes:
+    """Return the decompressed records of the batch at the start of `batch`, whose header has been read.
+
+    Raises: Malformed, DecompressedTooLarge.
+    """
     if header.magic != MAGIC:
         raise Malformed(16, "magic", f"{header.magic}, only record batches of magic 2 are read")
     size = header.size_bytes
@@ -115,10 +126,9 @@ def open_batch(batch: Readable, limit_bytes: int = OUTPUT_BYTES_MAX) -> tuple[Ba
     content = memoryview(batch)[HEADER_BYTES:size]
     if header.record_count == 0:
         # What the log cleaner leaves behind: a codec, but nothing compressed.
-        return header, b""
-    if header.codec == Codec.NONE:
-        return header, bytes(content)
-    return header, decompress(header.codec, content, limit_bytes)
+        return b""
+    codec = header.codec
+    return decompress(codec, content, limit_bytes) if codec else bytes(content)
 
 
 def record_heads(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, int, int]]:

@@ -46,7 +46,7 @@ _WIDE: Final = 256
 
 _HEAD = """
 def scan(state, count):
-    body, at = state.body, state.at
+    body, source, at = state.body, state.source, state.at
     base_timestamp, base_offset, append_time = state.base_timestamp, state.base_offset, state.append_time
     partition, tags, out = state.partition, state.tags, state.out
     room, value_max, record_max = state.room, state.value_max, state.record_max
@@ -166,7 +166,7 @@ _TRY = """
         try:
 """
 _DECODE = """
-            row = decode(body[p:stop]) if length >= 0 else EMPTY
+            row = decode(source[p:stop]) if length >= 0 else EMPTY
 """
 _TEST = """
             if not PREDICATE:

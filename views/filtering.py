@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from protocol.compression import OUTPUT_BYTES_MAX, Codec, compress
 from protocol.errors import Malformed
-from protocol.record_reader import open_batch
+from protocol.record_reader import open_records
 from protocol.records import (
     DELETE_HORIZON,
     HEADER,
@@ -35,6 +35,8 @@ from views.tags import KeyTags, TagTable
 
 _BEFORE_ALL: Final = -(2**64)
 _CODEC_AND_APPEND_TIME: Final = 0x0F
+# Values up to this size are copied out of the batch: a slice of a memoryview takes longer to make than them.
+_COPIED_BYTES_MAX: Final = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,7 @@ class Limits:
 DEFAULT_LIMITS: Final = Limits()
 
 
-@dataclass(frozen=True, slots=True)
-class Filtered:
+class Filtered(NamedTuple):
     """What became of a batch: None when nothing matched; `last_offset` is the source batch's in any case.
 
     `scanned` = `matched` + `unfit` + those that did not match.
@@ -75,6 +76,7 @@ class ScanState:
     """What a generated loop reads, and leaves for its next slice; `out` is what it makes."""
 
     body: bytes
+    source: bytes | memoryview
     base_timestamp: int
     base_offset: int
     append_time: int | None
@@ -125,30 +127,32 @@ def filter_steps(
     partition: int = 0,
     limits: Limits = DEFAULT_LIMITS,
     codec: int = Codec.NONE,
+    header: BatchHeader | None = None,
 ) -> Generator[None, None, Filtered]:
-    """`filter_batch` in slices: yields after each, so that a batch of a million records stalls nobody."""
-    header = read_batch_header(batch)
+    """`filter_batch` in slices: yields after each, so that a batch of a million records stalls nobody.
+
+    `header` is the batch's, where it has been read already.
+    """
+    header = header or read_batch_header(batch)
     size = header.size_bytes
     if not HEADER_BYTES <= size <= len(batch) or header.magic != MAGIC:
         raise Malformed(0, "batch", f"{len(batch)} bytes of magic {header.magic}, {size} bytes by its length")
-    nothing = Filtered(None, 0, 0, 0, header.last_offset)
-    if header.is_control or header.record_count <= 0:
-        return nothing
-    count = header.record_count
+    count, last_offset = header.record_count, header.last_offset
+    if header.is_control or count <= 0:
+        return Filtered(None, 0, 0, 0, last_offset)
     if evaluator.scan is None:
-        return Filtered(_relabelled(header, batch), count, count, 0, header.last_offset)
+        return Filtered(_relabelled(header, batch), count, count, 0, last_offset)
     if evaluator.plan.bounds.is_empty:
-        return Filtered(None, count, 0, 0, header.last_offset)
-    unfit = Filtered(None, count, 0, count, header.last_offset)
+        return Filtered(None, count, 0, 0, last_offset)
     try:
-        _, body = open_batch(batch, limits.decompressed_bytes_max)
+        body = open_records(header, batch, limits.decompressed_bytes_max)
     except Malformed:
-        return unfit
+        return Filtered(None, count, 0, count, last_offset)
     state = start_scan(header, body, tags, partition, limits, evaluator.record_bytes_max)
     if not (yield from scan_in_slices(evaluator.scan, state, count, limits)):
-        return unfit
+        return Filtered(None, count, 0, count, last_offset)
     made = _assembled(header, state, codec) if state.matched else None
-    return Filtered(made, count, state.matched, state.unfit, header.last_offset)
+    return Filtered(made, count, state.matched, state.unfit, last_offset)
 
 
 def start_scan(
@@ -160,8 +164,10 @@ def start_scan(
     record_bytes_max: int,
 ) -> ScanState:
     """Return the state at the begin of a batch's records."""
+    is_large = len(body) > _COPIED_BYTES_MAX * header.record_count
     return ScanState(
         body,
+        memoryview(body) if is_large else body,
         header.base_timestamp,
         header.base_offset,
         header.max_timestamp if header.is_append_time else None,
