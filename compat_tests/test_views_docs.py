@@ -1,14 +1,16 @@
-"""The example at the head of docs/views.md does what the page says."""
+"""The examples of docs/views.md do what the page says: views of every kind, made, read by kcat and by Spark."""
 
 from __future__ import annotations
 
 import re
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from compat_tests.broker import Broker
 from compat_tests.conftest import StartBroker
 from compat_tests.kawal_broker import KAWAL
 from compat_tests.spark import spark_session
@@ -16,27 +18,45 @@ from compat_tests.spark import spark_session
 pytestmark = pytest.mark.only_kawal("Apache Kafka has no views")
 
 PAGE = Path(__file__).parent.parent / "docs" / "views.md"
+SERVER = "127.0.0.1:9092"
+
+TABLES = (
+    r"\|\s*BA\|\s*1\|\s*\|\s*TP\|\s*1\|",
+    r"\|\s*2\|\s*kawal.topic\|\s*arrivals\|\s*\|\s*3\|\s*kawal.topic\|\s*belts\|",
+)
+"""What Spark prints, one after the other."""
 
 
-def test_the_first_example_is_right(start_broker: StartBroker, capsys: pytest.CaptureFixture[str]) -> None:
-    text = PAGE.read_text().split("## A view in five minutes")[1].split("\n## ")[0]
-    blocks = re.findall(r"```(\w*)\n(.*?)```", text, re.DOTALL)
-    broker = start_broker()
-    shell = "".join(body for kind, body in blocks if kind == "sh").replace("127.0.0.1:9092", broker.bootstrap)
-    path = f"{Path(KAWAL).parent}:/usr/bin:/bin"
+def printed(broker: Broker, shell: str) -> str:
+    """What the commands print."""
     ran = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", shell],
-        env={"PATH": path, "KAWAL_BOOTSTRAP": broker.bootstrap},
+        ["bash", "-euo", "pipefail", "-c", shell.replace(SERVER, broker.bootstrap)],
+        env={"PATH": f"{Path(KAWAL).parent}:/usr/bin:/bin", "KAWAL_BOOTSTRAP": broker.bootstrap},
         capture_output=True,
         text=True,
         timeout=100,
         check=False,
     )
-    assert ran.returncode == 0, ran.stderr
-    (shown,) = [body for kind, body in blocks if not kind]
-    assert ran.stdout.endswith(shown), ran.stdout
-    (python,) = [body for kind, body in blocks if kind == "python"]
+    assert ran.returncode == 0, f"{shell}\n{ran.stderr}"
+    return ran.stdout
+
+
+def test_the_examples_are_right(start_broker: StartBroker, capsys: pytest.CaptureFixture[str]) -> None:
+    """All on one server, from the top of the page to its end."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    broker = start_broker()
     names: dict[str, Any] = {"spark": spark_session()}
-    exec(python.replace("127.0.0.1:9092", broker.bootstrap), names)
-    table = capsys.readouterr().out
-    assert re.search(r"\|\s*BA\|\s*1\|\s*\|\s*TP\|\s*1\|", table.replace("\n", "")), table
+    shown = 0
+    for (kind, body), (next_kind, result) in pairwise([*blocks, ("", "")]):
+        if kind == "sh":
+            found = printed(broker, body)
+            if not next_kind and result:
+                shown += 1
+                assert found.endswith(result), found
+        elif kind == "python":
+            exec(body.replace(SERVER, broker.bootstrap), names)
+    assert shown >= 5
+    assert not [body for kind, body in blocks if body.startswith("$ ")]
+    tables = capsys.readouterr().out.replace("\n", "")
+    for table in TABLES:
+        assert re.search(table, tables), tables
