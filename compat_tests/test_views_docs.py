@@ -1,4 +1,4 @@
-"""The examples of docs/views.md do what the page says: views of every kind, made, read by kcat and by Spark."""
+"""The examples of docs/views.md do what the page says: views of each kind, made, read by kcat and Spark."""
 
 from __future__ import annotations
 
