@@ -22,7 +22,7 @@ from benchmarks.clients import flights
 from benchmarks.clients.jobs import LateFlightsJob
 from benchmarks.servers import KafkaServer
 from benchmarks.views_wire.beside_table import Question, Sample, table
-from benchmarks.views_wire.setting import Tell, create, fill, gateway
+from benchmarks.views_wire.setting import Tell, create, fill, gateway, watching
 from compat_tests.broker import HOST, Broker
 
 CODECS, QUICK_CODECS = ("none", "lz4", "zstd"), ("none", "zstd")
@@ -54,9 +54,10 @@ def measure(tell: Tell, *, quick: bool) -> None:
         for warm_up in range(1 if quick else WARM_UP_ROUNDS):
             for question in questions:
                 _ask(brokers, question, round_=-warm_up)
-        for round_ in range(1, (QUICK_ROUNDS if quick else ROUNDS) + 1):
-            for question in questions:
-                samples += _ask(brokers, question, round_=round_)
+        with watching((brokers.kafka, brokers.kawal), tell):
+            for round_ in range(1, (QUICK_ROUNDS if quick else ROUNDS) + 1):
+                for question in questions:
+                    samples += _ask(brokers, question, round_=round_)
     tell(f"{records:,} records of 1 KB, 1 % wanted; medians, and ratios of each round")
     for line in table(samples, questions, ways=(KAFKA, TOPIC, VIEW, AGAIN), ratios_to=VIEW):
         tell(line)

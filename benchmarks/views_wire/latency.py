@@ -21,7 +21,7 @@ from benchmarks.clients import flights
 from benchmarks.clients.late_flights import Flight
 from benchmarks.servers import KafkaServer
 from benchmarks.summary import percentile
-from benchmarks.views_wire.setting import TOPIC, Tell, create, gateway
+from benchmarks.views_wire.setting import TOPIC, Tell, create, gateway, watching
 from compat_tests.broker import Broker
 
 ROUNDS, QUICK_ROUNDS = 3, 1
@@ -47,7 +47,7 @@ class Way:
 def measure(tell: Tell, *, quick: bool) -> None:
     """Measure every way in each round, print a table."""
     seen: dict[str, list[list[float]]] = defaultdict(list)
-    with _ways() as ways:
+    with _ways() as ways, watching((ways[0].broker, ways[-1].broker), tell):
         for _ in range(QUICK_ROUNDS if quick else ROUNDS):
             for way in ways:
                 wanted = (QUICK_WANTED if quick else WANTED) // (1 if way.one_in == 1 else 3)

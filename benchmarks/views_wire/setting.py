@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from benchmarks import proc
 from benchmarks.clients import flights
 from compat_tests.broker import Broker
 from compat_tests.kawal_broker import KawalBroker
@@ -32,6 +34,21 @@ def gateway() -> Iterator[KawalBroker]:
             yield broker
         finally:
             broker.kill()
+
+
+@contextmanager
+def watching(brokers: Sequence[Broker], tell: Tell) -> Iterator[None]:
+    """Tell at the end how much of the machine others used meanwhile: neither brokers nor loads."""
+    pids = [broker.process.pid for broker in brokers]
+    before, began = _strangers_seconds(pids), time.monotonic()
+    yield
+    share = (_strangers_seconds(pids) - before) / (proc.CORES * (time.monotonic() - began))
+    tell(f"others used {max(0.0, share):.0%} of the machine's {proc.CORES} cores meanwhile")
+
+
+def _strangers_seconds(pids: Sequence[int]) -> float:
+    known = sum(proc.cpu_seconds(pid) for pid in pids) + proc.own_cpu_seconds()
+    return proc.machine_cpu_seconds() - known
 
 
 WARNINGS = 4
