@@ -8,7 +8,7 @@ they are stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -39,7 +39,7 @@ EARLIEST_MS: Final = -(2**63)
 class QueryPartition(ScannedPartition):
     """One partition of a view over one topic."""
 
-    __slots__ = ("_busy", "_counters", "_evaluator", "_tags", "routed")
+    __slots__ = ("_busy", "_counters", "_evaluator", "_filter", "_tags", "routed")
 
     def __init__(self, hub: ViewHub, topic: Topic, index: int, source: Topic) -> None:
         partition = hub.broker.topics.partition(source, index)
@@ -52,6 +52,8 @@ class QueryPartition(ScannedPartition):
             source_key=partition.stream_id,
         )
         self._evaluator: Evaluator | None = None
+        # views.filtering.filter_steps, known with the evaluator: importing it for each batch takes 1 µs.
+        self._filter: Callable[..., Steps] | None = None
         # What is known of the keys' tags, where the view reads tags.
         self._tags: PartitionTags | None = None
         # How it shares its looking with others; known with the evaluator.
@@ -64,7 +66,10 @@ class QueryPartition(ScannedPartition):
     def evaluator(self) -> Evaluator:
         """What the view does with a batch; made when it is first read, shared by its partitions."""
         if self._evaluator is None:
+            from views.filtering import filter_steps
+
             self._evaluator = self.hub.evaluator(self.topic)
+            self._filter = filter_steps
             self.routed = self._join()
             if "tags" in self._evaluator.plan.needs:
                 from views.tag_history import PartitionTags
@@ -213,13 +218,16 @@ class QueryPartition(ScannedPartition):
                 self._busy.discard(header.base_offset)
         elif history is not None:
             history.passed(header.last_offset + 1)
-        self.ranges.add(Evaluated(start, header.last_offset + 1, shown))
+        if shown is None:
+            self.ranges.add_nothing(start, header.last_offset + 1)
+        else:
+            self.ranges.add(Evaluated(start, header.last_offset + 1, shown))
 
     def filtered(self, batch: memoryview, tags: KeyTags | None) -> Steps:
         """What the view shows of a batch, in slices; ends with a `Filtered`."""
-        from views.filtering import filter_steps
-
-        return filter_steps(self.evaluator, batch, tags=tags, partition=self.index)
+        evaluator = self.evaluator
+        assert self._filter is not None
+        return self._filter(evaluator, batch, tags=tags, partition=self.index)
 
     def filtered_now(self, batch: memoryview) -> Filtered:
         """The same of a batch of a few records, in one go."""
