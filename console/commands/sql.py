@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                 "sql \"CREATE TOPIC lisbon AS STABLE flights WHERE origin = 'LIS'\"",
                 "a view by tags, values kept",
             ),
-            ('sql "CREATE TOPIC bad AS UNFIT flights"', "what does not fit the columns of the topic, and why"),
+            ('sql "CREATE TOPIC bad AS UNFIT flights"', "what does not fit the topic's columns, and why"),
             ('sql "SHOW TOPICS"', "all topics, with what the views among them read"),
             ('sql "DROP TOPIC IF EXISTS late"', "remove a view"),
         ],

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.views.rows import METERS, make_plan, records, run, values
+from views.bounds import Bounds
 from views.columns import parse_columns
 from views.errors import ColumnsProblem, NotAllowed, ViewError
 from views.evaluator import build_evaluator
@@ -149,12 +150,14 @@ def test_a_column_may_be_declared_in_any_words() -> None:
 def test_a_plan_of_what_does_not_fit_looks_at_all_columns_or_at_those_that_are_named() -> None:
     plan = make_plan("UNFIT m", "a int, b string, c json tag")
     assert isinstance(plan, UnfitPlan)
-    assert (plan.used_columns, plan.output, plan.where) == ({"a", "b", "c"}, None, None)
+    assert (plan.output, plan.where) == (None, None)
+    assert plan.used_columns == {"a", "b", "c"}
     assert plan.needs == {"value", "key", "headers"}
     assert plan.schema["columns"] is None
     some = make_plan("UNFIT m (B, a) WHERE tbname = 'x' AND _offset > 5", "a int, b string, c json tag")
     assert [column.name for column in some.uses] == ["a", "b"]
-    assert (some.needs, some.bounds.keys, some.bounds.min_offset) == ({"value"}, {"x"}, 6)
+    assert some.needs == {"value"}
+    assert some.bounds == Bounds(min_offset=6, keys=frozenset({"x"}))
 
 
 def test_a_plan_of_what_does_not_fit_is_restored_with_the_columns_it_had() -> None:
