@@ -38,6 +38,9 @@ POLICY_VIOLATION, EXISTS = KafkaError.POLICY_VIOLATION, KafkaError.TOPIC_ALREADY
 SOURCE = "ruled"
 COLUMNS = "id bigint, delay int, carrier varchar(8), city varchar(20) tag"
 
+IN_HEADERS = {"m2": b"Porto", "m3": b"Faro"}
+"""The tags that two keys have from headers."""
+
 REFUSED: dict[str, tuple[int, str]] = {
     "SELEC id FROM ruled": (INVALID_CONFIG, "'SELEC' at line 1"),
     "SELECT COUNT(*) FROM ruled": (INVALID_CONFIG, "COUNT"),
@@ -65,6 +68,7 @@ REFUSED: dict[str, tuple[int, str]] = {
     "SELECT * FROM itself": (INVALID_CONFIG, "there is no topic 'itself'"),
     "STABLE ruled WHERE delay > 1": (INVALID_CONFIG, "'delay'"),
     "STABLE ruled WHERE COUNT(*) > 1": (INVALID_CONFIG, "COUNT"),
+    "SELECT other.id FROM ruled": (INVALID_CONFIG, "'other' is not the source of this view"),
     "STABLE ruled WHERE nr = 1": (INVALID_CONFIG, "'nr'"),
     "DATABASE nowhere": (INVALID_CONFIG, "'nowhere'"),
     "CREATE TOPIC other AS STABLE ruled": (INVALID_CONFIG, "'other'"),
@@ -75,11 +79,11 @@ REFUSED: dict[str, tuple[int, str]] = {
 """Statements that are no view: the code and the part that the sentence names."""
 
 STABLE: dict[str, list[int]] = {
-    "city = 'Porto'": [0, 2],
+    "city = 'Porto'": [0, 2, 4],
     "city LIKE 'F%' OR tbname = 'm3'": [1, 3],
     "LENGTH(city) = 4 AND header('n') <> '9'": [1, 3],
     "city IN ('Porto', 'Faro') IS NOT TRUE": [],
-    "2 > 1": [0, 1, 2, 3],
+    "2 > 1": [0, 1, 2, 3, 4],
     "FALSE": [],
     "city > 'b' AND city < 'a'": [],
 }
@@ -88,13 +92,17 @@ STABLE: dict[str, list[int]] = {
 
 @pytest.fixture(scope="module")
 def source(group_broker: Broker) -> str:
-    """Four records with tags, and the view `rule` over them."""
+    """Records with tags in their values, in headers, and known of their key; the view `rule` over them."""
     create_topic(group_broker, SOURCE, 2, {"kawal.columns": COLUMNS})
     producer = make_producer(group_broker)
-    for number, city in enumerate(("Porto", "Faro", "Porto", "Faro")):
-        value = json.dumps({"id": number, "delay": 0, "carrier": "TP", "city": city})
+    for number, (key, city) in enumerate(
+        (("m0", "Porto"), ("m1", "Faro"), ("m2", ""), ("m3", ""), ("m0", ""))
+    ):
+        value = {"id": number, "delay": 0, "carrier": "TP", **({"city": city} if city else {})}
         headers = [("n", b"%d" % number)]
-        producer.produce(SOURCE, value, b"m%d" % number, partition=0, headers=headers)
+        if key in IN_HEADERS:
+            headers.append(("kawal.tag.city", IN_HEADERS[key]))
+        producer.produce(SOURCE, json.dumps(value), key, partition=0, headers=headers)
     assert producer.flush(30) == 0
     make_view(group_broker, "rule", f"SELECT id FROM {SOURCE} WHERE delay > 15")
     return SOURCE
@@ -141,6 +149,16 @@ def test_what_does_not_go_with_a_view_is_refused(
 ) -> None:
     found, sentence = refusal(group_broker, name, configs, partitions)
     assert (found, part in sentence) == (code, True), sentence
+
+
+def test_internal_topics_are_read_by_no_view(group_broker: Broker, source: str) -> None:
+    with open_consumer(group_broker) as consumer:
+        consumer.commit(offsets=[TopicPartition(source, 0, 1)], asynchronous=False)
+    code, sentence = refusal(group_broker, "v", {"kawal.sql": "STABLE __consumer_offsets"})
+    assert code == INVALID_CONFIG
+    assert "'__consumer_offsets' is an internal topic, which no view may read" in sentence
+    code, sentence = refusal(group_broker, "v", {"kawal.alias.of": "__consumer_offsets"})
+    assert (code, "internal topic" in sentence) == (INVALID_CONFIG, True)
 
 
 def values_of(broker: Broker, view: str, count: int) -> list[Any]:
