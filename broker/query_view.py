@@ -72,9 +72,7 @@ class QueryPartition(ScannedPartition):
             self._filter = filter_steps
             self.routed = self._join()
             if "tags" in self._evaluator.plan.needs:
-                from views.tag_history import PartitionTags
-
-                self._tags = PartitionTags()
+                self._tags = self.hub.tags.of(self.stream_id, self._evaluator.plan)
         return self._evaluator
 
     def _join(self) -> RoutedReader | None:
@@ -162,7 +160,9 @@ class QueryPartition(ScannedPartition):
             if header.base_offset >= end:
                 data = b""
                 break
-            if header.base_offset in self._busy:
+            if header.base_offset in self._busy or (
+                history is not None and history.is_busy(header.base_offset)
+            ):
                 yield  # somebody is at it, and gives the others their turn
                 break
             start, offset = min(offset, header.base_offset), header.last_offset + 1

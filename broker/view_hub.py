@@ -20,6 +20,7 @@ import msgspec
 from broker.partition import Partition
 from broker.view_cache import CacheBudget
 from broker.view_stats import ViewCounters
+from broker.view_tags import SharedTags
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -162,6 +163,7 @@ class ViewHub:
         self._route_numbers: dict[Expression, int] = {}
         # The readers of the views that replay.
         self.pacings: dict[UUID, Pacing] = {}
+        self.tags = SharedTags()
         # Fetches that are looking at their sources just now.
         self.looking = 0
         # The time of the last news, for answers that are given on account of them.

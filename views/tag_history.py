@@ -23,6 +23,8 @@ Tags = dict[str, Any]
 
 NONE: Final[Tags] = {}
 
+ALIKE_MAX: Final = 10_000
+
 
 class TagHistory:
     """The tags of one partition's keys, learned batch by batch from the offset `begin` on."""
@@ -33,10 +35,13 @@ class TagHistory:
         self.end = begin
         """Everything before this offset is learned."""
         self.keys_max = keys_max
+        self._is_learning = False
         self.newest: dict[bytes | None, Tags] = {}
         self._since: dict[bytes, int] = {}
         self._earlier: dict[bytes, list[tuple[int, Tags]]] = {}
         self._earlier_count = 0
+        # Most keys have the same tags as some others: one dictionary serves them all.
+        self._alike: dict[tuple[tuple[str, Any], ...], Tags] = {}
 
     def __len__(self) -> int:
         return len(self.newest)
@@ -45,7 +50,17 @@ class TagHistory:
         """What the batch that begins there knows; it learns for all if it is the next one."""
         if base_offset < self.end:
             return BatchTags(Past(self, base_offset))
+        assert not self.is_busy(base_offset), f"a batch before {base_offset} is still being learned"
+        self._is_learning = True
         return NextBatchTags(self, base_offset)
+
+    def is_busy(self, base_offset: int) -> bool:
+        """Whether the batch has to wait for one that is being learned: they would see each other's tags."""
+        return self._is_learning and base_offset >= self.end
+
+    def end_learning(self) -> None:
+        """The batch that was learned is at its end, or will be learned once more."""
+        self._is_learning = False
 
     def before(self, key: bytes, offset: int) -> Tags | None:
         """What the key had where the batch at `offset` began."""
@@ -80,6 +95,19 @@ class TagHistory:
         self._earlier_count -= 1
         if not states:
             del self._earlier[key]
+
+    def alike(self, tags: Tags) -> Tags:
+        """The same tags, as one dictionary for many keys where they are few."""
+        # 0.0 and -0.0 are equal, and not the same.
+        if any(type(value) is float for value in tags.values()):
+            return tags
+        key = tuple(tags.items())
+        found = self._alike.get(key)
+        if found is None:
+            if len(self._alike) >= ALIKE_MAX:
+                self._alike.clear()
+            found = self._alike[key] = tags
+        return found
 
     def passed(self, next_offset: int) -> None:
         """Everything before `next_offset` is learned; keep within the bounds."""
@@ -145,16 +173,18 @@ class NextBatchTags(BatchTags):
 
     def learn(self, key: bytes, name: str, value: Any) -> None:
         """Set a tag of a key from here on."""
-        tags = {**(self._history.newest.get(key) or NONE), name: value}
+        tags = self._history.alike({**(self._history.newest.get(key) or NONE), name: value})
         if self._history.replace(key, tags, self._base_offset):
             self._learned.append(key)
 
     def commit(self, next_offset: int) -> None:
         """The batch has been looked at, up to `next_offset`."""
+        self._history.end_learning()
         self._history.passed(next_offset)
 
     def abandon(self) -> None:
         """Forget what it said: it will be looked at once more."""
+        self._history.end_learning()
         for key in self._learned:
             self._history.take_back(key)
         self._learned.clear()
