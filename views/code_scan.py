@@ -58,7 +58,7 @@ def scan(state, count):
             low, high, b0, b1, b2, b3, b4, b5, b6 = TEN_BYTES(body, at)
         except TooShort:
             low, high, b0, b1, b2, b3, b4, b5, b6 = TEN_BYTES(body[at:] + NOTHING)
-        if low > 127 >= high:
+        if low > 127 and high < 128:
             head = at + 2
             at = head + LOW[low] + HIGH[high]
         else:
@@ -139,7 +139,7 @@ _TIMESTAMP = """
 """
 _VALUE_LENGTH = """
         start = p
-        if low > 127 >= high:
+        if low > 127 and high < 128:
             length = LOW[low] + HIGH[high]
             p += 2
             stop = p + length
@@ -200,19 +200,15 @@ _KEEP = """
             run_start, run_end = first, at
 """
 _WRITE = """
-        rest = start - head + length + at - stop
-        if rest < SHORT_MAX - 2:
-            size = SHORT[length]
-            out += (
-                SHORT[rest + len(size)],
-                body[head:start],
-                size,
-                value,
-                NO_HEADERS if at - stop == 1 else body[stop:at],
-            )
+        rest = start - head + length
+        if at - stop == 1 and rest < SHORT_MAX - 3:
+            if length < 64:
+                out += SHORT[rest + 2], body[head:start], SHORT[length], value, NO_HEADERS
+            else:
+                out += SHORT[rest + 3], body[head:start], SHORT[length], value, NO_HEADERS
         else:
             size = VARINTS[length]
-            out += VARINTS[rest + len(size)], body[head:start], size, value, body[stop:at]
+            out += VARINTS[rest + len(size) + at - stop], body[head:start], size, value, body[stop:at]
 """
 _PLACE = """
         value += first, at

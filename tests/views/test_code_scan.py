@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from protocol.record_reader import Record
+from protocol.record_reader import Headers, Record
 from protocol.record_writer import encode_batch
 from protocol.records import renew_crc
 from tests.views.rows import encoded, make_plan, make_view, records, run, survivors, values
@@ -78,6 +78,19 @@ def test_heads_of_every_width_are_walked(key: bytes | None, value_bytes: int) ->
     text = None if key is None else key.decode()
     assert values(made) == [{"n": 1, "o": one.offset, "t": one.timestamp_ms, "k": text} for one in given]
     assert [one._replace(value=value) for one in survivors(made)] == given
+
+
+@pytest.mark.parametrize("headers", [(), (("h", b"x"),)])
+@pytest.mark.parametrize("key", [None, b"k" * 63, b"k" * 900])
+def test_new_values_of_every_length_are_written(key: bytes | None, headers: Headers) -> None:
+    lengths = [8, 62, 63, 64, 65, 100, *range(940, 1_030), 8_190, 8_191, 8_192, 20_000]
+    given = [
+        Record(at, 1_000, key, b'{"t":1, "s":"%s"}' % (b"x" * (length - 8)), headers)
+        for at, length in enumerate(lengths)
+    ]
+    made = survivors(run(make_view("SELECT s FROM t", "s string"), given))
+    assert [len(one.value or b"") for one in made] == lengths
+    assert [one._replace(value=None) for one in made] == [one._replace(value=None) for one in given]
 
 
 @pytest.mark.parametrize("count", [1, 2])
