@@ -6,6 +6,8 @@ in rounds.  Kafka does not sync before it shows a record; with `flush.messages=1
 
 from __future__ import annotations
 
+import contextlib
+import os
 import tempfile
 import time
 from collections import defaultdict
@@ -29,6 +31,7 @@ WANTED, QUICK_WANTED = 500, 200
 """Records wanted in a round and way; of the ways that want a tenth, a third as many."""
 WARM_UP = 50
 EVERY_SECONDS = 0.005
+PRIORITY = 10
 WAIT_SECONDS = 10.0
 SYNCED = "synced"
 
@@ -47,13 +50,29 @@ class Way:
 def measure(tell: Tell, *, quick: bool) -> None:
     """Measure every way in each round, print a table."""
     seen: dict[str, list[list[float]]] = defaultdict(list)
-    with _ways() as ways, watching((ways[0].broker, ways[-1].broker), tell):
+    with before_others(), _ways() as ways, watching((ways[0].broker, ways[-1].broker), tell):
         for _ in range(QUICK_ROUNDS if quick else ROUNDS):
             for way in ways:
                 wanted = (QUICK_WANTED if quick else WANTED) // (1 if way.one_in == 1 else 3)
                 seen[way.title].append(latencies_ms(way, wanted))
     for line in table(seen):
         tell(line)
+
+
+@contextmanager
+def before_others() -> Iterator[None]:
+    """As root: let no stranger's process come between what is measured, all of which is started inside.
+
+    The load is low: nobody is starved by it.
+    """
+    policy, param = os.sched_getscheduler(0), os.sched_getparam(0)
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+    try:
+        yield
+    finally:
+        with contextlib.suppress(PermissionError):
+            os.sched_setscheduler(0, policy, param)
 
 
 @contextmanager
