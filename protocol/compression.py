@@ -22,9 +22,13 @@ import struct
 import zlib
 from collections.abc import Callable
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from protocol.compressed_frames import PARTS_MAX, FrameExtent, lz4_frame, zstd_frame
 from protocol.errors import Malformed
+
+if TYPE_CHECKING:
+    import zstandard
 
 Readable = bytes | bytearray | memoryview
 """Whatever bytes may arrive in."""
@@ -51,7 +55,14 @@ _SNAPPY_RATIO_MAX = 22
 # Java's zstd-jni accepts windows up to 2^27; the memory behind a window is only touched as output appears.
 _ZSTD_WINDOW_BYTES_MAX = 1 << 27
 
+# A decompressor keeps the window of the largest frame that it has read; level 3 asks for 2 MiB, 19 for 8 MiB.
+_ZSTD_KEPT_BYTES_MAX = 4 << 20
+
 _INT32 = struct.Struct(">i")
+
+# Decompressors that nobody uses: making one takes 7 µs, three times as long as a batch of 16 KiB.
+# Two threads may not use one at a time, so whoever needs one takes it out.
+_zstd_idle: list[zstandard.ZstdDecompressor] = []
 
 
 class Codec(IntEnum):
@@ -224,7 +235,20 @@ def _unlz4(data: memoryview, allowed: int) -> bytes:
 def _unzstd(data: memoryview, allowed: int) -> bytes:
     import zstandard
 
-    decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES_MAX)
+    try:
+        decompressor = _zstd_idle.pop()
+    except IndexError:
+        decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES_MAX)
+    try:
+        return _unzstd_with(decompressor, data, allowed)
+    finally:
+        if decompressor.memory_size() <= _ZSTD_KEPT_BYTES_MAX:
+            _zstd_idle.append(decompressor)
+
+
+def _unzstd_with(decompressor: zstandard.ZstdDecompressor, data: memoryview, allowed: int) -> bytes:
+    import zstandard
+
     parts: list[bytes] = []
     left, position = allowed, 0
     for _ in range(PARTS_MAX):

@@ -17,6 +17,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from protocol import compression
 from protocol.compressed_frames import PARTS_MAX
 from protocol.compression import OUTPUT_BYTES_MAX, Codec, DecompressedTooLarge, compress, decompress
 from protocol.errors import Malformed
@@ -102,6 +103,26 @@ def test_every_shape_of_zstd_frame_is_read(*, level: int, known_size: bool, chec
     stream = writer.compressobj(size=len(TEXT) if known_size else -1)
     frame = stream.compress(TEXT) + stream.flush()
     assert decompress(Codec.ZSTD, frame) == TEXT
+
+
+def test_a_zstd_frame_that_is_refused_leaves_nothing_behind_for_the_next() -> None:
+    frame = compress(Codec.ZSTD, TEXT)
+    for damaged in (frame[:-3], frame[:20] + b"\xff" * 9 + frame[29:]):
+        with pytest.raises(Malformed):
+            decompress(Codec.ZSTD, damaged)
+        assert decompress(Codec.ZSTD, frame) == TEXT
+
+
+def test_no_zstd_decompressor_with_a_large_window_is_kept() -> None:
+    wide = zstandard.ZstdCompressionParameters(window_log=27, write_content_size=False)
+    writer = zstandard.ZstdCompressor(compression_params=wide).compressobj()
+    frame = writer.compress(TEXT) + writer.flush()
+    assert decompress(Codec.ZSTD, frame) == TEXT
+    assert all(one.memory_size() <= 4 * MIB for one in compression._zstd_idle)
+    decompress(Codec.ZSTD, compress(Codec.ZSTD, TEXT))
+    kept = list(compression._zstd_idle)
+    decompress(Codec.ZSTD, compress(Codec.ZSTD, TEXT))
+    assert compression._zstd_idle == kept
 
 
 def test_zstd_frames_and_skippable_frames_in_a_row_are_read() -> None:
