@@ -227,7 +227,7 @@ class QueryPartition(ScannedPartition):
         """What the view shows of a batch, in slices; ends with a `Filtered`."""
         evaluator = self.evaluator
         assert self._filter is not None
-        return self._filter(evaluator, batch, tags=tags, partition=self.index)
+        return self._filter(evaluator, batch, tags=tags, partition=self.index, limits=self.hub.limits)
 
     def filtered_now(self, batch: memoryview) -> Filtered:
         """The same of a batch of a few records, in one go."""

@@ -203,7 +203,8 @@ class RouteIndex:
     def _routed(self, batch: memoryview) -> Steps:
         from views.router import route_steps
 
-        return (yield from in_pairs(route_steps(self._router(), batch, partition=self._partition)))
+        router, limits = self._router(), self.hub.limits
+        return (yield from in_pairs(route_steps(router, batch, partition=self._partition, limits=limits)))
 
     @property
     def end(self) -> int:

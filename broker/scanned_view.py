@@ -92,7 +92,7 @@ class ScannedPartition(ViewPartition):
             OffsetOutOfRange: records below the new log start were deleted while they were looked at.
             WalError, DiskError: the source cannot be read.
         """
-        budget = SliceBudget()
+        budget = SliceBudget(self.hub.broker.stats.clock_ns)
         slices = 0
         while not read.is_full and read.position < self.high_watermark:
             must = read.minimum_one and not read.parts

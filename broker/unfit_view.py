@@ -28,7 +28,7 @@ class UnfitPartition(QueryPartition):
         """The records of a batch that do not fit, each with its reason."""
         from views.unfit import unfit_steps
 
-        return unfit_steps(self.evaluator, batch, partition=self.index)
+        return unfit_steps(self.evaluator, batch, partition=self.index, limits=self.hub.limits)
 
 
 def open_partition(hub: ViewHub, topic: Topic, index: int) -> UnfitPartition:

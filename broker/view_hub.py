@@ -10,7 +10,7 @@ records that the view does not show.  A view that nobody waits for costs nothing
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from broker.vnode import Vnode
     from views.evaluator import Evaluator
     from views.expressions import Expression
+    from views.filtering import Limits
     from views.plan import Plan
     from views.router import Router
     from wal.commit import Advanced
@@ -52,6 +53,9 @@ KINDS: Final = {
 
 SLICE_UNITS: Final = 3_000
 """Work done before others have their turn, in units of about 1.5 µs: one for each record looked at."""
+
+SLICE_NS: Final = 5_000_000
+"""How long a slice may take, whatever its units say."""
 
 BATCH_UNITS: Final = 30
 """What a batch costs besides its records."""
@@ -100,14 +104,25 @@ class Watcher(Protocol):
 class SliceBudget:
     """The work that may still be done in this slice."""
 
-    __slots__ = ("left",)
+    __slots__ = ("_clock_ns", "_until_ns", "left")
 
-    def __init__(self) -> None:
+    def __init__(self, clock_ns: Callable[[], int] = lambda: 0) -> None:
+        """`clock_ns` is steady: a statement may take a hundred times as long for a record as others."""
         self.left = SLICE_UNITS
+        self._clock_ns = clock_ns
+        self._until_ns = clock_ns() + SLICE_NS
 
     def spend(self, *, records: int, size_bytes: int) -> bool:
         """Account for one batch; True when the slice is over, and a new one begins."""
-        return self.spend_units(BATCH_UNITS + records + size_bytes // BYTES_PER_UNIT)
+        if self.spend_units(BATCH_UNITS + records + size_bytes // BYTES_PER_UNIT):
+            self._until_ns = self._clock_ns() + SLICE_NS
+            return True
+        now_ns = self._clock_ns()
+        if now_ns <= self._until_ns:
+            return False
+        self.left = SLICE_UNITS
+        self._until_ns = now_ns + SLICE_NS
+        return True
 
     def spend_units(self, units: int) -> bool:
         """Account for some work; True as for `spend`."""
@@ -157,6 +172,7 @@ class ViewHub:
         self.budget = CacheBudget(lambda: broker.config.kawal_views_cache_bytes)
         self.counters: dict[str, ViewCounters] = {}
         self._evaluators: dict[UUID, Evaluator] = {}
+        self._limits: Limits | None = None
         self._compiled = 0
         self._routers: dict[Expression, Router] = {}
         self._indexes: dict[tuple[int, int], RouteIndex] = {}
@@ -245,6 +261,15 @@ class ViewHub:
             found = self.counters[topic.name] = ViewCounters()
         return found
 
+    @property
+    def limits(self) -> Limits:
+        """What a view may do with a batch in one go."""
+        if self._limits is None:
+            from views.filtering import Limits
+
+            self._limits = Limits(clock_ns=self.broker.stats.clock_ns)
+        return self._limits
+
     def forget(self, topic: Topic) -> None:
         """The topic is gone: give back what its partitions keep, if it was a view."""
         self.counters.pop(topic.name, None)
@@ -330,7 +355,7 @@ class ViewHub:
                 self._begin_soon()
 
     def _catch_up(self) -> Steps:
-        budget = SliceBudget()
+        budget = SliceBudget(self.broker.stats.clock_ns)
         for watcher in self._take_queued():
             yield from watcher.catch_up(budget)
             if budget.spend_units(1 + self._take_compiled() * COMPILE_UNITS):

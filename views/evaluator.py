@@ -29,6 +29,9 @@ _ESCAPED: Final = re.compile(r'["\\\x00-\x1f]')
 _INT64 = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
 
 
+FIRST_EXPRESSIONS: Final = 2_000
+
+
 @dataclass(frozen=True)
 class Evaluator:
     """A compiled plan; it has no state, and can be used for any number of partitions."""
@@ -37,6 +40,13 @@ class Evaluator:
     scan: Callable[..., None] | None
     """The loop over a batch's records (`code_scan`); None when the plan keeps everything."""
     record_bytes_max: int
+    first_records: int
+    """How many records may be looked at before a clock has told how long one takes."""
+
+
+def first_records(size: int) -> int:
+    """Return how many records to begin with: of expressions of this size each may take some 50 µs."""
+    return max(1, FIRST_EXPRESSIONS // max(1, size))
 
 
 def build_evaluator(plan: Plan) -> Evaluator:
@@ -46,7 +56,7 @@ def build_evaluator(plan: Plan) -> Evaluator:
         if plan.keeps_all
         else LoopCompiler(plan).build("scan", partial(scan_source, record_bytes_max=plan.record_bytes_max))
     )
-    return Evaluator(plan, scan, plan.record_bytes_max)
+    return Evaluator(plan, scan, plan.record_bytes_max, first_records(plan.size))
 
 
 def build_row_scan(plan: Plan) -> Callable[..., int]:

@@ -39,13 +39,19 @@ _CODEC_AND_APPEND_TIME: Final = 0x0F
 _COPIED_BYTES_MAX: Final = 600
 
 
+def _standing() -> int:
+    return 0
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one call may take.
 
     `decompressed_bytes_max` of a source batch (a larger one is unfit); `output_bytes_max` of all new values
     and `value_bytes_max` of one (records beyond are unfit).  `slice_records` and `slice_bytes`: how much
-    `filter_steps` does between two yields, 2 to 5 ms.
+    `filter_steps` does between two yields at most.  A statement may take a thousand times as long for a
+    record as another one: `clock_ns`, a steady clock, says when slices must be smaller, so that they take
+    about `slice_ns`.
     """
 
     decompressed_bytes_max: int = OUTPUT_BYTES_MAX
@@ -53,6 +59,8 @@ class Limits:
     value_bytes_max: int = 1 << 20
     slice_records: int = 2_000
     slice_bytes: int = 1 << 20
+    slice_ns: int = 4_000_000
+    clock_ns: Callable[[], int] = _standing
 
 
 DEFAULT_LIMITS: Final = Limits()
@@ -149,7 +157,7 @@ def filter_steps(
     except Malformed:
         return Filtered(None, count, 0, count, last_offset)
     state = start_scan(header, body, tags, partition, limits, evaluator.record_bytes_max)
-    if not (yield from scan_in_slices(evaluator.scan, state, count, limits)):
+    if not (yield from scan_in_slices(evaluator.scan, state, count, limits, evaluator.first_records)):
         return Filtered(None, count, 0, count, last_offset)
     made = _assembled(header, state, codec) if state.matched else None
     return Filtered(made, count, state.matched, state.unfit, last_offset)
@@ -180,16 +188,27 @@ def start_scan(
 
 
 def scan_in_slices(
-    scan: Callable[..., None], state: ScanState, count: int, limits: Limits
+    scan: Callable[..., None], state: ScanState, count: int, limits: Limits, first_records: int
 ) -> Generator[None, None, bool]:
-    """Run a generated loop over `count` records, yielding after each slice; False when they are malformed."""
+    """Run a generated loop over `count` records, yielding after each slice; False when they are malformed.
+
+    The first slice has at most `first_records`; the clock says how many the next ones may have.
+    """
     slice_bytes = min(limits.slice_bytes, state.record_max)
-    step = max(1, min(limits.slice_records, slice_bytes * count // (len(state.body) + 1)))
-    for number in range(0, count, step):
+    most = max(1, min(limits.slice_records, slice_bytes * count // (len(state.body) + 1)))
+    step, done, clock_ns = min(first_records, most), 0, limits.clock_ns
+    while done < count:
+        began_ns = clock_ns()
         try:
-            scan(state, min(step, count - number))
+            scan(state, min(step, count - done))
         except (Malformed, IndexError):
             return False
+        done += step
+        took_ns = clock_ns() - began_ns
+        if took_ns > limits.slice_ns:
+            step = max(1, step * limits.slice_ns // (2 * took_ns))
+        elif 4 * took_ns < limits.slice_ns:
+            step = min(most, 4 * step)
         yield
     return state.at == len(state.body)
 

@@ -67,6 +67,12 @@ class Plan:
         return frozenset(found)
 
     @property
+    def size(self) -> int:
+        """How many expressions are evaluated for a record, at most."""
+        roots = [column.expression for column in self.output or ()]
+        return sum(root.size for root in [*roots, *([self.predicate] if self.predicate else [])])
+
+    @property
     def record_bytes_max(self) -> int:
         """The largest record that is evaluated: 16 MiB divided by how often the view goes through a text.
 

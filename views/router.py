@@ -24,7 +24,7 @@ from protocol.records import HEADER_BYTES, PREFIX_BYTES, BatchHeader, read_batch
 from views.bounds import EVERYTHING
 from views.code_expressions import Coder
 from views.code_scan import route_source
-from views.evaluator import LoopCompiler
+from views.evaluator import LoopCompiler, first_records
 from views.expressions import Expression, OutputColumn
 from views.filtering import DEFAULT_LIMITS, Limits, scan_in_slices, start_scan
 from views.plan import Plan
@@ -42,6 +42,7 @@ class Router:
 
     scan: Callable[..., None]
     record_bytes_max: int
+    first_records: int
 
 
 def build_router(plan: Plan, expression: Expression) -> Router:
@@ -50,7 +51,8 @@ def build_router(plan: Plan, expression: Expression) -> Router:
     uses = tuple(column for column in plan.uses if column.name in used)
     alone = Plan(plan.statement, uses, None, (OutputColumn("r", expression),), EVERYTHING)
     write = partial(route_source, record_bytes_max=alone.record_bytes_max)
-    return Router(_RouteCompiler(alone).build("scan", write), alone.record_bytes_max)
+    scan = _RouteCompiler(alone).build("scan", write)
+    return Router(scan, alone.record_bytes_max, first_records(alone.size))
 
 
 class _RouteCompiler(LoopCompiler):
@@ -107,7 +109,8 @@ def route_steps(
     state = start_scan(header, body, None, partition, limits, router.record_bytes_max)
     places: defaultdict[Any, list[int]] = defaultdict(list)
     state.out = places.__getitem__
-    if not (yield from scan_in_slices(router.scan, state, header.record_count, limits)):
+    count = header.record_count
+    if not (yield from scan_in_slices(router.scan, state, count, limits, router.first_records)):
         return none
     places.pop(None, None)
     return RoutedBatch(header, head, body, dict(places), state.unfit)

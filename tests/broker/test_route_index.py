@@ -115,9 +115,9 @@ def test_what_did_not_fit_is_counted_between_offsets() -> None:
 
 
 def counting(looked: list[int]) -> Callable[..., Any]:
-    def steps(router: Router, one: memoryview, *, partition: int) -> Any:
+    def steps(router: Router, one: memoryview, **options: Any) -> Any:
         looked.append(read_batch_header(one).record_count)
-        return route_steps(router, one, partition=partition)
+        return route_steps(router, one, **options)
 
     return steps
 

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from itertools import count
 from types import ModuleType
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from broker.catalogue_records import TopicCreated, ViewDefinition
+from broker.partition import Partition
+from broker.query_view import QueryPartition
 from broker.topics import Topic
-from broker.view_hub import KINDS, REST_MS_MAX, SETTLED_MS, SLICE_UNITS, SliceBudget, ViewHub, ViewSource
+from broker.view_hub import (
+    KINDS,
+    REST_MS_MAX,
+    SETTLED_MS,
+    SLICE_NS,
+    SLICE_UNITS,
+    SliceBudget,
+    ViewHub,
+    ViewSource,
+)
 from broker.view_partition import ViewPartition, ViewRead
 from protocol.error_codes import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest
@@ -162,15 +173,42 @@ def test_a_slice_is_over_after_so_much_work() -> None:
     assert SliceBudget().spend(records=0, size_bytes=100 << 20)
 
 
-@pytest.mark.parametrize(("slice_ms", "rest_ms"), [(1, 0), (5, 100), (900, REST_MS_MAX)])
+def test_a_slice_is_over_when_its_time_is_up_however_little_was_done() -> None:
+    now = [0]
+    budget = SliceBudget(lambda: now[0])
+    spent = []
+    for took_ns in (SLICE_NS // 2, SLICE_NS // 2, 1, SLICE_NS, 1):
+        now[0] += took_ns
+        spent.append(budget.spend(records=1, size_bytes=0))
+    assert spent == [False, False, True, False, True]
+    assert not budget.spend(records=SLICE_UNITS - 100, size_bytes=0), "every slice has all units"
+
+
+class Ticking:
+    """A clock that goes on when the view looks at a batch."""
+
+    def __init__(self, view: Partition, slice_ms: int) -> None:
+        assert isinstance(view, QueryPartition)
+        assert view.evaluator.first_records
+        self.ns = 0
+        filtered, view._filter = view._filter, self._filtered
+        assert filtered is not None
+        self._inner, self._slice_ns = filtered, slice_ms * 1_000_000
+
+    def _filtered(self, *arguments: Any, **options: Any) -> Any:
+        self.ns += self._slice_ns
+        return self._inner(*arguments, **options)
+
+
+@pytest.mark.parametrize(("slice_ms", "rest_ms"), [(1, 0), (5, 50), (900, REST_MS_MAX)])
 def test_after_a_long_pass_there_is_a_rest(slice_ms: int, rest_ms: int) -> None:
     gateway = Gateway()
     client, waiting = gateway.client(), gateway.client()
     create(client, "t")
     create(client, "v", partitions=-1, kawal_sql="SELECT _offset FROM t")
     waiting.send(fetching({("v", 0): 0}, max_wait_ms=9_000), 12)
-    ticks = count(0, slice_ms * 1_000_000)
-    gateway.broker.stats.clock_ns = lambda: next(ticks)
+    now = Ticking(gateway.partition("v"), slice_ms)
+    gateway.broker.stats.clock_ns = lambda: now.ns
     before_ms = gateway.now_ms
     send(client, "t", batch(b"a"))
     assert len(waiting.answers()) == 1

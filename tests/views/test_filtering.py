@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -247,6 +248,38 @@ def test_a_long_batch_is_filtered_in_slices_with_the_same_result() -> None:
         pauses = list(finished(filter_steps(view, source, limits=Limits(slice_records=7)), results))
         assert results == [filter_batch(view, source)]
         assert len(pauses) == 8
+
+
+def test_slices_are_as_long_as_a_clock_says() -> None:
+    """A record that takes long makes them small, records that take nothing make them large again."""
+    costs_ns = [1_000_000] * 40 + [100] * 400
+    evaluator, done, now = make_view("SELECT voltage FROM t"), [0], [0]
+    sizes: list[int] = []
+
+    def scan(state: Any, count: int) -> None:
+        now[0] += sum(costs_ns[done[0] : done[0] + count])
+        done[0] += count
+        sizes.append(count)
+        assert evaluator.scan is not None
+        evaluator.scan(state, count)
+
+    slow = replace(evaluator, scan=scan, first_records=16)
+    limits = Limits(slice_ns=4_000_000, clock_ns=lambda: now[0])
+    source = memoryview(encode_batch(voltages(*range(440))))
+    results: list[Filtered] = []
+    assert list(finished(filter_steps(slow, source, limits=limits), results))
+    assert results == [filter_batch(evaluator, source)]
+    assert sizes[:3] == [16, 2, 2]
+    assert max(sizes[1:12]) <= 8
+    assert max(sizes) > 50
+
+
+def test_the_first_slice_is_shorter_the_more_there_is_to_evaluate() -> None:
+    first = [
+        make_view(f"SELECT {', '.join(f'voltage + {n} AS c{n}' for n in range(many))} FROM t").first_records
+        for many in (1, 10, 200)
+    ]
+    assert first == [666, 66, 3]
 
 
 def test_a_header_that_was_read_is_not_read_again() -> None:
