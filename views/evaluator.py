@@ -29,7 +29,7 @@ _ESCAPED: Final = re.compile(r'["\\\x00-\x1f]')
 _INT64 = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
 
 
-FIRST_EXPRESSIONS: Final = 2_000
+FIRST_EXPRESSIONS: Final = 1_000
 
 
 @dataclass(frozen=True)
