@@ -35,6 +35,11 @@ from views.tags import KeyTags, TagTable
 
 _BEFORE_ALL: Final = -(2**64)
 _CODEC_AND_APPEND_TIME: Final = 0x0F
+# glibc gives the memory of a large batch back to the kernel, which clears it again for the next: 0.9 ms for
+# 1 MiB of lz4, as long as it takes to evaluate it.  It learns from the largest block that was ever freed:
+# blocks up to that size it keeps, twice as much in all (mallopt(3), M_MMAP_THRESHOLD).
+_KEPT_BLOCK_BYTES: Final = 4 << 20
+bytes(_KEPT_BLOCK_BYTES)
 # Values up to this size are copied out of the batch: a slice of a memoryview takes longer to make than them.
 _COPIED_BYTES_MAX: Final = 600
 
