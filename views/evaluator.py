@@ -223,6 +223,6 @@ def _key_text(key: bytes | None) -> str | None:
     if key is None:
         return None
     try:
-        return str(key, "utf-8")
+        return key.decode()
     except UnicodeDecodeError:
         return None

@@ -29,7 +29,7 @@ def scalar(value: bytes) -> Any:
 
 def text(value: bytes) -> str:
     """Return the content of a JSON string, and the JSON text of anything else."""
-    return str(_decode(value)) if value[:1] == b'"' else str(value, "utf-8")
+    return str(_decode(value)) if value[:1] == b'"' else value.decode()
 
 
 def _opened(value: bytes) -> dict[str, msgspec.Raw]:
