@@ -22,7 +22,7 @@ from benchmarks.clients import flights
 from benchmarks.clients.jobs import LateFlightsJob
 from benchmarks.servers import KafkaServer
 from benchmarks.views_wire.beside_table import Question, Sample, table
-from benchmarks.views_wire.setting import Tell, admin, create, fill, gateway, watching
+from benchmarks.views_wire.setting import Tell, create, drop, fill, gateway, watching
 from compat_tests.broker import HOST, Broker
 
 CODECS, QUICK_CODECS = ("none", "lz4", "zstd"), ("none", "zstd")
@@ -98,7 +98,7 @@ def _ask(brokers: Brokers, question: Question, *, round_: int) -> list[Sample]:
         for way, broker, kind, topic in ways
     ]
     # Eight views that ask the same would be looked at together, which is another question.
-    admin(brokers.kawal).delete_topics([view])[view].result(30)
+    drop(brokers.kawal, view)
     return samples
 
 
