@@ -56,7 +56,7 @@ WARNINGS = 4
 
 
 def admin(broker: Broker) -> AdminClient:
-    """An admin client."""
+    """An admin client; its answers end with it, so it has to be kept until they are there."""
     return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": WARNINGS})
 
 
@@ -65,9 +65,14 @@ def create(broker: Broker, name: str, partitions: int = 1, **configs: str) -> No
     new = NewTopic(
         name, partitions, -1, config={key.replace("_", "."): text for key, text in configs.items()}
     )
-    # Its answers end with the client: it has to be kept until they are there.
     client = admin(broker)
     client.create_topics([new])[name].result(30)
+
+
+def drop(broker: Broker, name: str) -> None:
+    """Delete a topic or a view."""
+    client = admin(broker)
+    client.delete_topics([name])[name].result(30)
 
 
 def fill(
