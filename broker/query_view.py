@@ -35,6 +35,9 @@ EXTENTS_PER_LOOK: Final = 1_000
 
 EARLIEST_MS: Final = -(2**63)
 
+PAIRED_FROM: Final = 16
+"""Statements that look at fewer records in their first slice rest after each slice: one record may be all."""
+
 
 class QueryPartition(ScannedPartition):
     """One partition of a view over one topic."""
@@ -243,7 +246,8 @@ class QueryPartition(ScannedPartition):
         tags = None if history is None else history.open(header.base_offset)
         is_done = False
         try:
-            found = yield from in_pairs(self.filtered(batch, tags))
+            steps = self.filtered(batch, tags)
+            found = yield from (in_pairs(steps) if self.evaluator.first_records >= PAIRED_FROM else steps)
             is_done = True
         finally:
             # Whoever asked may have gone: the next one looks at the batch from its begin.

@@ -18,6 +18,7 @@ from views.columns import Column, Columns
 from views.errors import ColumnsProblem, NotAllowed, TypeProblem, UnknownColumn
 from views.expressions import Expression, OutputColumn, literal
 from views.statement import Kind, Projection, Statement, parse_view
+from views.text_growth import check_growth
 
 SCHEMA_VERSION: Final = 1
 # With those that * stands for; these take 60 ms to compile.
@@ -162,6 +163,7 @@ def plan_view(statement: Statement, columns: Columns | None) -> Plan:
     output = _output(binder, statement.projections) if statement.kind is Kind.QUERY else None
     roots = [*(one.expression for one in output or ()), *([predicate] if predicate else [])]
     check_size(sum(root.size for root in roots))
+    check_growth(roots)
     used = {
         expression.value for root in roots for expression in root.walk() if expression.op in ("column", "tag")
     }
@@ -186,6 +188,7 @@ def _plan_unfit(statement: Statement, columns: Columns | None, qualifiers: froze
     where = None if statement.predicate is None else binder.predicate(statement.predicate)
     if where is not None:
         check_size(where.size)
+        check_growth([where])
     bounds = EVERYTHING if where is None else find_bounds(where)
     return UnfitPlan(statement, uses, literal(False, BOOL), None, bounds, where)
 
