@@ -16,8 +16,9 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from views.code_compile import compile_function
 from views.code_expressions import Coder, constant, name
-from views.code_scan import compile_function, row_scan_source, scan_source
+from views.code_scan import row_scan_source, scan_source
 from views.column_types import INT64_MAX, INT64_MIN, Kind, Type
 from views.expressions import Expression
 from views.plan import Plan
@@ -44,9 +45,9 @@ class Evaluator:
     """How many records may be looked at before a clock has told how long one takes."""
 
 
-def first_records(size: int) -> int:
-    """Return how many records to begin with: of expressions of this size each may take some 50 µs."""
-    return max(1, FIRST_EXPRESSIONS // max(1, size))
+def first_records(weight: int) -> int:
+    """Return how many records to begin with: an expression may take some 20 µs."""
+    return max(1, FIRST_EXPRESSIONS // max(1, weight))
 
 
 def build_evaluator(plan: Plan) -> Evaluator:
@@ -56,7 +57,7 @@ def build_evaluator(plan: Plan) -> Evaluator:
         if plan.keeps_all
         else LoopCompiler(plan).build("scan", partial(scan_source, record_bytes_max=plan.record_bytes_max))
     )
-    return Evaluator(plan, scan, plan.record_bytes_max, first_records(plan.size))
+    return Evaluator(plan, scan, plan.record_bytes_max, first_records(plan.weight))
 
 
 def build_row_scan(plan: Plan) -> Callable[..., int]:

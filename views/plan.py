@@ -18,12 +18,13 @@ from views.columns import Column, Columns
 from views.errors import ColumnsProblem, NotAllowed, TypeProblem, UnknownColumn
 from views.expressions import Expression, OutputColumn, literal
 from views.statement import Kind, Projection, Statement, parse_view
-from views.text_growth import check_growth
+from views.text_growth import check_growth, long_passes
 
 SCHEMA_VERSION: Final = 1
 # With those that * stands for; these take 60 ms to compile.
 OUTPUT_COLUMNS_MAX: Final = 1_000
 TEXT_BYTES_MAX: Final = 16 << 20
+LONG_PASS_WEIGHT: Final = 100
 _TEXTS: Final = (ValueKind.STRING, ValueKind.JSON)
 # These hand their arguments on, or only look whether they are there.
 _WITHOUT_PASSES: Final = ("case", "coalesce", "is_null")
@@ -68,10 +69,11 @@ class Plan:
         return frozenset(found)
 
     @property
-    def size(self) -> int:
-        """How many expressions are evaluated for a record, at most."""
+    def weight(self) -> int:
+        """How much is done with a record: 1 for each expression, many for going through a long text."""
         roots = [column.expression for column in self.output or ()]
-        return sum(root.size for root in [*roots, *([self.predicate] if self.predicate else [])])
+        roots += [] if self.predicate is None else [self.predicate]
+        return sum(root.size for root in roots) + LONG_PASS_WEIGHT * long_passes(roots)
 
     @property
     def record_bytes_max(self) -> int:

@@ -52,7 +52,7 @@ def build_router(plan: Plan, expression: Expression) -> Router:
     alone = Plan(plan.statement, uses, None, (OutputColumn("r", expression),), EVERYTHING)
     write = partial(route_source, record_bytes_max=alone.record_bytes_max)
     scan = _RouteCompiler(alone).build("scan", write)
-    return Router(scan, alone.record_bytes_max, first_records(alone.size))
+    return Router(scan, alone.record_bytes_max, first_records(alone.weight))
 
 
 class _RouteCompiler(LoopCompiler):

@@ -30,12 +30,15 @@ SHORT_CHARACTERS: Final = 256
 _WITHOUT_PASSES: Final = ("case", "coalesce", "is_null")
 
 
+def long_passes(roots: Iterable[Expression]) -> int:
+    """Return how often a record's texts may be gone through after they were made long."""
+    looked = [_look(root) for root in roots]
+    return sum(inside + (factor > LONG_FACTOR) for factor, inside in looked)
+
+
 def check_growth(roots: Iterable[Expression]) -> None:
-    """Raise TooComplex where a record may be gone through too often in texts that the statement made long."""
-    passes = 0
-    for root in roots:
-        factor, inside = _look(root)
-        passes += inside + (factor > LONG_FACTOR)
+    """Raise TooComplex where that may be too often."""
+    passes = long_passes(roots)
     if passes > PASSES_MAX:
         raise TooComplex(
             f"the statement goes {passes} times through texts that REPEAT, LPAD, RPAD, REPLACE or CONCAT make"
