@@ -12,7 +12,8 @@ from protocol.record_reader import Headers, Record
 from protocol.record_writer import encode_batch
 from protocol.records import renew_crc
 from tests.views.rows import encoded, make_plan, make_view, records, run, survivors, values
-from views.code_scan import compile_function, row_scan_source, scan_source
+from views.code_compile import compile_function
+from views.code_scan import row_scan_source, scan_source
 from views.filtering import filter_batch
 
 NEEDS = ["value", "key", "headers", "tags", "timestamp", "offset", "partition"]
@@ -39,14 +40,6 @@ def test_what_is_not_needed_is_not_decoded() -> None:
     assert "decode(" not in source
     assert "read_headers" not in source
     assert "rowts" not in source
-
-
-def test_expressions_stand_where_their_names_stood() -> None:
-    codes: dict[str, ast.expr] = {"PREDICATE": ast.Name("x", ast.Load()), "VALUE": ast.Name("y", ast.Load())}
-    text = "def f(x, y):\n    for _ in 'a':\n        if not PREDICATE:\n            continue\n"
-    text += "        y = str(VALUE)\n    return y"
-    function = compile_function(text, codes, {}, "f")
-    assert (function(True, 7), function(False, 7)) == ("7", 7)
 
 
 @pytest.mark.parametrize("size", [0, 40, 63, 64, 100, 8_000, 8_191, 8_192, 20_000, 1_100_000])

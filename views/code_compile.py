@@ -1,0 +1,98 @@
+"""Compile the loops of `code_scan`, with the expressions of a view in them."""
+
+from __future__ import annotations
+
+import ast
+import struct
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from typing import Any, Final
+
+import msgspec
+
+from protocol.errors import Malformed
+from protocol.record_reader import read_headers, read_varint
+from protocol.record_writer import VARINTS
+from views.code_scan import HEADERS_MAX
+
+# What evaluation may raise for a record that does not fit; anything else is our fault and is not caught.
+FAULTS: Final = (msgspec.MsgspecError, ValueError, RecursionError, OverflowError)
+_ZIGZAG: Final = tuple(byte >> 1 ^ -(byte & 1) for byte in range(128))
+# A length of two bytes is the sum of what they stand for: half as dear as shifting.
+_LOW: Final = tuple((byte & 127) >> 1 for byte in range(256))
+_HIGH: Final = tuple(byte << 6 for byte in range(128))
+# Most lengths that are written; the others are made by VARINTS, at three times the cost.
+_SHORT_MAX: Final = 1_024
+_SHORT: Final = tuple(VARINTS[number] for number in range(_SHORT_MAX))
+# No byte has this value.
+_WIDE: Final = 256
+
+# What the texts call by name, beside what is made for a view.
+_NAMES: Final[dict[str, Any]] = {
+    "EIGHT_BYTES": struct.Struct("<xBBBBBBB").unpack_from,
+    "FAULTS": FAULTS,
+    "HEADERS_MAX": HEADERS_MAX,
+    "HIGH": _HIGH,
+    "INT64_MAX": 2**63 - 1,
+    "INT64_MIN": -(2**63),
+    "LOW": _LOW,
+    "Malformed": Malformed,
+    "NOTHING": bytes(10),
+    "NO_HEADERS": b"\x00",
+    "SHORT": _SHORT,
+    "SHORT_MAX": _SHORT_MAX,
+    "TEN_BYTES": struct.Struct("<BBxBBBBBBB").unpack_from,
+    "TooShort": struct.error,
+    "VARINTS": VARINTS,
+    "WIDE": _WIDE,
+    "ZIGZAG": _ZIGZAG,
+    "read_headers": read_headers,
+    "read_varint": read_varint,
+}
+_PLACEHOLDERS: Final = ("PREDICATE", "VALUE")
+_Places = list[tuple[ast.Name, Callable[[ast.expr], None]]]
+
+
+def compile_function(
+    source: str, codes: dict[str, ast.expr], scope: dict[str, Any], function: str
+) -> Callable[..., Any]:
+    """Compile text of ours with `codes` in the places of their names, and return its function."""
+    tree, places = _parsed(source)
+    for placeholder, put in places:
+        put(ast.fix_missing_locations(ast.copy_location(codes[placeholder.id], placeholder)))
+    try:
+        code = compile(tree, f"<{function} of a view>", "exec")
+    finally:
+        for placeholder, put in places:
+            put(placeholder)
+    names = _NAMES | scope
+    # The tree has been built from checked expressions: no text of the statement gets here.
+    exec(code, names)  # noqa: S102
+    made: Callable[..., Any] = names[function]
+    return made
+
+
+# Parsing is nearly half of what compiling takes, and views are often alike; 0.2 MB each.
+@lru_cache(maxsize=2)
+def _parsed(source: str) -> tuple[ast.Module, _Places]:
+    """Return the tree of a text, and its placeholders with what puts an expression in their place."""
+    tree = ast.parse(source)
+    return tree, list(_places(tree.body))
+
+
+def _places(statements: list[ast.stmt]) -> Iterator[tuple[ast.Name, Callable[[ast.expr], None]]]:
+    """Find the names that stand for expressions: `not NAME` of an if, the argument of an assigned call.
+
+    Only statements are walked, and only what is put in gets places of its own, or compiling would take twice
+    as long.
+    """
+    for statement in statements:
+        match statement:
+            case ast.If(test=ast.UnaryOp(operand=ast.Name(id=name) as place) as test):
+                if name in _PLACEHOLDERS:
+                    yield place, partial(setattr, test, "operand")
+            case ast.Assign(value=ast.Call(args=[ast.Name(id=name) as place, *_]) as call):
+                if name in _PLACEHOLDERS:
+                    yield place, partial(call.args.__setitem__, 0)
+        for block in ("body", "orelse", "handlers"):
+            yield from _places(getattr(statement, block, []))
