@@ -84,6 +84,7 @@ def define_view(name: str, configs: Mapping[str, str | None], catalogue: Catalog
         definition = DEFINERS[statement.kind.value](statement, catalogue)
     except ViewError as error:
         raise refused(str(error)) from error
+    _check_has_times(definition, window)
     kind = ALIAS_KIND if alias else definition.kind
     return msgspec.structs.replace(definition, kind=kind, **window)
 
@@ -112,6 +113,17 @@ def defined_window(configs: Mapping[str, str | None]) -> dict[str, str]:
                 " be shown; exchange the two",
             )
     return found
+
+
+def _check_has_times(definition: ViewDefinition, window: Mapping[str, str]) -> None:
+    """Changes are not found by their time: a bound that is one would never be reached."""
+    times = [window[name] for name in ("start", "end") if name in window]
+    if definition.meta == "only" and not all(parse_bound(text).is_offset for text in times):
+        raise RequestError(
+            ErrorCode.INVALID_CONFIG,
+            f"ONLY META shows changes, which are not found by their time: give {FROM_KEY.name} and"
+            f" {TO_KEY.name} as offsets, like 'offset 4711'",
+        )
 
 
 def definition_configs(definition: ViewDefinition) -> dict[str, str]:

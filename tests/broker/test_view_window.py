@@ -186,6 +186,18 @@ def test_a_database_can_be_bounded_as_well() -> None:
     assert offset_of(client, "none", -3).offset == -1
 
 
+def test_changes_of_topics_can_be_bounded_by_offsets() -> None:
+    _, client = database()
+    create(client, "c", 1, **{"kawal.database": "d"})
+    make_view(client, "changes", "ONLY META AS DATABASE d")
+    told = [(record.offset, record.key) for record in read_all(client, "changes")]
+    assert [key for _, key in told] == [b"a", b"b", b"c"]
+    make_view(client, "then", "ONLY META AS DATABASE d", **{"kawal.from": f"offset {told[1][0]}"})
+    start = offset_of(client, "then", -2).offset
+    assert [(record.offset, record.key) for record in read_all(client, "then", 0, start)] == told[1:]
+    assert offset_of(client, "then", -3).offset == -1
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_the_newest_record_between_bounds_is_that_of_the_records_there(seed: int) -> None:
     chance = Random(seed)
@@ -346,6 +358,11 @@ def test_a_query_and_a_database_are_replayed_as_well() -> None:
         ({OF: "t", "kawal.from": "9", "kawal.to": "8"}, ErrorCode.INVALID_CONFIG, "exchange the two"),
         ({OF: "t", "retention.ms": "8"}, ErrorCode.INVALID_CONFIG, "'retention.ms' cannot be set for it"),
         ({OF: "t", "kawal.form": "8"}, ErrorCode.INVALID_CONFIG, "'kawal.form'"),
+        (
+            {"kawal.sql": "ONLY META AS DATABASE default", "kawal.from": "8"},
+            ErrorCode.INVALID_CONFIG,
+            "which are not found by their time",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_a_sentence(
