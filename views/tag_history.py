@@ -15,9 +15,10 @@ with it what batches before that moment would have to know: `begin` says from wh
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, Final
 
-from views.tags import KEYS_MAX, KeyTags, Known
+from views.tags import KEYS_MAX, SLACK, KeyTags, Known
 
 Tags = dict[str, Any]
 
@@ -116,10 +117,11 @@ class TagHistory:
             self._earlier.clear()
             self._earlier_count = 0
             self.begin = self.end
-        while len(self.newest) > self.keys_max:
-            key = next(iter(self._since))
-            del self.newest[key], self._since[key]
-            self._earlier_count -= len(self._earlier.pop(key, ()))
+        if len(self.newest) > self.keys_max + self.keys_max // SLACK:
+            # Many at once: a dictionary looks for its first key behind all that were deleted before.
+            for key in tuple(islice(self._since, len(self.newest) - self.keys_max)):
+                del self.newest[key], self._since[key]
+                self._earlier_count -= len(self._earlier.pop(key, ()))
             self.begin = self.end
 
 

@@ -8,6 +8,7 @@ records that carry none.  So tags need to be sent only once per key, with its fi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -18,6 +19,8 @@ from views.runtime_casts import cast_function
 HEADER_PREFIX: Final = "kawal.tag."
 # About 40 MB with one tag each; the key that was learnt first is forgotten first.
 KEYS_MAX: Final = 100_000
+# The bound may be exceeded by an eighth before the oldest are forgotten.
+SLACK: Final = 8
 _TEXT: Final = Type(Kind.STRING, "string")
 
 
@@ -84,8 +87,10 @@ class TagTable(KeyTags):
         """Set a tag of a key."""
         known = self.by_key.get(key)
         if known is None:
-            if len(self.by_key) >= self.keys_max:
-                del self.by_key[next(iter(self.by_key))]
+            if len(self.by_key) >= self.keys_max + self.keys_max // SLACK:
+                # Many at once: a dictionary looks for its first key behind all that were deleted before.
+                for oldest in tuple(islice(self.by_key, len(self.by_key) - self.keys_max + 1)):
+                    del self.by_key[oldest]
             known = self.by_key[key] = {}
         known[name] = value
 

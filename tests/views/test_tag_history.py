@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.views.rows import UNHURRIED
 from views.tag_history import BatchTags, PartitionTags, TagHistory
+from views.tags import TagTable
 
 READERS = [("place", str)]
 
@@ -58,6 +59,19 @@ def test_beyond_the_bounds_the_oldest_is_forgotten_and_the_rest_is_exact() -> No
         learn(history, 6 + number, [(b"b", f"{number}")])
     assert history.begin == 9, "three earlier states of two keys"
     assert learn(history, 9, [(b"b", None)]) == ["2"]
+
+
+def test_many_keys_are_forgotten_at_once() -> None:
+    history, table = TagHistory(0, keys_max=80), TagTable(keys_max=80)
+    sizes = []
+    for number in range(200):
+        learn(history, number, [(b"%d" % number, "x")])
+        table.learn(b"%d" % number, "place", "x")
+        sizes.append(len(history))
+    assert max(sizes) == 90, "an eighth more than the bound"
+    assert min(sizes[80:]) == 80
+    assert 80 <= len(table) <= 90
+    assert learn(history, 200, [(b"%d" % number, None) for number in (1, 120, 199)]) == [None, "x", "x"]
 
 
 def test_who_reads_what_is_forgotten_begins_anew_beside_the_others() -> None:
