@@ -10,7 +10,8 @@ record itself, with all of its condition.
     fetches that wait:             the index follows the source, and wakes the views of the values it finds
 
 A view that is not among the values costs nothing, whether somebody waits for it or not.  Ranges are kept
-within the memory of all views (broker/view_cache.py); one that is gone is made anew when somebody comes by.
+within half of the memory of all views (broker/view_cache.py); one that is gone is made anew when somebody
+comes by.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ class RouteIndex:
         """`closed` is called when no view takes part any more."""
         self.hub = hub
         self.wait_key = new_wait_key()
-        self.ranges = IndexedRanges(self.wait_key, hub.budget)
+        self.ranges = IndexedRanges(self.wait_key, hub.index_budget)
         # Up to where the fetches that wait were told of what there is.
         self.tail = 0
         self._router = router

@@ -149,7 +149,7 @@ def _gauges(broker: Broker, partitions_shown: int) -> dict[str, int]:
         "topics": len(broker.catalogue.by_name),
         "partitions": broker.catalogue.partition_count,
         "uncompacted_partitions": broker.compaction.stats.uncleanable,
-        "view_cache_bytes": broker.views.budget.used_bytes,
+        "view_cache_bytes": broker.views.used_bytes,
         "partitions_without_metrics": broker.catalogue.partition_count - partitions_shown,
     }
 

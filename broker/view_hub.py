@@ -169,7 +169,11 @@ class ViewHub:
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
-        self.budget = CacheBudget(lambda: broker.config.kawal_views_cache_bytes)
+        # What the indexes of routes keep goes by much faster than what views show, and must not push it out.
+        self.index_budget = CacheBudget(lambda: broker.config.kawal_views_cache_bytes // 2)
+        self.budget = CacheBudget(
+            lambda: broker.config.kawal_views_cache_bytes - self.index_budget.used_bytes
+        )
         self.counters: dict[str, ViewCounters] = {}
         self._evaluators: dict[UUID, Evaluator] = {}
         self._limits: Limits | None = None
@@ -191,6 +195,11 @@ class ViewHub:
         self._working = self._resting = False
         self._rests_until_ms = NEVER_MS
         broker.topics.open_view = self.open_partition
+
+    @property
+    def used_bytes(self) -> int:
+        """The memory that all views take for what they have found."""
+        return self.budget.used_bytes + self.index_budget.used_bytes
 
     def open_partition(self, topic: Topic, index: int) -> Partition:
         """Make a partition of a view."""
