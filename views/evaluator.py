@@ -158,7 +158,7 @@ class LoopCompiler:
             headers |= {one.value: None for one in root.walk() if one.op == "header"}
         for at, header in enumerate(headers):
             self.scope.update({"header_text": header_text, f"HEADER_{at}": header})
-            self.loads.append(f"h{at} = header_text(headers, HEADER_{at})")
+            self.loads.append(f"h{at} = header_text(headers, HEADER_{at}) if headers else None")
             self.sources["header", header] = name(f"h{at}")
 
     def value(self, coder: Coder) -> ast.expr:
