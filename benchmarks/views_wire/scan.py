@@ -28,7 +28,7 @@ def measure(tell: Tell, *, quick: bool) -> None:
         with gateway() as broker:
             create(broker, TOPIC, kawal_columns=flights.COLUMNS)
             fill(broker, TOPIC, count, codec)
-            # The first view of all is charged with loading the code of views, which has nothing to do with records.
+            # The first view of all pays for loading the code of views, which has nothing to do with records.
             create(broker, "first", -1, kawal_sql="SELECT id FROM flights WHERE delay = 98")
             tell(f"{codec:>5}, the first view since the start: {_cost(broker, 'first', count)[0]:.3f} s")
             for number, (title, sql) in enumerate(STATEMENTS.items()):
