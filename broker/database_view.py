@@ -34,8 +34,9 @@ from wal.versions import FrameRef, VersionedEntry, frame_entries
 if TYPE_CHECKING:
     from broker.stream_owners import Owner
     from broker.topics import Topic
-    from broker.view_hub import SliceBudget, ViewHub
+    from broker.view_hub import ViewHub
     from broker.view_partition import ViewRead
+    from broker.view_slices import SliceBudget
     from broker.vnode import Vnode
 
 NO_STREAM: Final = -1

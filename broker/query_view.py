@@ -15,9 +15,10 @@ from uuid import UUID
 from broker.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
 from broker.slices import Steps, in_pairs
 from broker.view_cache import Evaluated
-from broker.view_hub import SliceBudget, ViewHub
+from broker.view_hub import ViewHub
 from broker.view_partition import ViewRead
 from broker.view_routing import RoutedReader, route_of
+from broker.view_slices import SliceBudget
 from broker.view_stats import ViewCounters
 from protocol.records import BatchHeader, iter_batches, read_batch_header
 from wal.segment import FileRange

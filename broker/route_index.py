@@ -33,7 +33,8 @@ from wal.segment import FileRange
 if TYPE_CHECKING:
     from broker.query_view import QueryPartition
     from broker.slices import Steps
-    from broker.view_hub import SliceBudget, ViewHub
+    from broker.view_hub import ViewHub
+    from broker.view_slices import SliceBudget
     from broker.vnode import Vnode
     from views.router import RoutedBatch, Router
 

@@ -13,8 +13,9 @@ from collections.abc import Generator, Hashable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from broker.view_cache import Evaluated, EvaluatedRanges
-from broker.view_hub import SliceBudget, ViewHub
+from broker.view_hub import ViewHub
 from broker.view_partition import ViewPartition, ViewRead
+from broker.view_slices import SliceBudget
 from protocol.records import BatchHeader
 from wal.disk import DiskError
 from wal.errors import OffsetOutOfRange, WalError

@@ -15,7 +15,7 @@ from uuid import UUID
 from broker.database_view import DatabasePartition
 from broker.query_view import QueryPartition
 from broker.stream_owners import HEADER_COUNT, StreamOwners
-from broker.view_hub import SliceBudget
+from broker.view_slices import SliceBudget
 from protocol.record_headers import with_headers
 from protocol.records import read_batch_header
 from wal.format import EntryKind

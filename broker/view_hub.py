@@ -10,15 +10,17 @@ records that the view does not show.  A view that nobody waits for costs nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from broker.partition import Partition
 from broker.view_cache import CacheBudget
+from broker.view_slices import SliceBudget
+from broker.view_source import NEVER_MS, ViewSource, Watcher
 from broker.view_stats import ViewCounters
 from broker.view_tags import SharedTags
 
@@ -51,24 +53,8 @@ KINDS: Final = {
 }
 """The module of each kind of view; `open_partition(hub, topic, index)` makes a partition of it."""
 
-SLICE_UNITS: Final = 3_000
-"""Work done before others have their turn, in units of about 1.5 µs: one for each record looked at."""
-
-SLICE_NS: Final = 5_000_000
-"""How long a slice may take, whatever its units say."""
-
-BATCH_UNITS: Final = 30
-"""What a batch costs besides its records."""
-
 COMPILE_UNITS: Final = 1_500
 """What making a view's evaluator costs, once after a start: 2 to 3 ms."""
-
-BYTES_PER_UNIT: Final = 2_048
-"""Decompressing, parsing and summing cost by the byte as well."""
-
-
-SETTLED_MS: Final = 250
-"""What has been there for so long is old: see `ViewPartition.has_news`."""
 
 REST: Final = 10
 """After a pass there is a rest of ten times its length: views must not take all the time, and who waits for
@@ -81,87 +67,8 @@ REST_MS_MAX: Final = 250
 ROUTERS_MAX: Final = 100
 """Expressions that views look at together by and that are kept compiled; another one takes 2 ms."""
 
-NEVER_MS: Final = -(10**15)
-
 
 DONE: Final = object()
-
-
-class Watcher(Protocol):
-    """What follows the end of a source for the fetches that wait: a view, or many of them together."""
-
-    @property
-    def wait_key(self) -> int:
-        """Its number among all that is waited for."""
-
-    def is_awaited(self) -> bool:
-        """Whether a fetch waits for it."""
-
-    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
-        """Look at what is new for the fetches that wait; yields whenever the budget says so."""
-
-
-class SliceBudget:
-    """The work that may still be done in this slice."""
-
-    __slots__ = ("_clock_ns", "_until_ns", "left")
-
-    def __init__(self, clock_ns: Callable[[], int] = lambda: 0) -> None:
-        """`clock_ns` is steady: a statement may take a hundred times as long for a record as others."""
-        self.left = SLICE_UNITS
-        self._clock_ns = clock_ns
-        self._until_ns = clock_ns() + SLICE_NS
-
-    def spend(self, *, records: int, size_bytes: int) -> bool:
-        """Account for one batch; True when the slice is over, and a new one begins."""
-        if self.spend_units(BATCH_UNITS + records + size_bytes // BYTES_PER_UNIT):
-            self._until_ns = self._clock_ns() + SLICE_NS
-            return True
-        now_ns = self._clock_ns()
-        if now_ns <= self._until_ns:
-            return False
-        self.left = SLICE_UNITS
-        self._until_ns = now_ns + SLICE_NS
-        return True
-
-    def spend_units(self, units: int) -> bool:
-        """Account for some work; True as for `spend`."""
-        self.left -= units
-        if self.left > 0:
-            return False
-        self.left = SLICE_UNITS
-        return True
-
-
-class ViewSource:
-    """What several views read: a stream, or all of a vnode; when it grew, and who is to be told."""
-
-    __slots__ = ("_end", "_end_ms", "_grown_ms", "_old_end", "readers", "watching")
-
-    def __init__(self) -> None:
-        # The partitions of views that are open, by their wait keys; and those for which fetches may wait.
-        self.readers: set[int] = set()
-        self.watching: dict[int, Watcher] = {}
-        self._grown_ms = NEVER_MS
-        # Where it ended at `_end_ms`, and `SETTLED_MS` or more before that.
-        self._end_ms = NEVER_MS
-        self._end = self._old_end = 0
-
-    def watch(self, watcher: Watcher) -> None:
-        """Let it catch up whenever there is more, as long as fetches wait for it."""
-        self.watching[watcher.wait_key] = watcher
-
-    def advanced(self, end: int, now_ms: int) -> None:
-        """The source ends at `end` now."""
-        self._grown_ms = now_ms
-        if now_ms - self._end_ms >= SETTLED_MS:
-            self._old_end, self._end, self._end_ms = self._end, end, now_ms
-
-    def settled_end(self, end: int, now_ms: int) -> int:
-        """Up to where the source, which ends at `end`, has been there for `SETTLED_MS` at least."""
-        if now_ms - self._grown_ms >= SETTLED_MS:
-            return end
-        return self._end if now_ms - self._end_ms >= SETTLED_MS else self._old_end
 
 
 class ViewHub:

@@ -17,7 +17,7 @@ from broker.slices import Steps
 if TYPE_CHECKING:
     from broker.core import Broker
 
-MODULES: Final = ("views.statement", "views.plan", "views.filtering", "views.unfit")
+MODULES: Final = ("views.statement", "views.plan", "views.filtering", "views.router", "views.unfit")
 
 
 def load() -> None:

@@ -25,7 +25,8 @@ from wal.reader import Part, ReadResult
 if TYPE_CHECKING:
     from broker.catalogue_records import ViewDefinition
     from broker.topics import Topic
-    from broker.view_hub import SliceBudget, ViewHub
+    from broker.view_hub import ViewHub
+    from broker.view_slices import SliceBudget
     from broker.vnode import Vnode
     from wal.lookup import TimeHit
     from wal.stream_producers import ProducerDescription

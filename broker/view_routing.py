@@ -16,7 +16,7 @@ from broker.view_cache import Evaluated
 if TYPE_CHECKING:
     from broker.query_view import QueryPartition
     from broker.route_index import IndexedRange, RouteIndex
-    from broker.view_hub import SliceBudget
+    from broker.view_slices import SliceBudget
     from views.expressions import Expression
     from views.plan import Plan
     from views.router import RoutedBatch

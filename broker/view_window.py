@@ -21,7 +21,8 @@ from wal.segment import FileRange
 
 if TYPE_CHECKING:
     from broker.topics import Topic
-    from broker.view_hub import SliceBudget, ViewHub
+    from broker.view_hub import ViewHub
+    from broker.view_slices import SliceBudget
     from protocol.record_reader import Record
     from wal.lookup import StreamExtent
 

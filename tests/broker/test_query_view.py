@@ -9,7 +9,8 @@ import pytest
 
 from broker.query_view import QueryPartition
 from broker.scanned_view import FETCH_SLICES
-from broker.view_hub import SETTLED_MS, SLICE_UNITS
+from broker.view_slices import SLICE_UNITS
+from broker.view_source import SETTLED_MS
 from protocol.compression import Codec
 from protocol.error_codes import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest

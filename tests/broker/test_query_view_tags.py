@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from broker.query_view import QueryPartition
-from broker.view_hub import SliceBudget
+from broker.view_slices import SliceBudget
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
 from tests.broker.gateway import START_MS, Client, Gateway

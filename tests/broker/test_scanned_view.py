@@ -8,7 +8,7 @@ import pytest
 
 from broker.query_view import QueryPartition
 from broker.scanned_view import FETCH_MS, LOOKING_MAX, is_aborted
-from broker.view_hub import SliceBudget
+from broker.view_slices import SliceBudget
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch

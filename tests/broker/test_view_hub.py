@@ -14,17 +14,9 @@ from broker.catalogue_records import TopicCreated, ViewDefinition
 from broker.partition import Partition
 from broker.query_view import QueryPartition
 from broker.topics import Topic
-from broker.view_hub import (
-    KINDS,
-    REST_MS_MAX,
-    SETTLED_MS,
-    SLICE_NS,
-    SLICE_UNITS,
-    SliceBudget,
-    ViewHub,
-    ViewSource,
-)
+from broker.view_hub import KINDS, REST_MS_MAX, ViewHub
 from broker.view_partition import ViewPartition, ViewRead
+from broker.view_slices import SliceBudget
 from protocol.error_codes import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.records import iter_batches, read_batch_header
@@ -152,36 +144,6 @@ def test_a_view_that_is_deleted_answers_those_who_wait_for_it(gateway: Gateway) 
     gateway.settle()
     (answer,) = client.answers()
     assert fetched(answer)["v", 0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def test_what_has_been_there_for_some_time_is_settled() -> None:
-    source = ViewSource()
-    assert source.settled_end(40, 0) == 40
-    source.advanced(50, 1_000)
-    assert source.settled_end(50, 1_000) == 0
-    assert source.settled_end(50, 1_000 + SETTLED_MS) == 50
-    source.advanced(60, 1_100)
-    source.advanced(70, 1_000 + SETTLED_MS)
-    assert source.settled_end(70, 1_000 + SETTLED_MS) == 50
-    assert source.settled_end(70, 1_000 + 2 * SETTLED_MS) == 70
-
-
-def test_a_slice_is_over_after_so_much_work() -> None:
-    budget = SliceBudget()
-    spent = [budget.spend(records=SLICE_UNITS // 3, size_bytes=0) for _ in range(6)]
-    assert spent == [False, False, True, False, False, True]
-    assert SliceBudget().spend(records=0, size_bytes=100 << 20)
-
-
-def test_a_slice_is_over_when_its_time_is_up_however_little_was_done() -> None:
-    now = [0]
-    budget = SliceBudget(lambda: now[0])
-    spent = []
-    for took_ns in (SLICE_NS // 2, SLICE_NS // 2, 1, SLICE_NS, 1):
-        now[0] += took_ns
-        spent.append(budget.spend(records=1, size_bytes=0))
-    assert spent == [False, False, True, False, True]
-    assert not budget.spend(records=SLICE_UNITS - 100, size_bytes=0), "every slice has all units"
 
 
 class Ticking:
