@@ -1,4 +1,4 @@
-"""1,000 views on one topic with one waiting consumer each: memory, processor time idle and under load.
+"""1,000 views on one topic with one waiting consumer each: memory, processor time idle and loaded, a restart.
 
 The producer has a process of its own, so that its acknowledgements are timed when they come; all consumers
 share one thread, whose processor time is printed: below a core it does not hold the server back.
@@ -47,6 +47,7 @@ def measure(tell: Tell, *, quick: bool) -> None:
             memory = proc.memory(pid)
             now, peak = memory.resident_bytes / MB, memory.peak_bytes / MB
             tell(f"memory at the end: {now:.0f} MB, at most {peak:.0f} MB")
+        _restart(broker, first, tell)
 
 
 def _create_views(broker: Broker) -> None:
@@ -63,6 +64,21 @@ def _create_views(broker: Broker) -> None:
         ]
         for made in client.create_topics(new).values():
             made.result(60)
+
+
+def _restart(broker: Broker, end: int, tell: Tell) -> None:
+    """Kill the server; how soon it is back, and how soon all views have shown everything anew."""
+    broker.kill()
+    began = time.monotonic()
+    broker.start()
+    ready = time.monotonic() - began
+    with IdleConsumers(broker.port, [f"v{number}" for number in range(VIEWS)]) as consumers:
+        seconds = consumers.run_until_all_at(end, within_seconds=120)
+    used, memory = proc.cpu_seconds(broker.process.pid), proc.memory(broker.process.pid)
+    tell(
+        f"killed and started: ready in {ready:.2f} s; {VIEWS:,} consumers have read all {end:,} records"
+        f" {seconds:.1f} s later, {used:.1f} s of a processor, at most {memory.peak_bytes / MB:.0f} MB"
+    )
 
 
 def _idle(consumers: IdleConsumers, pid: int, seconds: float, tell: Tell) -> None:
