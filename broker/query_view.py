@@ -43,7 +43,7 @@ PAIRED_FROM: Final = 16
 class QueryPartition(ScannedPartition):
     """One partition of a view over one topic."""
 
-    __slots__ = ("_busy", "_counters", "_evaluator", "_filter", "_tags", "routed")
+    __slots__ = ("_busy", "_counters", "_evaluator", "_filter", "_tags", "keeps_all", "routed")
 
     def __init__(self, hub: ViewHub, topic: Topic, index: int, source: Topic) -> None:
         partition = hub.broker.topics.partition(source, index)
@@ -60,6 +60,8 @@ class QueryPartition(ScannedPartition):
         self._filter: Callable[..., Steps] | None = None
         # What is known of the keys' tags, where the view reads tags.
         self._tags: PartitionTags | None = None
+        # Whether records are shown as they are stored; known with the evaluator.
+        self.keeps_all = False
         # How it shares its looking with others; known with the evaluator.
         self.routed: RoutedReader | None = None
         self._counters: ViewCounters | None = None
@@ -74,6 +76,7 @@ class QueryPartition(ScannedPartition):
 
             self._evaluator = self.hub.evaluator(self.topic)
             self._filter = filter_steps
+            self.keeps_all = self._evaluator.plan.keeps_all
             self.routed = self._join()
             if "tags" in self._evaluator.plan.needs:
                 self._tags = self.hub.tags.of(self.stream_id, self._evaluator.plan)
@@ -105,6 +108,10 @@ class QueryPartition(ScannedPartition):
         """The range that holds the offset, where others have found that nothing of it is shown."""
         return self.routed.recalled(offset) if self.routed is not None else None
 
+    def is_easy(self, offset: int) -> bool:
+        """Whether others have found out which records the view has to look at."""
+        return self.routed is not None and self.routed.knows(offset)
+
     def leaves_to_others(self, read: ViewRead) -> bool:
         """Whether many views wait for the news that the read has come to: they are looked at together."""
         if self.routed is None or not self.routed.is_shared or not read.may_wait:
@@ -129,7 +136,7 @@ class QueryPartition(ScannedPartition):
 
     def stored(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult | None:
         """What lies at the offset, if the view keeps everything and nothing of it is undecided or aborted."""
-        if not self.evaluator.plan.keeps_all:
+        if not self.keeps_all:
             return None
         log, end = self.vnode.log, self.high_watermark
         if log.high_watermark(self.stream_id) != end:

@@ -17,7 +17,7 @@ comes by.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,8 +41,17 @@ if TYPE_CHECKING:
 TOGETHER_MIN: Final = 8
 """So many views at least are looked at together; fewer are quicker one by one."""
 
-JOIN_BYTES: Final = SCAN_BYTES // 2
-"""Ranges smaller than this grow with what comes behind them."""
+JOIN_BYTES: Final = 2 << 20
+"""Ranges grow with what comes behind them up to this: a thousand readers pass over each of them."""
+
+JOINED_MIN: Final = 8
+"""So many of them there must be room for."""
+
+NEWS_MAX: Final = 16
+"""Reads of the source, 4 MiB in all, before those who wait are told of what was found."""
+
+UNITS_OF_WAKING: Final = 50
+"""What it costs to answer a fetch, in the units of `SliceBudget`."""
 
 RANGE_BYTES: Final = 1_000
 VALUE_BYTES: Final = 150
@@ -57,18 +66,16 @@ class IndexedRange:
     end: int
     batches: dict[Any, list[RoutedBatch]] = field(default_factory=dict)
     size_bytes: int = RANGE_BYTES
-    source_bytes: int = 0
     unfit: list[tuple[int, int]] = field(default_factory=list)
     """(offset behind the batch, records that did not fit) where there were any."""
 
-    def add(self, routed: RoutedBatch, source_bytes: int) -> None:
-        """Add the next batch, which has so many bytes as it is stored."""
+    def add(self, routed: RoutedBatch) -> None:
+        """Add the next batch."""
         for value in routed.places:
             self.batches.setdefault(value, []).append(routed)
         if routed.unfit:
             self.unfit.append((routed.header.last_offset + 1, routed.unfit))
         self.size_bytes += routed.size_bytes + VALUE_BYTES * len(routed.places)
-        self.source_bytes += source_bytes
 
     def extend(self, later: IndexedRange) -> None:
         """Add what comes right behind."""
@@ -77,7 +84,6 @@ class IndexedRange:
             self.batches.setdefault(value, []).extend(batches)
         self.unfit += later.unfit
         self.size_bytes += later.size_bytes - RANGE_BYTES
-        self.source_bytes += later.source_bytes
 
     def first(self, value: object, offset: int) -> RoutedBatch | None:
         """The first batch with records of the value that reaches up to the offset or behind it."""
@@ -103,15 +109,14 @@ class IndexedRanges(KeptRanges[IndexedRange]):
     def add(self, entry: IndexedRange) -> None:
         """Remember a range, as a part of the one before it where both are small."""
         before = self.find(entry.start - 1) if entry.start else None
-        if (
-            before is not None
-            and before.end == entry.start
-            and before.source_bytes + entry.source_bytes < JOIN_BYTES
-        ):
+        if before is not None and before.end == entry.start and self._are_small(before, entry):
             self.remove(before.start)
             before.extend(entry)
             entry = before
         super().add(entry)
+
+    def _are_small(self, *ranges: IndexedRange) -> bool:
+        return sum(one.size_bytes for one in ranges) <= min(JOIN_BYTES, self.limit_bytes // JOINED_MIN)
 
 
 class RouteIndex:
@@ -168,8 +173,8 @@ class RouteIndex:
 
     # --- looking ---------------------------------------------------------------------------------------
 
-    def make(self, offset: int, budget: SliceBudget) -> Iterator[None]:
-        """Look at some of the source from `offset` on, of which nothing is known.
+    def make(self, offset: int, budget: SliceBudget) -> Generator[None, None, IndexedRange | None]:
+        """Look at some of the source from `offset` on, of which nothing is known; None if somebody does so.
 
         Raises: OffsetOutOfRange, WalError, DiskError.
         """
@@ -189,18 +194,19 @@ class RouteIndex:
         start = min(offset, batches[0][1].base_offset) if batches else offset
         made = IndexedRange(start, batches[-1][1].last_offset + 1 if batches else end)
         if start in self._busy:
-            yield  # somebody is at it, and gives the others their turn
-            return
+            yield  # who is at it gives the others their turn
+            return None
         self._busy.add(start)
         try:
             for batch, header in batches:
                 if not (header.is_control or is_aborted(header, aborted)):
-                    made.add((yield from self._routed(batch)), header.size_bytes)
+                    made.add((yield from self._routed(batch)))
                     if budget.spend(records=header.record_count, size_bytes=header.size_bytes):
                         yield
         finally:
             self._busy.discard(start)
         self.ranges.add(made)
+        return made
 
     def _routed(self, batch: memoryview) -> Steps:
         from views.router import route_steps
@@ -239,27 +245,41 @@ class RouteIndex:
     def catch_up(self, budget: SliceBudget) -> Iterator[None]:
         """Look at what is new, and let the views of the values found wake those who wait for them."""
         while self.tail < self.end and self.is_awaited():
+            news: list[IndexedRange] = []
             try:
-                found = self.ranges.find(self.tail)
-                if found is None:
-                    yield from self.make(self.tail, budget)
-                    continue
+                yield from self._look_ahead(news, budget)
             except OffsetOutOfRange:
                 self.tail = self._vnode.log.log_start(self._stream_id)
-                continue
             except (WalError, DiskError):
                 # The fetches learn of it when their time is up: nobody may rely on the index to come by.
                 self._waiting.clear()
                 return
-            told, self.tail = self.tail, found.end
-            yield from self._tell(found, told, budget)
+            if news:
+                told, self.tail = self.tail, news[-1].end
+                yield from self._tell(news, told, budget)
 
-    def _tell(self, found: IndexedRange, told: int, budget: SliceBudget) -> Iterator[None]:
-        """Wake those who wait for values in the range behind `told`."""
-        for value in tuple(found.batches):
-            if found.first(value, told) is not None:
-                for view in tuple(self._views.get(value, ())):
-                    if view.wait_key in self._waiting and view.is_awaited():
-                        yield from view.catch_up(budget)
-            if budget.spend_units(1):
-                yield
+    def _look_ahead(self, news: list[IndexedRange], budget: SliceBudget) -> Iterator[None]:
+        """Collect what is behind the tail, a lot before anybody is told: waking costs more than looking."""
+        at = self.tail
+        while at < self.end and len(news) < NEWS_MAX:
+            found = self.ranges.find(at) or (yield from self.make(at, budget))
+            if found is not None:
+                news.append(found)
+                at = found.end
+
+    def _tell(self, news: list[IndexedRange], told: int, budget: SliceBudget) -> Iterator[None]:
+        """Wake those who wait for values in the ranges behind `told`."""
+        found: dict[int, QueryPartition] = {}
+        for one in news:
+            fewer = one.batches if len(one.batches) < len(self._views) else self._views
+            for value in tuple(fewer):
+                if value in self._views and one.first(value, told) is not None:
+                    found |= {view.wait_key: view for view in self._views[value]}
+                if budget.spend_units(1):
+                    yield
+        end = news[-1].end
+        for wait_key, view in found.items():
+            if wait_key in self._waiting and view.is_awaited():
+                yield from view.catch_up_to(end, budget)
+                if budget.spend_units(UNITS_OF_WAKING):
+                    yield

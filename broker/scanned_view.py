@@ -80,6 +80,10 @@ class ScannedPartition(ViewPartition):
         """The range that holds the offset, where it is known to others that nothing of it is shown."""
         return None
 
+    def is_easy(self, offset: int) -> bool:
+        """Whether others have done what is hard about looking there."""
+        return False
+
     def leaves_to_others(self, read: ViewRead) -> bool:
         """Whether what lies at the read's position is about to be looked at for all who wait."""
         return False
@@ -94,8 +98,8 @@ class ScannedPartition(ViewPartition):
             WalError, DiskError: the source cannot be read.
         """
         budget = SliceBudget(self.hub.broker.stats.clock_ns)
-        slices = 0
-        while not read.is_full and read.position < self.high_watermark:
+        slices, end = 0, self.high_watermark
+        while not read.is_full and (read.position < end or read.position < (end := self.high_watermark)):
             must = read.minimum_one and not read.parts
             whole = self.stored(read.position, read.max_bytes - read.size_bytes, minimum_one=must)
             if whole is not None:
@@ -115,6 +119,11 @@ class ScannedPartition(ViewPartition):
     def _look_in_turn(self, offset: int, budget: SliceBudget) -> Generator[None, None, int]:
         """`look` when not too many others do: each holds some of the source in memory; returns the slices."""
         hub, slices = self.hub, 0
+        if self.is_easy(offset):
+            for _ in self.look(offset, budget):
+                slices += 1
+                yield
+            return slices
         while hub.looking >= LOOKING_MAX:
             yield
         hub.looking += 1
@@ -172,6 +181,22 @@ class ScannedPartition(ViewPartition):
                 # The fetches learn of it when their time is up and they read for themselves.
                 return
             self.caught_up(*found)
+
+    def catch_up_to(self, end: int, budget: SliceBudget) -> Iterator[None]:
+        """Look at what is new up to `end`, then wake the fetches for all of it at once."""
+        shown_bytes = 0
+        try:
+            while self.seen < end:
+                found = self._found_at(self.seen)
+                if found is None:
+                    yield from self.look(self.seen, budget)
+                else:
+                    self.seen = found[0]
+                    shown_bytes += found[1]
+        except (OffsetOutOfRange, WalError, DiskError):
+            # Whoever waits finds out what has become of the source.
+            self.hub.schedule(self)
+        self.caught_up(self.seen, shown_bytes)
 
     def caught_up(self, end: int, size_bytes: int) -> None:
         """Everything up to `end` was looked at for the fetches that wait, and shows so much."""

@@ -75,11 +75,16 @@ class CacheBudget:
     def __len__(self) -> int:
         return len(self._entries)
 
+    @property
+    def limit_bytes(self) -> int:
+        """What they may weigh."""
+        return self._limit_bytes()
+
     def added(self, ranges: KeptRanges[Any], entry: Range) -> None:
         """Account for a new range; older ones may go."""
         self._entries[ranges.key, entry.start] = ranges, entry.size_bytes
         self.used_bytes += entry.size_bytes
-        limit_bytes = self._limit_bytes()
+        limit_bytes = self.limit_bytes
         while self.used_bytes > limit_bytes and len(self._entries) > 1:
             (_, start), (oldest, _) = next(iter(self._entries.items()))
             oldest.remove(start)
@@ -106,6 +111,11 @@ class KeptRanges(Generic[Kept]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    @property
+    def limit_bytes(self) -> int:
+        """What they may weigh, with those of others."""
+        return self._budget.limit_bytes
 
     @property
     def end(self) -> int:
@@ -173,13 +183,14 @@ class EvaluatedRanges(KeptRanges[Evaluated]):
             entry = self._joined(entry)
         super().add(entry)
 
-    def add_nothing(self, start: int, end: int) -> None:
+    def add_nothing(self, start: int, end: int) -> Evaluated:
         """Remember that nothing is shown of these offsets; cheap where the last range shows nothing too."""
         last = self._entries[-1] if self._entries else None
-        if last is not None and last.batch is None and last.end == start:
-            last.end = end
-        else:
-            self.add(Evaluated(start, end, None))
+        if last is None or last.batch is not None or last.end != start:
+            last = Evaluated(start, end, None)
+            self.add(last)
+        last.end = end
+        return last
 
     def _joined(self, entry: Evaluated) -> Evaluated:
         """The range together with its neighbours, as far as they show nothing."""

@@ -56,8 +56,8 @@ KINDS: Final = {
 COMPILE_UNITS: Final = 1_500
 """What making a view's evaluator costs, once after a start: 2 to 3 ms."""
 
-REST: Final = 10
-"""After a pass there is a rest of ten times its length: views must not take all the time, and who waits for
+REST: Final = 4
+"""After a pass there is a rest of four times its length: views must not take all the time, and who waits for
 many records is answered once for all that came meanwhile."""
 
 REST_FROM_NS: Final = 2_000_000
@@ -78,9 +78,7 @@ class ViewHub:
         self.broker = broker
         # What the indexes of routes keep goes by much faster than what views show, and must not push it out.
         self.index_budget = CacheBudget(lambda: broker.config.kawal_views_cache_bytes // 2)
-        self.budget = CacheBudget(
-            lambda: broker.config.kawal_views_cache_bytes - self.index_budget.used_bytes
-        )
+        self.budget = CacheBudget(self._shown_bytes_max)
         self.counters: dict[str, ViewCounters] = {}
         self._evaluators: dict[UUID, Evaluator] = {}
         self._limits: Limits | None = None
@@ -102,6 +100,11 @@ class ViewHub:
         self._working = self._resting = False
         self._rests_until_ms = NEVER_MS
         broker.topics.open_view = self.open_partition
+
+    def _shown_bytes_max(self) -> int:
+        """What is left for what views show: half at least, though an index keeps one range however large."""
+        limit_bytes = self.broker.config.kawal_views_cache_bytes
+        return limit_bytes - min(self.index_budget.used_bytes, limit_bytes // 2)
 
     @property
     def used_bytes(self) -> int:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from views.plan import Plan
     from views.router import RoutedBatch
 
+SHOWN_BYTES: Final = 256 << 10
+"""What may be found in one go, or the last of it would push the first out of a small memory."""
+
 UNITS_OF_SHOWING: Final = 20
 """What it costs to look at the records of one value in a batch, in the units of `SliceBudget`."""
 
@@ -84,6 +87,10 @@ class RoutedReader:
         """Whether the index is about to come there."""
         return position >= self.index.tail and self.index.is_awaited()
 
+    def knows(self, offset: int) -> bool:
+        """Whether looking there costs next to nothing."""
+        return self.is_shared and self.index.ranges.find(offset) is not None
+
     def recalled(self, offset: int) -> Evaluated | None:
         """The range that holds the offset, where the index knows that nothing of it is shown."""
         found = self.index.ranges.find(offset) if self.is_shared else None
@@ -93,8 +100,7 @@ class RoutedReader:
         end = found.end if first is None else first.header.base_offset
         if end <= offset:
             return None
-        self._pass(found, offset, end)
-        return self._view.ranges.find(offset)
+        return self._pass(found, offset, end)
 
     def look(self, offset: int, budget: SliceBudget) -> Iterator[None]:
         """Look at the records of the view's value, at least in the range that holds the offset.
@@ -105,27 +111,28 @@ class RoutedReader:
         if found is None:
             yield from self.index.make(offset, budget)
             return
-        while offset < found.end:
+        shown_bytes = 0
+        while offset < found.end and shown_bytes < SHOWN_BYTES:
             routed = found.first(self._value, offset)
             end = found.end if routed is None else routed.header.base_offset
             if offset < end:
                 self._pass(found, offset, end)
             if routed is None:
                 return
-            self._show(routed)
+            shown_bytes += self._show(routed)
             offset = routed.header.last_offset + 1
             if budget.spend_units(UNITS_OF_SHOWING):
                 yield
 
-    def _pass(self, found: IndexedRange, start: int, end: int) -> None:
+    def _pass(self, found: IndexedRange, start: int, end: int) -> Evaluated:
         """Nothing is shown of these offsets."""
-        view = self._view
-        view.ranges.add_nothing(start, end)
-        view.counters.scanned += end - start
-        view.counters.unfit += found.unfit_between(start, end)
+        counters = self._view.counters
+        counters.scanned += end - start
+        counters.unfit += found.unfit_between(start, end)
+        return self._view.ranges.add_nothing(start, end)
 
-    def _show(self, routed: RoutedBatch) -> None:
-        """Find out what is shown of the records that have the view's value."""
+    def _show(self, routed: RoutedBatch) -> int:
+        """Find out what is shown of the records that have the view's value; returns its size."""
         view, header = self._view, routed.header
         records = routed.records(self._value)
         assert records is not None, "the batch was found by its value"
@@ -135,3 +142,4 @@ class RoutedReader:
         counters.matched += made.matched
         counters.unfit += routed.unfit + made.unfit
         view.ranges.add(Evaluated(header.base_offset, header.last_offset + 1, made.batch))
+        return 0 if made.batch is None else len(made.batch)

@@ -69,10 +69,11 @@ def routed(offset: int, *ids: int) -> RoutedBatch:
             return made
 
 
-def a_range(start: int, *batches: RoutedBatch, source_bytes: int = 10) -> IndexedRange:
+def a_range(start: int, *batches: RoutedBatch, more_bytes: int = 0) -> IndexedRange:
     made = IndexedRange(start, batches[-1].header.last_offset + 1)
     for one in batches:
-        made.add(one, source_bytes)
+        made.add(one)
+    made.size_bytes += more_bytes
     return made
 
 
@@ -88,7 +89,7 @@ def test_small_ranges_become_one_and_large_ones_do_not() -> None:
     ranges = IndexedRanges(-1, budget)
     ranges.add(a_range(0, routed(0, 7)))
     ranges.add(a_range(1, routed(1, 7, 8)))
-    ranges.add(a_range(3, routed(3, 9), source_bytes=JOIN_BYTES))
+    ranges.add(a_range(3, routed(3, 9), more_bytes=JOIN_BYTES))
     ranges.add(a_range(9, routed(9, 9)))
     assert [(one.start, one.end) for one in (ranges.find(0), ranges.find(3), ranges.find(9)) if one] == [
         (0, 3),
@@ -221,6 +222,19 @@ def test_what_the_index_keeps_does_not_push_out_what_views_show() -> None:
     scanned = counters.scanned
     assert ids(client, "v3") == first == list(range(3, 3_000, VIEWS))
     assert counters.scanned == scanned
+
+
+def test_a_view_of_nearly_everything_is_read_to_its_end_with_little_memory() -> None:
+    gateway = Gateway(kawal_views_cache_bytes=1 << 20)
+    gateway.broker.config = gateway.broker.live_config.current
+    client = views_over(gateway)
+    made = [VIEWS * number + 3 for number in range(2_500)]
+    for start in range(0, 2_500, 25):
+        send(client, "t", batch(*(row(number, 1_000) for number in made[start : start + 25])))
+    make_view(client, "whole", f"SELECT * FROM t WHERE id % {VIEWS} = 3")
+    for _ in range(2):
+        assert ids(client, "whole") == made
+    assert gateway.broker.views.used_bytes <= 1 << 20
 
 
 def test_when_the_last_view_is_deleted_the_index_is_gone() -> None:
