@@ -38,6 +38,9 @@ FETCH_MS: Final = 1_000
 LOOKING_MAX: Final = 4
 """Fetches that look at the same time.  More would not be quicker, and a batch may take 16 MiB."""
 
+UNITS_OF_KNOWN: Final = 2
+"""What it costs to take up a range that is known, in the units of `SliceBudget`; 100,000 may be known."""
+
 NOWHERE: Final = -1
 
 
@@ -115,6 +118,8 @@ class ScannedPartition(ViewPartition):
                 slices += yield from self._look_in_turn(read.position, budget)
             elif not self.show(entry, read):
                 return
+            elif budget.spend_units(UNITS_OF_KNOWN):
+                yield
 
     def _look_in_turn(self, offset: int, budget: SliceBudget) -> Generator[None, None, int]:
         """`look` when not too many others do: each holds some of the source in memory; returns the slices."""

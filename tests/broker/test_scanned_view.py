@@ -8,6 +8,8 @@ import pytest
 
 from broker.query_view import QueryPartition
 from broker.scanned_view import FETCH_MS, LOOKING_MAX, is_aborted
+from broker.view_cache import Evaluated
+from broker.view_partition import ViewRead
 from broker.view_slices import SliceBudget
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.record_reader import Record
@@ -126,3 +128,16 @@ def test_a_fetch_that_takes_long_is_answered_with_how_far_it_came() -> None:
     (answer,) = client.answers()
     batches = list(iter_batches(bytes(fetched(answer)["v0", 0].records)))
     assert 0 < read_batch_header(batches[-1]).last_offset < 39_999
+
+
+def test_what_is_known_is_taken_up_in_slices_too() -> None:
+    gateway = Gateway()
+    (client,) = readers_of(gateway, 1, 4_000)
+    fetch(client, "v0")
+    view = gateway.partition("v0")
+    assert isinstance(view, QueryPartition)
+    for offset in range(4_000):
+        view.ranges.add(Evaluated(offset, offset + 1, bytes(batch(b"x"))))
+    read = ViewRead(0, 50 << 20)
+    assert sum(1 for _ in view.steps(read)) == 2
+    assert (len(read.parts), read.position) == (4_000, 4_000)
