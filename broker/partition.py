@@ -62,7 +62,7 @@ class Partition:
         return self.vnode.log.stream_size_bytes(self.stream_id)
 
     def read(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult:
-        """Whole batches from the one that holds `offset` on, as VnodeLog.read gives them."""
+        """Stored batches from the one that holds `offset` on, as VnodeLog.read gives; views have `steps`."""
         return self.vnode.log.read(self.stream_id, offset, max_bytes, minimum_one=minimum_one)
 
     def find_timestamp(self, timestamp_ms: int, *, from_offset: int) -> TimeHit | None:

@@ -220,11 +220,3 @@ class ViewPartition(Partition):
     def steps(self, read: ViewRead) -> Iterator[None]:
         """Fill the read, yielding whenever a slice of work is done."""
         raise NotImplementedError
-
-    def read(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult:
-        """Everything that one fetch would give, in one go."""
-        read = ViewRead(offset, max_bytes, minimum_one=minimum_one)
-        for _ in self.steps(read):
-            continue
-        parts, size_bytes = read.finished(takes_empty=True)
-        return ReadResult(parts, size_bytes, read.position)

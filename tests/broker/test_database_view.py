@@ -19,6 +19,7 @@ from protocol.record_writer import encode_batch
 from tests.broker.databases import create_database, drop_database
 from tests.broker.gateway import START_MS, Gateway
 from tests.broker.kit import batch, create, creation, fetch, fetched, fetching, offset_of, records_of, send
+from tests.broker.transactions import end, transactional
 from tests.broker.views import PLACE, database, make_view, origin, read_all
 from wal.memory_faults import failing
 
@@ -145,52 +146,18 @@ def test_deleted_records_are_not_shown_even_in_the_middle_of_a_batch() -> None:
 
 def test_undecided_and_aborted_records_are_not_shown() -> None:
     gateway, client = database()
-    partition = gateway.partition("b")
-    log = partition.vnode.log
-
-    def transactional(value: bytes, producer: int, sequence: int) -> None:
-        from wal.stream_producers import ProducerStamp
-
-        data = encode_batch(
-            [Record(0, START_MS, None, value)],
-            producer_id=producer,
-            producer_epoch=0,
-            base_sequence=sequence,
-            transactional=True,
-        )
-        stamp = ProducerStamp(producer, 0, sequence, 1, True)
-        log.append(partition.stream_id, data, producer=stamp)
-        gateway.settle()
-
-    def end(producer: int, *, commit: bool) -> None:
-        from protocol.record_writer import transaction_marker_batch
-        from wal.format import EntryKind
-
-        marker = transaction_marker_batch(
-            commit=commit,
-            offset=0,
-            timestamp_ms=START_MS,
-            producer_id=producer,
-            producer_epoch=0,
-            coordinator_epoch=0,
-        )
-        log.append(partition.stream_id, marker, kind=EntryKind.CONTROL)
-        gateway.settle()
-
     send(client, "b", batch(b"plain"))
-    transactional(b"kept", 1, 0)
+    transactional(gateway, b"kept", 1, topic="b")
     send(client, "a", batch(b"behind"))
     assert [one.value for one in read_all(client)] == [b"plain"]
-    end(1, commit=True)
+    end(gateway, 1, commit=True, topic="b")
     assert [one.value for one in read_all(client)] == [b"plain", b"kept", b"behind"]
-    transactional(b"gone", 2, 0)
+    transactional(gateway, b"gone", 2, topic="b")
     gateway.restart()
-    log = gateway.partition("b").vnode.log
-    partition = gateway.partition("b")
     client = gateway.client()
     send(client, "a", batch(b"after"))
     assert [one.value for one in read_all(client)] == [b"plain", b"kept", b"behind"]
-    end(2, commit=False)
+    end(gateway, 2, commit=False, topic="b")
     assert [one.value for one in read_all(client)] == [b"plain", b"kept", b"behind", b"after"]
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import pytest
 
 from protocol.messages.fetch import FetchResponse
-from protocol.record_reader import Record
-from protocol.record_writer import encode_batch, transaction_marker_batch
 from tests.broker.compacted import SMALL, fill, pairs_of, pass_time, put
 from tests.broker.databases import create_database
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, fetch, fetched, fetching, offset_of, send, values
+from tests.broker.transactions import end, transactional
 from tests.broker.views import PLACE, make_view, read_all
-from wal.format import EntryKind
-from wal.stream_producers import ProducerStamp
 
 VIEWS = {
     "query": "SELECT v FROM t WHERE v > 0",
@@ -35,36 +32,6 @@ def opened() -> tuple[Gateway, Client]:
     create(client, "alias", -1, **{"kawal.alias.of": "t"})
     create(client, "bounded", -1, **{"kawal.alias.of": "t", "kawal.from": "offset 0"})
     return gateway, client
-
-
-def transactional(gateway: Gateway, value: bytes, producer: int, timestamp_ms: int = START_MS) -> None:
-    """A record of a transaction that is open."""
-    partition = gateway.partition("t")
-    data = encode_batch(
-        [Record(0, timestamp_ms, b"k", value)],
-        producer_id=producer,
-        producer_epoch=0,
-        base_sequence=0,
-        transactional=True,
-    )
-    stamp = ProducerStamp(producer, 0, 0, 1, True)
-    partition.vnode.log.append(partition.stream_id, data, producer=stamp)
-    gateway.settle()
-
-
-def end(gateway: Gateway, producer: int, *, commit: bool) -> None:
-    """The end of a producer's transaction."""
-    partition = gateway.partition("t")
-    marker = transaction_marker_batch(
-        commit=commit,
-        offset=0,
-        timestamp_ms=START_MS,
-        producer_id=producer,
-        producer_epoch=0,
-        coordinator_epoch=0,
-    )
-    partition.vnode.log.append(partition.stream_id, marker, kind=EntryKind.CONTROL)
-    gateway.settle()
 
 
 def shown(client: Client, name: str) -> list[int]:

@@ -3,55 +3,25 @@
 from __future__ import annotations
 
 import errno
-import json
-from collections.abc import Callable
 from random import Random
-from typing import Any
 
 import pytest
 
 import views.router
-from broker.route_index import JOIN_BYTES, TOGETHER_MIN, IndexedRange, IndexedRanges, RouteIndex
+from broker.route_index import JOIN_BYTES, TOGETHER_MIN, IndexedRange, IndexedRanges
 from broker.view_cache import CacheBudget
 from protocol.error_codes import ErrorCode
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
-from protocol.records import read_batch_header
-from tests.broker.gateway import Client, Gateway
-from tests.broker.kit import batch, create, fetch, fetched, fetching, records_of, send
+from tests.broker.gateway import Gateway
+from tests.broker.kit import batch, fetched, fetching, records_of, send
+from tests.broker.routed_views import COLUMNS, VIEWS, counting, ids, index_of, row, views_over
 from tests.broker.views import make_view, read_all
 from views.columns import parse_columns
 from views.plan import plan_view
-from views.router import RoutedBatch, Router, build_router, route_steps
+from views.router import RoutedBatch, build_router, route_steps
 from views.statement import parse_view
 from wal.disk import DiskError
-
-COLUMNS = "id bigint, body string"
-VIEWS = TOGETHER_MIN + 4
-
-
-def row(number: int, body_bytes: int = 0) -> bytes:
-    return json.dumps({"id": number, "body": "x" * body_bytes}).encode()
-
-
-def views_over(gateway: Gateway, count: int = VIEWS) -> Client:
-    """A topic `t` and views v0, v1, … over it, each for its own rest of `id`; all of them were read once."""
-    client = gateway.client()
-    create(client, "t", kawal_columns=COLUMNS)
-    for number in range(count):
-        make_view(client, f"v{number}", f"SELECT id FROM t WHERE id % {count} = {number}")
-        fetch(client, f"v{number}")
-    return client
-
-
-def index_of(gateway: Gateway) -> RouteIndex:
-    (index,) = gateway.broker.views._indexes.values()
-    return index
-
-
-def ids(client: Client, name: str, offset: int = 0) -> list[int]:
-    return [json.loads(one.value or b"")["id"] for one in read_all(client, name, offset=offset)]
-
 
 # --- ranges --------------------------------------------------------------------------------------------
 
@@ -113,14 +83,6 @@ def test_what_did_not_fit_is_counted_between_offsets() -> None:
 
 
 # --- views ---------------------------------------------------------------------------------------------
-
-
-def counting(looked: list[int]) -> Callable[..., Any]:
-    def steps(router: Router, one: memoryview, **options: Any) -> Any:
-        looked.append(read_batch_header(one).record_count)
-        return route_steps(router, one, **options)
-
-    return steps
 
 
 def test_every_record_is_looked_at_once_for_all_views_wherever_they_read(

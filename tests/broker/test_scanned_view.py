@@ -141,3 +141,17 @@ def test_what_is_known_is_taken_up_in_slices_too() -> None:
     read = ViewRead(0, 50 << 20)
     assert sum(1 for _ in view.steps(read)) == 2
     assert (len(read.parts), read.position) == (4_000, 4_000)
+
+
+def test_a_reader_that_waits_is_not_forgotten_for_one_that_comes_during_a_rest() -> None:
+    gateway = Gateway()
+    (first,) = readers_of(gateway, 1, 0)
+    producer, second = gateway.client(), gateway.client()
+    first.send(fetching({("v0", 0): 0}, max_wait_ms=60_000), 12)
+    gateway.settle()
+    gateway.broker.views._rests_until_ms = gateway.now_ms + 100
+    send(producer, "t", batch(b"x"))
+    second.send(fetching({("v0", 0): 1}, max_wait_ms=60_000), 12)
+    gateway.advance(100)
+    (answer,) = first.answers()
+    assert values(fetched(answer)["v0", 0].records) == [b'{"_offset":0}']

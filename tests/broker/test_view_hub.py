@@ -181,3 +181,27 @@ def test_after_a_long_pass_there_is_a_rest(slice_ms: int, rest_ms: int) -> None:
     assert len(waiting.answers()) == (0 if rest_ms else 1)
     gateway.advance(rest_ms)
     assert len(waiting.answers()) == (1 if rest_ms else 0)
+
+
+class Scheduling:
+    """Follows a source; while it catches up there is news for another one."""
+
+    def __init__(self, hub: ViewHub, wait_key: int, then: Scheduling | None = None) -> None:
+        self.hub, self.wait_key, self.then, self.passes = hub, wait_key, then, 0
+
+    def is_awaited(self) -> bool:
+        return True
+
+    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+        self.passes += 1
+        if self.then is not None:
+            self.hub.schedule(self.then)
+        yield
+
+
+def test_news_that_come_during_a_pass_are_not_forgotten() -> None:
+    gateway = Gateway()
+    second = Scheduling(gateway.broker.views, 2)
+    gateway.broker.views.schedule(Scheduling(gateway.broker.views, 1, then=second))
+    gateway.settle()
+    assert second.passes == 1

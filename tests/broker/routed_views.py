@@ -1,0 +1,50 @@
+"""Many views over one topic, each for another rest of `id`: they share an index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from broker.route_index import TOGETHER_MIN, RouteIndex
+from protocol.records import read_batch_header
+from tests.broker.gateway import Client, Gateway
+from tests.broker.kit import create, fetch
+from tests.broker.views import make_view, read_all
+from views.router import Router, route_steps
+
+COLUMNS = "id bigint, body string"
+VIEWS = TOGETHER_MIN + 4
+
+
+def row(number: int, body_bytes: int = 0) -> bytes:
+    return json.dumps({"id": number, "body": "x" * body_bytes}).encode()
+
+
+def views_over(gateway: Gateway, count: int = VIEWS) -> Client:
+    """A topic `t` and views v0, v1, … over it, each for its own rest of `id`; all of them were read once."""
+    client = gateway.client()
+    create(client, "t", kawal_columns=COLUMNS)
+    for number in range(count):
+        make_view(client, f"v{number}", f"SELECT id FROM t WHERE id % {count} = {number}")
+        fetch(client, f"v{number}")
+    return client
+
+
+def index_of(gateway: Gateway) -> RouteIndex:
+    (index,) = gateway.broker.views._indexes.values()
+    return index
+
+
+def ids(client: Client, name: str, offset: int = 0) -> list[int]:
+    return [json.loads(one.value or b"")["id"] for one in read_all(client, name, offset=offset)]
+
+
+def counting(looked: list[int]) -> Callable[..., Any]:
+    """`route_steps` that notes the records of each batch that it looks at."""
+
+    def steps(router: Router, one: memoryview, **options: Any) -> Any:
+        looked.append(read_batch_header(one).record_count)
+        return route_steps(router, one, **options)
+
+    return steps
