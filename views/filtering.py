@@ -227,18 +227,19 @@ def _assembled(header: BatchHeader, state: ScanState, codec: int) -> bytes:
     if not header.is_append_time:
         newest = min(header.base_timestamp + state.newest, 2**63 - 1)
     attributes = header.attributes & ~_CODEC_AND_APPEND_TIME | codec | (header.attributes & 0x08)
-    _write_header(batch, header, attributes, newest, state.matched)
+    write_header(batch, header, attributes, newest, state.matched)
     return bytes(batch)
 
 
 def _relabelled(header: BatchHeader, batch: memoryview) -> bytes:
     """The same records in a batch of nobody; what is compressed stays so."""
     copy = bytearray(batch[: header.size_bytes])
-    _write_header(copy, header, header.attributes, header.max_timestamp, header.record_count)
+    write_header(copy, header, header.attributes, header.max_timestamp, header.record_count)
     return bytes(copy)
 
 
-def _write_header(batch: bytearray, header: BatchHeader, attributes: int, newest: int, count: int) -> None:
+def write_header(batch: bytearray, header: BatchHeader, attributes: int, newest: int, count: int) -> None:
+    """Write the header of a batch of nobody, which covers the offsets of `header`'s, and its CRC."""
     # A delete horizon stays: the base timestamp means something else with it (KIP-534).
     kept = attributes & (_CODEC_AND_APPEND_TIME | DELETE_HORIZON)
     HEADER.pack_into(

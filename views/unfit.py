@@ -18,23 +18,10 @@ from protocol.errors import Malformed
 from protocol.record_headers import encoded_header
 from protocol.record_reader import Record, open_batch, read_headers, read_varint, record_heads
 from protocol.record_writer import VARINTS, encode_batch
-from protocol.records import (
-    APPEND_TIME,
-    DELETE_HORIZON,
-    HEADER,
-    HEADER_BYTES,
-    MAGIC,
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
-    NO_SEQUENCE,
-    PREFIX_BYTES,
-    BatchHeader,
-    read_batch_header,
-    renew_crc,
-)
+from protocol.records import APPEND_TIME, DELETE_HORIZON, HEADER_BYTES, BatchHeader, read_batch_header
 from views.code_scan import HEADERS_MAX
 from views.evaluator import Evaluator
-from views.filtering import DEFAULT_LIMITS, Filtered, Limits, filter_steps
+from views.filtering import DEFAULT_LIMITS, Filtered, Limits, filter_steps, write_header
 from views.plan import UnfitPlan
 from views.unfit_judge import FIT_TAGS, Judge, judge_of
 from views.unfit_reasons import UNEXPLAINED, cut
@@ -186,24 +173,8 @@ class _Taken:
         if not self.matched:
             return None
         header, made = self._header, self._made
-        HEADER.pack_into(
-            made,
-            0,
-            header.base_offset,
-            len(made) - PREFIX_BYTES,
-            header.leader_epoch,
-            MAGIC,
-            0,
-            header.attributes & (APPEND_TIME | DELETE_HORIZON),
-            header.last_offset_delta,
-            header.base_timestamp,
-            header.max_timestamp if header.is_append_time else self._newest,
-            NO_PRODUCER_ID,
-            NO_PRODUCER_EPOCH,
-            NO_SEQUENCE,
-            self.matched,
-        )
-        renew_crc(made)
+        newest = header.max_timestamp if header.is_append_time else self._newest
+        write_header(made, header, header.attributes & (APPEND_TIME | DELETE_HORIZON), newest, self.matched)
         return bytes(made)
 
 
