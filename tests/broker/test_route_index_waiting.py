@@ -9,6 +9,7 @@ from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, fetched, fetching, records_of, send
 from tests.broker.routed_views import VIEWS, counting, ids, row, views_over
 from tests.broker.transactions import end, transactional
+from tests.broker.views import make_view
 
 
 def waits(gateway: Gateway, number: int, offset: int, max_wait_ms: int = 60_000) -> Client:
@@ -85,3 +86,19 @@ def test_of_transactions_only_what_is_committed_is_shown_and_wakes() -> None:
     end(gateway, 2, commit=True)
     assert offsets(reader, 3) == [1]
     assert ids(producer, "v3") == [VIEWS + 3]
+
+
+def test_views_with_bounds_share_an_index_and_are_woken_within_them() -> None:
+    gateway = Gateway()
+    producer = views_over(gateway)
+    for number in range(3):
+        bounds = {"kawal.from": "offset 1", "kawal.to": "offset 3"}
+        make_view(producer, f"v{VIEWS + number}", f"SELECT id FROM t WHERE id % {VIEWS} = {number}", **bounds)
+    send(producer, "t", batch(row(1)))
+    reader = waits(gateway, VIEWS + 1, 1)
+    send(producer, "t", batch(row(2)))
+    send(producer, "t", batch(row(1)))
+    assert offsets(reader, VIEWS + 1) == [2]
+    send(producer, "t", batch(row(1)))
+    assert ids(producer, f"v{VIEWS + 1}", offset=1) == [1]
+    assert ids(producer, "v1") == [1, 1, 1]
