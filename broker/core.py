@@ -17,29 +17,29 @@ from dataclasses import replace
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from broker.call import PARKED, Call
-from broker.catalogue_snapshots import CatalogueSnapshots
-from broker.compaction import CompactionTask
-from broker.config import Config
-from broker.connection import Connection
-from broker.connection_sweep import ConnectionSweep
-from broker.database_directory import DatabaseDirectory
+from broker.catalogue.catalogue_snapshots import CatalogueSnapshots
+from broker.catalogue.database_directory import DatabaseDirectory
+from broker.catalogue.live_config import LiveConfig
+from broker.catalogue.producer_ids import ProducerIds
+from broker.catalogue.topic_directory import TopicDirectory
+from broker.catalogue.topics import OFFSETS_TOPIC, Catalogue, Topic
+from broker.config.config import Config
+from broker.config.loggers import Loggers
+from broker.connections.connection import Connection
+from broker.connections.connection_sweep import ConnectionSweep
+from broker.connections.flow import Flow
 from broker.errors import RequestError
-from broker.fetch_sessions import FetchSessions
-from broker.flow import Flow
+from broker.fetching.fetch_sessions import FetchSessions
 from broker.handlers import APIS, Api
-from broker.live_config import LiveConfig
-from broker.loggers import Loggers
-from broker.producer_ids import ProducerIds
-from broker.retention import RetentionTask
-from broker.retirement import Retirement
-from broker.slices import Slices
-from broker.stats import Cause, Stats
-from broker.topic_directory import TopicDirectory
-from broker.topics import OFFSETS_TOPIC, Catalogue, Topic
-from broker.view_hub import ViewHub
-from broker.vnode import DiskJob, Vnode
-from broker.waiters import Deadlines, FetchWaiters
+from broker.loop.call import PARKED, Call
+from broker.loop.slices import Slices
+from broker.loop.stats import Cause, Stats
+from broker.loop.waiters import Deadlines, FetchWaiters
+from broker.storage.vnode import DiskJob, Vnode
+from broker.upkeep.compaction import CompactionTask
+from broker.upkeep.retention import RetentionTask
+from broker.upkeep.retirement import Retirement
+from broker.view_topics.view_hub import ViewHub
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError, UnsupportedVersion
@@ -51,7 +51,7 @@ from wal.store import Store
 if TYPE_CHECKING:
     from random import Random
 
-    from broker.group_driver import GroupDriver
+    from broker.coordinators.group_driver import GroupDriver
 
 logger = logging.getLogger("kawal.broker")
 
@@ -305,7 +305,7 @@ class Broker:
     def groups(self) -> GroupDriver:
         """The group coordinator and its log, made at their first use: a node without groups starts sooner."""
         if self._groups is None:
-            from broker.group_driver import GroupDriver
+            from broker.coordinators.group_driver import GroupDriver
 
             self._groups = GroupDriver(self, self._now_ms)
         return self._groups

@@ -1,7 +1,7 @@
 """The state of a broker at one moment, for whoever shows it: metrics, health.
 
-`Snapshot.take` copies what is counted (broker/stats.py) and what lies in the logs.  It touches no disk and
-takes about a millisecond with a thousand partitions; what it returns does not change any more, so that
+`Snapshot.take` copies what is counted (broker/loop/stats.py) and what lies in the logs.  It touches no disk
+and takes about a millisecond with a thousand partitions; what it returns does not change any more, so that
 another thread may read it.  The number of partitions in it is bounded by `kawal.metrics.partitions.max`.
 """
 
@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from broker.core import Broker
 from broker.handlers import APIS
-from broker.partition import Partition
-from broker.stats import Histogram
+from broker.loop.stats import Histogram
+from broker.storage.partition import Partition
 
 
 class HistogramCopy(NamedTuple):

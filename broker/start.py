@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from broker.catalogue_records import (
+from broker.catalogue.catalogue_records import (
     CatalogueRecord,
     DatabaseCreated,
     DirectoryRemoved,
     decode_record,
     encode_record,
 )
-from broker.config import Config
+from broker.catalogue.databases import DEFAULT_DATABASE, Database, log_options, vnode_options
+from broker.catalogue.topics import Catalogue
+from broker.config.config import Config
+from broker.config.loggers import Loggers
 from broker.core import Broker
-from broker.databases import DEFAULT_DATABASE, Database, log_options, vnode_options
-from broker.loggers import Loggers
-from broker.stats import Stats
-from broker.topics import Catalogue
-from broker.vnode import Vnode
+from broker.loop.stats import Stats
+from broker.storage.vnode import Vnode
 from wal.disk import Disk
 from wal.errors import MetadataLost
 from wal.log import VnodeLog

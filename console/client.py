@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from broker.endpoints import Endpoint, parse_endpoint
+from broker.config.endpoints import Endpoint, parse_endpoint
 from console.errors import CommandError, UsageError
 
 if TYPE_CHECKING:

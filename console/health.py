@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from broker.config_sources import load
-from broker.endpoints import Endpoint
+from broker.config.config_sources import load
+from broker.config.endpoints import Endpoint
 from console.admin import ask, check
 from console.client import BOOTSTRAP_VARIABLE
 from console.server_flags import CONFIG_VARIABLE

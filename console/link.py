@@ -8,7 +8,7 @@ from collections import deque
 from types import TracebackType
 from typing import Any
 
-from broker.endpoints import parse_endpoint
+from broker.config.endpoints import parse_endpoint
 from console.client import CONNECT_SECONDS
 from console.errors import CommandError
 from protocol.headers import decode_response_header, encode_request_header

@@ -9,11 +9,11 @@ import argparse
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from broker.config_keys import Key, text_of
-from broker.kafka_keys import KAFKA_KEYS, PROTECTIVE
-from broker.kawal_topic_keys import KAWAL_TOPIC_KEYS
-from broker.server_keys import SECTIONS
-from broker.topic_keys import TOPIC_KEYS
+from broker.config.config_keys import Key, text_of
+from broker.config.kafka_keys import KAFKA_KEYS, PROTECTIVE
+from broker.config.kawal_topic_keys import KAWAL_TOPIC_KEYS
+from broker.config.server_keys import SECTIONS
+from broker.config.topic_keys import TOPIC_KEYS
 from console.cli import COMMANDS, command_module, parser_of
 
 GENERATED = "<!-- Made by `python -m console.reference`; change the code, not this file. -->\n"

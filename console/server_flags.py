@@ -6,8 +6,8 @@ import argparse
 import json
 import os
 
-from broker.config_keys import ConfigProblem
-from broker.config_sources import LoadedConfig, Setting, flag_setting, load
+from broker.config.config_keys import ConfigProblem
+from broker.config.config_sources import LoadedConfig, Setting, flag_setting, load
 from console.errors import CommandError
 
 CONFIG_VARIABLE = "KAWAL_CONFIG"

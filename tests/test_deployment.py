@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.config_sources import load
+from broker.config.config_sources import load
 from console.cli import COMMANDS
 
 ROOT = Path(__file__).parent.parent

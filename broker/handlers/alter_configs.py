@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from broker.answers import reply_when_durable
-from broker.call import Call, Parked
-from broker.config_changes import check_lines
-from broker.config_resources import find_resource
+from broker.catalogue.config_resources import find_resource
+from broker.config.config_changes import check_lines
 from broker.errors import RequestError
-from broker.slices import Steps
-from broker.view_loading import after_loading, makes_quarantine
+from broker.loop.answers import reply_when_durable
+from broker.loop.call import Call, Parked
+from broker.loop.slices import Steps
+from broker.view_topics.view_loading import after_loading, makes_quarantine
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_configs import (
     AlterConfigsRequest,

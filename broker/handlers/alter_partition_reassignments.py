@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.call import Call
+from broker.catalogue.topic_admin import check_replicas
 from broker.errors import RequestError
-from broker.topic_admin import check_replicas
+from broker.loop.call import Call
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

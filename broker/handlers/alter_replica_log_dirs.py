@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from broker.call import Call
 from broker.errors import RequestError
+from broker.loop.call import Call
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,

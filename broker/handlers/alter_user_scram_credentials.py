@@ -1,7 +1,8 @@
 """AlterUserScramCredentials: v0.
 
 Behaviour: sets and deletes credentials of SCRAM users; the answer leaves when they are durable.  What is kept
-is the stored key and the server key (broker/scram.py).  A user is altered once in a request, or not at all.
+is the stored key and the server key (broker/security/scram.py).  A user is altered once in a request, or not
+at all.
 Differences from Apache Kafka: an empty salted password answers UNACCEPTABLE_CREDENTIAL (Kafka: -1).  No
 listener asks for a password yet.
 Version notes: v0 only (KIP-554).
@@ -11,11 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from broker import scram
-from broker.answers import reply_when_durable
-from broker.call import Call, Parked
-from broker.catalogue_records import ScramCredentials
+from broker.catalogue.catalogue_records import ScramCredentials
 from broker.errors import RequestError
+from broker.loop.answers import reply_when_durable
+from broker.loop.call import Call, Parked
+from broker.security import scram
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,

@@ -2,7 +2,7 @@
 
 Behaviour: lists the APIs of broker/handlers/__init__.py but Kawal's own, and nothing else; a version that is
 not served is answered in the v0 layout with UNSUPPORTED_VERSION and the same list, so that the client can
-choose (KIP-511).  Features (broker/features.py) are told with the level they run at.
+choose (KIP-511).  Features (broker/config/features.py) are told with the level they run at.
 Differences from Apache Kafka: only features that exist are told; their epoch is the version of the catalogue.
 Version notes: v1 throttle time; v3 flexible, client software name and version, features; v4 features whose
 least level is 0 (left out below, because older Java clients cannot read them).
@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from broker.call import Call
-from broker.features import FEATURES
+from broker.config.features import FEATURES
+from broker.loop.call import Call
 from protocol.api_keys import PRIVATE_FROM
 from protocol.error_codes import ErrorCode
 from protocol.messages.api_versions import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.call import Call
+from broker.loop.call import Call
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
 

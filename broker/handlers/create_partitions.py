@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from broker.call import PARKED, Call, Parked
+from broker.catalogue.topic_admin import growth_record
+from broker.catalogue.view_admin import check_changeable
 from broker.errors import RequestError
-from broker.topic_admin import growth_record
-from broker.view_admin import check_changeable
+from broker.loop.call import PARKED, Call, Parked
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_partitions import (
     CreatePartitionsRequest,

@@ -1,8 +1,7 @@
 """CreateTopics: v2-7.
 
-Behaviour: every topic is checked on its own, in Kafka's order (broker/topic_admin.py); the answer leaves
-when the
-new topics are durable.  A name given twice refuses both with INVALID_REQUEST.
+Behaviour: every topic is checked on its own, in Kafka's order (broker/catalogue/topic_admin.py); the answer
+leaves when the new topics are durable.  A name given twice refuses both with INVALID_REQUEST.
 Differences from Apache Kafka: `timeout_ms` is not needed, a topic is there when the answer is.
 Version notes: v4 defaults by -1; v5 flexible, the effective configs in the answer (KIP-525); v7 topic ids.
 """
@@ -13,17 +12,17 @@ from collections import Counter
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from broker.call import PARKED, Call, Parked
-from broker.catalogue_records import TopicCreated
-from broker.config_keys import ConfigSource
-from broker.described_configs import Described
+from broker.catalogue.catalogue_records import TopicCreated
+from broker.catalogue.topic_admin import NewTopic
+from broker.catalogue.topic_configs import described
+from broker.catalogue.view_admin import is_definition
+from broker.config.config_keys import ConfigSource
+from broker.config.described_configs import Described
+from broker.config.kawal_topic_keys import FIXED_NAMES, QUARANTINE_KEY
 from broker.errors import RequestError
-from broker.kawal_topic_keys import FIXED_NAMES, QUARANTINE_KEY
-from broker.slices import Steps, in_slices, made_of
-from broker.topic_admin import NewTopic
-from broker.topic_configs import described
-from broker.view_admin import is_definition
-from broker.view_loading import load_in_thread
+from broker.loop.call import PARKED, Call, Parked
+from broker.loop.slices import Steps, in_slices, made_of
+from broker.view_topics.view_loading import load_in_thread
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import (
     CreatableTopic,

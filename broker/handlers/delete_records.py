@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from broker.call import PARKED, Call, Parked
+from broker.catalogue.view_admin import check_changeable
 from broker.errors import RequestError, storage_error
-from broker.partition import Partition
-from broker.view_admin import check_changeable
-from broker.vnode import Vnode
+from broker.loop.call import PARKED, Call, Parked
+from broker.storage.partition import Partition
+from broker.storage.vnode import Vnode
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_records import (
     DeleteRecordsPartitionResult,

@@ -14,10 +14,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from broker.call import PARKED, Call, Parked
+from broker.catalogue.topics import Topic
+from broker.catalogue.view_admin import check_unused
 from broker.errors import RequestError
-from broker.topics import Topic
-from broker.view_admin import check_unused
+from broker.loop.call import PARKED, Call, Parked
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import (
     DeletableTopicResult,

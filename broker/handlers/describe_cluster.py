@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.authorized_operations import CLUSTER_OPERATIONS
-from broker.call import Call
+from broker.loop.call import Call
+from broker.security.authorized_operations import CLUSTER_OPERATIONS
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_cluster import (
     DescribeClusterBroker,

@@ -12,20 +12,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from broker.call import Call
-from broker.config_keys import ConfigSource
-from broker.config_layers import is_changeable
-from broker.config_resources import ResourceType, node_id_of
-from broker.described_configs import Described
+from broker.catalogue.config_resources import ResourceType, node_id_of
+from broker.catalogue.topic_admin import check_name
+from broker.catalogue.topic_configs import described as described_topic
+from broker.catalogue.view_admin import shown_configs
+from broker.config.config_keys import ConfigSource
+from broker.config.config_layers import is_changeable
+from broker.config.described_configs import Described
+from broker.config.group_configs import described as described_group
+from broker.config.kawal_topic_keys import FIXED_NAMES
+from broker.config.server_configs import described as described_server
+from broker.config.server_configs import described_defaults
 from broker.errors import RequestError
-from broker.group_configs import described as described_group
-from broker.kawal_topic_keys import FIXED_NAMES
-from broker.server_configs import described as described_server
-from broker.server_configs import described_defaults
-from broker.slices import Steps, in_slices, made_of
-from broker.topic_admin import check_name
-from broker.topic_configs import described as described_topic
-from broker.view_admin import shown_configs
+from broker.loop.call import Call
+from broker.loop.slices import Steps, in_slices, made_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_configs import (
     DescribeConfigsRequest,

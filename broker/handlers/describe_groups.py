@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.authorized_operations import GROUP_OPERATIONS
-from broker.call import Call
+from broker.loop.call import Call
+from broker.security.authorized_operations import GROUP_OPERATIONS
 from protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 
 if TYPE_CHECKING:

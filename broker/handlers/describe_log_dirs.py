@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.call import Call
-from broker.slices import ITEMS_PER_SLICE, Steps, in_slices, made_of
+from broker.loop.call import Call
+from broker.loop.slices import ITEMS_PER_SLICE, Steps, in_slices, made_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -27,8 +27,8 @@ from protocol.messages.describe_log_dirs import (
 from wal.disk import DiskError
 
 if TYPE_CHECKING:
+    from broker.catalogue.topics import Topic
     from broker.core import Broker
-    from broker.topics import Topic
 
 
 def handle(broker: Broker, call: Call[DescribeLogDirsRequest]) -> DescribeLogDirsResponse | Steps:

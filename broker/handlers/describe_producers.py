@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.call import Call
+from broker.catalogue.topic_admin import check_name
 from broker.errors import RequestError
-from broker.topic_admin import check_name
+from broker.loop.call import Call
 from protocol.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,

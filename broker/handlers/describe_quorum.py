@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from broker.call import Call
-from broker.partition import LEADER_EPOCH
+from broker.loop.call import Call
+from broker.storage.partition import LEADER_EPOCH
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_quorum import (
     DescribeQuorumRequest,

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.authorized_operations import TOPIC_OPERATIONS
-from broker.call import Call
+from broker.catalogue.topic_admin import check_name
 from broker.errors import RequestError
-from broker.partition import LEADER_EPOCH
-from broker.topic_admin import check_name
+from broker.loop.call import Call
+from broker.security.authorized_operations import TOPIC_OPERATIONS
+from broker.storage.partition import LEADER_EPOCH
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -27,8 +27,8 @@ from protocol.messages.describe_topic_partitions import (
 from protocol.wire import ZERO_UUID
 
 if TYPE_CHECKING:
+    from broker.catalogue.topics import Topic
     from broker.core import Broker
-    from broker.topics import Topic
 
 
 def handle(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> DescribeTopicPartitionsResponse:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from broker.call import Call
-from broker.scram import Mechanism, iterations_of
+from broker.loop.call import Call
+from broker.security.scram import Mechanism, iterations_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_user_scram_credentials import (
     CredentialInfo,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from broker.call import Call
+from broker.loop.call import Call
 from protocol.error_codes import ErrorCode
 from protocol.messages.elect_leaders import (
     ElectLeadersRequest,

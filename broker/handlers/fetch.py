@@ -2,12 +2,12 @@
 
 Behaviour: whole batches from the one that holds the offset, never beyond the high watermark; the first batch
 of the answer is sent even when it is larger than every limit (KIP-74).  A fetch with less than `min_bytes`
-is parked and woken by the bytes that arrive, not by a clock.  Sessions: broker/fetch_sessions.py.
+is parked and woken by the bytes that arrive, not by a clock.  Sessions: broker/fetching/fetch_sessions.py.
 With kawal.out.of.range=first a fetch below the log start is answered from the log start.
 Differences from Apache Kafka: replicas do not exist, so `replica_id` is ignored; every record that can be
 fetched is durable (the high watermark follows the sync).
-Views (broker/view_partition.py) are read a slice at a time, and what they leave out moves the reader on: the
-last batch is stretched over it, or where nothing is left a batch without records is sent.
+Views (broker/view_topics/view_partition.py) are read a slice at a time, and what they leave out moves the
+reader on: the last batch is stretched over it, or where nothing is left a batch without records is sent.
 Version notes: v7 sessions (KIP-227); v9 leader epochs (KIP-320); v11 rack id (ignored); v12 flexible,
 last fetched epoch (KIP-595); v13 topic ids (KIP-516); v15-18 replica fields (ignored).
 """
@@ -17,14 +17,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from broker.call import PARKED, Call, Parked
-from broker.empty_batches import moves_over_empty_batch, takes_empty_batch
 from broker.errors import RequestError, storage_error
-from broker.fetch_sessions import FetchItem, FetchPlan
-from broker.partition import LEADER_EPOCH, Partition
-from broker.slices import ITEMS_PER_SLICE, Steps, chunks
-from broker.view_partition import ViewPartition, ViewRead
-from broker.waiters import ParkedFetch
+from broker.fetching.fetch_sessions import FetchItem, FetchPlan
+from broker.loop.call import PARKED, Call, Parked
+from broker.loop.slices import ITEMS_PER_SLICE, Steps, chunks
+from broker.loop.waiters import ParkedFetch
+from broker.storage.partition import LEADER_EPOCH, Partition
+from broker.view_topics.empty_batches import moves_over_empty_batch, takes_empty_batch
+from broker.view_topics.view_partition import ViewPartition, ViewRead
 from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import (
     EpochEndOffset,

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.call import PARKED, Call, Parked
 from broker.errors import RequestError
+from broker.loop.call import PARKED, Call, Parked
 from protocol.error_codes import ErrorCode
 from protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 

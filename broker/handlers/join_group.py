@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.call import PARKED, Call, Parked
+from broker.loop.call import PARKED, Call, Parked
 from protocol.messages.join_group import JoinGroupRequest
 
 if TYPE_CHECKING:

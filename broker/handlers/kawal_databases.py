@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from broker.call import PARKED, Call, Parked
-from broker.config_keys import ConfigSource
-from broker.databases import described, find_database
+from broker.catalogue.databases import described, find_database
+from broker.config.config_keys import ConfigSource
 from broker.errors import RequestError
+from broker.loop.call import PARKED, Call, Parked
 from protocol.error_codes import ErrorCode
 from protocol.messages.kawal_databases import (
     DatabaseAction,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
-from broker.call import Call
-from broker.group_lag import lag_of
-from broker.slices import Steps, in_slices
+from broker.coordinators.group_lag import lag_of
+from broker.loop.call import Call
+from broker.loop.slices import Steps, in_slices
 from groups.show import ConsumerRow, SubscriptionRow
 from protocol.messages.kawal_groups import (
     ConsumerInfo,

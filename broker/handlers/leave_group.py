@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.call import PARKED, Call, Parked
+from broker.loop.call import PARKED, Call, Parked
 from protocol.messages.leave_group import LeaveGroupRequest
 
 if TYPE_CHECKING:

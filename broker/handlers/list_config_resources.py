@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from broker.call import Call
-from broker.config_resources import ResourceType
+from broker.catalogue.config_resources import ResourceType
+from broker.loop.call import Call
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_config_resources import (
     ConfigResource,

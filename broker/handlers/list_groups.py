@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.call import Call
+from broker.loop.call import Call
 from protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from broker.call import Call
 from broker.errors import RequestError
 from broker.handlers.fetch import READ_COMMITTED, check_leader_epoch
-from broker.partition import LEADER_EPOCH, Partition
-from broker.slices import ITEMS_PER_SLICE, Steps, in_slices
-from broker.timestamps import first_at_or_after, largest_timestamp
+from broker.loop.call import Call
+from broker.loop.slices import ITEMS_PER_SLICE, Steps, in_slices
+from broker.storage.partition import LEADER_EPOCH, Partition
+from broker.storage.timestamps import first_at_or_after, largest_timestamp
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_offsets import (
     ListOffsetsPartition,

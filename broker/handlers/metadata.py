@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from broker.call import PARKED, Call, Parked
+from broker.catalogue.topic_admin import NewTopic, check_name, offsets_topic
+from broker.catalogue.topics import OFFSETS_TOPIC, Topic
 from broker.errors import RequestError
-from broker.partition import LEADER_EPOCH
-from broker.slices import Steps, finished
-from broker.topic_admin import NewTopic, check_name, offsets_topic
-from broker.topics import OFFSETS_TOPIC, Topic
+from broker.loop.call import PARKED, Call, Parked
+from broker.loop.slices import Steps, finished
+from broker.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from broker.storage.partition import LEADER_EPOCH
 from protocol.error_codes import ErrorCode
 from protocol.messages.metadata import (
     MetadataRequest,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.call import Call
 from broker.errors import RequestError
 from broker.handlers.fetch import NO_EPOCH, check_leader_epoch
-from broker.partition import LEADER_EPOCH
+from broker.loop.call import Call
+from broker.storage.partition import LEADER_EPOCH
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.append import append_batch
-from broker.call import PARKED, Call, Parked
+from broker.catalogue.view_admin import check_writable
 from broker.errors import RequestError
-from broker.stats import Cause
-from broker.view_admin import check_writable
-from broker.vnode import Vnode
+from broker.loop.call import PARKED, Call, Parked
+from broker.loop.stats import Cause
+from broker.storage.append import append_batch
+from broker.storage.vnode import Vnode
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -35,9 +35,9 @@ from protocol.messages.produce import (
 )
 
 if TYPE_CHECKING:
+    from broker.catalogue.topics import Topic
     from broker.core import Broker
-    from broker.partition import Partition
-    from broker.topics import Topic
+    from broker.storage.partition import Partition
 
 ACKS_NONE = 0
 TOPIC_IDS_SINCE_VERSION = 13

@@ -1,7 +1,7 @@
 """UpdateFeatures: v0-2.
 
-Behaviour: the features of broker/features.py are finalized at the one level they have; asking for that level
-succeeds and changes nothing, any other answers INVALID_UPDATE_VERSION, and one refusal refuses all.
+Behaviour: the features of broker/config/features.py are finalized at the one level they have; asking for that
+level succeeds and changes nothing, any other answers INVALID_UPDATE_VERSION, and one refusal refuses all.
 Differences from Apache Kafka: fewer features, each with a single level.
 Version notes: v1 upgrade type and dry run (KIP-778); v2 tells no results of single features (KIP-1022).
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from broker.call import Call
-from broker.features import FEATURES
+from broker.config.features import FEATURES
+from broker.loop.call import Call
 from protocol.error_codes import ErrorCode
 from protocol.messages.update_features import (
     FeatureUpdateKey,

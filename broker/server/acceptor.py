@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
-from broker.admission import Admission
+from broker.connections.admission import Admission
 from broker.core import Broker
 from broker.server.listeners import Listener, told_address
 from broker.server.transport import Transport

@@ -23,7 +23,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from broker.group_snapshot import GroupSnapshot
+from broker.coordinators.group_snapshot import GroupSnapshot
 from broker.server.group_exposition import group_families
 from broker.snapshot import HistogramCopy, Snapshot
 from protocol.error_codes import ErrorCode

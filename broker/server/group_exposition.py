@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from broker.group_snapshot import GroupSnapshot
+from broker.coordinators.group_snapshot import GroupSnapshot
 
 LABELS = ["group", "topic", "partition"]
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import h11
 import trio
 
-from broker.endpoints import is_loopback
+from broker.config.endpoints import is_loopback
 
 logger = logging.getLogger("kawal.http")
 

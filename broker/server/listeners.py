@@ -7,8 +7,8 @@ import socket
 from dataclasses import dataclass
 from typing import Any
 
-from broker.config import Config
-from broker.endpoints import HTTP_OFF, Endpoint, parse_endpoint
+from broker.config.config import Config
+from broker.config.endpoints import HTTP_OFF, Endpoint, parse_endpoint
 
 HTTP_BACKLOG = 16
 

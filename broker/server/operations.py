@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from broker.config.endpoints import Endpoint, is_loopback
 from broker.core import Broker
-from broker.endpoints import Endpoint, is_loopback
 
 if TYPE_CHECKING:
     from broker.server.http import HttpServer

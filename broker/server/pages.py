@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import trio
 
+from broker.coordinators.group_snapshot import GroupSnapshot
 from broker.core import Broker
-from broker.group_snapshot import GroupSnapshot
 from broker.server.exposition import render
 from broker.server.http import Headers, Page, PageMaker
 from broker.snapshot import Snapshot, not_ready

@@ -20,13 +20,13 @@ from typing import Final
 
 import trio
 
-from broker.connection import Connection
+from broker.connections.connection import Connection
 from broker.core import Broker
+from broker.loop.stats import Cause
 from broker.server.acceptor import Acceptor
 from broker.server.listeners import Listener
 from broker.server.transport import RECEIVES_PER_TURN, Transport, warm
 from broker.server.workers import Crashed, DiskWorkers, Finished, Result, TaskDone
-from broker.stats import Cause
 from wal.disk import DiskError
 from wal.jobs import CommitJob
 from wal.segment import FileRange

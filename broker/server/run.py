@@ -17,9 +17,10 @@ from typing import Final
 
 import trio
 
-from broker.admission import connection_room
-from broker.config import Config
+from broker.config.config import Config
+from broker.connections.admission import connection_room
 from broker.core import Broker
+from broker.loop.stats import Stats
 from broker.server import logs
 from broker.server.listeners import Listener, StartError, open_http_listener, open_listeners
 from broker.server.notify import READY, STOPPING, tell_supervisor
@@ -27,7 +28,6 @@ from broker.server.operations import Operations
 from broker.server.reactor import Reactor
 from broker.server.workers import DiskWorkers
 from broker.start import open_broker
-from broker.stats import Stats
 from wal.disk import OsDisk
 
 logger = logging.getLogger("kawal.server")

@@ -6,7 +6,7 @@ import os
 import socket
 from typing import Any, Final
 
-from broker.connection import Connection
+from broker.connections.connection import Connection
 from wal.segment import FileRange
 
 BUFFERS_PER_SEND: Final = 256

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from broker.vnode import DiskJob, Vnode
+from broker.storage.vnode import DiskJob, Vnode
 from wal.disk import DiskError
 from wal.jobs import CommitJob
 

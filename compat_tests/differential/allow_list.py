@@ -41,7 +41,7 @@ OWN_DEFAULTS: Final = frozenset(
         "offsets.retention.minutes",
     }
 )
-"""Configs whose default is knowingly not Kafka's; broker/server_keys.py and group_keys.py say why."""
+"""Configs whose default is knowingly not Kafka's; broker/config/server_keys.py and group_keys.py say why."""
 
 AS_UNDERSTOOD: Final = {("5", "5"), ("TRUE", "true"), ("delete,compact", "delete,compact"), (".01f", "0.01")}
 """How CreateTopics shows a config: what was written, without blanks, and what it means."""

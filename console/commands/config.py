@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from broker.config_keys import ConfigError, Key, text_of
-from broker.config_sources import variable_of
-from broker.server_keys import SECTIONS
+from broker.config.config_keys import ConfigError, Key, text_of
+from broker.config.config_sources import variable_of
+from broker.config.server_keys import SECTIONS
 from console.errors import OK, UsageError
 from console.help import Actions, describe
 from console.help import dispatch as run
@@ -68,7 +68,7 @@ def _explain(arguments: argparse.Namespace) -> int:
     if arguments.key is None:
         print("\n\n".join(_overview(title, keys) for title, keys in SECTIONS.items()))
         return OK
-    from broker.config import key_of
+    from broker.config.config import key_of
 
     try:
         print(_in_full(key_of(arguments.key)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from broker.config_keys import ConfigProblem
+from broker.config.config_keys import ConfigProblem
 from console.errors import OK, CommandError
 from console.health import ask_health, own_address
 from console.help import describe

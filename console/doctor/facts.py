@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from broker.endpoints import Endpoint
+from broker.config.endpoints import Endpoint
 
 SYNC_COUNT = 20
 SYNC_BYTES = 4096

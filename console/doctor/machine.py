@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from broker.admission import connection_room
-from broker.config import Config
+from broker.config.config import Config
+from broker.connections.admission import connection_room
 from console.doctor.facts import Facts
 from console.doctor.finding import Finding, ok, problem, warning
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterator
 
-from broker.config import Config
-from broker.endpoints import HTTP_OFF, Endpoint, parse_endpoint
+from broker.config.config import Config
+from broker.config.endpoints import HTTP_OFF, Endpoint, parse_endpoint
 from console.doctor.facts import Facts
 from console.doctor.finding import Finding, ok, problem, warning
 from console.errors import CommandError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from broker.config import Config
+from broker.config.config import Config
 from console.doctor.facts import Facts
 from console.doctor.finding import Finding, ok, problem, warning
 from wal.disk import Disk, DiskError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from broker.config import Config
+from broker.config.config import Config
 from protocol.compression import Codec
 from protocol.record_reader import Record, iter_records
 from protocol.record_writer import encode_batch

@@ -14,12 +14,12 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from broker.config import Config
-from broker.connection import Connection
+from broker.config.config import Config
+from broker.connections.connection import Connection
 from broker.core import Broker
-from broker.partition import Partition
 from broker.start import open_broker
-from broker.vnode import DiskJob, Vnode
+from broker.storage.partition import Partition
+from broker.storage.vnode import DiskJob, Vnode
 from protocol.headers import decode_response_header, encode_request_header
 from protocol.messages import response_type
 from protocol.schema import declaration

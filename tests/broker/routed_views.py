@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from broker.route_index import TOGETHER_MIN, RouteIndex
+from broker.view_topics.route_index import TOGETHER_MIN, RouteIndex
 from protocol.records import read_batch_header
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import create, fetch

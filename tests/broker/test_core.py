@@ -11,7 +11,7 @@ import pytest
 
 import broker.handlers.find_coordinator
 from broker.errors import RequestError
-from broker.stats import Cause
+from broker.loop.stats import Cause
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest

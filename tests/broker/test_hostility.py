@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from broker.handlers import APIS, Api
-from broker.stats import Cause
+from broker.loop.stats import Cause
 from protocol.compression import Codec
 from protocol.messages import request_type
 from protocol.messages.api_versions import ApiVersionsRequest

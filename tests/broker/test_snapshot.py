@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from broker.loop.stats import Cause
 from broker.snapshot import PartitionState, Snapshot, not_ready
-from broker.stats import Cause
 from protocol.api_keys import ApiKey
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic

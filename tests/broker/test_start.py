@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from broker.databases import log_options
+from broker.catalogue.databases import log_options
 from tests.broker.gateway import Gateway
 from tests.broker.kit import batch, create, read, send
 from wal.disk import DiskError

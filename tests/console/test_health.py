@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.endpoints import Endpoint
+from broker.config.endpoints import Endpoint
 from console.health import ask_health, own_address, reachable
 from tests.console.gateway import connect
 

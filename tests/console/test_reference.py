@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.kafka_keys import KAFKA_KEYS, PROTECTIVE
-from broker.kawal_topic_keys import KAWAL_TOPIC_KEYS
-from broker.server_keys import KEYS
-from broker.topic_keys import TOPIC_KEYS
+from broker.config.kafka_keys import KAFKA_KEYS, PROTECTIVE
+from broker.config.kawal_topic_keys import KAWAL_TOPIC_KEYS
+from broker.config.server_keys import KEYS
+from broker.config.topic_keys import TOPIC_KEYS
 from console.cli import COMMANDS, command_module, parser_of
 from console.reference import actions_of, arguments_of, command_line, configuration
 

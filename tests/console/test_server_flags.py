@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.config_sources import LoadedConfig
+from broker.config.config_sources import LoadedConfig
 from console.errors import CommandError
 from console.server_flags import add_flags, as_json, as_table, loaded_config
 

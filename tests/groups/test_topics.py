@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.topics import Catalogue
+from broker.catalogue.topics import Catalogue
 from groups.topics import Client, TopicFacts, Topics
 from tests.groups.kit import Topics as TopicsOfTests
 

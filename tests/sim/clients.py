@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from broker.stats import Cause
+from broker.loop.stats import Cause
 from tests.broker.gateway import answer_type, decode_answer, request_frame, take_outgoing
 from tests.sim.world import World
 

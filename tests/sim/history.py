@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from broker.partition import Partition
-from broker.topics import Topic
+from broker.catalogue.topics import Topic
+from broker.storage.partition import Partition
 
 Place = tuple[UUID, int, int]
 """Topic id, partition, offset."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from broker.compaction import FAILED_REST_MS
+from broker.upkeep.compaction import FAILED_REST_MS
 from protocol.messages.create_topics import CreateTopicsRequest
 from protocol.record_reader import Record, iter_records
 from protocol.records import check_crc, iter_batches, read_batch_header

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from broker.config import Config
+from broker.catalogue.topics import Topic
+from broker.config.config import Config
 from broker.core import Broker
-from broker.partition import Partition
 from broker.start import open_broker
-from broker.topics import Topic
-from broker.vnode import DiskJob, Vnode
+from broker.storage.partition import Partition
+from broker.storage.vnode import DiskJob, Vnode
 from tests.wal.crash import RandomFates
 from wal.disk import DiskError
 from wal.errors import NotUsable

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from types import GeneratorType
 from typing import Any, Final
 
-from broker.call import PARKED, Call
 from broker.core import Broker
 from broker.handlers import Api
+from broker.loop.call import PARKED, Call
+from broker.loop.slices import Steps
+from broker.loop.stats import Cause
 from broker.server.testing.clock import Clock
 from broker.server.testing.faults import Fault, Faults
-from broker.slices import Steps
-from broker.stats import Cause
 from protocol.api_keys import ApiKey
 from protocol.messages.produce import (
     PartitionProduceData,

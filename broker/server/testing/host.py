@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import trio
 
-from broker.config_keys import ConfigProblem
+from broker.config.config_keys import ConfigProblem
 from broker.server.testing import lines
 from broker.server.testing.client import NoAnswer
 from broker.server.testing.commands import OPERATIONS, Refused

@@ -20,8 +20,9 @@ from typing import Final
 
 import trio
 
-from broker.config import Config, config_of
-from broker.endpoints import Endpoint
+from broker.config.config import Config, config_of
+from broker.config.endpoints import Endpoint
+from broker.loop.stats import Stats
 from broker.server.listeners import Listener
 from broker.server.reactor import Reactor
 from broker.server.testing.clock import Clock
@@ -30,7 +31,6 @@ from broker.server.testing.faulty import FaultyBroker
 from broker.server.testing.lines import SPEAKER, new_log
 from broker.server.testing.workers import RamWorkers
 from broker.start import open_broker
-from broker.stats import Stats
 from wal.memory_disk import MemoryDisk
 from wal.memory_image import DROP_ALL
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from broker.server.testing.faults import Faults
 from broker.server.workers import DiskWorkers, Finished, Result, SyncClock
-from broker.vnode import DiskJob, Vnode
+from broker.storage.vnode import DiskJob, Vnode
 from wal.disk import DiskError
 from wal.jobs import CommitJob
 from wal.memory_disk import MemoryDisk

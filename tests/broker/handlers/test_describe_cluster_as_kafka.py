@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.authorized_operations import CLUSTER_OPERATIONS
+from broker.security.authorized_operations import CLUSTER_OPERATIONS
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from tests.broker.gateway import Gateway

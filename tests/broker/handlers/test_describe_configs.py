@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from broker.config_keys import ConfigSource
-from broker.topic_keys import TOPIC_KEYS
+from broker.config.config_keys import ConfigSource
+from broker.config.topic_keys import TOPIC_KEYS
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from tests.broker.gateway import Client, Gateway

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.catalogue_records import BrokerConfigs, GroupConfigs
+from broker.catalogue.catalogue_records import BrokerConfigs, GroupConfigs
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from tests.broker.gateway import Client, Gateway
 from tests.broker.handlers.topics import create

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from broker.loggers import Loggers
+from broker.config.loggers import Loggers
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from protocol.messages.incremental_alter_configs import (

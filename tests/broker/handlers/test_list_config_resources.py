@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.catalogue_records import GroupConfigs
+from broker.catalogue.catalogue_records import GroupConfigs
 from protocol.messages.list_config_resources import ListConfigResourcesRequest
 from tests.broker.gateway import Client, Gateway
 from tests.broker.handlers.topics import create

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from broker.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from broker.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from protocol.error_codes import ErrorCode
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.gateway import Client, Gateway

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from broker.stats import Cause
+from broker.loop.stats import Cause
 from protocol.error_codes import ErrorCode
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, fetch, offset_of, outcomes, producing, read, send

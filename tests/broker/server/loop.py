@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from broker.endpoints import Endpoint
+from broker.config.endpoints import Endpoint
 from broker.server.listeners import Listener
 from broker.server.reactor import Reactor
 from broker.server.workers import Crashed, Finished, Result, TaskDone
-from broker.vnode import DiskJob, Vnode
+from broker.storage.vnode import DiskJob, Vnode
 from tests.broker.gateway import Gateway
 from tests.broker.server.fakes import FakeEpoll, FakeListener, FakeSocket
 from wal.disk import DiskError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from broker.endpoints import Endpoint
+from broker.config.endpoints import Endpoint
 from broker.server.acceptor import ACCEPTS_PER_TURN, PAUSE_MS, Acceptor
 from broker.server.listeners import Listener
 from broker.server.transport import Transport

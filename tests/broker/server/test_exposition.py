@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from broker.group_snapshot import GroupSnapshot
+from broker.coordinators.group_snapshot import GroupSnapshot
+from broker.loop.stats import BITS, Histogram
 from broker.server.exposition import render
 from broker.snapshot import Snapshot
-from broker.stats import BITS, Histogram
 from protocol.messages.api_versions import ApiVersionsRequest
 from tests.broker.gateway import Gateway
 from tests.broker.kit import batch, create, fetch, send

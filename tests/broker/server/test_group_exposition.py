@@ -6,7 +6,7 @@ from collections import Counter
 
 from prometheus_client.core import Metric
 
-from broker.group_snapshot import GroupPartitionState, GroupSnapshot
+from broker.coordinators.group_snapshot import GroupPartitionState, GroupSnapshot
 from broker.server.group_exposition import group_families
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from broker.config import Config
-from broker.endpoints import Endpoint
+from broker.config.config import Config
+from broker.config.endpoints import Endpoint
 from broker.server.listeners import Listener, StartError, open_listeners, told_address
 
 ADDRESSES = {

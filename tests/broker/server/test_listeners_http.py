@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from broker.config import Config, config_of
+from broker.config.config import Config, config_of
 from broker.server.listeners import HTTP_BACKLOG, StartError, open_http_listener
 
 

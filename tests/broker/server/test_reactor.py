@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from broker.stats import Cause
+from broker.loop.stats import Cause
 from protocol.messages.metadata import MetadataRequest
 from tests.broker.gateway import Gateway, request_frame
 from tests.broker.kit import batch, create, fetching, producing, send

@@ -10,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from broker.config import Config
+from broker.config.config import Config
 from broker.server import run
 from broker.server.listeners import StartError
 from tests.broker.gateway import request_frame

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from broker.server_keys import KEYS
+from broker.config.server_keys import KEYS
 from console.cli import main
 
 

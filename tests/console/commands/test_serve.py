@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from broker import server
-from broker.config import Config
+from broker.config.config import Config
 from broker.server.listeners import StartError
 from console.cli import main
 from wal.errors import StoreError, StoreInUse

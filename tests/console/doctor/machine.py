@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from typing import Any
 
-from broker.endpoints import Endpoint
+from broker.config.endpoints import Endpoint
 from console.doctor.facts import Facts, FileSystem, Space
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from broker.endpoints import Endpoint
+from broker.config.endpoints import Endpoint
 from console.doctor import facts as module
 from console.doctor.facts import Facts
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.config import config_of
+from broker.config.config import config_of
 from console.doctor.finding import Finding
 from console.doctor.machine import check_clock, check_limits, check_memory, check_versions
 from tests.console.doctor.machine import FakeFacts

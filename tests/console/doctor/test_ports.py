@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from typing import Any
 
-from broker.config import config_of
+from broker.config.config import config_of
 from console.doctor.finding import Finding
 from console.doctor.ports import check_http, check_listeners
 from console.errors import CommandError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from broker.config import Config, config_of
+from broker.config.config import Config, config_of
 from console.doctor.finding import Finding
 from console.doctor.storage import check_directory, check_disk, check_space, existing_parent
 from tests.console.doctor.machine import FakeFacts

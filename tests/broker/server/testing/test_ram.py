@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import trio
 
-from broker.config_keys import ConfigError
+from broker.config.config_keys import ConfigError
 from broker.server.testing.commands import OPERATIONS
 from broker.server.testing.faults import Fault
 from broker.server.testing.ram import NotRunning, RamBroker

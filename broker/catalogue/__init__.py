@@ -1,0 +1,1 @@
+"""Topics, databases, configurations and ids, and the log that records them."""

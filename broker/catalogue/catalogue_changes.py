@@ -1,0 +1,145 @@
+"""Changes of topics in the logs of their database, for views WITH META: what happened, among the records.
+
+    the catalogue's record is durable --> an entry in every vnode of the database --> durable --> answer
+
+A change that was answered is thus in the logs; one that a crash kept from being answered may be missing.
+Entries are meta entries: they take one version each and no offset of any stream.  They are written in every
+database but `default`, and there as long as there is a view that shows them.
+
+    payload := JSON {"type": create | grow | alter | drop, "topic", "id", "time", ...}
+    create, grow, alter also have "partitions" and "configs", kawal.columns among them
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from broker.catalogue.catalogue_records import (
+    CatalogueRecord,
+    PartitionsAdded,
+    TopicConfigs,
+    TopicCreated,
+)
+from broker.catalogue.databases import DEFAULT_DATABASE
+from protocol.record_reader import Record
+from protocol.record_writer import encode_batch
+from wal.errors import WalError
+
+if TYPE_CHECKING:
+    from broker.catalogue.topics import Catalogue, Topic
+    from broker.storage.vnode import Vnode
+    from protocol.error_codes import ErrorCode
+    from wal.versions import VersionedEntry
+
+logger = logging.getLogger("kawal.broker")
+
+CHANGES_STREAM: Final = (1 << 62) + 1
+"""The stream id under which changes are appended; no topic ever gets it."""
+
+KIND_HEADER: Final = ("kawal.kind", b"meta")
+
+
+_KINDS: Final[dict[type, str]] = {TopicCreated: "create", PartitionsAdded: "grow", TopicConfigs: "alter"}
+
+
+class CatalogueChanges:
+    """Writes changes into the logs, and knows which of them are not durable yet."""
+
+    def __init__(self, catalogue: Catalogue, vnodes: dict[str, list[Vnode]]) -> None:
+        self._catalogue = catalogue
+        self._vnodes = vnodes
+        # What was appended last to each vnode, as far as somebody may have to wait for it.
+        self._written: dict[Vnode, int] = {}
+
+    def confirmed(self, record: CatalogueRecord, wall_ms: int) -> None:
+        """A record of the catalogue is durable: write down what it means for a topic."""
+        if not isinstance(record, TopicCreated | PartitionsAdded | TopicConfigs):
+            return
+        topic = self._catalogue.by_id.get(UUID(hex=record.topic_id))
+        # A topic whose deletion is on its way already has nothing to tell but that.
+        if topic is not None and topic.view is None:
+            self._write(_KINDS[type(record)], topic, wall_ms)
+
+    def deleted(self, topic: Topic, wall_ms: int) -> None:
+        """The deletion of a topic is durable."""
+        if topic.view is None:
+            self._write("drop", topic, wall_ms)
+
+    def _write(self, kind: str, topic: Topic, wall_ms: int) -> None:
+        if topic.internal or not self._wanted(topic.database):
+            return
+        told: dict[str, Any] = {
+            "type": kind,
+            "topic": topic.name,
+            "id": topic.topic_id.hex,
+            "time": wall_ms,
+        }
+        if kind != "drop":
+            told |= {"partitions": topic.partition_count, "configs": topic.configs}
+        payload = json.dumps(told, separators=(",", ":")).encode()
+        for vnode in self._vnodes[topic.database]:
+            try:
+                vnode.last_version = max(vnode.last_version, vnode.log.append_meta(CHANGES_STREAM, payload))
+            except WalError as error:
+                logger.warning("%s of %r is not told on vnode %s: %s", kind, topic.name, vnode.name, error)
+            else:
+                self._written[vnode] = vnode.last_version
+
+    def _wanted(self, database: str) -> bool:
+        return database != DEFAULT_DATABASE or self._catalogue.meta_views[database] > 0
+
+    def when_durable(self, done: Callable[[], None], now_ms: int) -> None:
+        """Call `done` when every change written so far is on the disk, or lost with its log."""
+        # What lies above a vnode's last version was lost with its log.
+        waiting = {
+            vnode: version
+            for vnode, version in self._written.items()
+            if vnode.log.next_version <= version <= vnode.last_version
+        }
+        self._written = waiting
+        if not waiting:
+            done()
+            return
+        waiter = _Countdown(len(waiting), done)
+        for vnode, version in waiting.items():
+            vnode.wait_durable(version, waiter, now_ms)
+
+    def forget(self, vnodes: list[Vnode]) -> None:
+        """These vnodes are dropped."""
+        for vnode in vnodes:
+            self._written.pop(vnode, None)
+
+
+class _Countdown:
+    """Calls `done` after so many answers."""
+
+    __slots__ = ("_done", "_left")
+
+    def __init__(self, count: int, done: Callable[[], None]) -> None:
+        self._left = count
+        self._done = done
+
+    def appended(self, _vnode: Vnode, _error: ErrorCode | None, _now_ms: int) -> None:
+        """Count one down, whatever became of it: the change itself is in the catalogue."""
+        self._left -= 1
+        if not self._left:
+            self._done()
+
+
+def change_batch(entry: VersionedEntry, topic_id: str | None = None) -> bytearray | None:
+    """The record that tells of a change: its topic as key, its JSON as value, at its version.
+
+    With the id of a topic only of that topic's changes.
+    """
+    payload = entry.opaque
+    if payload is None:
+        return None
+    told = json.loads(bytes(payload))
+    if topic_id is not None and told["id"] != topic_id:
+        return None
+    record = Record(entry.version, told["time"], told["topic"].encode(), bytes(payload), (KIND_HEADER,))
+    return encode_batch([record], leader_epoch=0)

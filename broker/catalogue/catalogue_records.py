@@ -1,0 +1,180 @@
+"""The records of the catalogue: what `meta` WAL entries hold, as JSON objects tagged by `type`.
+
+Replaying them in order rebuilds the catalogue.  A record is never changed once a release has written it:
+fields are only added, with a default.  Source: architecture.md section 1 (catalogue), ADR 0003.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+
+class DatabaseCreated(msgspec.Struct, tag="database_created", frozen=True, kw_only=True):
+    """A database with its vnodes exists from here on.
+
+    `directory` is where its vnodes lie, the name where it is empty; `durability` is what held at that time.
+    """
+
+    name: str
+    vnode_count: int
+    durability: str
+    directory: str = ""
+    created_ms: int = 0
+    configs: dict[str, str] = {}
+
+
+class DatabaseConfigs(msgspec.Struct, tag="database_configs", frozen=True, kw_only=True):
+    """The database's own settings are exactly these from here on."""
+
+    name: str
+    configs: dict[str, str]
+
+
+class DatabaseDropped(msgspec.Struct, tag="database_dropped", frozen=True, kw_only=True):
+    """The database is gone for good; its directory may still be there and is to be removed."""
+
+    name: str
+    directory: str
+
+
+class DirectoryRemoved(msgspec.Struct, tag="directory_removed", frozen=True, kw_only=True):
+    """Nothing is left of a dropped database's directory."""
+
+    directory: str
+
+
+class ViewDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a view shows; everything that follows from it is made again from this text alone.
+
+    `source` is the name of the topic or database it reads, `source_id` the topic's id ("" for a database).
+    `schema` is the JSON that DescribeConfigs shows, with the types of `used_columns` as they were when the
+    view was made: those the source must keep.  `start`, `end` and `speed` are those of
+    broker/config/view_bounds.py.
+    """
+
+    kind: str
+    source: str
+    source_id: str = ""
+    statement: str = ""
+    meta: str = "none"
+    used_columns: tuple[str, ...] = ()
+    schema: str = ""
+    start: str = ""
+    end: str = ""
+    speed: str = ""
+
+    @property
+    def is_windowed(self) -> bool:
+        """Whether the view has bounds or a pace."""
+        return bool(self.start or self.end or self.speed)
+
+
+class TopicCreated(msgspec.Struct, tag="topic_created", frozen=True, kw_only=True):
+    """A topic exists; partition i is stream `first_stream + i` on vnode `(first_vnode + i) mod V`.
+
+    A view has a definition and no streams: `first_stream` and `first_vnode` mean nothing there.
+    """
+
+    name: str
+    topic_id: str
+    database: str
+    first_stream: int
+    partition_count: int
+    first_vnode: int
+    created_ms: int
+    replication_factor: int = 1
+    configs: dict[str, str] = {}
+    view: ViewDefinition | None = None
+
+
+class PartitionsAdded(msgspec.Struct, tag="partitions_added", frozen=True, kw_only=True):
+    """The topic has grown by `count` partitions whose streams begin at `first_stream`."""
+
+    topic_id: str
+    first_stream: int
+    count: int
+
+
+class TopicDeleted(msgspec.Struct, tag="topic_deleted", frozen=True, kw_only=True):
+    """The topic and all its streams are gone for good."""
+
+    topic_id: str
+    name: str = ""
+
+
+class TopicConfigs(msgspec.Struct, tag="topic_configs", frozen=True, kw_only=True):
+    """The topic's own configs are exactly these from here on."""
+
+    topic_id: str
+    configs: dict[str, str]
+
+
+class BrokerConfigs(msgspec.Struct, tag="broker_configs", frozen=True, kw_only=True):
+    """What clients have set for a node is exactly this from here on; the empty id stands for every node."""
+
+    broker_id: str
+    configs: dict[str, str]
+
+
+class GroupConfigs(msgspec.Struct, tag="group_configs", frozen=True, kw_only=True):
+    """The group's own configs are exactly these from here on, whether the group exists or not."""
+
+    group: str
+    configs: dict[str, str]
+
+
+class ScramCredentials(msgspec.Struct, tag="scram_credentials", frozen=True, kw_only=True):
+    """The user's SCRAM credentials are exactly these from here on, by mechanism
+    (broker/security/scram.py)."""
+
+    user: str
+    credentials: dict[str, str]
+
+
+class ProducerIdBlock(msgspec.Struct, tag="producer_ids", frozen=True, kw_only=True):
+    """All producer ids below `next_id` may have been given out; none of them is given out again."""
+
+    next_id: int
+
+
+class StreamIdsUsed(msgspec.Struct, tag="stream_ids", frozen=True, kw_only=True):
+    """Every stream id below `next_id` has been given out, also those whose topics are gone."""
+
+    next_id: int
+
+
+CatalogueRecord: TypeAlias = (
+    DatabaseCreated
+    | DatabaseConfigs
+    | DatabaseDropped
+    | DirectoryRemoved
+    | TopicCreated
+    | PartitionsAdded
+    | TopicDeleted
+    | TopicConfigs
+    | BrokerConfigs
+    | GroupConfigs
+    | ScramCredentials
+    | ProducerIdBlock
+    | StreamIdsUsed
+)
+
+_decoder: msgspec.json.Decoder[CatalogueRecord] = msgspec.json.Decoder(CatalogueRecord)
+_encoder = msgspec.json.Encoder()
+
+
+def encode_record(record: CatalogueRecord) -> bytes:
+    """One record as the bytes of a catalogue entry."""
+    return _encoder.encode(record)
+
+
+def decode_record(data: bytes | memoryview) -> CatalogueRecord:
+    """One catalogue entry as a record.
+
+    Raises:
+        msgspec.DecodeError: the entry is not one of ours; the CRC of its frame was right, so it was written
+            by a newer release.
+    """
+    return _decoder.decode(data)

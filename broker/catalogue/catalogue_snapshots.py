@@ -1,0 +1,62 @@
+"""Keeps the catalogue's log short: now and then one snapshot replaces all records before it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from broker.catalogue.catalogue_records import encode_record
+from wal.catalogue import SnapshotJob
+from wal.errors import WalError
+
+if TYPE_CHECKING:
+    from broker.catalogue.topics import Catalogue
+    from broker.storage.vnode import Vnode
+    from wal.catalogue import Catalogue as CatalogueLog
+    from wal.disk import DiskError
+
+logger = logging.getLogger("kawal.broker")
+
+SNAPSHOT_AFTER_BYTES: Final = 1 << 20
+"""Records written since the last snapshot before the next: replaying 1 MiB takes about 20 ms at a start."""
+
+
+class CatalogueSnapshots:
+    """Decides when a snapshot is due and makes it from the catalogue as it is."""
+
+    def __init__(self, catalogue: Catalogue, catalogue_log: CatalogueLog, meta: Vnode) -> None:
+        self._catalogue = catalogue
+        self._log = catalogue_log
+        self._meta = meta
+        self._job: SnapshotJob | None = None
+        self.after_bytes = SNAPSHOT_AFTER_BYTES
+
+    @property
+    def job(self) -> SnapshotJob | None:
+        """The snapshot in the making."""
+        return self._job
+
+    def begin(self) -> SnapshotJob | None:
+        """A job that writes a snapshot, when one is due.
+
+        Only while every change is durable: a snapshot must not hold what the log may still lose.
+        """
+        if self._job is not None or self._log.bytes_since_snapshot < self.after_bytes:
+            return None
+        if self._meta.last_version >= self._meta.log.next_version:
+            return None
+        self._job = self._log.begin_snapshot([encode_record(record) for record in self._catalogue.snapshot()])
+        return self._job
+
+    def done(self, error: DiskError | None) -> None:
+        """Take the job back; a failed one is tried again after the next change."""
+        job, self._job = self._job, None
+        assert job is not None
+        if error is None:
+            try:
+                self._log.snapshot_done(job)
+            except WalError as failure:
+                logger.warning("segments of the catalogue stay until the next snapshot: %s", failure)
+        else:
+            self._log.bytes_since_snapshot = 0
+            logger.error("the catalogue's snapshot failed and is put off: %s", error)

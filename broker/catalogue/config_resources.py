@@ -1,0 +1,247 @@
+"""The resources whose settings clients alter and the catalogue keeps: topics, this node or all nodes, groups.
+
+A resource knows which keys it has, what a value must satisfy, and the record that makes a change last.
+Loggers are not here: their levels are not kept (broker/config/loggers.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import TYPE_CHECKING, Protocol
+
+from broker.catalogue.catalogue_records import (
+    BrokerConfigs,
+    CatalogueRecord,
+    GroupConfigs,
+    TopicConfigs,
+    TopicCreated,
+)
+from broker.catalogue.live_config import CLUSTER
+from broker.catalogue.topic_admin import check_name
+from broker.catalogue.topic_configs import checked as checked_topic
+from broker.catalogue.topic_configs import server_default
+from broker.catalogue.view_admin import check_changeable, check_columns_kept, check_settable
+from broker.config.config_changes import Settings
+from broker.config.config_keys import ConfigError, Key, text_of
+from broker.config.config_layers import checked_together, dynamic_key, server_key
+from broker.config.group_configs import checked as checked_group
+from broker.config.group_keys import GROUP_KEYS
+from broker.config.kawal_topic_keys import DATABASE_KEY, KAWAL_TOPIC_KEYS, QUARANTINE_KEY
+from broker.config.topic_keys import TOPIC_KEYS
+from broker.errors import RequestError
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from broker.catalogue.topics import Topic
+    from broker.core import Broker
+
+
+class ResourceType(IntEnum):
+    """What has configurations; the numbers are those of DescribeConfigs."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class Resource(Settings, Protocol):
+    """One resource."""
+
+    def checked(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """Return all settings as they are kept.  Raises: RequestError with Kafka's code."""
+
+    def records(self, settings: dict[str, str], wall_ms: int) -> list[CatalogueRecord]:
+        """Return what makes these (checked) settings the resource's own, at this time of day."""
+
+
+def find_resource(broker: Broker, kind: int, name: str) -> Resource:
+    """Return the resource that a client names.
+
+    Raises: RequestError, for a name that no resource of the kind can have, and for an unknown kind.
+    """
+    match kind:
+        case ResourceType.TOPIC:
+            return TopicResource(broker, name)
+        case ResourceType.BROKER:
+            return BrokerResource(broker, name)
+        case ResourceType.GROUP:
+            return GroupResource(broker, name)
+        case ResourceType.CLIENT_METRICS:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "Client metrics are not collected by this server.")
+        case _:
+            raise RequestError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
+
+
+def node_id_of(name: str) -> int:
+    """Return the id of a node that is given as text.  Raises: RequestError(INVALID_REQUEST)."""
+    digits = name[1:] if name[:1] in ("+", "-") else name
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 12):
+        raise RequestError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    return int(name)
+
+
+class TopicResource:
+    """A topic; one that does not exist is refused last, as Kafka does."""
+
+    def __init__(self, broker: Broker, name: str) -> None:
+        if not name:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+        check_name(name)
+        self._broker = broker
+        self._name = name
+        self._topic = broker.catalogue.find(name)
+
+    @property
+    def own(self) -> Mapping[str, str]:
+        """The topic's overrides."""
+        return {} if self._topic is None else self._topic.configs
+
+    def key(self, name: str) -> Key | None:
+        """A topic configuration."""
+        return TOPIC_KEYS.get(name) or KAWAL_TOPIC_KEYS.get(name)
+
+    def inherited(self, name: str) -> str:
+        """The server's default."""
+        return text_of(server_default(TOPIC_KEYS[name], self._broker.config)) or ""
+
+    def not_a_list(self, operation: str, name: str) -> str:
+        """Kafka's words."""
+        return f"Can't {operation} to key {name} because its type is not LIST."
+
+    def checked(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """Each valid, all of them together, and the topic there, in the database where it is."""
+        database = settings.get(DATABASE_KEY.name)
+        if database is not None and self._topic is not None and database.strip() != self._topic.database:
+            raise RequestError(
+                ErrorCode.INVALID_CONFIG,
+                f"Topic '{self._name}' lies in database {self._topic.database!r} for good: its streams are"
+                f" bound to the vnodes there; create a topic in {database!r} and copy the records.",
+            )
+        try:
+            check_settable(self.own, settings)
+            result = checked_topic(settings, self._broker.config)
+        except ConfigError as error:
+            raise RequestError(ErrorCode.INVALID_CONFIG, error.for_client) from error
+        if self._topic is None:
+            raise RequestError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{self._name}' does not exist."
+            )
+        check_changeable(self._topic, "its definition is settled; delete it and make another")
+        check_columns_kept(self._topic, result, self._broker.catalogue)
+        self._quarantine(self._topic, result, 0)
+        return result
+
+    def records(self, settings: dict[str, str], wall_ms: int) -> list[CatalogueRecord]:
+        """The topic's configs from here on, and the quarantine if they make one."""
+        assert self._topic is not None, "an unknown topic passes no check"
+        configs = TopicConfigs(topic_id=self._topic.topic_id.hex, configs=settings)
+        quarantine = self._quarantine(self._topic, settings, wall_ms)
+        return [configs] if quarantine is None else [configs, quarantine]
+
+    def _quarantine(self, topic: Topic, settings: Mapping[str, str], wall_ms: int) -> TopicCreated | None:
+        """The record of the quarantine that these settings make.  Raises: RequestError."""
+        if QUARANTINE_KEY.name not in settings:
+            return None
+        from broker.catalogue.quarantine import as_created
+
+        before = self.own.get(QUARANTINE_KEY.name, "")
+        return self._broker.topics.quarantine(as_created(topic, settings), before, wall_ms)
+
+
+class BrokerResource:
+    """This node, or with the empty name every node."""
+
+    def __init__(self, broker: Broker, name: str) -> None:
+        node_id = broker.config.node_id
+        if name and node_id_of(name) != node_id:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node_id}, but received {name}"
+            )
+        self._layers = broker.live_config.layers
+        self._id = str(node_id) if name else CLUSTER
+
+    @property
+    def own(self) -> Mapping[str, str]:
+        """What clients have set."""
+        return self._layers.node if self._id else self._layers.cluster
+
+    def key(self, name: str) -> Key | None:
+        """A server key, ours or one that only Kafka has."""
+        return server_key(name)
+
+    def inherited(self, name: str) -> str:
+        """What the layers give now."""
+        return text_of(self._layers.value(name)) or ""
+
+    def not_a_list(self, operation: str, name: str) -> str:
+        """Kafka's words."""
+        return f"Config value {operation.lower()} is not allowed for config key: {name}"
+
+    def checked(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """Each known, one that may change while the server runs, and valid."""
+        fixed = [name for name in settings if (key := server_key(name)) is not None and not key.dynamic]
+        if fixed:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                f"Cannot update these configs dynamically: [{', '.join(sorted(fixed))}]",
+            )
+        result = {}
+        for name, raw in settings.items():
+            try:
+                result[name] = text_of(dynamic_key(name).parse(raw)) or ""
+            except ConfigError as error:
+                # Kafka's broker judges these values itself and calls all of them bad requests; unknown names
+                # it accepts.
+                known = server_key(name) is not None
+                code = ErrorCode.INVALID_REQUEST if known else ErrorCode.INVALID_CONFIG
+                raise RequestError(code, error.for_client) from error
+        try:
+            checked_together(self._layers, {**self._layers.cluster, **result} if self._id else result)
+        except ConfigError as error:
+            raise RequestError(ErrorCode.INVALID_REQUEST, error.for_client) from error
+        return result
+
+    def records(self, settings: dict[str, str], wall_ms: int) -> list[CatalogueRecord]:
+        """What clients have set from here on."""
+        return [BrokerConfigs(broker_id=self._id, configs=settings)]
+
+
+class GroupResource:
+    """A group, whether it exists or not."""
+
+    def __init__(self, broker: Broker, name: str) -> None:
+        if not name:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+        self._broker = broker
+        self._name = name
+
+    @property
+    def own(self) -> Mapping[str, str]:
+        """What is set for the group."""
+        return self._broker.catalogue.group_configs.get(self._name, {})
+
+    def key(self, name: str) -> Key | None:
+        """A group configuration; none of them holds a list."""
+        return GROUP_KEYS.get(name)
+
+    def inherited(self, name: str) -> str:
+        """Never asked: no group configuration holds a list."""
+        return ""
+
+    def not_a_list(self, operation: str, name: str) -> str:
+        """Kafka's words."""
+        return f"Can't {operation} to key {name} because its type is not LIST."
+
+    def checked(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """Each valid and within what the server allows groups."""
+        try:
+            return checked_group(settings, self._broker.live_config.layers)
+        except ConfigError as error:
+            raise RequestError(ErrorCode.INVALID_CONFIG, error.for_client) from error
+
+    def records(self, settings: dict[str, str], wall_ms: int) -> list[CatalogueRecord]:
+        """The group's configs from here on."""
+        return [GroupConfigs(group=self._name, configs=settings)]

@@ -1,0 +1,312 @@
+"""The databases with their logs: made, changed and dropped while the server runs.
+
+    create   job: directories made, logs opened --> record --> durable: vnodes serve, client is answered
+    drop     record --> durable: client is answered, vnodes stop --> job: files removed --> record
+
+A crash may leave a directory that no record knows (it holds no records of anybody and is removed at the next
+start), or a dropped database's directory, whose name the catalogue keeps until nothing is left of it.  The
+record of a database is written after its directories are synced, so one without the other is damage.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from broker.catalogue.catalogue_records import (
+    DatabaseConfigs,
+    DatabaseCreated,
+    DatabaseDropped,
+    DirectoryRemoved,
+)
+from broker.catalogue.databases import (
+    DEFAULT_DATABASE,
+    VNODES_MAX,
+    Database,
+    altered,
+    check_database_name,
+    checked_settings,
+    durability_of,
+    find_database,
+    log_options,
+    value_of,
+    vnode_options,
+)
+from broker.errors import RequestError
+from broker.storage.vnode import Vnode
+from protocol.error_codes import ErrorCode
+from wal.disk import DiskError
+from wal.log import VnodeLog
+from wal.maintenance_jobs import Job
+from wal.options import LogOptions
+from wal.store import DATABASE_PREFIX, Store
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+logger = logging.getLogger("kawal.databases")
+
+Done = Callable[[RequestError | None], None]
+"""Called once: with None when it is done for good, else with what the client is to be told."""
+
+NAMED_MAX = 10
+"""Topics that a refusal names."""
+
+RETRY_MS = 60_000
+"""Pause after a directory could not be removed, or the removal not be recorded."""
+
+
+@dataclass(slots=True, eq=False)
+class MakeJob(Job):
+    """Make a database's directories and open its logs."""
+
+    store: Store
+    record: DatabaseCreated
+    options: LogOptions
+    now_ms: int
+    done: Done
+    logs: list[VnodeLog] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Make, sync, open; what was made stays when it fails, to be removed."""
+        directory = self.record.directory
+        for index in range(self.record.vnode_count):
+            self.store.create_vnode(directory, index)
+        for index in range(self.record.vnode_count):
+            options = vnode_options(self.options, index)
+            self.logs.append(self.store.open_vnode(directory, index, now_ms=self.now_ms, options=options))
+
+
+@dataclass(slots=True, eq=False)
+class RemoveJob(Job):
+    """Remove a directory of which the catalogue knows no database."""
+
+    store: Store
+    directory: str
+    failed: bool = False
+    """It has failed once: what a failed sync of a directory has lost may come back until the next start."""
+
+    def run(self) -> None:
+        """Remove what is still there."""
+        self.store.remove_database(self.directory)
+
+
+class DatabaseDirectory:
+    """All databases of the node over the store that keeps them."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._databases = broker.catalogue.databases
+        self._databases.changed = self._changed
+        # Names that are taken while their directories are made.
+        self._making: set[str] = set()
+        self._jobs: list[Job] = []
+        self._running: set[Job] = set()
+        # Directories whose record was lost with the catalogue's log: until the log has been verified against
+        # the disk, the record may be there all the same at the next start.
+        self._doubtful: list[Job] = []
+        # Vnodes of dropped databases whose jobs have not all come back, by directory.
+        self._closing: dict[str, list[Vnode]] = {}
+
+    # --- what clients ask for --------------------------------------------------------------------------
+
+    def create(
+        self, name: str, settings: dict[str, str | None], now_ms: int, done: Done, *, validate_only: bool
+    ) -> bool:
+        """Make a database; `done` is called when it is durable and serves.
+
+        With `validate_only` nothing is made and `done` is not called.  True: `done` will be called.
+        Raises: RequestError.
+        """
+        check_database_name(name)
+        if name in self._databases or name in self._making:
+            raise RequestError(ErrorCode.DUPLICATE_RESOURCE, f"database {name!r} exists already")
+        configs = checked_settings(settings)
+        config = self._broker.config
+        count = int(value_of("vnodes", configs, config))
+        configs.pop("vnodes", None)
+        self._check_room(count)
+        if validate_only:
+            return False
+        record = DatabaseCreated(
+            name=name,
+            vnode_count=count,
+            durability=durability_of(configs, config),
+            directory=f"{DATABASE_PREFIX}{self._broker.random.getrandbits(128):032x}",
+            created_ms=self._broker.wall_ms(now_ms),
+            configs=configs,
+        )
+        options = log_options(config, configs, vnode_count=self._vnode_count + count)
+        self._making.add(name)
+        self._jobs.append(MakeJob(self._broker.store, record, options, now_ms, done))
+        return True
+
+    @property
+    def _vnode_count(self) -> int:
+        return sum(len(vnodes) for vnodes in self._broker.vnodes.values())
+
+    def _check_room(self, added: int) -> None:
+        making = sum(
+            job.record.vnode_count for job in [*self._jobs, *self._running] if isinstance(job, MakeJob)
+        )
+        if self._vnode_count + making + added > VNODES_MAX:
+            raise RequestError(
+                ErrorCode.POLICY_VIOLATION,
+                f"{added} more vnodes would exceed the {VNODES_MAX} of one server"
+                f" ({self._vnode_count + making} exist)",
+            )
+
+    def alter(self, name: str, changes: dict[str, str | None], now_ms: int, *, validate_only: bool) -> None:
+        """Change settings of a database, null takes one away; durable as the catalogue's changes are.
+
+        Raises: RequestError.
+        """
+        database = find_database(name, self._databases)
+        views = self._broker.catalogue.views_over_database(name)
+        configs = altered(database, changes, has_views=bool(views))
+        if not validate_only:
+            self._broker.topics.append(DatabaseConfigs(name=name, configs=configs), now_ms)
+
+    def drop(self, name: str, now_ms: int, *, validate_only: bool) -> None:
+        """Drop an empty database; its files go once that is durable.  Raises: RequestError."""
+        database = find_database(name, self._databases)
+        if name == DEFAULT_DATABASE:
+            raise RequestError(ErrorCode.POLICY_VIOLATION, "database 'default' always exists")
+        inside = self.topics_of(name)
+        if inside:
+            shown = ", ".join(repr(one) for one in sorted(inside)[:NAMED_MAX])
+            more = f" and {len(inside) - NAMED_MAX} more" if len(inside) > NAMED_MAX else ""
+            raise RequestError(
+                ErrorCode.POLICY_VIOLATION,
+                f"database {name!r} has topics or views: {shown}{more}; delete them first",
+            )
+        if validate_only:
+            return
+        self._broker.topics.append(
+            DatabaseDropped(name=name, directory=database.directory),
+            now_ms,
+            confirmed=lambda: self._dropped(database),
+        )
+
+    def topics_of(self, name: str) -> list[str]:
+        """The names of the topics in the database and of the views over it, planned ones too."""
+        catalogue = self._broker.catalogue
+        inside = {topic.name for topic in catalogue.by_name.values() if topic.database == name}
+        return list(inside | {view.name for view in catalogue.views_over_database(name)})
+
+    # --- what follows from it --------------------------------------------------------------------------
+
+    def _changed(self, database: Database) -> None:
+        broker = self._broker
+        for topic in broker.catalogue.by_name.values():
+            if topic.database == database.name:
+                topic.settings = None
+        self.configure_logs(database)
+
+    def configure_logs(self, database: Database) -> None:
+        """Let the database's settings, or the server's where it has none, hold for its logs."""
+        options = log_options(self._broker.config, database.configs, vnode_count=1)
+        for vnode in self._broker.vnodes.get(database.name, ()):
+            vnode.log.change_options(options)
+
+    def _dropped(self, database: Database) -> None:
+        vnodes = self._broker.vnodes.pop(database.name)
+        self._broker.vnodes_changed()
+        self._broker.topics.forget_vnodes(vnodes)
+        self._closing[database.directory] = vnodes
+
+    def _close_idle(self, now_ms: int) -> None:
+        """Let go of the logs of dropped databases that have no work in threads any more."""
+        for directory, vnodes in tuple(self._closing.items()):
+            if any(vnode.busy for vnode in vnodes):
+                continue
+            del self._closing[directory]
+            for vnode in vnodes:
+                vnode.abandon(now_ms)
+            self._jobs.append(RemoveJob(self._broker.store, directory))
+
+    # --- disk work -------------------------------------------------------------------------------------
+
+    @property
+    def busy(self) -> bool:
+        """True while there is work that is not done."""
+        return bool(self._running or self._jobs or self._closing)
+
+    def take_jobs(self, now_ms: int) -> list[Job]:
+        """The work that can begin now."""
+        self._close_idle(now_ms)
+        if self._doubtful and self._broker.meta.log.state == "OPEN":
+            self._jobs += self._doubtful
+            self._doubtful.clear()
+        jobs, self._jobs = self._jobs, []
+        self._running.update(jobs)
+        return jobs
+
+    def owns(self, job: object) -> bool:
+        """Whether the job is one of ours that is in flight."""
+        return isinstance(job, MakeJob | RemoveJob) and job in self._running
+
+    def job_done(self, job: Job, error: DiskError | None, now_ms: int) -> None:
+        """A job has ended."""
+        self._running.discard(job)
+        if isinstance(job, MakeJob):
+            self._made(job, error, now_ms)
+        elif isinstance(job, RemoveJob):
+            self._removed(job, error, now_ms)
+
+    def _made(self, job: MakeJob, error: DiskError | None, now_ms: int) -> None:
+        name = job.record.name
+        self._making.discard(name)
+        vnodes = [Vnode(log, database=name, index=index) for index, log in enumerate(job.logs)]
+
+        def give_up(refusal: RequestError, jobs: list[Job]) -> None:
+            for vnode in vnodes:
+                vnode.log.abandon()
+            jobs.append(RemoveJob(self._broker.store, job.record.directory))
+            job.done(refusal)
+
+        def recorded(failure: ErrorCode | None) -> None:
+            if failure is None:
+                job.done(None)
+            else:
+                refusal = RequestError(failure, f"database {name!r} could not be recorded; try again")
+                give_up(refusal, self._doubtful)
+
+        if error is not None:
+            refused = RequestError(ErrorCode.KAFKA_STORAGE_ERROR, f"database {name!r} is not made: {error}")
+            give_up(refused, self._jobs)
+            return
+        try:
+            self._broker.topics.append(job.record, now_ms, confirmed=lambda: self._serve(name, vnodes))
+        except RequestError as refusal:
+            give_up(refusal, self._jobs)
+            return
+        self._broker.topics.when_durable(recorded, now_ms)
+
+    def _serve(self, name: str, vnodes: list[Vnode]) -> None:
+        self._broker.vnodes[name] = vnodes
+        self._broker.vnodes_changed()
+        # The server's configuration may have changed since the logs were opened.
+        self.configure_logs(self._databases[name])
+
+    def _removed(self, job: RemoveJob, error: DiskError | None, now_ms: int) -> None:
+        if error is not None:
+            logger.error("the directory %s of a dropped database stays for now: %s", job.directory, error)
+            job.failed = True
+            self._again(job, now_ms)
+        elif not job.failed and job.directory in self._databases.dropped:
+            try:
+                self._broker.topics.append(DirectoryRemoved(directory=job.directory), now_ms)
+            except RequestError as refusal:
+                logger.warning("that %s is removed is recorded later: %s", job.directory, refusal)
+                self._again(job, now_ms)
+            else:
+                self._broker.topics.when_durable(
+                    lambda lost: self._again(job, now_ms) if lost is not None else None, now_ms
+                )
+
+    def _again(self, job: RemoveJob, now_ms: int) -> None:
+        """Remove the directory, or record that it is removed, once more; at a start it is done as well."""
+        self._broker.deadlines.add(now_ms + RETRY_MS, lambda _now_ms: self._jobs.append(job))

@@ -1,0 +1,84 @@
+"""The databases of the catalogue, by name: what their records do to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from broker.catalogue.catalogue_records import (
+    DatabaseConfigs,
+    DatabaseCreated,
+    DatabaseDropped,
+    DirectoryRemoved,
+)
+from broker.catalogue.databases import Database
+
+DatabaseRecord: TypeAlias = DatabaseCreated | DatabaseConfigs | DatabaseDropped | DirectoryRemoved
+
+Halves: TypeAlias = tuple[Callable[[], object], Callable[[], object]]
+"""What to do when a planned record is durable, and what when it is lost."""
+
+
+def _nothing() -> None:
+    """The other half of a change that is all done in one step."""
+
+
+class Databases(dict[str, Database]):
+    """All databases by name, planned ones too.
+
+    `dropped` are the directories of dropped databases that may still be there, with the databases' names.
+    `changed` is called with a database whose settings have changed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dropped: dict[str, str] = {}
+        self.changed: Callable[[Database], None] = lambda _database: None
+
+    def plan(self, record: DatabaseRecord) -> Halves:
+        """Apply a record as far as a record that may still be lost goes."""
+        match record:
+            case DatabaseCreated():
+                new = self[record.name] = Database(record)
+                return new.confirm, lambda: self.pop(record.name)
+            case DatabaseConfigs():
+                return self._plan_configs(self[record.name], record.configs)
+            case DatabaseDropped():
+                return self._plan_drop(record)
+            case DirectoryRemoved():
+                return lambda: self.dropped.pop(record.directory, None), _nothing
+
+    def _plan_configs(self, database: Database, configs: dict[str, str]) -> Halves:
+        before = database.configs
+
+        def put(configs: dict[str, str]) -> None:
+            database.set_configs(configs)
+            self.changed(database)
+
+        put(configs)
+        return _nothing, lambda: put(before)
+
+    def _plan_drop(self, record: DatabaseDropped) -> Halves:
+        # In a snapshot the record stands alone, and the name may be another database's by now.
+        known = self.get(record.name)
+        gone = self.pop(record.name) if known is not None and known.directory == record.directory else None
+
+        def undo() -> None:
+            if gone is not None:
+                self[record.name] = gone
+
+        return lambda: self.dropped.setdefault(record.directory, record.name), undo
+
+    def snapshot(self) -> Iterator[DatabaseRecord]:
+        """The records that replay to this table."""
+        for one in self.values():
+            yield DatabaseCreated(
+                name=one.name,
+                vnode_count=one.vnode_count,
+                durability=one.durability,
+                directory=one.directory,
+                created_ms=one.created_ms,
+                configs=one.configs,
+            )
+        for directory, name in self.dropped.items():
+            yield DatabaseDropped(name=name, directory=directory)

@@ -1,0 +1,189 @@
+"""A database as the catalogue knows it, its policy, and what a new or altered one must satisfy.
+
+A database is a set of write-ahead logs (vnodes) with one policy: how durable its records are, how its files
+are cut, and the retention that its topics take when they have none of their own.  `default` always exists and
+is the server's own; what is not set for a database is the server's configuration.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from broker.config.config_keys import ConfigError, ConfigSource, nearest, text_of
+from broker.config.database_keys import DATABASE_KEYS, FIXED, TOPIC_DEFAULTS, checked
+from broker.config.described_configs import Described, Synonym
+from broker.errors import RequestError
+from protocol.error_codes import ErrorCode
+from wal.options import LogOptions
+
+if TYPE_CHECKING:
+    from broker.catalogue.catalogue_records import DatabaseCreated
+    from broker.config.config import Config
+
+DEFAULT_DATABASE: Final = "default"
+
+VNODES_MAX: Final = 1024
+"""Vnodes of one node, over all databases: each has files of its own, and threads take turns at them."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_RESERVED: Final = ("meta",)
+
+
+class Database:
+    """One database; `recorded` is False until its record is durable.
+
+    `directory` is where its vnodes lie in the data directory: made of an id, never of the name.
+    `durability` is the class that held when it was created; what holds now is `durability_of`.
+    """
+
+    __slots__ = (
+        "configs",
+        "created_ms",
+        "directory",
+        "durability",
+        "name",
+        "recorded",
+        "topic_defaults",
+        "vnode_count",
+    )
+
+    def __init__(self, record: DatabaseCreated) -> None:
+        self.name = record.name
+        self.directory = record.directory or record.name
+        self.vnode_count = record.vnode_count
+        self.durability = record.durability
+        self.created_ms = record.created_ms
+        self.recorded = False
+        self.configs: dict[str, str] = {}
+        self.topic_defaults: dict[str, str] = {}
+        self.set_configs(record.configs)
+
+    def confirm(self) -> None:
+        """The database's record is durable: it may be used."""
+        self.recorded = True
+
+    def set_configs(self, configs: Mapping[str, str]) -> None:
+        """Let these (checked) settings hold."""
+        self.configs = dict(configs)
+        self.topic_defaults = {name: configs[name] for name in TOPIC_DEFAULTS if name in configs}
+
+    @property
+    def keeps_nothing(self) -> bool:
+        """Whether records may be deleted as soon as they are written, so that no view could show them."""
+        return self.configs.get("retention.ms") == "0"
+
+
+def value_of(name: str, configs: Mapping[str, str], config: Config) -> str:
+    """The setting `name` of a database with these settings: its own, else the server's."""
+    own = configs.get(name)
+    if own is not None:
+        return own
+    match name:
+        case "retention.ms":
+            return str(config.retention_ms)
+        case "segment.ms":
+            return str(config.roll_ms)
+        case _:
+            return text_of(config.value(DATABASE_KEYS[name].synonyms[0])) or ""
+
+
+def durability_of(configs: Mapping[str, str], config: Config) -> str:
+    """The durability class, `disk` or `os`."""
+    return value_of("durability", configs, config)
+
+
+def log_options(config: Config, configs: Mapping[str, str], *, vnode_count: int) -> LogOptions:
+    """How the logs of a database behave; memory is shared out among `vnode_count` vnodes."""
+    return LogOptions(
+        durability="os" if durability_of(configs, config) == "os" else "disk",
+        segment_bytes=int(value_of("wal.segment.bytes", configs, config)),
+        tail_cache_bytes=config.kawal_tail_cache_bytes // max(1, vnode_count),
+        flush_ms=int(value_of("flush.ms", configs, config)),
+        min_free_bytes=config.kawal_min_free_bytes,
+        delete_delay_ms=config.log_segment_delete_delay_ms,
+        producer_expiry_ms=config.producer_id_expiration_ms,
+        producers_per_stream_max=config.kawal_max_producers_per_partition,
+    )
+
+
+def vnode_options(options: LogOptions, index: int) -> LogOptions:
+    """The same for one of its vnodes."""
+    return replace(options, vnode_id=index)
+
+
+def described(database: Database, config: Config) -> list[Described]:
+    """Every setting with its value and where it comes from, by name."""
+    return [_described(name, database, config) for name in DATABASE_KEYS]
+
+
+def _described(name: str, database: Database, config: Config) -> Described:
+    own = str(database.vnode_count) if name == "vnodes" else database.configs.get(name)
+    value = own if own is not None else value_of(name, database.configs, config)
+    source = ConfigSource.DEFAULT_CONFIG if own is None else ConfigSource.DYNAMIC_TOPIC_CONFIG
+    return Described(DATABASE_KEYS[name], value, source, (Synonym(name, value, source),))
+
+
+# --- checks ------------------------------------------------------------------------------------------------
+
+
+def check_database_name(name: str) -> None:
+    """Raises RequestError(INVALID_REQUEST) for a name that no database can have."""
+    if not _NAME.fullmatch(name) or name.lower() in _RESERVED:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"{name[:80]!r} cannot name a database: up to 64 letters, digits, '_', '-' and '.', the first one"
+            " a letter, a digit or '_', and not 'meta'",
+        )
+
+
+def find_database(name: str, databases: Mapping[str, Database]) -> Database:
+    """The database that clients call `name`.  Raises: RequestError(RESOURCE_NOT_FOUND), with the nearest."""
+    found = databases.get(name)
+    if found is None or not found.recorded:
+        raise RequestError(ErrorCode.RESOURCE_NOT_FOUND, no_such_database(name, databases))
+    return found
+
+
+def no_such_database(name: str, databases: Mapping[str, Database]) -> str:
+    """A sentence that names the nearest database there is."""
+    close = nearest(name, [one.name for one in databases.values() if one.recorded])
+    hint = f"did you mean {close!r}?" if close else f"there is {', '.join(sorted(databases)[:10])}"
+    return f"there is no database {name[:80]!r}; {hint}"
+
+
+def checked_settings(settings: Mapping[str, str | None]) -> dict[str, str]:
+    """Settings as they are kept.  Raises: RequestError(INVALID_CONFIG)."""
+    try:
+        return checked(settings)
+    except ConfigError as error:
+        raise RequestError(ErrorCode.INVALID_CONFIG, str(error)) from error
+
+
+def altered(database: Database, changes: Mapping[str, str | None], *, has_views: bool) -> dict[str, str]:
+    """The database's settings with these changes; null takes a setting away.  Raises: RequestError."""
+    new = checked_settings({name: raw for name, raw in changes.items() if raw is not None})
+    removed = [name for name, raw in changes.items() if raw is None]
+    for name in removed:
+        if name not in DATABASE_KEYS:
+            close = nearest(name, DATABASE_KEYS)
+            hint = f"; did you mean {close!r}?" if close else ""
+            raise RequestError(ErrorCode.INVALID_CONFIG, f"{name!r} is not a setting of a database{hint}")
+    for name in FIXED:
+        if new.get(name, str(database.vnode_count)) != str(database.vnode_count) or name in removed:
+            raise RequestError(
+                ErrorCode.INVALID_CONFIG,
+                f"{name!r} of database {database.name!r} is {database.vnode_count} for good: the streams of"
+                " its topics are bound to their vnodes; create another database",
+            )
+        new.pop(name, None)
+    settings = {name: text for name, text in database.configs.items() if name not in removed} | new
+    if settings.get("retention.ms") == "0" and has_views:
+        raise RequestError(
+            ErrorCode.POLICY_VIOLATION,
+            f"database {database.name!r} has views, and retention.ms=0 would leave them nothing to show;"
+            " delete the views first",
+        )
+    return settings

@@ -1,0 +1,279 @@
+"""What a new topic, a larger topic or a removed topic must satisfy, in Kafka's order of checks.
+
+Functions here decide and make catalogue records; they change nothing.  Messages are Kafka's own where a
+client
+may show them to its user.  Source: ReplicationControlManager of Kafka 4.3, seen on the wire with 4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from broker.catalogue.catalogue_records import PartitionsAdded, TopicCreated
+from broker.catalogue.databases import DEFAULT_DATABASE, Database, no_such_database
+from broker.catalogue.topic_configs import checked
+from broker.catalogue.topics import OFFSETS_TOPIC, Catalogue, Topic
+from broker.catalogue.view_admin import (
+    check_not_windowed,
+    check_partition_count,
+    define_view,
+    definition_configs,
+    is_definition,
+    partition_count,
+)
+from broker.config.config import Config
+from broker.config.config_keys import ConfigError
+from broker.config.kawal_topic_keys import DATABASE_KEY
+from broker.config.topic_names import collision_key, name_problem
+from broker.errors import RequestError
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from random import Random
+
+
+@dataclass(slots=True, kw_only=True)
+class NewTopic:
+    """What a client asks for; -1 stands for the server's default, `assignments` for its own placing."""
+
+    name: str
+    partition_count: int = -1
+    replication_factor: int = -1
+    configs: Mapping[str, str | None] = field(default_factory=dict)
+    assignments: dict[int, list[int]] = field(default_factory=dict)
+    # A partition that the request assigns more than once.
+    assigned_twice: int | None = None
+
+
+def offsets_topic(config: Config) -> NewTopic:
+    """The topic that holds all groups, as it is made at its first use, by whomever."""
+    return NewTopic(
+        name=OFFSETS_TOPIC,
+        partition_count=config.offsets_topic_num_partitions,
+        replication_factor=1,
+        configs={"cleanup.policy": "compact", "segment.bytes": "104857600", "compression.type": "producer"},
+    )
+
+
+def check_name(name: str) -> None:
+    """Raises RequestError(INVALID_TOPIC_EXCEPTION) for a name that no topic can have."""
+    problem = name_problem(name)
+    if problem:
+        raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+
+
+def new_topic_record(
+    new: NewTopic, *, catalogue: Catalogue, config: Config, random: Random, wall_ms: int
+) -> TopicCreated:
+    """The record that creates the topic.
+
+    Raises:
+        RequestError: with Kafka's code for the first rule that the request breaks.
+    """
+    check_name(new.name)
+    _check_free(new.name, catalogue)
+    if is_definition(new.configs):
+        return _new_view_record(new, catalogue=catalogue, config=config, random=random, wall_ms=wall_ms)
+    check_not_windowed(new.configs)
+    configs = _check_configs(new.configs, config)
+    database = _database(new.configs, catalogue)
+    if new.assignments:
+        partition_count, replication_factor = _check_assignments(new, config)
+    else:
+        # Kafka looks at both numbers before it counts its nodes.
+        _check_factor(new.replication_factor)
+        partition_count = _partition_count(new.partition_count, config)
+        replication_factor = _replication_factor(new.replication_factor, config)
+    check_room(partition_count, catalogue, config)
+    return TopicCreated(
+        name=new.name,
+        topic_id=UUID(int=random.getrandbits(128), version=4).hex,
+        database=database.name,
+        first_stream=catalogue.next_stream,
+        partition_count=partition_count,
+        # Topics begin on different vnodes, so that many small topics spread as well as one large one.
+        first_vnode=catalogue.next_stream % database.vnode_count,
+        created_ms=wall_ms,
+        replication_factor=replication_factor,
+        configs=configs,
+    )
+
+
+def _new_view_record(
+    new: NewTopic, *, catalogue: Catalogue, config: Config, random: Random, wall_ms: int
+) -> TopicCreated:
+    """The record that creates a view: the same checks, and as many partitions as its source has."""
+    definition = define_view(new.name, new.configs, catalogue)
+    count = partition_count(definition, catalogue)
+    if new.assignments:
+        asked, replication_factor = _check_assignments(new, config)
+    else:
+        _check_factor(new.replication_factor)
+        asked, replication_factor = (
+            new.partition_count,
+            _replication_factor(new.replication_factor, config),
+        )
+    check_partition_count(new.name, asked, count, definition.source)
+    check_room(count, catalogue, config)
+    return TopicCreated(
+        name=new.name,
+        topic_id=UUID(int=random.getrandbits(128), version=4).hex,
+        database="default",
+        first_stream=0,
+        partition_count=count,
+        first_vnode=0,
+        created_ms=wall_ms,
+        replication_factor=replication_factor,
+        configs=definition_configs(definition),
+        view=definition,
+    )
+
+
+def _check_free(name: str, catalogue: Catalogue) -> None:
+    if name in catalogue.by_name:
+        raise RequestError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    other = catalogue.collision_names.get(collision_key(name))
+    if other is not None:
+        raise RequestError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}"
+        )
+
+
+def _database(asked: Mapping[str, str | None], catalogue: Catalogue) -> Database:
+    """The database a new topic is placed in."""
+    name = (asked.get(DATABASE_KEY.name) or DEFAULT_DATABASE).strip()
+    found = catalogue.databases.get(name)
+    if found is None or not found.recorded:
+        raise RequestError(ErrorCode.INVALID_CONFIG, no_such_database(name, catalogue.databases))
+    return found
+
+
+def _check_configs(asked: Mapping[str, str | None], config: Config) -> dict[str, str]:
+    try:
+        return checked(asked, config)
+    except ConfigError as error:
+        raise RequestError(ErrorCode.INVALID_CONFIG, error.for_client) from error
+
+
+def _check_factor(asked: int) -> None:
+    if asked < -1 or asked == 0:
+        raise RequestError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
+
+
+def _replication_factor(asked: int, config: Config) -> int:
+    if asked == -1:
+        asked = config.default_replication_factor
+    if asked > 1 and not config.kawal_accept_replication_factor:
+        raise RequestError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"Unable to replicate the partition {asked} time(s): The target replication factor of {asked}"
+            " cannot be reached because only 1 broker(s) are registered."
+            " To accept it all the same, set kawal.accept.replication.factor=true on the server.",
+        )
+    return asked
+
+
+def _partition_count(asked: int, config: Config) -> int:
+    if asked == -1:
+        return config.num_partitions
+    if asked <= 0:
+        raise RequestError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"Number of partitions was set to an invalid non-positive value: {asked}.",
+        )
+    return asked
+
+
+def _check_assignments(new: NewTopic, config: Config) -> tuple[int, int]:
+    if new.replication_factor != -1:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            "A manual partition assignment was specified, but replication factor was not set to -1.",
+        )
+    if new.partition_count != -1:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            "A manual partition assignment was specified, but numPartitions was not set to -1.",
+        )
+    if new.assigned_twice is not None:
+        raise RequestError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Found multiple manual partition assignments for partition {new.assigned_twice}",
+        )
+    check_replicas(new.assignments.values(), config)
+    for number, index in enumerate(sorted(new.assignments)):
+        if number != index:
+            raise RequestError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                "partitions should be a consecutive 0-based integer sequence",
+            )
+    return len(new.assignments), len(next(iter(new.assignments.values())))
+
+
+def check_replicas(assignments: Iterable[list[int]], config: Config) -> None:
+    """Raises RequestError(INVALID_REPLICA_ASSIGNMENT) unless every replica list names this node once."""
+    for replicas in assignments:
+        if not replicas:
+            raise RequestError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                "The manual partition assignment includes an empty replica list.",
+            )
+        if len(set(replicas)) != len(replicas):
+            raise RequestError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"The manual partition assignment includes the broker {config.node_id} more than once.",
+            )
+        for broker_id in replicas:
+            if broker_id != config.node_id:
+                raise RequestError(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    f"The manual partition assignment includes broker {broker_id}, but no such broker is"
+                    " registered.",
+                )
+
+
+def check_room(added: int, catalogue: Catalogue, config: Config) -> None:
+    """Raises RequestError(POLICY_VIOLATION) when the node would hold too many partitions."""
+    if catalogue.partition_count + added > config.kawal_max_partitions:
+        raise RequestError(
+            ErrorCode.POLICY_VIOLATION,
+            f"{added} more partitions would exceed kawal.max.partitions={config.kawal_max_partitions}"
+            f" ({catalogue.partition_count} exist).",
+        )
+
+
+def growth_record(
+    topic: Topic, count: int, assignments: list[list[int]] | None, *, catalogue: Catalogue, config: Config
+) -> PartitionsAdded:
+    """The record that makes the topic have `count` partitions in all.
+
+    Raises:
+        RequestError: 37 when it has as many or more, 39 for assignments that do not fit.
+    """
+    added = count - topic.planned_count
+    if added < 0:
+        raise RequestError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"The topic {topic.name} currently has {topic.planned_count} partition(s);"
+            f" {count} would not be an increase.",
+        )
+    if added == 0:
+        raise RequestError(
+            ErrorCode.INVALID_PARTITIONS, f"Topic already has {topic.planned_count} partition(s)."
+        )
+    if assignments is not None:
+        if len(assignments) != added:
+            raise RequestError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Attempted to add {added} additional partition(s), but only {len(assignments)}"
+                " assignment(s) were specified.",
+            )
+        check_replicas(assignments, config)
+    check_room(added, catalogue, config)
+    return PartitionsAdded(topic_id=topic.topic_id.hex, first_stream=catalogue.next_stream, count=added)

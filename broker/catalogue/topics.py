@@ -1,0 +1,349 @@
+"""The catalogue: which databases, topics and partitions exist, with their ids and configs.
+
+A pure machine.  Whoever wants a change makes a record (broker/catalogue/topic_admin.py) and appends it to the
+`meta` WAL; here it passes two steps, or one of them and back:
+
+    plan(record) ----> confirm()     the record is durable: clients may rely on it
+                 `---> undo()        the record was lost: as if it had never been made
+
+Between the two a new topic is there for whoever would make another of its name, and for nobody else: records
+written to it would vanish with it if the machine died now.  A start replays durable records in one step.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from broker.catalogue.catalogue_records import (
+    BrokerConfigs,
+    CatalogueRecord,
+    DatabaseConfigs,
+    DatabaseCreated,
+    DatabaseDropped,
+    DirectoryRemoved,
+    GroupConfigs,
+    PartitionsAdded,
+    ProducerIdBlock,
+    ScramCredentials,
+    StreamIdsUsed,
+    TopicConfigs,
+    TopicCreated,
+    TopicDeleted,
+    ViewDefinition,
+)
+from broker.catalogue.database_table import Databases
+from broker.config.topic_names import collision_key
+
+if TYPE_CHECKING:
+    from broker.catalogue.topic_configs import TopicSettings
+    from broker.storage.partition import Partition
+
+OFFSETS_TOPIC = "__consumer_offsets"
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, "__transaction_state"})
+
+
+class Change(NamedTuple):
+    """A planned change: one of the two is called, once, and changes in the order of their records."""
+
+    confirm: Callable[[], object]
+    undo: Callable[[], object]
+
+
+def _nothing() -> None:
+    """The other half of a change that is all done in one step."""
+
+
+class Topic:
+    """One topic: its identity, its streams and its own configs.
+
+    `partition_count` are the partitions that clients may use; `planned_count` counts those too whose record
+    is not durable yet.  `recorded` is False until the topic's own record is durable.
+
+    `settings` are the effective values the produce and fetch paths need, made when first asked for and
+    forgotten when the configs change; `partitions` holds the partitions touched so far.
+    A topic with a `view` is a definition only: it has no streams, and as many partitions as its source.
+    """
+
+    __slots__ = (
+        "configs",
+        "created_ms",
+        "database",
+        "first_vnode",
+        "name",
+        "partition_count",
+        "partitions",
+        "planned_count",
+        "ranges",
+        "recorded",
+        "replication_factor",
+        "settings",
+        "topic_id",
+        "view",
+    )
+
+    def __init__(self, record: TopicCreated) -> None:
+        self.name = record.name
+        self.topic_id = UUID(hex=record.topic_id)
+        self.database = record.database
+        self.first_vnode = record.first_vnode
+        self.created_ms = record.created_ms
+        self.replication_factor = record.replication_factor
+        self.configs = dict(record.configs)
+        self.view: ViewDefinition | None = record.view
+        # (first partition, first stream id) of each run of partitions that were made together.
+        self.ranges: list[tuple[int, int]] = [(0, record.first_stream)]
+        self.partition_count = self.planned_count = record.partition_count
+        self.recorded = False
+        self.settings: TopicSettings | None = None
+        self.partitions: dict[int, Partition] = {}
+
+    @property
+    def internal(self) -> bool:
+        """True for the topics that only the broker itself may write."""
+        return self.name in INTERNAL_TOPICS
+
+    @property
+    def first_partition_count(self) -> int:
+        """How many partitions the topic was made with."""
+        return self.ranges[1][0] if len(self.ranges) > 1 else self.planned_count
+
+    def stream_id(self, partition_index: int) -> int:
+        """The stream that holds the partition; the same for the partition's whole life."""
+        assert 0 <= partition_index < self.planned_count
+        assert self.view is None, "a view has no streams"
+        run = bisect_right(self.ranges, partition_index, key=lambda item: item[0]) - 1
+        first_partition, first_stream = self.ranges[run]
+        return first_stream + partition_index - first_partition
+
+    def stream_ids(self) -> Iterator[int]:
+        """Every stream of the topic, planned ones too, by partition; a view has none."""
+        if self.view is not None:
+            return iter(())
+        return (self.stream_id(index) for index in range(self.planned_count))
+
+
+class Catalogue:
+    """All databases and topics of the node; `by_name` and `by_id` hold planned topics too."""
+
+    def __init__(self) -> None:
+        self.databases = Databases()
+        # Records planned so far: what is derived from the topics is made anew when it has changed.
+        self.changes = 0
+        self.by_name: dict[str, Topic] = {}
+        self.by_id: dict[UUID, Topic] = {}
+        self.next_stream = 1
+        # Every id below it may have been given out.
+        self.next_producer_id = 0
+        self.partition_count = 0
+        # Names with '.' written '_': two topics may not share one, as Kafka's metric names would collide.
+        self.collision_names: dict[str, str] = {}
+        # What clients have set for nodes, by their ids ("": for every node), and for groups.
+        self.broker_configs: dict[str, dict[str, str]] = {}
+        self.group_configs: dict[str, dict[str, str]] = {}
+        self.scram_credentials: dict[str, dict[str, str]] = {}
+        self.broker_configs_changed: Callable[[], None] = _nothing
+        # How many views show changes of the topics of a database.
+        self.meta_views: Counter[str] = Counter()
+        # Views by what they read: the id of a topic or, in a dictionary of its own, the name of a database.
+        self._views: dict[bool, dict[str, dict[UUID, Topic]]] = {False: {}, True: {}}
+
+    def find(self, name: str) -> Topic | None:
+        """The topic of that name that clients may use, if there is one."""
+        topic = self.by_name.get(name)
+        return topic if topic is not None and topic.recorded else None
+
+    def find_id(self, topic_id: UUID) -> Topic | None:
+        """The topic of that id that clients may use, if there is one."""
+        topic = self.by_id.get(topic_id)
+        return topic if topic is not None and topic.recorded else None
+
+    def views_over(self, topic: Topic) -> list[Topic]:
+        """The views that read the topic, planned ones too, in the order in which they were made."""
+        return list(self._views[False].get(topic.topic_id.hex, {}).values())
+
+    def views_over_database(self, name: str) -> list[Topic]:
+        """The views that read all of the database, planned ones too."""
+        return list(self._views[True].get(name, {}).values())
+
+    def replay(self, record: CatalogueRecord) -> None:
+        """Apply a durable record; records are facts, so nothing here can fail on a sound log."""
+        self.plan(record).confirm()
+
+    def plan(self, record: CatalogueRecord) -> Change:
+        """Apply a record as far as a record that may still be lost goes."""
+        self.changes += 1
+        match record:
+            case TopicCreated():
+                return self._plan_topic(record)
+            case PartitionsAdded():
+                return self._plan_growth(record)
+            case TopicDeleted():
+                return self._plan_deletion(self.by_id[UUID(hex=record.topic_id)])
+            case TopicConfigs():
+                return self._plan_configs(record)
+            case BrokerConfigs():
+                return _plan_settings(
+                    self.broker_configs,
+                    record.broker_id,
+                    record.configs,
+                    lambda: self.broker_configs_changed(),
+                )
+            case GroupConfigs():
+                return _plan_settings(self.group_configs, record.group, record.configs, _nothing)
+            case ScramCredentials():
+                return _plan_settings(self.scram_credentials, record.user, record.credentials, _nothing)
+            case ProducerIdBlock():
+                return Change(lambda: self._reserve_ids(record.next_id), _nothing)
+            case StreamIdsUsed():
+                self.next_stream = max(self.next_stream, record.next_id)
+                return Change(_nothing, _nothing)
+            case DatabaseCreated() | DatabaseConfigs() | DatabaseDropped() | DirectoryRemoved():
+                return Change(*self.databases.plan(record))
+
+    def _plan_topic(self, record: TopicCreated) -> Change:
+        topic = Topic(record)
+        assert topic.name not in self.by_name, f"topic {topic.name!r} is created twice"
+        self._add(topic)
+        if topic.view is None:
+            self.next_stream = max(self.next_stream, record.first_stream + record.partition_count)
+
+        def confirm() -> None:
+            topic.recorded = True
+            if topic.view is not None and topic.view.source_id:
+                # The source may have grown while the view was on its way to the disk.
+                self._follow(topic, self.by_id[UUID(hex=topic.view.source_id)])
+
+        return Change(confirm, lambda: self._remove(topic))
+
+    def _plan_growth(self, record: PartitionsAdded) -> Change:
+        topic = self.by_id[UUID(hex=record.topic_id)]
+        topic.ranges.append((topic.planned_count, record.first_stream))
+        topic.planned_count += record.count
+        self.next_stream = max(self.next_stream, record.first_stream + record.count)
+        self.partition_count += record.count
+
+        def confirm() -> None:
+            topic.partition_count += record.count
+            for view in self.views_over(topic):
+                self._follow(view, topic)
+
+        def undo() -> None:
+            topic.ranges.pop()
+            topic.planned_count -= record.count
+            self.partition_count -= record.count
+
+        return Change(confirm, undo)
+
+    def _follow(self, view: Topic, source: Topic) -> None:
+        """Let a view have as many partitions as what it reads."""
+        self.partition_count += source.partition_count - view.partition_count
+        view.partition_count = view.planned_count = source.partition_count
+
+    def _plan_deletion(self, topic: Topic) -> Change:
+        self._remove(topic)
+        return Change(_nothing, lambda: self._add(topic))
+
+    def _plan_configs(self, record: TopicConfigs) -> Change:
+        topic = self.by_id[UUID(hex=record.topic_id)]
+        before = topic.configs
+
+        def set_configs(configs: dict[str, str]) -> None:
+            topic.configs = configs
+            topic.settings = None
+
+        set_configs(dict(record.configs))
+        return Change(_nothing, lambda: set_configs(before))
+
+    def _reserve_ids(self, next_id: int) -> None:
+        self.next_producer_id = max(self.next_producer_id, next_id)
+
+    def topic_defaults(self, topic: Topic) -> dict[str, str]:
+        """What the topic's database says where the topic has no value of its own."""
+        return self.databases[topic.database].topic_defaults
+
+    def _add(self, topic: Topic) -> None:
+        self.by_name[topic.name] = topic
+        self.by_id[topic.topic_id] = topic
+        self.collision_names[collision_key(topic.name)] = topic.name
+        self.partition_count += topic.planned_count
+        if topic.view is not None:
+            by_source, key = self._source_of(topic.view)
+            by_source.setdefault(key, {})[topic.topic_id] = topic
+            self.meta_views[self._database_of(topic.view)] += topic.view.meta != "none"
+
+    def _database_of(self, view: ViewDefinition) -> str:
+        """The database that a view reads, or that holds the topic it reads."""
+        return self.by_id[UUID(hex=view.source_id)].database if view.source_id else view.source
+
+    def _source_of(self, view: ViewDefinition) -> tuple[dict[str, dict[UUID, Topic]], str]:
+        """Where the views over the same source are listed, and under which key."""
+        return self._views[not view.source_id], view.source_id or view.source
+
+    def _remove(self, topic: Topic) -> None:
+        del self.by_name[topic.name]
+        del self.by_id[topic.topic_id]
+        self.collision_names.pop(collision_key(topic.name), None)
+        self.partition_count -= topic.planned_count
+        if topic.view is not None:
+            by_source, key = self._source_of(topic.view)
+            del by_source[key][topic.topic_id]
+            if not by_source[key]:
+                del by_source[key]
+            self.meta_views[self._database_of(topic.view)] -= topic.view.meta != "none"
+
+    def snapshot(self) -> list[CatalogueRecord]:
+        """The shortest list of records that replays to this catalogue; no change may be only planned."""
+        records: list[CatalogueRecord] = list(self.databases.snapshot())
+        # What a view reads must be there before it.
+        for topic in sorted(self.by_name.values(), key=lambda topic: topic.view is not None):
+            records.extend(_topic_records(topic))
+        for broker_id, configs in self.broker_configs.items():
+            records.append(BrokerConfigs(broker_id=broker_id, configs=configs))
+        for group, configs in self.group_configs.items():
+            records.append(GroupConfigs(group=group, configs=configs))
+        for user, credentials in self.scram_credentials.items():
+            records.append(ScramCredentials(user=user, credentials=credentials))
+        records.append(StreamIdsUsed(next_id=self.next_stream))
+        records.append(ProducerIdBlock(next_id=self.next_producer_id))
+        return records
+
+
+def _plan_settings(
+    table: dict[str, dict[str, str]], name: str, configs: dict[str, str], changed: Callable[[], None]
+) -> Change:
+    before = table.get(name, {})
+
+    def put(settings: dict[str, str]) -> None:
+        if settings:
+            table[name] = dict(settings)
+        else:
+            table.pop(name, None)
+        changed()
+
+    put(configs)
+    return Change(_nothing, lambda: put(before))
+
+
+def _topic_records(topic: Topic) -> Iterator[CatalogueRecord]:
+    bounds = [first for first, _ in topic.ranges] + [topic.partition_count]
+    topic_id = topic.topic_id.hex
+    yield TopicCreated(
+        name=topic.name,
+        topic_id=topic_id,
+        database=topic.database,
+        first_stream=topic.ranges[0][1],
+        partition_count=bounds[1],
+        first_vnode=topic.first_vnode,
+        created_ms=topic.created_ms,
+        replication_factor=topic.replication_factor,
+        configs=dict(topic.configs),
+        view=topic.view,
+    )
+    for run, (_, first_stream) in enumerate(topic.ranges[1:], start=1):
+        yield PartitionsAdded(
+            topic_id=topic_id, first_stream=first_stream, count=bounds[run + 1] - bounds[run]
+        )

@@ -1,0 +1,1 @@
+"""Every setting, its limits, and where its value comes from."""

@@ -1,0 +1,215 @@
+"""The server's effective configuration: one frozen dataclass with a typed field for each key.
+
+A field is called like its key with `_` for `.`: `config.log_retention_ms` is `log.retention.ms`.  Defaults,
+ranges and documentation stand in `broker.server_keys`; how a `Config` is read from a file, the environment
+and flags, and where each value came from: `broker.config_sources`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from broker.config.config_keys import ConfigError, Key, Value, nearest
+from broker.config.endpoints import HTTP_OFF, Endpoint, is_loopback, parse_endpoint
+from broker.config.group_limits import INTERVAL_NAMES, assignment_interval_ms, check_group_limits
+from broker.config.server_keys import HOUR_MS, KEYS
+
+
+def _of(name: str) -> Any:
+    return field(default=KEYS[name].default)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Effective configuration of one server; `config_of` builds a checked one."""
+
+    set_by_operator: frozenset[str] = frozenset()
+    """Keys somebody set; the others have their built-in default.  DescribeConfigs tells the difference."""
+
+    # Addresses
+    listeners: tuple[str, ...] = _of("listeners")
+    advertised_listeners: tuple[str, ...] = _of("advertised.listeners")
+    node_id: int = _of("node.id")
+    broker_rack: str | None = _of("broker.rack")
+    kawal_insecure: bool = _of("kawal.insecure")
+    # Topics
+    num_partitions: int = _of("num.partitions")
+    default_replication_factor: int = _of("default.replication.factor")
+    kawal_accept_replication_factor: bool = _of("kawal.accept.replication.factor")
+    auto_create_topics_enable: bool = _of("auto.create.topics.enable")
+    delete_topic_enable: bool = _of("delete.topic.enable")
+    kawal_drop_policy: str = _of("kawal.drop.policy")
+    kawal_out_of_range: str = _of("kawal.out.of.range")
+    kawal_max_partitions: int = _of("kawal.max.partitions")
+    min_insync_replicas: int = _of("min.insync.replicas")
+    message_max_bytes: int = _of("message.max.bytes")
+    compression_type: str = _of("compression.type")
+    log_message_timestamp_type: str = _of("log.message.timestamp.type")
+    log_message_timestamp_before_max_ms: int = _of("log.message.timestamp.before.max.ms")
+    log_message_timestamp_after_max_ms: int = _of("log.message.timestamp.after.max.ms")
+    # Retention
+    log_cleanup_policy: tuple[str, ...] = _of("log.cleanup.policy")
+    log_retention_ms: int | None = _of("log.retention.ms")
+    log_retention_minutes: int | None = _of("log.retention.minutes")
+    log_retention_hours: int = _of("log.retention.hours")
+    log_retention_bytes: int = _of("log.retention.bytes")
+    log_retention_check_interval_ms: int = _of("log.retention.check.interval.ms")
+    log_segment_bytes: int = _of("log.segment.bytes")
+    log_roll_ms: int | None = _of("log.roll.ms")
+    log_roll_hours: int = _of("log.roll.hours")
+    log_segment_delete_delay_ms: int = _of("log.segment.delete.delay.ms")
+    log_cleaner_enable: bool = _of("log.cleaner.enable")
+    log_cleaner_backoff_ms: int = _of("log.cleaner.backoff.ms")
+    log_cleaner_min_cleanable_ratio: float = _of("log.cleaner.min.cleanable.ratio")
+    log_cleaner_min_compaction_lag_ms: int = _of("log.cleaner.min.compaction.lag.ms")
+    log_cleaner_max_compaction_lag_ms: int = _of("log.cleaner.max.compaction.lag.ms")
+    log_cleaner_delete_retention_ms: int = _of("log.cleaner.delete.retention.ms")
+    log_cleaner_dedupe_buffer_size: int = _of("log.cleaner.dedupe.buffer.size")
+    log_cleaner_io_buffer_load_factor: float = _of("log.cleaner.io.buffer.load.factor")
+    log_cleaner_io_max_bytes_per_second: float = _of("log.cleaner.io.max.bytes.per.second")
+    # Storage
+    log_dirs: str = _of("log.dirs")
+    kawal_durability: str = _of("kawal.durability")
+    kawal_flush_ms: int = _of("kawal.flush.ms")
+    kawal_vnodes: int = _of("kawal.vnodes")
+    kawal_segment_bytes: int = _of("kawal.segment.bytes")
+    kawal_tail_cache_bytes: int = _of("kawal.tail.cache.bytes")
+    kawal_views_cache_bytes: int = _of("kawal.views.cache.bytes")
+    kawal_min_free_bytes: int = _of("kawal.min.free.bytes")
+    producer_id_expiration_ms: int = _of("producer.id.expiration.ms")
+    kawal_max_producers_per_partition: int = _of("kawal.max.producers.per.partition")
+    # Groups
+    offsets_topic_num_partitions: int = _of("offsets.topic.num.partitions")
+    offsets_retention_minutes: int | None = _of("offsets.retention.minutes")
+    offsets_retention_check_interval_ms: int = _of("offsets.retention.check.interval.ms")
+    offset_metadata_max_bytes: int = _of("offset.metadata.max.bytes")
+    group_min_session_timeout_ms: int = _of("group.min.session.timeout.ms")
+    group_max_session_timeout_ms: int = _of("group.max.session.timeout.ms")
+    group_initial_rebalance_delay_ms: int = _of("group.initial.rebalance.delay.ms")
+    group_max_size: int = _of("group.max.size")
+    group_consumer_session_timeout_ms: int = _of("group.consumer.session.timeout.ms")
+    group_consumer_min_session_timeout_ms: int = _of("group.consumer.min.session.timeout.ms")
+    group_consumer_max_session_timeout_ms: int = _of("group.consumer.max.session.timeout.ms")
+    group_consumer_heartbeat_interval_ms: int = _of("group.consumer.heartbeat.interval.ms")
+    group_consumer_min_heartbeat_interval_ms: int = _of("group.consumer.min.heartbeat.interval.ms")
+    group_consumer_max_heartbeat_interval_ms: int = _of("group.consumer.max.heartbeat.interval.ms")
+    group_consumer_assignment_interval_ms: int = _of("group.consumer.assignment.interval.ms")
+    group_consumer_min_assignment_interval_ms: int = _of("group.consumer.min.assignment.interval.ms")
+    group_consumer_max_assignment_interval_ms: int = _of("group.consumer.max.assignment.interval.ms")
+    group_consumer_max_size: int = _of("group.consumer.max.size")
+    group_consumer_assignors: tuple[str, ...] = _of("group.consumer.assignors")
+    group_consumer_migration_policy: str = _of("group.consumer.migration.policy")
+    kawal_rebalance_interval_ms: int = _of("kawal.rebalance.interval.ms")
+    kawal_group_assignor: str = _of("kawal.group.assignor")
+    # Limits
+    socket_request_max_bytes: int = _of("socket.request.max.bytes")
+    fetch_max_bytes: int = _of("fetch.max.bytes")
+    max_request_partition_size_limit: int = _of("max.request.partition.size.limit")
+    max_incremental_fetch_session_cache_slots: int = _of("max.incremental.fetch.session.cache.slots")
+    max_connections: int = _of("max.connections")
+    max_connections_per_ip: int = _of("max.connections.per.ip")
+    connections_max_idle_ms: int = _of("connections.max.idle.ms")
+    socket_listen_backlog_size: int = _of("socket.listen.backlog.size")
+    socket_send_buffer_bytes: int = _of("socket.send.buffer.bytes")
+    socket_receive_buffer_bytes: int = _of("socket.receive.buffer.bytes")
+    queued_max_request_bytes: int = _of("queued.max.request.bytes")
+    kawal_connection_in_flight_bytes: int = _of("kawal.connection.in.flight.bytes")
+    kawal_connection_in_flight_requests: int = _of("kawal.connection.in.flight.requests")
+    kawal_connection_unsent_bytes: int = _of("kawal.connection.unsent.bytes")
+    kawal_queued_max_response_bytes: int = _of("kawal.queued.max.response.bytes")
+    kawal_request_read_timeout_ms: int = _of("kawal.request.read.timeout.ms")
+    kawal_response_write_timeout_ms: int = _of("kawal.response.write.timeout.ms")
+    kawal_shutdown_timeout_ms: int = _of("kawal.shutdown.timeout.ms")
+    # Operation
+    kawal_http_listen: str = _of("kawal.http.listen")
+    kawal_metrics_partitions_max: int = _of("kawal.metrics.partitions.max")
+    kawal_metrics_group_partitions_max: int = _of("kawal.metrics.group.partitions.max")
+    kawal_log_format: str = _of("kawal.log.format")
+    kawal_log_level: str = _of("kawal.log.level")
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The addresses to bind."""
+        return tuple(parse_endpoint(text) for text in self.listeners)
+
+    @property
+    def advertised_endpoints(self) -> tuple[Endpoint, ...]:
+        """What clients are told, one per listener; empty: the address the client connected to."""
+        return tuple(parse_endpoint(text) for text in self.advertised_listeners)
+
+    @property
+    def retention_ms(self) -> int:
+        """Default retention: log.retention.ms, else .minutes, else .hours; -1 keeps for ever."""
+        if self.log_retention_ms is not None:
+            return self.log_retention_ms
+        minutes = self.log_retention_minutes
+        if minutes is None:
+            minutes = self.log_retention_hours * 60
+        return -1 if minutes < 0 else minutes * 60_000
+
+    @property
+    def roll_ms(self) -> int:
+        """Default age of a logical segment: log.roll.ms, else log.roll.hours."""
+        return self.log_roll_ms if self.log_roll_ms is not None else self.log_roll_hours * HOUR_MS
+
+    def value(self, name: str) -> Value:
+        """Return the value of the key `name`, written with dots.  Raises: ConfigError for an unknown one."""
+        found: Value = getattr(self, attribute_of(key_of(name)))
+        return found
+
+
+def attribute_of(key: Key) -> str:
+    """Return the name of the field of `Config` that holds `key`."""
+    return key.name.replace(".", "_")
+
+
+def key_of(name: str) -> Key:
+    """Return the key called `name`.  Raises: ConfigError with the nearest known name."""
+    found = KEYS.get(name)
+    if found is None:
+        raise ConfigError(name, None, "is not a configuration key", nearest=nearest(name, KEYS))
+    return found
+
+
+def config_of(values: Mapping[str, object], base: Config | None = None) -> Config:
+    """Return `base` (or the defaults) with `values` set, checked one by one and together.
+
+    `values` is by dotted name; each value is text, as Kafka writes it, or typed already.  Raises:
+    ConfigError.
+    """
+    typed: dict[str, Any] = {}
+    for name, raw in values.items():
+        key = key_of(name)
+        typed[attribute_of(key)] = key.parse(raw)
+    if (interval_ms := assignment_interval_ms(typed)) is not None:
+        typed |= dict.fromkeys(INTERVAL_NAMES, interval_ms)
+    start = base or Config()
+    config = replace(start, set_by_operator=start.set_by_operator | values.keys(), **typed)
+    _check_together(config)
+    return config
+
+
+def _check_together(config: Config) -> None:
+    """Refuse what no single key can see.  Raises: ConfigError."""
+    check_group_limits(config)
+    if not config.listeners:
+        raise ConfigError("listeners", "", "at least one address is needed")
+    advertised = len(config.advertised_listeners)
+    if advertised and advertised != len(config.listeners):
+        raise ConfigError(
+            "advertised.listeners",
+            ",".join(config.advertised_listeners),
+            f"names {advertised} addresses for {len(config.listeners)} listeners; give one for each, or none",
+        )
+    http = [config.kawal_http_listen] if config.kawal_http_listen != HTTP_OFF else []
+    addresses = [("listeners", text) for text in config.listeners]
+    for name, text in [*addresses, *(("kawal.http.listen", text) for text in http)]:
+        if not config.kawal_insecure and not is_loopback(parse_endpoint(text).host):
+            raise ConfigError(
+                name,
+                text,
+                "other machines could reach this address and no client is authenticated; bind"
+                " 127.0.0.1, or allow it with --insecure (kawal.insecure=true)",
+            )

@@ -1,0 +1,101 @@
+"""What a client's alteration makes of the settings of a resource, in Kafka's order of checks and its words.
+
+Functions here compute and change nothing; `broker.config_resources` has the resources.
+Source: ConfigAdminManager and ConfigurationControlManager of Kafka 4.3, seen on the wire with 4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple, Protocol
+
+from broker.config.config_keys import Key
+from broker.errors import RequestError
+from protocol.error_codes import ErrorCode
+
+
+class Operation(IntEnum):
+    """What IncrementalAlterConfigs does with a value (KIP-339)."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class Alteration(NamedTuple):
+    """One line of IncrementalAlterConfigs; `operation` is as it came, not yet known to be one."""
+
+    name: str
+    operation: int
+    value: str | None
+
+
+class Settings(Protocol):
+    """The settings of one resource, as far as an alteration must know them."""
+
+    @property
+    def own(self) -> Mapping[str, str]:
+        """What is set for the resource itself."""
+
+    def key(self, name: str) -> Key | None:
+        """The key of that name, None when there is none."""
+
+    def inherited(self, name: str) -> str:
+        """What holds for a list that is not set, as text."""
+
+    def not_a_list(self, operation: str, name: str) -> str:
+        """What to say when APPEND or SUBTRACT meets a key that holds no list."""
+
+
+def check_lines(lines: Sequence[tuple[str, str | None]]) -> None:
+    """Refuse a key given twice and values that are null; `lines` are names with values to be set.
+
+    Raises: RequestError(INVALID_REQUEST).
+    """
+    if len({name for name, _ in lines}) != len(lines):
+        raise RequestError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+    nulls = [name for name, value in lines if value is None]
+    if nulls:
+        raise RequestError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
+
+
+def check_alterations(alterations: Iterable[Alteration]) -> None:
+    """Refuse what no resource allows.  Raises: RequestError(INVALID_REQUEST)."""
+    check_lines(
+        [(line.name, "" if line.operation == Operation.DELETE else line.value) for line in alterations]
+    )
+    for line in alterations:
+        if line.operation not in Operation.__members__.values():
+            raise RequestError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {line.operation}")
+
+
+def altered(settings: Settings, alterations: Iterable[Alteration]) -> dict[str, str]:
+    """Return the settings after (checked) alterations; deleting what is not set changes nothing.
+
+    Raises: RequestError(INVALID_CONFIG) for APPEND and SUBTRACT on anything but a list.
+    """
+    result = dict(settings.own)
+    for name, operation, value in alterations:
+        if operation == Operation.DELETE:
+            result.pop(name, None)
+        elif operation == Operation.SET:
+            result[name] = value or ""
+        else:
+            result[name] = _joined(settings, name, Operation(operation), value or "")
+    return result
+
+
+def _joined(settings: Settings, name: str, operation: Operation, value: str) -> str:
+    key = settings.key(name)
+    if key is None or not key.is_list:
+        raise RequestError(ErrorCode.INVALID_CONFIG, settings.not_a_list(operation.name, name))
+    text = settings.own[name] if name in settings.own else settings.inherited(name)
+    members = [part.strip() for part in text.split(",") if part.strip()]
+    for member in (part.strip() for part in value.split(",")):
+        if operation is Operation.SUBTRACT and member in members:
+            members.remove(member)
+        elif operation is Operation.APPEND and member not in members:
+            members.append(member)
+    return ",".join(members)

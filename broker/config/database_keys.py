@@ -1,0 +1,149 @@
+"""The table of a database's settings, and TDengine's names for them with their meanings translated.
+
+What is not set is the server's: `durability` falls back to kawal.durability, `retention.ms` to
+log.retention.ms and so on.  TDengine's options look alike and mean other things, so they are translated, not
+copied (`translated`):
+
+    VGROUPS n                  vnodes=n
+    WAL_LEVEL 1                durability=os: written, the system syncs
+    WAL_LEVEL 2                durability=disk, or with WAL_FSYNC_PERIOD above 0 durability=os
+    WAL_LEVEL 0                refused: there is no database whose records are not written
+    WAL_FSYNC_PERIOD 0         durability=disk: each write is synced
+    WAL_FSYNC_PERIOD ms        flush.ms=ms; alone it does not weaken the durability
+    WAL_RETENTION_PERIOD s     retention.ms=1000 s; -1: for ever; 0: at once, and no views
+    WAL_RETENTION_SIZE KB      retention.bytes=1024 KB; 0 and -1: no limit (0 would delete all with Kafka)
+    WAL_ROLL_PERIOD s          segment.ms=1000 s; 0: no roll by time
+    WAL_SEGMENT_SIZE KB        segment.bytes=1024 KB; 0: no roll by size; below 1 MiB it is 1 MiB
+
+Two differences stay: sizes count one topic-partition, not a whole log, and an age counts from a record's
+timestamp, not from the end of its segment.  Source: tdengine.md sections 2.5 and 8.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from broker.config.config_keys import ConfigError, ConfigType, Key, nearest, text_of
+
+MIB: Final = 1 << 20
+HOUR_MS: Final = 3_600_000
+INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
+
+# fmt: off
+_TABLE: tuple[Key, ...] = (
+    Key("durability", ConfigType.STRING, None,
+        "What acks=all waits for: `disk` until records are synced, `os` until they are in the page cache.",
+        choices=("disk", "os"), synonyms=("kawal.durability",)),
+    Key("flush.ms", ConfigType.INT, None, "How often durability `os` syncs.",
+        minimum=1, maximum=HOUR_MS, unit="ms", synonyms=("kawal.flush.ms",)),
+    Key("retention.bytes", ConfigType.LONG, None,
+        "Size at which a partition's oldest records are deleted, for topics that do not say; -1: no limit.",
+        minimum=-1, unit="bytes", synonyms=("log.retention.bytes",)),
+    Key("retention.ms", ConfigType.LONG, None,
+        "Age at which records are deleted, for topics that do not say; -1 keeps them for ever.",
+        minimum=-1, unit="ms", synonyms=("log.retention.ms",)),
+    Key("segment.bytes", ConfigType.INT, None,
+        "Size of a logical segment, in which retention deletes, for topics that do not say.",
+        minimum=MIB, unit="bytes", synonyms=("log.segment.bytes",)),
+    Key("segment.ms", ConfigType.LONG, None,
+        "Age at which a logical segment ends, for topics that do not say.",
+        minimum=1, unit="ms", synonyms=("log.roll.ms",)),
+    Key("vnodes", ConfigType.INT, None,
+        "Write-ahead logs of the database; fixed when it is created.",
+        minimum=1, maximum=256, unit="vnodes", synonyms=("kawal.vnodes",)),
+    Key("wal.segment.bytes", ConfigType.INT, None,
+        "Size of the files of its write-ahead logs, allocated in advance.",
+        minimum=MIB, maximum=1024 * MIB, unit="bytes", synonyms=("kawal.segment.bytes",)),
+)
+# fmt: on
+
+DATABASE_KEYS: dict[str, Key] = {key.name: key for key in _TABLE}
+"""Every setting of a database by name."""
+
+TOPIC_DEFAULTS: Final = ("retention.bytes", "retention.ms", "segment.bytes", "segment.ms")
+"""What a database's topics take when they have no value of their own."""
+
+FIXED: Final = ("vnodes",)
+"""What cannot be changed once the database exists."""
+
+Translation = Callable[[int, Mapping[str, int]], dict[str, int | str]]
+"""From an option's number and all the options given to settings of ours."""
+
+
+def _level(level: int, given: Mapping[str, int]) -> dict[str, int | str]:
+    if level == 2:
+        return {"durability": "os" if given.get("WAL_FSYNC_PERIOD", 0) > 0 else "disk"}
+    return {"durability": "os"}
+
+
+def _fsync_period(period_ms: int, given: Mapping[str, int]) -> dict[str, int | str]:
+    if period_ms:
+        return {"flush.ms": period_ms}
+    # With level 1 the period has no meaning.
+    return {} if "WAL_LEVEL" in given else {"durability": "disk"}
+
+
+def _times(name: str, factor: int, *, unlimited: Mapping[int, int], at_least: int = -1) -> Translation:
+    def translate(number: int, _given: Mapping[str, int]) -> dict[str, int | str]:
+        return {name: unlimited.get(number, max(at_least, number * factor))}
+
+    return translate
+
+
+ALIASES: dict[str, tuple[int, int, Translation]] = {
+    "VGROUPS": (1, 256, _times("vnodes", 1, unlimited={})),
+    "WAL_LEVEL": (1, 2, _level),
+    "WAL_FSYNC_PERIOD": (0, 180_000, _fsync_period),
+    "WAL_RETENTION_PERIOD": (-1, INT_MAX, _times("retention.ms", 1000, unlimited={-1: -1})),
+    "WAL_RETENTION_SIZE": (-1, INT_MAX, _times("retention.bytes", 1024, unlimited={-1: -1, 0: -1})),
+    "WAL_ROLL_PERIOD": (0, INT_MAX, _times("segment.ms", 1000, unlimited={0: LONG_MAX})),
+    "WAL_SEGMENT_SIZE": (
+        0,
+        INT_MAX // 1024,
+        _times("segment.bytes", 1024, unlimited={0: INT_MAX}, at_least=MIB),
+    ),
+}
+"""TDengine's options: least and largest number, and what they mean here."""
+
+
+def checked(settings: Mapping[str, str | None]) -> dict[str, str]:
+    """Settings by our names in canonical text; TDengine's options may be among them.  Raises: ConfigError."""
+    result = {}
+    for name, raw in translated(settings).items():
+        key = DATABASE_KEYS.get(name)
+        if key is None:
+            # `nearest` compares in small letters, with dots.
+            known = {one.lower().replace("_", "."): one for one in (*ALIASES, *DATABASE_KEYS)}
+            close = known.get(nearest(name, known), "")
+            raise ConfigError(name, None, "is not a setting of a database", nearest=close)
+        if raw is None:
+            raise ConfigError(name, "null", "a value is needed")
+        result[name] = text_of(key.parse(raw)) or ""
+    return result
+
+
+def translated(settings: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Settings with TDengine's options replaced.  Raises: ConfigError when one is wrong or two disagree."""
+    options = {name: raw for name, raw in settings.items() if name.upper() in ALIASES}
+    given = {name.upper(): _number(name, raw) for name, raw in options.items()}
+    result = {name: raw for name, raw in settings.items() if name not in options}
+    said_by = dict.fromkeys(result, "")
+    for name, number in given.items():
+        for ours, value in ALIASES[name][2](number, given).items():
+            if ours in result and result[ours] != str(value):
+                raise ConfigError(
+                    name, number, f"means {ours}={value}, and {said_by[ours] or ours} says {result[ours]}"
+                )
+            result[ours], said_by[ours] = str(value), name
+    return result
+
+
+def _number(name: str, raw: str | None) -> int:
+    least, largest, _ = ALIASES[name.upper()]
+    key = Key(name, ConfigType.LONG, None, "", minimum=least, maximum=largest)
+    if name.upper() == "WAL_LEVEL" and raw is not None and raw.strip() == "0":
+        raise ConfigError(name, raw, "every record is written; levels are 1 (not synced) and 2 (synced)")
+    number = key.parse(raw if raw is not None else "")
+    assert isinstance(number, int)
+    return number

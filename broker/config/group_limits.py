@@ -1,0 +1,63 @@
+"""Bounds of what groups may have: they must hold for what the server gives every group, too.
+
+Source: Kafka 4.3's GroupCoordinatorConfig and GroupConfig, which refuse the same with the same keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from broker.config.config_keys import ConfigError
+
+if TYPE_CHECKING:
+    from broker.config.config import Config
+
+INTERVAL_NAMES: Final = ("kawal_rebalance_interval_ms", "group_consumer_assignment_interval_ms")
+"""Two names of one setting, ours and Kafka's; ours holds when both are set."""
+
+BOUNDED: Final = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
+"""What the server bounds for consumer groups: `group.consumer.` with `min.`, `max.` or nothing before it."""
+
+
+def assignment_interval_ms(values: Mapping[str, Any]) -> int | None:
+    """Return what is set under either name, None when neither is."""
+    return next((values[name] for name in INTERVAL_NAMES if name in values), None)
+
+
+def check_group_limits(config: Config) -> None:
+    """Raises: ConfigError, when what every group gets is out of bounds, or no value is within them."""
+    for name in BOUNDED:
+        least, largest = f"group.consumer.min.{name}", f"group.consumer.max.{name}"
+        _check_order(config, least, largest)
+        _check_order(config, least, f"group.consumer.{name}")
+        _check_order(config, f"group.consumer.{name}", largest)
+    _check_order(config, "group.min.session.timeout.ms", "group.max.session.timeout.ms")
+    interval, session = "group.consumer.heartbeat.interval.ms", "group.consumer.session.timeout.ms"
+    if _number(config, interval) >= _number(config, session):
+        raise ConfigError(session, str(_number(config, session)), f"must be greater than {interval}")
+
+
+def clamped(config: Config, name: str, value: int) -> int:
+    """Return the setting `name` of one group within the bounds that hold now; it was set under others."""
+    if name not in BOUNDED:
+        return value
+    least = _number(config, f"group.consumer.min.{name}")
+    return min(max(value, least), _number(config, f"group.consumer.max.{name}"))
+
+
+def _check_order(config: Config, lower: str, upper: str) -> None:
+    if _number(config, lower) <= _number(config, upper):
+        return
+    # Named is the one that somebody has set; of two, the value and not its bound.
+    named = upper if upper in config.set_by_operator and ".max." not in upper else lower
+    named = named if named in config.set_by_operator else upper
+    least = f"is at odds with {lower} = {_number(config, lower)}, which must not be greater"
+    largest = f"is at odds with {upper} = {_number(config, upper)}, which must not be less"
+    raise ConfigError(named, str(_number(config, named)), least if named == upper else largest)
+
+
+def _number(config: Config, name: str) -> int:
+    found = config.value(name)
+    assert isinstance(found, int), name
+    return found

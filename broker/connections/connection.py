@@ -1,0 +1,337 @@
+"""One client connection without its socket: frames in, calls out, replies back in request order.
+
+    bytes --FrameReader--> frame --open_call--> Call --broker--> answer --encode--> outgoing buffers
+
+Kafka's clients pipeline and match answers by position (kafka-python closes the connection on an
+out-of-order correlation id), so an answer given early waits until all before it are given.  A produce with
+acks=0 takes no place in the answers at all.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+from broker.connections.flow import Flow
+from broker.connections.response_errors import error_codes
+from broker.loop.call import Call
+from broker.loop.stats import Cause, Stats
+from protocol.errors import Unencodable
+from protocol.framing import BufferPool, FrameReader
+from protocol.headers import decode_request_header, encode_response_header
+from protocol.wire import encode
+
+if TYPE_CHECKING:
+    from broker.loop.slices import Offload
+
+logger = logging.getLogger("kawal.broker")
+
+_SIZE: Final = struct.Struct(">i")
+_IN_MEMORY: Final = frozenset({bytes, bytearray, memoryview})
+
+
+class Connection:
+    """What the broker knows of one client's connection.
+
+    `outgoing` holds the buffers to be sent, in order: bytes-like objects and file ranges (anything with
+    `size_bytes`); of the first, `head_sent` bytes have left.  The shell reports what it sent by `sent`.
+    """
+
+    __slots__ = (
+        "aborted",
+        "accounted_answers_bytes",
+        "accounted_requests_bytes",
+        "active_ms",
+        "calls",
+        "client_software",
+        "close_cause",
+        "close_reason",
+        "closed",
+        "descriptor",
+        "dirty",
+        "flow",
+        "head_sent",
+        "identity",
+        "memory_bytes",
+        "outgoing",
+        "outgoing_bytes",
+        "peer",
+        "reader",
+        "request_bytes",
+        "stalled",
+        "stats",
+        "told",
+        "unfinished_bytes",
+        "unfinished_since_ms",
+        "unsent",
+        "unsent_since_ms",
+    )
+
+    def __init__(
+        self,
+        *,
+        identity: int,
+        peer: str,
+        frame_bytes_max: int,
+        pool: BufferPool,
+        unsent: list[Connection],
+        flow: Flow,
+        stats: Stats,
+        now_ms: int = 0,
+        told: tuple[str, int] = ("127.0.0.1", 9092),
+        descriptor: int = -1,
+    ) -> None:
+        self.identity = identity
+        self.peer = peer
+        # The shell's number of the socket, and the address it tells this client to connect to.
+        self.descriptor = descriptor
+        self.told = told
+        self.flow = flow
+        self.stats = stats
+        self.reader = FrameReader(pool, frame_bytes_max)
+        self.calls: deque[Call[Any]] = deque()
+        self.request_bytes = 0
+        self.outgoing: deque[Any] = deque()
+        self.outgoing_bytes = 0
+        self.head_sent = 0
+        # The part of `outgoing` that is kept in memory.
+        self.memory_bytes = 0
+        # What the sums in `flow` hold of this connection.
+        self.accounted_requests_bytes = self.accounted_answers_bytes = 0
+        self.client_software = ("", "")
+        # Set: the shell sends what is outgoing, then closes and logs this reason.
+        self.close_reason: str | None = None
+        self.close_cause = Cause.CLIENT
+        # True: the shell closes now, and sends nothing any more.
+        self.aborted = False
+        self.closed = False
+        # True while the connection is listed with the broker as having something to send.
+        self.dirty = False
+        self.unsent = unsent
+        # True: it was not read, or not to the end, while it was saturated; to be resumed when it is no more.
+        self.stalled = False
+        # When bytes last came or went.
+        self.active_ms = now_ms
+        # What there is of a frame that is still coming in, and since when; 0 bytes: there is none.
+        self.unfinished_bytes = 0
+        self.unfinished_since_ms = now_ms
+        # Since when the client has taken nothing of what is outgoing; the shell keeps it.
+        self.unsent_since_ms = now_ms
+
+    @property
+    def host(self) -> str:
+        """The peer's address without its port."""
+        return self.peer.rpartition(":")[0].strip("[]")
+
+    @property
+    def saturated(self) -> bool:
+        """True while nothing more may be read from the client: stop reading, never drop."""
+        flow = self.flow
+        return (
+            len(self.calls) >= flow.connection_requests_max
+            or self.request_bytes >= flow.connection_bytes_max
+            or self.outgoing_bytes >= flow.connection_answers_bytes_max
+            or (flow.requests_bytes >= flow.requests_bytes_max and flow.holds_back(self))
+            or (flow.answers_bytes >= flow.answers_bytes_max and flow.holds_back(self))
+        )
+
+    @property
+    def at_own_limit(self) -> bool:
+        """True while this connection alone has as much in work, or unsent, as one may have."""
+        flow = self.flow
+        return (
+            len(self.calls) >= flow.connection_requests_max
+            or self.request_bytes >= flow.connection_bytes_max
+            or self.outgoing_bytes >= flow.connection_answers_bytes_max
+        )
+
+    def open_call(self, frame: memoryview, *, frame_owned: bool, now_ms: int) -> tuple[Call[Any], int]:
+        """Read a frame's header and take a place in the order of the answers; also where the body begins.
+
+        Raises:
+            Malformed: the frame is too short for a header or its strings lie.
+        """
+        header = decode_request_header(frame)
+        size = len(frame)
+        call: Call[Any] = Call(self, header, now_ms, size, frame_owned)
+        self.calls.append(call)
+        self.request_bytes += size
+        return call, header.size_bytes
+
+    def note_received(self, now_ms: int, *, served: bool) -> None:
+        """Account for what the last bytes have brought; `served`: frames were completed by them."""
+        count = self.reader.pending_bytes
+        if count != self.unfinished_bytes or (count and served):
+            unfinished = self.flow.unfinished
+            if served or not count or not self.unfinished_bytes:
+                unfinished.pop(self, None)
+                if count:
+                    self.unfinished_since_ms = now_ms
+                    unfinished[self] = None
+            self.unfinished_bytes = count
+        self.account()
+
+    def account(self) -> None:
+        """Bring the sums over all connections up to date with this one."""
+        flow = self.flow
+        requests_bytes = self.request_bytes
+        if self.unfinished_bytes:
+            # What has come of the frame, or the memory that waits for the rest of it.
+            requests_bytes += max(self.unfinished_bytes, self.reader.unfinished_memory_bytes)
+        flow.requests_bytes += requests_bytes - self.accounted_requests_bytes
+        flow.answers_bytes += self.memory_bytes - self.accounted_answers_bytes
+        self.accounted_requests_bytes = requests_bytes
+        self.accounted_answers_bytes = self.memory_bytes
+
+    def answer(self, call: Call[Any], response: object) -> None:
+        """Encode the call's answer and send all that is now in order."""
+        assert call.output is None, "a call is answered once"
+        if self.closed or self.aborted:
+            call.output = []
+            return
+        self._count_errors(call, response)
+        try:
+            output = encode_frame(call, response)
+        except Unencodable as error:
+            self._cannot_be_written(call, error)
+            output = []
+        self._release(call, output)
+
+    def _count_errors(self, call: Call[Any], response: object) -> None:
+        errors = error_codes(response)
+        if errors:
+            self.stats.failed(call.api_key, call.version, errors)
+
+    def _cannot_be_written(self, call: Call[Any], error: Unencodable) -> None:
+        """Our own bug: this client is told by the end of its connection, the others live on."""
+        logger.error(
+            "connection %d closed: the answer to api=%d v%d cannot be written",
+            self.identity,
+            call.api_key,
+            call.version,
+            exc_info=error,
+        )
+        self.close("internal error", Cause.BUG)
+
+    def answer_in_thread(self, call: Call[Any], response: object, offload: Offload) -> None:
+        """Answer the call as `answer` does, a thread doing the encoding: the response is a large one."""
+        assert call.output is None, "a call is answered once"
+        output: list[Any] = []
+        wrong: list[Unencodable] = []
+
+        def encode_it() -> None:
+            try:
+                output.extend(encode_frame(call, response))
+            except Unencodable as error:
+                wrong.append(error)
+
+        def done(_: BaseException | None) -> None:
+            if self.closed or self.aborted:
+                call.output = []
+                return
+            if wrong:
+                self._cannot_be_written(call, wrong[0])
+            self._release(call, output)
+
+        if not self.closed:
+            self._count_errors(call, response)
+            offload(encode_it, done)
+
+    def answer_nothing(self, call: Call[Any]) -> None:
+        """Free the call's place in the order of the answers."""
+        assert call.output is None, "a call is answered once"
+        self._release(call, [])
+
+    def _release(self, call: Call[Any], output: list[Any]) -> None:
+        call.output = output
+        calls = self.calls
+        stats = self.stats
+        now_ns = stats.clock_ns()
+        while calls and (output := calls[0].output) is not None:  # type: ignore[assignment]
+            done = calls.popleft()
+            self.request_bytes -= done.frame_size_bytes
+            stats.answered(done.api_key, done.version, now_ns - done.received_ns)
+            for part in output:
+                self.outgoing.append(part)
+                if type(part) in _IN_MEMORY:
+                    size = len(part)
+                    self.memory_bytes += size
+                else:
+                    size = part.size_bytes
+                self.outgoing_bytes += size
+        if not self.dirty and (self.outgoing or self.stalled):
+            self._list_unsent()
+
+    def _list_unsent(self) -> None:
+        self.dirty = True
+        self.unsent.append(self)
+
+    def close(self, reason: str, cause: Cause = Cause.PROTOCOL) -> None:
+        """Ask the shell to close the connection once everything answered so far is sent."""
+        if self.close_reason is None:
+            self.close_reason = reason
+            self.close_cause = cause
+            if not self.dirty:
+                self._list_unsent()
+
+    def abort(self, reason: str, cause: Cause) -> None:
+        """Ask the shell to close the connection at once, whatever is still to be sent."""
+        self.close_reason = None
+        self.close(reason, cause)
+        self.aborted = True
+        self._forget_outgoing()
+
+    def sent(self, size_bytes: int) -> None:
+        """Take what has left off `outgoing`."""
+        self.outgoing_bytes -= size_bytes
+        assert self.outgoing_bytes >= 0, "more was sent than was outgoing"
+        self.stats.sent_bytes += size_bytes
+        if not self.outgoing_bytes:
+            self._forget_outgoing()
+            return
+        outgoing = self.outgoing
+        left = self.head_sent + size_bytes
+        while left >= (size := part_size_bytes(outgoing[0])):
+            left -= size
+            if type(outgoing.popleft()) in _IN_MEMORY:
+                self.memory_bytes -= size
+        self.head_sent = left
+        self.account()
+
+    def _forget_outgoing(self) -> None:
+        self.outgoing.clear()
+        self.outgoing_bytes = self.head_sent = self.memory_bytes = 0
+        self.account()
+
+    def lost(self) -> None:
+        """The client is gone: withdraw every parked call and forget what was to be sent."""
+        self.closed = True
+        self.reader.release_buffer()
+        self._forget_outgoing()
+        for call in self.calls:
+            if call.holder is not None:
+                call.holder.cancel(call)
+                call.holder = None
+        self.calls.clear()
+        self.request_bytes = self.unfinished_bytes = 0
+        self.account()
+        self.flow.unfinished.pop(self, None)
+
+
+def part_size_bytes(part: Any) -> int:
+    """The number of bytes one outgoing part puts on the wire."""
+    return len(part) if type(part) in _IN_MEMORY else int(part.size_bytes)
+
+
+def encode_frame(call: Call[Any], response: object) -> list[Any]:
+    """The buffers of one response frame: int32 size, header, body; record payloads stay separate."""
+    parts: list[Any] = encode(response, call.version)
+    header = encode_response_header(call.api_key, call.version, call.correlation_id)
+    size = len(header) + sum(map(part_size_bytes, parts))
+    if parts and isinstance(parts[0], bytes | bytearray):
+        parts[0] = b"".join((_SIZE.pack(size), header, parts[0]))
+    else:
+        parts.insert(0, _SIZE.pack(size) + header)
+    return parts

@@ -1,0 +1,44 @@
+"""How far a group is behind in a partition: in records, and by the age of what it has not read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from broker.storage.partition import Partition
+from wal.disk import DiskError
+from wal.errors import WalError
+
+UNKNOWN_AGE = -1
+
+
+class Lag(NamedTuple):
+    """The distance from a group's progress to the end of a partition."""
+
+    log_start: int
+    end_offset: int
+    records: int
+    """Offsets between the progress and the end; in a compacted topic or a view fewer records than that."""
+    age_ms: int
+    """How old the first unread record is, 0 when there is none; UNKNOWN_AGE when the log cannot tell.
+
+    It is taken from the extent that holds the record, so it may be too small by the time span of one extent
+    (128 KiB); a look at the record itself would have to read the disk.
+    """
+
+
+def lag_of(partition: Partition, offset: int | None, wall_ms: int) -> Lag:
+    """The lag of a group that reads `offset` next; without progress (None) all that is there counts."""
+    log_start, end_offset = partition.log_start, partition.high_watermark
+    position = log_start if offset is None else min(max(offset, log_start), end_offset)
+    records = end_offset - position
+    return Lag(log_start, end_offset, records, _age_ms(partition, position, wall_ms) if records else 0)
+
+
+def _age_ms(partition: Partition, offset: int, wall_ms: int) -> int:
+    try:
+        first = next(iter(partition.vnode.log.extents(partition.stream_id, offset)), None)
+    except (WalError, DiskError):
+        return UNKNOWN_AGE
+    if first is None or first.max_timestamp < 0:
+        return UNKNOWN_AGE
+    return max(wall_ms - first.max_timestamp, 0)

@@ -1,0 +1,46 @@
+"""From configuration keys to what the group coordinator wants to know."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from broker.config import group_configs
+from broker.config.group_limits import clamped
+from groups.config import NO_SETTINGS, GroupConfig, GroupSettings, MigrationPolicy
+
+if TYPE_CHECKING:
+    from broker.catalogue.live_config import LiveConfig
+    from broker.catalogue.topics import Catalogue
+
+_OF_ONE_GROUP = {
+    "consumer_session_timeout_ms": ("consumer.session.timeout.ms",),
+    "consumer_heartbeat_interval_ms": ("consumer.heartbeat.interval.ms",),
+    # Two names of one setting; the first one set holds.
+    "consumer_assignment_interval_ms": ("kawal.rebalance.interval.ms", "consumer.assignment.interval.ms"),
+    "kawal_group_assignor": ("kawal.group.assignor",),
+}
+
+
+def group_config(config: LiveConfig) -> GroupConfig:
+    """The settings of all groups; every field of GroupConfig is a server key of the same name."""
+    values: dict[str, Any] = {
+        field.name: config.current.value(field.name.replace("_", ".")) for field in fields(GroupConfig)
+    }
+    values["group_consumer_migration_policy"] = MigrationPolicy(values["group_consumer_migration_policy"])
+    return GroupConfig(**values)
+
+
+def group_settings(catalogue: Catalogue, config: LiveConfig, group_id: str) -> GroupSettings:
+    """What clients have set for one group, within the bounds that hold now."""
+    overrides = catalogue.group_configs.get(group_id)
+    if not overrides:
+        return NO_SETTINGS
+    values: dict[str, Any] = {}
+    for field, names in _OF_ONE_GROUP.items():
+        name = next((name for name in names if name in overrides), None)
+        if name is not None:
+            value = group_configs.value(name, overrides, config.layers)
+            bounded = names[-1].removeprefix("consumer.")
+            values[field] = clamped(config.current, bounded, value) if isinstance(value, int) else value
+    return GroupSettings(**values)

@@ -1,0 +1,73 @@
+"""The groups at one moment, for whoever shows them: how many there are, and how far each is behind.
+
+Rows are made a few groups at a time, so that the event loop is free in between, and bounded by
+`kawal.metrics.group.partitions.max`; groups beyond it are counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from broker.coordinators.group_lag import lag_of
+from groups.show import SubscriptionRow
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+GROUPS_PER_STEP: Final = 10
+"""Groups looked at before other work has its turn."""
+
+NOTHING_COMMITTED: Final = -1
+
+
+class GroupPartitionState(NamedTuple):
+    """The progress of one group in one partition."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    """The next record to read, NOTHING_COMMITTED without progress."""
+    lag_records: int
+    lag_ms: int
+    """Age of the first unread record; negative when it is not known."""
+
+
+@dataclass(slots=True)
+class GroupSnapshot:
+    """What is exposed of groups."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    """`rebalances` so far, `members`, `offsets`, and groups by `type:state`."""
+    partitions: list[GroupPartitionState] = field(default_factory=list)
+    groups_left_out: int = 0
+    held_partitions: int = 0
+    """Partitions longer than their retention, for important groups."""
+
+    def steps(self, broker: Broker, now_ms: int) -> Iterator[None]:
+        """Fill it, yielding now and then; call it on the event loop."""
+        coordinator = broker.groups.coordinator
+        self.counts = coordinator.counts()
+        self.held_partitions = broker.retention.held_partitions
+        rows_max = broker.config.kawal_metrics_group_partitions_max
+        group_ids = coordinator.group_ids()
+        for start in range(0, len(group_ids), GROUPS_PER_STEP):
+            if len(self.partitions) >= rows_max:
+                self.groups_left_out = len(group_ids) - start
+                break
+            for row in coordinator.subscriptions(now_ms, group_ids[start : start + GROUPS_PER_STEP]):
+                self._add(broker, row, broker.wall_ms(now_ms))
+            yield
+        del self.partitions[rows_max:]
+
+    def _add(self, broker: Broker, row: SubscriptionRow, wall_ms: int) -> None:
+        topic = broker.catalogue.find(row.topic)
+        if topic is None or row.partition >= topic.partition_count:
+            return
+        lag = lag_of(broker.topics.partition(topic, row.partition), row.offset, wall_ms)
+        offset = NOTHING_COMMITTED if row.offset is None else row.offset
+        state = GroupPartitionState(row.group_id, row.topic, row.partition, offset, lag.records, lag.age_ms)
+        self.partitions.append(state)

@@ -1,0 +1,1 @@
+"""The read side of a fetch: sessions, and what one pass over the partitions returns."""

@@ -1,0 +1,1 @@
+"""Calls and what they wait for: timers, slices of long work, counters."""

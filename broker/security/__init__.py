@@ -1,0 +1,1 @@
+"""Authentication and authorization: who may do what."""

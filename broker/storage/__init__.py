@@ -1,0 +1,1 @@
+"""Partitions and the vnodes on which they lie."""

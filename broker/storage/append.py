@@ -1,0 +1,216 @@
+"""Append one producer's batch to a partition: everything that is checked, stamped and remembered per batch.
+
+Source: the order of checks is that of Kafka 4.3's UnifiedLog.append (records, timestamps, producer state).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.catalogue.topic_configs import TopicSettings
+from broker.errors import RequestError, code_of, storage_error
+from broker.loop.call import Call
+from broker.storage.partition import Partition
+from protocol.batch_check import BatchRefused, TimestampOutOfRange, check_batch, check_timestamps
+from protocol.error_codes import ErrorCode
+from protocol.errors import Malformed
+from protocol.messages.produce import ProduceRequest
+from protocol.record_reader import iter_records
+from protocol.records import NO_TIMESTAMP, BatchHeader, patch_append_time, patch_create_time
+from protocol.timestamp_lookup import corrected_max_timestamp
+from wal.disk import DiskError
+from wal.errors import StreamDropped, WalError
+from wal.producer_errors import (
+    InvalidProducerEpoch,
+    InvalidSequence,
+    InvalidTransactionState,
+    OutOfOrderSequence,
+    ProducerError,
+)
+from wal.stream_producers import Duplicate, ProducerStamp
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+ZSTD_SINCE_VERSION = 7
+
+RECORD_ERRORS_MAX = 1000
+"""Refused records named in one answer; a batch of a million wrong ones should not make an answer of 100 MB.
+"""
+
+_PRODUCER_CODES: dict[type[ProducerError], ErrorCode] = {
+    InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
+    InvalidSequence: ErrorCode.INVALID_RECORD,
+    InvalidTransactionState: ErrorCode.INVALID_TXN_STATE,
+    OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+}
+
+
+class AppendResult(NamedTuple):
+    """What a producer is told of its batch; it must not be told before `version` is as safe as it asked."""
+
+    base_offset: int
+    append_time_ms: int
+    version: int
+
+
+def append_batch(
+    broker: Broker,
+    call: Call[ProduceRequest],
+    partition: Partition,
+    records: bytes | bytearray | memoryview | None,
+) -> AppendResult:
+    """Check the batch and add it to its vnode's open frame.
+
+    Raises:
+        RequestError: with Kafka's code; nothing was appended.
+    """
+    settings = broker.topics.settings(partition.topic)
+    header, batch = _checked_batch(call, settings, records)
+    wall_ms = broker.wall_ms(call.received_ms)
+    try:
+        append_time_ms = _stamp_time(batch, header, settings, wall_ms)
+        if settings.compacts:
+            _refuse_missing_keys(batch, partition)
+    except Malformed as error:
+        raise RequestError(ErrorCode.INVALID_RECORD, str(error)) from error
+    if header.size_bytes > settings.segment_bytes:
+        raise RequestError(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"the batch has {header.size_bytes} bytes, a segment of the topic {settings.segment_bytes}"
+            " (segment.bytes)",
+        )
+    log = partition.vnode.log
+    stamp = None
+    try:
+        if header.producer_id >= 0:
+            stamp = ProducerStamp(
+                header.producer_id,
+                header.producer_epoch,
+                header.base_sequence,
+                header.record_count,
+                header.is_transactional,
+            )
+            known = log.producers(partition.stream_id).check(stamp)
+            if isinstance(known, Duplicate):
+                # The original may still be on its way to the disk: wait for all there is.
+                return AppendResult(known.base_offset, known.timestamp_ms, partition.vnode.last_version)
+        appended = log.append(partition.stream_id, batch, producer=stamp)
+    except ProducerError as error:
+        raise RequestError(_PRODUCER_CODES[type(error)], str(error)) from error
+    except StreamDropped as error:
+        raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) from error
+    except (WalError, DiskError) as error:
+        if stamp is not None:
+            log.append_refused(partition.stream_id, stamp)
+        raise storage_error(error) from error
+    partition.vnode.last_version = appended.version
+    return AppendResult(appended.base_offset, append_time_ms, appended.version)
+
+
+def _checked_batch(
+    call: Call[ProduceRequest], settings: TopicSettings, records: bytes | bytearray | memoryview | None
+) -> tuple[BatchHeader, memoryview]:
+    """The batch's header and its bytes, which may be kept and patched."""
+    if records is None:
+        raise RequestError(ErrorCode.INVALID_RECORD, "no records for the partition")
+    try:
+        header = check_batch(
+            records,
+            size_limit_bytes=settings.max_message_bytes,
+            zstd_allowed=call.version >= ZSTD_SINCE_VERSION,
+        )
+    except BatchRefused as error:
+        raise RequestError(code_of(error.error_code), str(error)) from error
+    if header.is_transactional:
+        # Transactional ids are not given out yet, so no producer can have one in order.
+        no_id = call.request.transactional_id is None
+        raise RequestError(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if no_id else ErrorCode.INVALID_TXN_STATE,
+            "a transactional batch without a transaction",
+        )
+    batch = memoryview(records)[: header.size_bytes]
+    # Frames in the shared receive buffer are overwritten by the next receive: the batch moves to its own
+    # bytes.
+    return header, batch if call.frame_owned else memoryview(bytearray(batch))
+
+
+def _stamp_time(batch: memoryview, header: BatchHeader, settings: TopicSettings, wall_ms: int) -> int:
+    """Make the batch's timestamps what the topic says; the append time for the answer, -1 for CreateTime."""
+    if header.is_append_time and (settings.append_time or header.max_timestamp == NO_TIMESTAMP):
+        raise _append_time_refusal(batch)
+    if settings.append_time:
+        patch_append_time(batch, wall_ms)
+        return wall_ms
+    believed = header.has_plausible_max_timestamp and _is_in_time(header, settings, wall_ms)
+    if not believed:
+        # The header alone may be wrong: what counts are the records.
+        header = header._replace(max_timestamp=corrected_max_timestamp(batch))
+        if not _is_in_time(header, settings, wall_ms):
+            _refuse_untimely_records(batch, settings, wall_ms)
+    if header.is_append_time or not believed:
+        # The log reads the header's maximum, and clients the append-time bit: both must be right.
+        patch_create_time(batch, header.max_timestamp)
+    return -1
+
+
+def _is_in_time(header: BatchHeader, settings: TopicSettings, wall_ms: int) -> bool:
+    try:
+        check_timestamps(
+            header,
+            now_ms=wall_ms,
+            before_max_ms=settings.message_timestamp_before_max_ms,
+            after_max_ms=settings.message_timestamp_after_max_ms,
+        )
+    except TimestampOutOfRange:
+        return False
+    return True
+
+
+def _append_time_refusal(batch: memoryview) -> RequestError:
+    """Only the log says when it appended; elsewhere the bit is cleared, if the batch has other times."""
+    errors = tuple(
+        (index, "Producer should not set timestamp type to LogAppendTime.")
+        for index, _ in enumerate(iter_records(batch))
+    )
+    return RequestError(
+        ErrorCode.INVALID_TIMESTAMP,
+        "One or more records have been rejected due to invalid timestamp",
+        record_errors=errors[:RECORD_ERRORS_MAX],
+    )
+
+
+def _refuse_untimely_records(batch: memoryview, settings: TopicSettings, wall_ms: int) -> None:
+    """Name the records whose time the topic does not take (KIP-467); only now is the batch opened."""
+    earliest = wall_ms - settings.message_timestamp_before_max_ms
+    latest = wall_ms + settings.message_timestamp_after_max_ms
+    errors = [
+        (
+            index,
+            f"Timestamp {record.timestamp_ms} of message with offset {record.offset} is out of range. The"
+            f" timestamp should be within [{earliest}, {latest}]",
+        )
+        for index, record in enumerate(iter_records(batch))
+        if record.timestamp_ms != NO_TIMESTAMP and not earliest <= record.timestamp_ms <= latest
+    ]
+    if errors:
+        raise RequestError(
+            ErrorCode.INVALID_TIMESTAMP,
+            "One or more records have been rejected due to invalid timestamp",
+            record_errors=tuple(errors[:RECORD_ERRORS_MAX]),
+        )
+
+
+def _refuse_missing_keys(batch: memoryview, partition: Partition) -> None:
+    """A compacted topic keeps records by key, so each needs one: only here does Produce look inside."""
+    why = (
+        "Compacted topic cannot accept message without key in topic partition"
+        f" {partition.topic.name}-{partition.index}."
+    )
+    errors = [(index, why) for index, record in enumerate(iter_records(batch)) if record.key is None]
+    if errors:
+        raise RequestError(
+            ErrorCode.INVALID_RECORD,
+            "One or more records have been rejected",
+            record_errors=tuple(errors[:RECORD_ERRORS_MAX]),
+        )

@@ -1,0 +1,81 @@
+"""One topic-partition as the broker sees it: a stream on a vnode.
+
+Handlers use what is here and not the log behind it, so that a view's partition
+(broker/view_topics/view_partition.py) can stand in for a stored one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from broker.catalogue.topics import Topic
+    from broker.storage.vnode import Vnode
+    from wal.lookup import TimeHit
+    from wal.reader import ReadResult
+    from wal.stream_producers import ProducerDescription
+
+LEADER_EPOCH: Final = 0
+"""The epoch of every partition: one node leads them all for life (clients-wire.md section 2)."""
+
+
+class Partition:
+    """The join of a topic's partition with its stream; made when first touched."""
+
+    __slots__ = ("index", "stream_id", "topic", "vnode")
+
+    def __init__(self, topic: Topic, index: int, vnode: Vnode) -> None:
+        self.topic = topic
+        self.index = index
+        self.stream_id = topic.stream_id(index)
+        self.vnode = vnode
+
+    @property
+    def wait_key(self) -> int:
+        """What parked fetches on the partition are filed under."""
+        return self.stream_id
+
+    @property
+    def log_start(self) -> int:
+        """The first offset that can be fetched."""
+        return self.vnode.log.log_start(self.stream_id)
+
+    @property
+    def high_watermark(self) -> int:
+        """The offset behind the last one that can be fetched."""
+        return self.vnode.log.high_watermark(self.stream_id)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The offset up to which no transaction is open."""
+        log = self.vnode.log
+        return log.producers(self.stream_id).last_stable_offset(self.high_watermark, self.log_start)
+
+    @property
+    def log_end(self) -> int:
+        """The offset behind the last record there is, whether it can be fetched already or not."""
+        return self.vnode.log.next_offset(self.stream_id)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that the partition's visible batches take on the disk."""
+        return self.vnode.log.stream_size_bytes(self.stream_id)
+
+    def read(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult:
+        """Stored batches from the one that holds `offset` on, as VnodeLog.read gives; views have `steps`."""
+        return self.vnode.log.read(self.stream_id, offset, max_bytes, minimum_one=minimum_one)
+
+    def find_timestamp(self, timestamp_ms: int, *, from_offset: int) -> TimeHit | None:
+        """The first batch from an offset on with a record at or after the time."""
+        return self.vnode.log.find_timestamp(self.stream_id, timestamp_ms, from_offset=from_offset)
+
+    def max_timestamp(self) -> TimeHit | None:
+        """The first batch that has the partition's largest timestamp."""
+        return self.vnode.log.max_timestamp(self.stream_id)
+
+    def close(self) -> None:
+        """The topic is gone; a stored partition keeps nothing."""
+
+    def producers(self) -> list[ProducerDescription]:
+        """The producers that have written to it and are not forgotten yet."""
+        return self.vnode.log.producers(self.stream_id).describe()

@@ -1,0 +1,1 @@
+"""Background work on stored records: retention, compaction, removal."""

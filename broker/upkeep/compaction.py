@@ -1,0 +1,234 @@
+"""Compaction by key: looks for the partition with the largest dirty part and compacts it, one by one.
+
+    every log.cleaner.backoff.ms    look at all partitions of topics with cleanup.policy=compact, in slices
+    one is due                      a pass over the dirtiest (compaction_pass.py), then look again
+    a pass failed                   the partition rests for a while; one that cannot be read rests until the
+                                    server starts anew
+
+What may be compacted, and when that is due, is `broker.compaction_policy`'s question.  `__consumer_offsets`
+is kept small by its coordinator (broker/coordinators/group_copier.py).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Final
+
+from broker.catalogue.topic_configs import TopicSettings
+from broker.catalogue.topics import OFFSETS_TOPIC
+from broker.storage.partition import Partition
+from broker.upkeep.compaction_policy import DirtyPart, dirty_part
+from wal.disk import DiskError
+from wal.errors import WalError
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+    from broker.upkeep.compaction_pass import Result
+
+logger = logging.getLogger("kawal.compaction")
+
+PARTITIONS_PER_SLICE: Final = 100
+"""Partitions looked at before other work has its turn: about 0.2 ms when nothing is new in them."""
+
+BACKOFF_MS_MIN: Final = 20
+"""A look costs about 1 us for each partition although nothing is due; `log.cleaner.backoff.ms` may be 0."""
+
+FAILED_REST_MS: Final = 60_000
+"""A partition whose pass failed is left alone so long."""
+
+HORIZON_PAUSE: Final = 10
+"""Passes for tombstones alone are at least this fraction of delete.retention.ms apart."""
+
+JUDGED_PER_SLICE: Final = 10
+"""Partitions among them that are looked into: 3 ms each at most."""
+
+Judging = Generator[None, None, DirtyPart]
+Due = tuple[float, Partition, TopicSettings, DirtyPart]
+
+
+class CompactionStats:
+    """What compaction did since the start."""
+
+    __slots__ = (
+        "failures",
+        "passes",
+        "read_bytes",
+        "records_read",
+        "records_removed",
+        "uncleanable",
+        "written_bytes",
+    )
+
+    def __init__(self) -> None:
+        self.passes = 0
+        self.failures = 0
+        self.read_bytes = 0
+        self.written_bytes = 0
+        self.records_read = 0
+        self.records_removed = 0
+        # Partitions that hold a batch which cannot be read.
+        self.uncleanable = 0
+
+
+class CompactionTask:
+    """Runs compaction over all partitions for as long as the broker lives."""
+
+    def __init__(self, broker: Broker, now_ms: int) -> None:
+        self.stats = CompactionStats()
+        self._broker = broker
+        self._candidates: Iterator[Partition] = iter(())
+        self._judging: tuple[Partition, TopicSettings, Judging] | None = None
+        self._best: Due | None = None
+        self._quiet: dict[int, tuple[int, TopicSettings]] = {}
+        """Stream -> high watermark and settings with which nothing was due, nor becomes so by time alone."""
+        self._next_quiet: dict[int, tuple[int, TopicSettings]] = {}
+        """The same, of what this look has met: streams that are gone are forgotten with the look before."""
+        self._resting: dict[int, int] = {}
+        """Stream -> until when it is left alone after a failure."""
+        self._unreadable: set[int] = set()
+        self._horizons: dict[int, int] = {}
+        """Stream -> time of day at which tombstones or markers in it may go."""
+        self._schedule(now_ms)
+
+    def _schedule(self, now_ms: int) -> None:
+        backoff_ms = max(BACKOFF_MS_MIN, self._broker.config.log_cleaner_backoff_ms)
+        self._broker.deadlines.add(now_ms + backoff_ms, self._look)
+
+    def _look(self, now_ms: int) -> None:
+        if not self._broker.config.log_cleaner_enable or self._broker.stopping:
+            self._schedule(now_ms)
+            return
+        self._best = self._judging = None
+        self._next_quiet = {}
+        self._candidates = self._compacted()
+        self._look_on(now_ms)
+
+    def _compacted(self) -> Iterator[Partition]:
+        topics = self._broker.topics
+        for topic in tuple(self._broker.catalogue.by_name.values()):
+            if topic.name == OFFSETS_TOPIC or topic.view is not None or not topics.settings(topic).compacts:
+                continue
+            for index in range(topic.partition_count):
+                partition = topics.partition(topic, index)
+                assert type(partition) is Partition
+                yield partition
+
+    def _look_on(self, now_ms: int) -> None:
+        """Look at a slice of the partitions; then begin a pass, or wait."""
+        judged = 0
+        for _ in range(PARTITIONS_PER_SLICE):
+            if self._judging is None:
+                partition = next(self._candidates, None)
+                if partition is None:
+                    self._looked(now_ms)
+                    return
+                if not self._may_be_due(partition, now_ms):
+                    continue
+                settings = self._broker.topics.settings(partition.topic)
+                steps = dirty_part(partition, settings, self._broker.wall_ms(now_ms))
+                self._judging = partition, settings, steps
+            self._judge(*self._judging, now_ms)
+            judged += 1
+            if judged == JUDGED_PER_SLICE or self._judging is not None:
+                break
+        self._broker.deadlines.add(now_ms + 1, self._look_on)
+
+    def _may_be_due(self, partition: Partition, now_ms: int) -> bool:
+        stream_id = partition.stream_id
+        if stream_id in self._unreadable or self._resting.get(stream_id, 0) > now_ms:
+            return False
+        if not partition.vnode.log.takes_copies:
+            return False
+        if self._horizons.get(stream_id, now_ms + 1) <= self._broker.wall_ms(now_ms):
+            return True
+        now = (partition.high_watermark, self._broker.topics.settings(partition.topic))
+        if self._quiet.get(stream_id) != now:
+            return True
+        self._next_quiet[stream_id] = now
+        return False
+
+    def _judge(self, partition: Partition, settings: TopicSettings, steps: Judging, now_ms: int) -> None:
+        """Make a step of judging a partition."""
+        try:
+            next(steps)
+        except StopIteration as end:
+            self._judging = None
+            self._judged(partition, settings, end.value, now_ms)
+        except (WalError, DiskError) as error:
+            self._judging = None
+            self._failed(partition, str(error), now_ms)
+
+    def _judged(self, partition: Partition, settings: TopicSettings, dirty: DirtyPart, now_ms: int) -> None:
+        stream_id = partition.stream_id
+        horizon_ms = self._horizons.get(stream_id)
+        expired = horizon_ms is not None and horizon_ms <= self._broker.wall_ms(now_ms)
+        if dirty.is_due(settings):
+            urgency = 2.0 if dirty.overdue else dirty.ratio
+        elif expired and dirty.first_dirty > partition.log_start:
+            urgency = 0.0
+        else:
+            self._note_quiet(partition, settings)
+            return
+        if self._best is None or urgency > self._best[0]:
+            self._best = (urgency, partition, settings, dirty)
+
+    def _note_quiet(self, partition: Partition, settings: TopicSettings) -> None:
+        """Look again only when something is written, unless time alone changes the answer."""
+        by_time = settings.min_compaction_lag_ms > 0 or settings.max_compaction_lag_ms < (1 << 63) - 1
+        if not by_time and partition.last_stable_offset == partition.high_watermark:
+            self._next_quiet[partition.stream_id] = (partition.high_watermark, settings)
+
+    def _looked(self, now_ms: int) -> None:
+        self._quiet = self._next_quiet
+        self._resting = {one: until_ms for one, until_ms in self._resting.items() if until_ms > now_ms}
+        if self._best is None:
+            self._schedule(now_ms)
+            return
+        _, partition, settings, dirty = self._best
+        self._best = None
+        if dirty.uncleanable <= dirty.first_dirty or not dirty.is_due(settings):
+            dirty = dirty._replace(uncleanable=dirty.first_dirty)
+        from broker.upkeep.compaction_pass import CompactionPass
+
+        CompactionPass(self._broker, partition, settings=settings, dirty=dirty, ended=self._ended).begin(
+            now_ms
+        )
+
+    def _ended(self, partition: Partition, result: Result, now_ms: int) -> None:
+        if result.unreadable:
+            self._unreadable.add(partition.stream_id)
+            self.stats.uncleanable = len(self._unreadable)
+        if not result.problem:
+            self._note_done(partition, result, now_ms)
+        elif not result.unwanted:
+            self._failed(partition, result.problem, now_ms)
+        if not self._broker.stopping:
+            self._broker.deadlines.add(now_ms + 1, self._look)
+
+    def _note_done(self, partition: Partition, result: Result, now_ms: int) -> None:
+        stats = self.stats
+        stats.passes += 1
+        stats.read_bytes += result.read_bytes
+        stats.written_bytes += result.kept_bytes
+        stats.records_read += result.records_read
+        stats.records_removed += result.records_read - result.records_kept
+        self._horizons.pop(partition.stream_id, None)
+        if result.earliest_horizon_ms is not None:
+            settings = self._broker.topics.settings(partition.topic)
+            not_before = self._broker.wall_ms(now_ms) + settings.delete_retention_ms // HORIZON_PAUSE
+            self._horizons[partition.stream_id] = max(result.earliest_horizon_ms, not_before)
+        logger.info(
+            "compacted topic=%s partition=%d up_to=%d records=%d kept=%d bytes=%d",
+            partition.topic.name,
+            partition.index,
+            result.clean_end,
+            result.records_read,
+            result.records_kept,
+            result.kept_bytes,
+        )
+
+    def _failed(self, partition: Partition, problem: str, now_ms: int) -> None:
+        self._resting[partition.stream_id] = now_ms + FAILED_REST_MS
+        self.stats.failures += 1
+        logger.error("%s-%d is not compacted: %s", partition.topic.name, partition.index, problem)

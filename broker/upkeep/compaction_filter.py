@@ -1,0 +1,207 @@
+"""What compaction leaves of one batch: the records that are the last of their key, in the batch's own form.
+
+    all records stay      the batch as it is, byte for byte
+    some do               the same header, codec, producer and offsets; fewer records
+    none do               nothing, or a header without records where something depends on it: the last batch
+                          of an active producer, whose sequence and epoch it has, and the last batch of the
+                          pass, so that readers reach its end
+    tombstones, markers   the first pass that meets them writes into the batch when they may go, as Kafka
+                          does: attribute 0x40, and that time in place of the base timestamp (KIP-534)
+
+Source: Kafka 4.3, Cleaner.cleanInto and shouldRetainRecord, MemoryRecords.filterTo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from broker.upkeep.compaction_keys import KeyOffsets
+from broker.upkeep.compaction_transactions import CleanedTransactions
+from protocol.compression import Codec, compress
+from protocol.record_reader import open_batch, read_varint, record_heads
+from protocol.record_writer import VARINTS
+from protocol.records import (
+    APPEND_TIME,
+    CONTROL,
+    DELETE_HORIZON,
+    HEADER,
+    HEADER_BYTES,
+    NO_TIMESTAMP,
+    PREFIX_BYTES,
+    TRANSACTIONAL,
+    BatchHeader,
+    read_batch_header,
+    renew_crc,
+)
+from wal.producers import AbortedTransaction
+
+BATCH_BYTES_MAX: Final = 128 << 20
+"""A batch that expands to more than this is not compacted; its producer could not have sent it whole."""
+
+
+class LastRecord(NamedTuple):
+    """Where an active producer's last batch ends, None when only its epoch is known; and its epoch."""
+
+    last_offset: int | None
+    epoch: int
+
+
+_Kept = tuple[int, int, int]
+"""A record that stays: where it begins and ends in the batch's content, and its timestamp."""
+
+
+class BatchFilter:
+    """Filters the batches of one pass, in the order of their offsets."""
+
+    def __init__(
+        self,
+        keys: KeyOffsets,
+        *,
+        aborted: Iterable[AbortedTransaction],
+        producers: Mapping[int, LastRecord],
+        clean_end: int,
+        now_ms: int,
+        delete_retention_ms: int,
+    ) -> None:
+        """All batches lie below `clean_end`, and `keys` knows all keys there; `now_ms` is the time of day."""
+        self._keys = keys
+        self._transactions = CleanedTransactions(aborted)
+        self._producers = producers
+        self._clean_end = clean_end
+        self._now_ms = now_ms
+        self._horizon_ms = now_ms + delete_retention_ms
+        self.earliest_horizon_ms: int | None = None
+        """When the first of the tombstones and markers that stay may go."""
+        self.records_read = 0
+        self.records_kept = 0
+
+    def left_of(self, batch: memoryview) -> bytes | bytearray | None:
+        """The batch as it stays, None when nothing of it does.  Raises: Malformed."""
+        header = read_batch_header(batch)
+        discards = self._transactions.may_go(header, batch)
+        horizon = _horizon_of(header)
+        markers_wait = header.is_control and discards
+        if markers_wait:
+            discards = horizon is not None and horizon <= self._now_ms
+        header, body = open_batch(batch, BATCH_BYTES_MAX)
+        self.records_read += header.record_count
+        kept, tombstones = ([], False) if discards else self._kept(header, body, horizon)
+        self.records_kept += len(kept)
+        if not kept:
+            return self._emptied(header)
+        waits = tombstones or markers_wait
+        if waits and horizon is None:
+            self._note_horizon(self._horizon_ms)
+            return _rewritten(header, body, kept, horizon_ms=self._horizon_ms)
+        if waits and horizon is not None:
+            self._note_horizon(horizon)
+        if len(kept) == header.record_count:
+            return bytes(batch)
+        return _rewritten(header, body, kept, horizon_ms=horizon)
+
+    def _note_horizon(self, horizon_ms: int) -> None:
+        known = self.earliest_horizon_ms
+        self.earliest_horizon_ms = horizon_ms if known is None else min(known, horizon_ms)
+
+    def _kept(self, header: BatchHeader, body: bytes, horizon: int | None) -> tuple[list[_Kept], bool]:
+        """The records that stay, and whether there are tombstones among them."""
+        if header.is_control:
+            heads = record_heads(header, body)
+            return [(0, end, timestamp) for _, timestamp, _, end in heads], False
+        expired = horizon is not None and self._now_ms >= horizon
+        kept, tombstones, start = [], False, 0
+        last = self._keys.last
+        for offset, timestamp, at, end in record_heads(header, body):
+            if (byte := body[at]) < 128:
+                length, at = byte >> 1 ^ -(byte & 1), at + 1
+            else:
+                length, at = read_varint(body, at)
+            # A record without key can only be from a time when the topic was not compacted.
+            if length >= 0 and offset >= last(body[at : at + length]):
+                is_tombstone = read_varint(body, at + length)[0] < 0
+                if not (is_tombstone and expired):
+                    kept.append((start, end, timestamp))
+                    tombstones = tombstones or is_tombstone
+            start = end
+        return kept, tombstones
+
+    def _emptied(self, header: BatchHeader) -> bytearray | None:
+        last = self._producers.get(header.producer_id) if header.producer_id >= 0 else None
+        if last is not None:
+            if last.last_offset is None:
+                needed = header.is_control and header.producer_epoch == last.epoch
+            else:
+                needed = last.last_offset == header.last_offset
+            if needed:
+                return _without_records(header)
+        return _without_records(header) if header.last_offset + 1 == self._clean_end else None
+
+
+def note_keys(
+    keys: KeyOffsets, transactions: CleanedTransactions, batch: memoryview, first_dirty: int
+) -> None:
+    """Note the keys of a batch's records from `first_dirty` on, but for aborted ones.  Raises: Malformed."""
+    header = read_batch_header(batch)
+    if transactions.may_go(header, batch) or header.is_control:
+        return
+    header, body = open_batch(batch, BATCH_BYTES_MAX)
+    put = keys.put
+    for offset, _, at, _ in record_heads(header, body):
+        if (byte := body[at]) < 128:
+            length, at = byte >> 1 ^ -(byte & 1), at + 1
+        else:
+            length, at = read_varint(body, at)
+        if length >= 0 and offset >= first_dirty:
+            put(body[at : at + length], offset)
+
+
+def _horizon_of(header: BatchHeader) -> int | None:
+    return header.base_timestamp if header.attributes & DELETE_HORIZON else None
+
+
+def _without_records(header: BatchHeader) -> bytearray:
+    batch = bytearray(HEADER_BYTES)
+    attributes = header.attributes & (APPEND_TIME | TRANSACTIONAL | CONTROL)
+    emptied = header._replace(
+        batch_length=HEADER_BYTES - PREFIX_BYTES,
+        attributes=attributes,
+        base_timestamp=NO_TIMESTAMP,
+        record_count=0,
+    )
+    HEADER.pack_into(batch, 0, *emptied)
+    renew_crc(batch)
+    return batch
+
+
+def _rewritten(header: BatchHeader, body: bytes, kept: list[_Kept], *, horizon_ms: int | None) -> bytearray:
+    """The batch with these records only; with a new horizon their times count from it."""
+    if horizon_ms is None or horizon_ms == _horizon_of(header):
+        base_timestamp, attributes = header.base_timestamp, header.attributes
+        content = b"".join([body[start:end] for start, end, _ in kept])
+    else:
+        base_timestamp, attributes = horizon_ms, header.attributes | DELETE_HORIZON
+        content = b"".join([_moved(body, one, header.base_timestamp - horizon_ms) for one in kept])
+    if header.codec != Codec.NONE:
+        content = compress(header.codec, content)
+    highest = header.max_timestamp if header.is_append_time else max(timestamp for _, _, timestamp in kept)
+    changed = header._replace(
+        batch_length=HEADER_BYTES - PREFIX_BYTES + len(content),
+        attributes=attributes,
+        base_timestamp=base_timestamp,
+        max_timestamp=highest,
+        record_count=len(kept),
+    )
+    batch = bytearray(HEADER_BYTES) + content
+    HEADER.pack_into(batch, 0, *changed)
+    renew_crc(batch)
+    return batch
+
+
+def _moved(body: bytes, record: _Kept, shift_ms: int) -> bytes:
+    """The record with `shift_ms` added to its timestamp delta."""
+    start, end, _ = record
+    _, at = read_varint(body, start)
+    delta, rest = read_varint(body, at + 1, 64)
+    content = body[at : at + 1] + VARINTS[delta + shift_ms] + body[rest:end]
+    return VARINTS[len(content)] + content

@@ -1,0 +1,97 @@
+"""Which part of a partition may be compacted now, and whether it is worth a pass: as Kafka's cleaner decides.
+
+    [ clean: copies | dirty, to be compacted | too young, or a transaction is open | active segment ]
+      log start       first dirty              uncleanable                                       log end
+
+    a pass is due     when dirty / (clean + dirty) is above min.cleanable.dirty.ratio, or
+                      when the first dirty record is older than max.compaction.lag.ms, or
+                      when tombstones or markers that an earlier pass kept may go
+    never compacted   the active segment; what is younger than min.compaction.lag.ms; what lies at or above
+                      the last stable offset
+
+Segments are logical ones (wal/retention.py), cut as Kafka would have rolled them; the last one is active.
+Source: Kafka 4.3, LogCleanerManager.grabFilthiestCompactedLog and cleanableOffsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import islice
+from typing import Final, NamedTuple
+
+from broker.catalogue.topic_configs import TopicSettings
+from broker.storage.partition import Partition
+from broker.upkeep.retention import batches_of
+from wal.retention import LogicalSegment, LogicalSegments, RollPolicy, Run
+
+EXTENTS_PER_SLICE: Final = 500
+"""Extents looked at before other work has its turn: 1 to 2 ms."""
+
+
+class DirtyPart(NamedTuple):
+    """What a pass would do."""
+
+    first_dirty: int
+    uncleanable: int
+    """The pass ends here at the latest; not above `first_dirty` when nothing may be compacted."""
+    clean_bytes: int
+    dirty_bytes: int
+    overdue: bool
+    """Older than the topic allows, whatever the ratio."""
+
+    @property
+    def ratio(self) -> float:
+        """Share of what may be compacted that is dirty."""
+        total = self.clean_bytes + self.dirty_bytes
+        return self.dirty_bytes / total if total else 0.0
+
+    def is_due(self, settings: TopicSettings) -> bool:
+        """Whether a pass is worth its cost."""
+        if self.uncleanable <= self.first_dirty:
+            return False
+        return self.overdue or self.ratio > settings.min_cleanable_dirty_ratio
+
+
+def dirty_part(
+    partition: Partition, settings: TopicSettings, wall_ms: int
+) -> Generator[None, None, DirtyPart]:
+    """Look at the partition in slices; `wall_ms` is the time of day.  Raises: WalError, DiskError."""
+    log, stream_id = partition.vnode.log, partition.stream_id
+    first_dirty = max(log.clean_end(stream_id), partition.log_start)
+    segments = LogicalSegments()
+    policy = RollPolicy(settings.segment_bytes, min(settings.segment_ms, settings.max_compaction_lag_ms))
+    offset = first_dirty
+    while True:
+        # A new walk for each slice: segments may come and go in between.
+        extents = list(islice(log.extents(stream_id, offset), EXTENTS_PER_SLICE))
+        segments.add_all(
+            (Run(max(one.base_offset, offset), *one[1:]) for one in extents),
+            policy,
+            batches_of=lambda run: batches_of(partition, run),
+        )
+        if len(extents) < EXTENTS_PER_SLICE:
+            break
+        offset = extents[-1].next_offset
+        yield
+    return _judged(partition, settings, wall_ms, first_dirty, segments.segments)
+
+
+def _judged(
+    partition: Partition, settings: TopicSettings, wall_ms: int, first_dirty: int, found: list[LogicalSegment]
+) -> DirtyPart:
+    uncleanable = min(found[-1].base_offset if found else first_dirty, partition.last_stable_offset)
+    closed = found[:-1]
+    if settings.min_compaction_lag_ms > 0:
+        oldest_young = wall_ms - settings.min_compaction_lag_ms
+        young = next((one for one in closed if one.newest_ms > oldest_young), None)
+        if young is not None:
+            uncleanable = min(uncleanable, young.base_offset)
+    begins = [one.first_timestamp for one in closed if one.first_timestamp > 0]
+    overdue = bool(begins) and wall_ms - min(begins) > settings.max_compaction_lag_ms
+    return DirtyPart(
+        first_dirty=first_dirty,
+        uncleanable=uncleanable,
+        clean_bytes=partition.vnode.log.copied_bytes(partition.stream_id),
+        dirty_bytes=sum(one.size_bytes for one in closed if one.base_offset < uncleanable),
+        overdue=overdue,
+    )

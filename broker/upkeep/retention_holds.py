@@ -1,0 +1,115 @@
+"""What retention must leave for groups that have not read it yet.
+
+A group (config resource GROUP) holds records in the partitions it reads: those it has committed an offset in,
+those of topics its members subscribe to, and those of the topics in `kawal.retention.important.topics`.
+
+    kawal.retention.important=true             holds all from its committed offset on (from the log start
+                                               when it has committed none), except what makes the partition
+                                               larger than kawal.retention.important.max.bytes
+    kawal.retention.availability.ms=N > 0      holds of that what is not older than N ms
+
+Held back is only what retention by time and size would delete: DeleteRecords, DeleteTopics and compaction do
+what they were told.  When the disk fills for it, produce is refused (`kawal.min.free.bytes`) and nothing is
+dropped.  Source: the important reader and the availability time of a reader in YDB topics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.config import group_configs
+from broker.storage.partition import Partition
+from wal.lookup import StreamExtent
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+IMPORTANT = "kawal.retention.important"
+IMPORTANT_TOPICS = "kawal.retention.important.topics"
+IMPORTANT_MAX_BYTES = "kawal.retention.important.max.bytes"
+AVAILABILITY_MS = "kawal.retention.availability.ms"
+NO_LIMIT = -1
+
+
+class Hold(NamedTuple):
+    """What one group wants to be left to it."""
+
+    group_id: str
+    max_bytes: int
+    """NO_LIMIT, or the size to which an important group may let a partition grow."""
+    availability_ms: int
+    """NO_LIMIT for an important group, else the age up to which records are left."""
+
+
+class Holds:
+    """The holds of all groups, as they were at one moment."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._coordinator = broker.groups.coordinator
+        self._by_topic: dict[str, list[Hold]] = {}
+        for group_id, overrides in broker.catalogue.group_configs.items():
+            hold = _hold_of(group_id, overrides, broker)
+            if hold is not None:
+                for topic in {*self._coordinator.topics_read(group_id), *_topics_named(overrides, broker)}:
+                    self._by_topic.setdefault(topic, []).append(hold)
+        self.partitions = 0
+        """Partitions, so far, in which something was left that would have been deleted."""
+
+    def start(self, partition: Partition, wanted: int, wall_ms: int) -> int:
+        """The log start that leaves every group its due; `wanted` is what retention has come to."""
+        start = wanted
+        for hold in self._by_topic.get(partition.topic.name, ()):
+            start = min(start, self._held_from(partition, hold, wall_ms))
+        start = max(start, partition.log_start)
+        self.partitions += start < wanted
+        return start
+
+    def _held_from(self, partition: Partition, hold: Hold, wall_ms: int) -> int:
+        committed = self._coordinator.committed(hold.group_id, partition.topic.name, partition.index)
+        log_start = partition.log_start
+        floor = log_start if committed is None else max(committed.offset, log_start)
+        extents = partition.vnode.log.extents(partition.stream_id, floor)
+        if hold.availability_ms != NO_LIMIT:
+            return _young_from(floor, extents, wall_ms - hold.availability_ms)
+        if hold.max_bytes != NO_LIMIT:
+            return _last_bytes_from(floor, list(extents), hold.max_bytes)
+        return floor
+
+
+def _hold_of(group_id: str, overrides: dict[str, str], broker: Broker) -> Hold | None:
+    def value(name: str) -> int:
+        found = group_configs.value(name, overrides, broker.live_config.layers)
+        assert isinstance(found, int)
+        return found
+
+    if value(IMPORTANT):
+        return Hold(group_id, value(IMPORTANT_MAX_BYTES), NO_LIMIT)
+    if value(AVAILABILITY_MS):
+        return Hold(group_id, NO_LIMIT, value(AVAILABILITY_MS))
+    return None
+
+
+def _topics_named(overrides: dict[str, str], broker: Broker) -> tuple[str, ...]:
+    found = group_configs.value(IMPORTANT_TOPICS, overrides, broker.live_config.layers)
+    assert isinstance(found, tuple)
+    return found
+
+
+def _young_from(floor: int, extents: Iterator[StreamExtent], oldest_ms: int) -> int:
+    """The first offset from `floor` on whose extent has a record that is not older."""
+    for extent in extents:
+        if extent.max_timestamp >= oldest_ms:
+            return max(floor, extent.base_offset)
+        floor = extent.next_offset
+    return floor
+
+
+def _last_bytes_from(floor: int, extents: list[StreamExtent], max_bytes: int) -> int:
+    """The first offset from `floor` on from which the extents have at most so many bytes."""
+    total = 0
+    for extent in reversed(extents):
+        total += extent.size_bytes
+        if total > max_bytes:
+            return max(floor, extent.next_offset)
+    return floor

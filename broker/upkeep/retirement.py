@@ -1,0 +1,69 @@
+"""Retires segments soon after something was deleted, so that the disk's room comes back in seconds.
+
+Retention retires segments at each of its checks, minutes apart.  After DeleteTopics and DeleteRecords it is
+done here as well: a second later, and again as long as segments wait for a checkpoint, because recovery may
+still begin in them.  However much is deleted, a vnode is looked at once a second at most.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from wal.disk import DiskError
+from wal.errors import WalError
+
+if TYPE_CHECKING:
+    from broker.catalogue.topic_directory import TopicDirectory
+    from broker.catalogue.topics import Topic
+    from broker.loop.waiters import Deadlines
+    from broker.storage.vnode import Vnode
+
+logger = logging.getLogger("kawal.retention")
+
+PAUSE_MS: Final = 1_000
+
+ROUNDS: Final = 6
+"""Two checkpoints must pass, each a round; what is not done then is left to the next retention check."""
+
+
+class Retirement:
+    """The vnodes on which something was deleted, each with the rounds that are left for it."""
+
+    def __init__(self, deadlines: Deadlines, topics: TopicDirectory, vnodes: dict[str, list[Vnode]]) -> None:
+        self._deadlines = deadlines
+        self._topics = topics
+        self._vnodes = vnodes
+        self._rounds: dict[Vnode, int] = {}
+
+    def topic_deleted(self, topic: Topic, now_ms: int) -> None:
+        """The topic is about to lose its streams."""
+        if topic.view is None:
+            self.soon(self._vnodes[topic.database], now_ms)
+
+    def soon(self, vnodes: Iterable[Vnode], now_ms: int) -> None:
+        """Something is deleted on these vnodes, or will be once it is durable."""
+        if not self._rounds:
+            self._deadlines.add(now_ms + PAUSE_MS, self._run)
+        self._rounds.update(dict.fromkeys(vnodes, ROUNDS))
+
+    def _run(self, now_ms: int) -> None:
+        self._topics.drop_again()
+        serving = {vnode for vnodes in self._vnodes.values() for vnode in vnodes}
+        waiting = {}
+        for vnode, rounds in self._rounds.items():
+            if vnode in serving and _retire(vnode) and rounds > 1:
+                waiting[vnode] = rounds - 1
+        self._rounds = waiting
+        if waiting:
+            self._deadlines.add(now_ms + PAUSE_MS, self._run)
+
+
+def _retire(vnode: Vnode) -> bool:
+    """Retire what can be; whether to look again."""
+    try:
+        return vnode.log.retire_segments() > 0 or vnode.log.retirement_waits
+    except (WalError, DiskError) as error:
+        logger.error("vnode %s: segments cannot be retired: %s", vnode.name, error)
+        return False

@@ -1,0 +1,246 @@
+"""Views over a whole database: `DATABASE name`, each record of each topic in the order of arrival.
+
+Partition i of the view shows vnode i of the database; an offset is a version of the vnode's log.  A record
+keeps its key, value, timestamp and headers, and gets three more that tell where it comes from: `kawal.topic`,
+`kawal.partition` and `kawal.offset`.  Batches of the source stay batches, since a batch's records have
+versions one after the other.
+
+Shown is what is decided and not deleted, up to the newest such record (broker/view_topics/vnode_tail.py).
+Records of internal topics, transaction markers and whatever else takes a version are gaps.  WITH META shows
+changes of topics as well, where they happened; ONLY META shows nothing else
+(broker/catalogue/catalogue_changes.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Final
+
+from broker.catalogue.catalogue_changes import CHANGES_STREAM, change_batch
+from broker.storage.timestamps import newest_of
+from broker.view_topics.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
+from broker.view_topics.stream_owners import HEADER_COUNT, StreamOwners
+from broker.view_topics.view_cache import Evaluated
+from broker.view_topics.vnode_tail import VnodeTail
+from protocol.errors import ProtocolError
+from protocol.record_headers import with_headers
+from protocol.record_reader import iter_records
+from protocol.record_writer import encode_batch
+from protocol.records import read_batch_header
+from wal.disk import DiskError
+from wal.format import EntryKind
+from wal.lookup import TimeHit
+from wal.versions import FrameRef, VersionedEntry, frame_entries
+
+if TYPE_CHECKING:
+    from broker.catalogue.topics import Topic
+    from broker.storage.vnode import Vnode
+    from broker.view_topics.stream_owners import Owner
+    from broker.view_topics.view_hub import ViewHub
+    from broker.view_topics.view_partition import ViewRead
+    from broker.view_topics.view_slices import SliceBudget
+
+NO_STREAM: Final = -1
+
+SHOWN_BYTES: Final = 256 << 10
+"""What may be found in one go: batches that decompress to much more must not push each other out."""
+
+
+class DatabasePartition(ScannedPartition):
+    """One partition of a view over a database: one of its vnodes."""
+
+    __slots__ = ("_deletions", "_owners", "_shows_changes", "_shows_records", "_tail")
+
+    def __init__(self, hub: ViewHub, topic: Topic, index: int, vnode: Vnode, owners: StreamOwners) -> None:
+        super().__init__(hub, topic, index, vnode=vnode, stream_id=NO_STREAM, source_key=vnode)
+        assert topic.view is not None
+        self._owners = owners
+        self._shows_changes = topic.view.meta != "none"
+        self._shows_records = topic.view.meta != "only"
+        self._tail = VnodeTail(vnode.log, self._owners)
+        self._deletions = vnode.log.deletions
+
+    # --- where it begins and ends ----------------------------------------------------------------------
+
+    @property
+    def log_start(self) -> int:
+        """The first version that is stored."""
+        return self.vnode.log.first_version
+
+    @property
+    def high_watermark(self) -> int:
+        """Behind the newest thing that the view shows."""
+        if not self._shows_records:
+            return self._tail.change_end()
+        return self._tail.end() if self._shows_changes else self._tail.data_end()
+
+    # --- reading ---------------------------------------------------------------------------------------
+
+    def steps(self, read: ViewRead) -> Iterator[None]:
+        """Show what there is; what was found before something was deleted is looked at again."""
+        if self.vnode.log.deletions != self._deletions:
+            self._deletions = self.vnode.log.deletions
+            self.forget()
+        yield from super().steps(read)
+
+    def forget(self) -> None:
+        """Forget what was found: some of it is deleted by now."""
+        self.ranges.clear()
+
+    # --- looking ---------------------------------------------------------------------------------------
+
+    def look(self, offset: int, budget: SliceBudget) -> Iterator[None]:
+        """Look at some frames from the one with `offset` on."""
+        self.ranges.forget_before(self.log_start)
+        end, read_bytes, shown_bytes = self.high_watermark, 0, 0
+        for frame in self.vnode.log.frames(offset):
+            if frame.base_version >= end or read_bytes >= SCAN_BYTES:
+                break
+            if offset < frame.base_version:
+                self._nothing(offset, frame.base_version)
+            data: list[bytes] = []
+            yield from self._bytes_of(frame, data)
+            read_bytes += frame.size_bytes
+            offset = max(offset, frame.base_version)
+            for entry in frame_entries(frame, data[0]):
+                if offset < entry.version + entry.record_count and entry.version < end:
+                    shown_bytes += yield from self.look_at(entry, offset, budget)
+                    if shown_bytes >= SHOWN_BYTES:
+                        return
+                    offset = entry.version + entry.record_count
+            if offset < min(frame.next_version, end):
+                self._nothing(offset, min(frame.next_version, end))
+            offset = min(frame.next_version, end)
+        else:
+            if offset < end:
+                self._nothing(offset, end)
+
+    def _nothing(self, start: int, end: int) -> None:
+        self.ranges.add(Evaluated(start, end, None))
+
+    def _bytes_of(self, frame: FrameRef, into: list[bytes]) -> Iterator[None]:
+        """The bytes of a frame; a thread reads those that have to come from the device."""
+        data = frame.read_if_cached()
+        if data is not None:
+            into.append(data)
+            return
+        failed: list[BaseException | None] = []
+        self.hub.broker.slices.offload(lambda: into.append(frame.read()), failed.append)
+        while not failed:
+            yield
+        if isinstance(failed[0], DiskError):
+            raise failed[0]
+
+    def look_at(self, entry: VersionedEntry, offset: int, budget: SliceBudget) -> Generator[None, None, int]:
+        """Find out what is shown of an entry; returns its size."""
+        end = entry.version + entry.record_count
+        start = min(offset, entry.version)
+        if self.ranges.find(max(offset, entry.version)) is not None:
+            return 0
+        batch = self._shown(entry)
+        self.ranges.add(Evaluated(start, end, None if batch is None else bytes(batch)))
+        if budget.spend(records=entry.record_count, size_bytes=len(entry.data)):
+            yield
+        return 0 if batch is None else len(batch)
+
+    def _shown(self, entry: VersionedEntry) -> bytearray | None:
+        """What the view shows of an entry."""
+        if entry.kind == EntryKind.META:
+            is_change = self._shows_changes and entry.stream_id == CHANGES_STREAM
+            return change_batch(entry, self.definition.source_id or None) if is_change else None
+        owner = self._owners.find(entry.stream_id) if self._shows_records else None
+        if owner is None or entry.kind != EntryKind.DATA:
+            return None
+        return self.batch_of(entry, owner)
+
+    def batch_of(self, entry: VersionedEntry, owner: Owner) -> bytearray | None:
+        """What the view shows of a topic's batch, at its version."""
+        counters = self.hub.counters_of(self.topic)
+        counters.scanned += entry.record_count
+        try:
+            batch = self._placed(entry, owner)
+        except ProtocolError:
+            counters.unfit += entry.record_count
+            return None
+        if batch is not None:
+            counters.matched += entry.record_count
+        return batch
+
+    def _placed(self, entry: VersionedEntry, owner: Owner) -> bytearray | None:
+        """The batch at its version, None when it is aborted or deleted.  Raises: ProtocolError."""
+        log, stream_id = self.vnode.log, entry.stream_id
+        next_offset = entry.base_offset + entry.record_count
+        log_start = log.log_start(stream_id)
+        if next_offset <= log_start:
+            return None
+        header = read_batch_header(entry.data)
+        if header.is_transactional:
+            aborted = log.producers(stream_id).aborted_between(entry.base_offset, next_offset)
+            if is_aborted(header, aborted):
+                return None
+        data: bytes | bytearray | memoryview = entry.data
+        if entry.base_offset < log_start:
+            kept = [record for record in iter_records(data) if record.offset >= log_start]
+            if not kept:
+                return None
+            stamp = header.max_timestamp if header.is_append_time else None
+            data = encode_batch(
+                kept, base_offset=entry.base_offset, last_offset=next_offset - 1, append_time_ms=stamp
+            )
+        return with_headers(data, owner.headers_of, HEADER_COUNT, base_offset=entry.version)
+
+    # --- times -----------------------------------------------------------------------------------------
+
+    def find_timestamp(self, timestamp_ms: int, *, from_offset: int) -> TimeHit | None:
+        """The first batch from a version on with a record at or after the time."""
+        end = self.high_watermark
+        frame = self._first_frame(timestamp_ms, from_offset)
+        while frame is not None and frame.base_version < end:
+            for entry in frame_entries(frame, frame.read()):
+                next_version = entry.version + entry.record_count
+                if entry.kind != EntryKind.DATA or next_version <= from_offset or entry.version >= end:
+                    continue
+                batch = self._shown(entry)
+                if batch is not None and (found := read_batch_header(batch)).max_timestamp >= timestamp_ms:
+                    return TimeHit(entry.version, next_version, found.max_timestamp, memoryview(batch))
+            frame = self._first_frame(timestamp_ms, frame.next_version)
+        return None
+
+    def _first_frame(self, timestamp_ms: int, from_version: int) -> FrameRef | None:
+        if not self._shows_records:
+            return None
+        return self.vnode.log.first_frame_since(self._owners.owns, timestamp_ms, from_version)
+
+    def max_timestamp(self) -> TimeHit | None:
+        """The first batch that has the largest timestamp of all that is shown."""
+        log = self.vnode.log
+        times = (log.largest_timestamp(one) for one in log.streams() if self._owners.owns(one))
+        largest = max((one for one in times if one is not None), default=None)
+        if largest is None:
+            return None
+        hit = self.find_timestamp(largest, from_offset=self.log_start)
+        # What is newest may be undecided, or aborted.
+        return hit or newest_of(self.hits_by_time(self.log_start, self.high_watermark))
+
+    def hits_by_time(self, first: int, end: int) -> Iterator[tuple[int, TimeHit]]:
+        """(a timestamp, a batch): what is shown from `first` up to `end`, by the frames' largest timestamps.
+
+        No batch is newer than that timestamp, or than those that come later.
+        """
+        if not self._shows_records:
+            return
+        for timestamp, frame in self.vnode.log.newest_frames(self._owners.owns, first, end):
+            for entry in frame_entries(frame, frame.read()):
+                next_version = entry.version + entry.record_count
+                if entry.kind == EntryKind.DATA and next_version > first and entry.version < end:
+                    batch = self._shown(entry)
+                    if batch is not None:
+                        newest = read_batch_header(batch).max_timestamp
+                        yield timestamp, TimeHit(entry.version, next_version, newest, memoryview(batch))
+
+
+def open_partition(hub: ViewHub, topic: Topic, index: int) -> DatabasePartition:
+    """Make partition `index` of a view over a database."""
+    assert topic.view is not None
+    owners = StreamOwners(hub.broker.catalogue, topic.view.source)
+    return DatabasePartition(hub, topic, index, hub.broker.vnodes[topic.view.source][index], owners)

@@ -1,0 +1,277 @@
+"""Views over one topic: `SELECT … FROM topic WHERE …` and `STABLE topic WHERE …`.
+
+Partition i of the view shows partition i of its source; a record keeps its offset.  Who reads, who waits and
+what is remembered: broker/view_topics/scanned_view.py.  Only what is decided is shown: up to the last stable
+offset, without the records of aborted transactions.  A view that keeps everything hands out its source's
+batches as they are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from broker.loop.slices import Steps, in_pairs
+from broker.view_topics.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
+from broker.view_topics.view_cache import Evaluated
+from broker.view_topics.view_hub import ViewHub
+from broker.view_topics.view_partition import ViewRead
+from broker.view_topics.view_routing import RoutedReader, route_of
+from broker.view_topics.view_slices import SliceBudget
+from broker.view_topics.view_stats import ViewCounters
+from protocol.records import BatchHeader, iter_batches, read_batch_header
+from wal.segment import FileRange
+
+if TYPE_CHECKING:
+    from broker.catalogue.topics import Topic
+    from views.evaluator import Evaluator
+    from views.filtering import Filtered
+    from views.tag_history import PartitionTags, TagHistory
+    from views.tags import KeyTags
+    from wal.reader import ReadResult
+
+EXTENTS_PER_LOOK: Final = 1_000
+"""Extents passed over at a time by their times and offsets alone: about 1 ms."""
+
+EARLIEST_MS: Final = -(2**63)
+
+PAIRED_FROM: Final = 16
+"""Statements that look at fewer records in their first slice rest after each slice: one record may be all."""
+
+
+class QueryPartition(ScannedPartition):
+    """One partition of a view over one topic."""
+
+    __slots__ = ("_busy", "_counters", "_evaluator", "_filter", "_tags", "keeps_all", "routed")
+
+    def __init__(self, hub: ViewHub, topic: Topic, index: int, source: Topic) -> None:
+        partition = hub.broker.topics.partition(source, index)
+        super().__init__(
+            hub,
+            topic,
+            index,
+            vnode=partition.vnode,
+            stream_id=partition.stream_id,
+            source_key=partition.stream_id,
+        )
+        self._evaluator: Evaluator | None = None
+        # views.filtering.filter_steps, known with the evaluator: importing it for each batch takes 1 µs.
+        self._filter: Callable[..., Steps] | None = None
+        # What is known of the keys' tags, where the view reads tags.
+        self._tags: PartitionTags | None = None
+        # Whether records are shown as they are stored; known with the evaluator.
+        self.keeps_all = False
+        # How it shares its looking with others; known with the evaluator.
+        self.routed: RoutedReader | None = None
+        self._counters: ViewCounters | None = None
+        # The first offsets of batches that somebody is evaluating in several slices.
+        self._busy: set[int] = set()
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """What the view does with a batch; made when it is first read, shared by its partitions."""
+        if self._evaluator is None:
+            from views.filtering import filter_steps
+
+            self._evaluator = self.hub.evaluator(self.topic)
+            self._filter = filter_steps
+            self.keeps_all = self._evaluator.plan.keeps_all
+            self.routed = self._join()
+            if "tags" in self._evaluator.plan.needs:
+                self._tags = self.hub.tags.of(self.stream_id, self._evaluator.plan)
+        return self._evaluator
+
+    def _join(self) -> RoutedReader | None:
+        """Look together with the views that ask the same of every record, if it asks something."""
+        plan = self._evaluator.plan if self._evaluator is not None else None
+        if plan is None or plan.keeps_all:
+            return None
+        route = route_of(plan, self.hub.route_number)
+        return None if route is None else RoutedReader(self, route, self.hub.route_index(self, plan, route))
+
+    @property
+    def counters(self) -> ViewCounters:
+        """What the view has done since the start."""
+        if self._counters is None:
+            self._counters = self.hub.counters_of(self.topic)
+        return self._counters
+
+    def steps(self, read: ViewRead) -> Iterator[None]:
+        """As for every view; its evaluator is made now, not when records come."""
+        if self.evaluator.plan.bounds.is_empty:
+            read.position = self.high_watermark
+            return iter(())
+        return super().steps(read)
+
+    def recalled(self, offset: int) -> Evaluated | None:
+        """The range that holds the offset, where others have found that nothing of it is shown."""
+        return self.routed.recalled(offset) if self.routed is not None else None
+
+    def is_easy(self, offset: int) -> bool:
+        """Whether others have found out which records the view has to look at."""
+        return self.routed is not None and self.routed.knows(offset)
+
+    def leaves_to_others(self, read: ViewRead) -> bool:
+        """Whether many views wait for the news that the read has come to: they are looked at together."""
+        if self.routed is None or not self.routed.is_shared or not read.may_wait:
+            return False
+        settled = self._source.settled_end(self.high_watermark, read.now_ms)
+        return read.position >= settled or self.routed.is_ahead(read.position)
+
+    def watch(self) -> None:
+        """Follow the source, by itself or with others."""
+        if self.routed is None or not self.routed.is_shared:
+            super().watch()
+        else:
+            self._source.watch(self.routed.index)
+            self.routed.index.watch(self)
+
+    def close(self) -> None:
+        """Give back the memory of what was found."""
+        if self.routed is not None:
+            self.routed.close()
+            self.routed = None
+        super().close()
+
+    def stored(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult | None:
+        """What lies at the offset, if the view keeps everything and nothing of it is undecided or aborted."""
+        if not self.keeps_all:
+            return None
+        log, end = self.vnode.log, self.high_watermark
+        if log.high_watermark(self.stream_id) != end:
+            return None
+        if log.producers(self.stream_id).aborted_between(offset, end):
+            return None
+        return log.read(self.stream_id, offset, max(max_bytes, 0), minimum_one=minimum_one)
+
+    def look(self, offset: int, budget: SliceBudget) -> Iterator[None]:
+        """Evaluate some of the source from `offset` on, at least the range that holds it.
+
+        Where tags count, their keys' earlier records are looked at first.
+        """
+        self.ranges.forget_before(self.log_start)
+        if self.routed is not None and self.routed.is_shared:
+            yield from self.routed.look(offset, budget)
+            return
+        history: TagHistory | None = None
+        if self._tags is not None:
+            history, offset = self._tags.at(offset, self.log_start)
+        elif (reached := self._passed_over(offset)) > offset:
+            self.ranges.add(Evaluated(offset, reached, None))
+            if budget.spend(records=0, size_bytes=0):
+                yield
+            return
+        end = self.high_watermark
+        result = self.vnode.log.read(self.stream_id, offset, SCAN_BYTES)
+        aborted = self.vnode.log.producers(self.stream_id).aborted_between(offset, result.next_offset)
+        data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
+        for batch in iter_batches(data):
+            header = read_batch_header(batch)
+            if header.base_offset >= end:
+                data = b""
+                break
+            if header.base_offset in self._busy or (
+                history is not None and history.is_busy(header.base_offset)
+            ):
+                yield  # somebody is at it, and gives the others their turn
+                break
+            start, offset = min(offset, header.base_offset), header.last_offset + 1
+            is_learned = history is None or offset <= history.end
+            if self.ranges.find(max(start, header.base_offset)) is None or not is_learned:
+                is_hidden = header.is_control or is_aborted(header, aborted)
+                yield from self._evaluate(batch, header, start, history, is_hidden=is_hidden)
+                if budget.spend(records=header.record_count, size_bytes=header.size_bytes):
+                    yield
+        if offset < end and not data:
+            # Nothing is stored any more from here on: compaction has removed it.
+            self.ranges.add(Evaluated(offset, end, None))
+            offset = end
+        if history is not None and not data:
+            history.passed(offset)
+
+    def _passed_over(self, offset: int) -> int:
+        """The offset up to which no record can match, by the times and offsets of the extents alone."""
+        from views.bounds import EVERYTHING, extent_may_match
+
+        plan = self.evaluator.plan
+        if plan.bounds is EVERYTHING:
+            return offset
+        end = self.high_watermark
+        for count, extent in enumerate(self.vnode.log.extents(self.stream_id, offset)):
+            last = extent.next_offset - 1
+            if (
+                count >= EXTENTS_PER_LOOK
+                or extent.next_offset > end
+                or extent_may_match(
+                    plan, EARLIEST_MS, extent.max_timestamp, min_offset=extent.base_offset, max_offset=last
+                )
+            ):
+                break
+            offset = extent.next_offset
+        return offset
+
+    def _evaluate(
+        self,
+        batch: memoryview,
+        header: BatchHeader,
+        start: int,
+        history: TagHistory | None,
+        *,
+        is_hidden: bool,
+    ) -> Steps:
+        shown: bytes | None = None
+        if not is_hidden:
+            self._busy.add(header.base_offset)
+            try:
+                shown = yield from self._shown(batch, header, history)
+            finally:
+                self._busy.discard(header.base_offset)
+        elif history is not None:
+            history.passed(header.last_offset + 1)
+        if shown is None:
+            self.ranges.add_nothing(start, header.last_offset + 1)
+        else:
+            self.ranges.add(Evaluated(start, header.last_offset + 1, shown))
+
+    def filtered(self, batch: memoryview, tags: KeyTags | None) -> Steps:
+        """What the view shows of a batch, in slices; ends with a `Filtered`."""
+        evaluator = self.evaluator
+        assert self._filter is not None
+        return self._filter(evaluator, batch, tags=tags, partition=self.index, limits=self.hub.limits)
+
+    def filtered_now(self, batch: memoryview) -> Filtered:
+        """The same of a batch of a few records, in one go."""
+        steps = self.filtered(batch, None)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                found: Filtered = end.value
+                return found
+
+    def _shown(self, batch: memoryview, header: BatchHeader, history: TagHistory | None) -> Steps:
+        tags = None if history is None else history.open(header.base_offset)
+        is_done = False
+        try:
+            steps = self.filtered(batch, tags)
+            found = yield from (in_pairs(steps) if self.evaluator.first_records >= PAIRED_FROM else steps)
+            is_done = True
+        finally:
+            # Whoever asked may have gone: the next one looks at the batch from its begin.
+            if tags is not None and not is_done:
+                tags.abandon()
+        if tags is not None:
+            tags.commit(header.last_offset + 1)
+        counters = self.counters
+        counters.scanned += found.scanned
+        counters.matched += found.matched
+        counters.unfit += found.unfit
+        return found.batch
+
+
+def open_partition(hub: ViewHub, topic: Topic, index: int) -> QueryPartition:
+    """Make partition `index` of a view over one topic."""
+    assert topic.view is not None
+    source = hub.broker.catalogue.by_id[UUID(hex=topic.view.source_id)]
+    return QueryPartition(hub, topic, index, source)

@@ -1,0 +1,285 @@
+"""Many views over one partition that ask the same of each record, each for another answer.
+
+A thousand views `… WHERE device = 'd1' …`, `… WHERE device = 'd2' …` would each look at every record.  They
+share a route, the expression `device` (broker/view_topics/view_routing.py), and this index of its values:
+each record is looked at once for all of them, whoever comes first, and only the view whose value came out
+looks at the record itself, with all of its condition.
+
+    batches --route--> IndexedRange: offsets start..end, {value: batches with it}
+    reader of a view at an offset: the range with the offset, the batches of the view's value in it
+    fetches that wait:             the index follows the source, and wakes the views of the values it finds
+
+A view that is not among the values costs nothing, whether somebody waits for it or not.  Ranges are kept
+within half of the memory of all views (broker/view_topics/view_cache.py); one that is gone is made anew when
+somebody comes by.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from broker.loop.slices import in_pairs
+from broker.view_topics.scanned_view import SCAN_BYTES, is_aborted
+from broker.view_topics.view_cache import KeptRanges
+from broker.view_topics.view_partition import new_wait_key
+from protocol.records import iter_batches, read_batch_header
+from wal.disk import DiskError
+from wal.errors import OffsetOutOfRange, WalError
+from wal.segment import FileRange
+
+if TYPE_CHECKING:
+    from broker.loop.slices import Steps
+    from broker.storage.vnode import Vnode
+    from broker.view_topics.query_view import QueryPartition
+    from broker.view_topics.view_hub import ViewHub
+    from broker.view_topics.view_slices import SliceBudget
+    from views.router import RoutedBatch, Router
+
+TOGETHER_MIN: Final = 8
+"""So many views at least are looked at together; fewer are quicker one by one."""
+
+JOIN_BYTES: Final = 2 << 20
+"""Ranges grow with what comes behind them up to this: a thousand readers pass over each of them."""
+
+JOINED_MIN: Final = 8
+"""So many of them there must be room for."""
+
+NEWS_MAX: Final = 16
+"""Reads of the source, 4 MiB in all, before those who wait are told of what was found."""
+
+UNITS_OF_WAKING: Final = 50
+"""What it costs to answer a fetch, in the units of `SliceBudget`."""
+
+RANGE_BYTES: Final = 1_000
+VALUE_BYTES: Final = 150
+"""Memory of a range, and of each value in it, besides its batches."""
+
+
+@dataclass(slots=True)
+class IndexedRange:
+    """What the records from `start` up to, not including, `end` answer."""
+
+    start: int
+    end: int
+    batches: dict[Any, list[RoutedBatch]] = field(default_factory=dict)
+    size_bytes: int = RANGE_BYTES
+    unfit: list[tuple[int, int]] = field(default_factory=list)
+    """(offset behind the batch, records that did not fit) where there were any."""
+
+    def add(self, routed: RoutedBatch) -> None:
+        """Add the next batch."""
+        for value in routed.places:
+            self.batches.setdefault(value, []).append(routed)
+        if routed.unfit:
+            self.unfit.append((routed.header.last_offset + 1, routed.unfit))
+        self.size_bytes += routed.size_bytes + VALUE_BYTES * len(routed.places)
+
+    def extend(self, later: IndexedRange) -> None:
+        """Add what comes right behind."""
+        self.end = later.end
+        for value, batches in later.batches.items():
+            self.batches.setdefault(value, []).extend(batches)
+        self.unfit += later.unfit
+        self.size_bytes += later.size_bytes - RANGE_BYTES
+
+    def first(self, value: object, offset: int) -> RoutedBatch | None:
+        """The first batch with records of the value that reaches up to the offset or behind it."""
+        batches = self.batches.get(value)
+        if batches is None or batches[-1].header.last_offset < offset:
+            return None
+        return batches[bisect_left(batches, offset, key=_last_offset)]
+
+    def unfit_between(self, start: int, end: int) -> int:
+        """Records that did not fit in the batches that end between the offsets."""
+        return sum(number for at, number in self.unfit if start < at <= end) if self.unfit else 0
+
+
+def _last_offset(routed: RoutedBatch) -> int:
+    return routed.header.last_offset
+
+
+class IndexedRanges(KeptRanges[IndexedRange]):
+    """The ranges of an index; small neighbours become one, or a reader would pass over thousands of them."""
+
+    __slots__ = ()
+
+    def add(self, entry: IndexedRange) -> None:
+        """Remember a range, as a part of the one before it where both are small."""
+        before = self.find(entry.start - 1) if entry.start else None
+        if before is not None and before.end == entry.start and self._are_small(before, entry):
+            self.remove(before.start)
+            before.extend(entry)
+            entry = before
+        super().add(entry)
+
+    def _are_small(self, *ranges: IndexedRange) -> bool:
+        return sum(one.size_bytes for one in ranges) <= min(JOIN_BYTES, self.limit_bytes // JOINED_MIN)
+
+
+class RouteIndex:
+    """The values of one route on one partition of the source, and the views that wait for them."""
+
+    def __init__(
+        self,
+        hub: ViewHub,
+        router: Callable[[], Router],
+        *,
+        vnode: Vnode,
+        stream_id: int,
+        partition: int,
+        closed: Callable[[], object],
+    ) -> None:
+        """`closed` is called when no view takes part any more."""
+        self.hub = hub
+        self.wait_key = new_wait_key()
+        self.ranges = IndexedRanges(self.wait_key, hub.index_budget)
+        # Up to where the fetches that wait were told of what there is.
+        self.tail = 0
+        self._router = router
+        self._closed = closed
+        self._vnode, self._stream_id, self._partition = vnode, stream_id, partition
+        # The first offsets of the ranges that somebody is making.
+        self._busy: set[int] = set()
+        # The open views by their values, how many they are, and those for which fetches may wait.
+        self._views: dict[Any, list[QueryPartition]] = {}
+        self._count = 0
+        self._waiting: dict[int, QueryPartition] = {}
+
+    # --- who takes part --------------------------------------------------------------------------------
+
+    def join(self, view: QueryPartition, value: object) -> None:
+        """The view is open, and asks for the value."""
+        self._views.setdefault(value, []).append(view)
+        self._count += 1
+
+    def leave(self, view: QueryPartition, value: object) -> None:
+        """The view is closed."""
+        self._views[value].remove(view)
+        if not self._views[value]:
+            del self._views[value]
+        self._waiting.pop(view.wait_key, None)
+        self._count -= 1
+        if not self._count:
+            self.ranges.clear()
+            self._closed()
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether enough views take part for looking together."""
+        return self._count >= TOGETHER_MIN
+
+    # --- looking ---------------------------------------------------------------------------------------
+
+    def make(self, offset: int, budget: SliceBudget) -> Generator[None, None, IndexedRange | None]:
+        """Look at some of the source from `offset` on, of which nothing is known; None if somebody does so.
+
+        Raises: OffsetOutOfRange, WalError, DiskError.
+        """
+        log, stream_id = self._vnode.log, self._stream_id
+        self.ranges.forget_before(log.log_start(stream_id))
+        result = log.read(stream_id, offset, SCAN_BYTES)
+        aborted = log.producers(stream_id).aborted_between(offset, max(result.next_offset, offset + 1))
+        data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
+        known = self.ranges.next_start(offset)
+        end = self.end if known is None else min(known, self.end)
+        batches = [
+            (one, header)
+            for one in iter_batches(data)
+            if (header := read_batch_header(one)).base_offset < end
+        ]
+        # Where nothing is stored any more, compaction has removed it.
+        start = min(offset, batches[0][1].base_offset) if batches else offset
+        made = IndexedRange(start, batches[-1][1].last_offset + 1 if batches else end)
+        if start in self._busy:
+            yield  # who is at it gives the others their turn
+            return None
+        self._busy.add(start)
+        try:
+            for batch, header in batches:
+                if not (header.is_control or is_aborted(header, aborted)):
+                    made.add((yield from self._routed(batch)))
+                    if budget.spend(records=header.record_count, size_bytes=header.size_bytes):
+                        yield
+        finally:
+            self._busy.discard(start)
+        self.ranges.add(made)
+        return made
+
+    def _routed(self, batch: memoryview) -> Steps:
+        from views.router import route_steps
+
+        router, limits = self._router(), self.hub.limits
+        return (yield from in_pairs(route_steps(router, batch, partition=self._partition, limits=limits)))
+
+    @property
+    def end(self) -> int:
+        """Where what is decided ends."""
+        log, stream_id = self._vnode.log, self._stream_id
+        end = log.high_watermark(stream_id)
+        return log.producers(stream_id).last_stable_offset(end, log.log_start(stream_id))
+
+    # --- waiting ---------------------------------------------------------------------------------------
+
+    def watch(self, view: QueryPartition) -> None:
+        """A fetch waits for the view, which stands at its `seen`."""
+        if not self.is_awaited():
+            self.tail = view.seen
+        self._waiting[view.wait_key] = view
+        if view.seen < self.tail:
+            self.hub.schedule(view)
+        elif self.tail < self.end:
+            self.hub.schedule(self)
+
+    def is_awaited(self) -> bool:
+        """Whether a fetch waits for any of the views."""
+        while self._waiting:
+            view = next(iter(self._waiting.values()))
+            if view.is_awaited():
+                return True
+            del self._waiting[view.wait_key]
+        return False
+
+    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+        """Look at what is new, and let the views of the values found wake those who wait for them."""
+        while self.tail < self.end and self.is_awaited():
+            news: list[IndexedRange] = []
+            try:
+                yield from self._look_ahead(news, budget)
+            except OffsetOutOfRange:
+                self.tail = self._vnode.log.log_start(self._stream_id)
+            except (WalError, DiskError):
+                # The fetches learn of it when their time is up: nobody may rely on the index to come by.
+                self._waiting.clear()
+                return
+            if news:
+                told, self.tail = self.tail, news[-1].end
+                yield from self._tell(news, told, budget)
+
+    def _look_ahead(self, news: list[IndexedRange], budget: SliceBudget) -> Iterator[None]:
+        """Collect what is behind the tail, a lot before anybody is told: waking costs more than looking."""
+        at = self.tail
+        while at < self.end and len(news) < NEWS_MAX:
+            found = self.ranges.find(at) or (yield from self.make(at, budget))
+            if found is not None:
+                news.append(found)
+                at = found.end
+
+    def _tell(self, news: list[IndexedRange], told: int, budget: SliceBudget) -> Iterator[None]:
+        """Wake those who wait for values in the ranges behind `told`."""
+        found: dict[int, QueryPartition] = {}
+        for one in news:
+            fewer = one.batches if len(one.batches) < len(self._views) else self._views
+            for value in tuple(fewer):
+                if value in self._views and one.first(value, told) is not None:
+                    found |= {view.wait_key: view for view in self._views[value]}
+                if budget.spend_units(1):
+                    yield
+        end = news[-1].end
+        for wait_key, view in found.items():
+            if wait_key in self._waiting and view.is_awaited():
+                yield from view.catch_up_to(end, budget)
+                if budget.spend_units(UNITS_OF_WAKING):
+                    yield

@@ -1,0 +1,232 @@
+"""What views share that look at what is stored, batch by batch, and remember what they found.
+
+    steps(read)    a fetch walks over the known ranges from its offset on, and looks at what is not known yet
+    catch_up()     the same at the end of the source, for the fetches that wait there
+    look(offset)   a kind of view says here what it shows of a stretch of its source
+
+Whoever comes first looks; what was found is kept in `EvaluatedRanges` for everybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Hashable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from broker.view_topics.view_cache import Evaluated, EvaluatedRanges
+from broker.view_topics.view_hub import ViewHub
+from broker.view_topics.view_partition import ViewPartition, ViewRead
+from broker.view_topics.view_slices import SliceBudget
+from protocol.records import BatchHeader
+from wal.disk import DiskError
+from wal.errors import OffsetOutOfRange, WalError
+
+if TYPE_CHECKING:
+    from broker.catalogue.topics import Topic
+    from broker.storage.vnode import Vnode
+    from wal.reader import ReadResult
+    from wal.transactions import AbortedTransaction
+
+SCAN_BYTES: Final = 256 << 10
+"""Bytes of the source read at a time: a read of a cold file is over in a few milliseconds."""
+
+FETCH_SLICES: Final = 24
+"""Slices of work that one fetch may have done before it is answered with how far it came: about 100 ms."""
+
+FETCH_MS: Final = 1_000
+"""After so long a fetch is answered when it has looked at something: clients give up after 30 s."""
+
+LOOKING_MAX: Final = 4
+"""Fetches that look at the same time.  More would not be quicker, and a batch may take 16 MiB."""
+
+UNITS_OF_KNOWN: Final = 2
+"""What it costs to take up a range that is known, in the units of `SliceBudget`; 100,000 may be known."""
+
+NOWHERE: Final = -1
+
+
+class ScannedPartition(ViewPartition):
+    """One partition of a view that looks at its source's batches."""
+
+    __slots__ = ("_source", "_source_key", "ranges", "seen")
+
+    def __init__(
+        self, hub: ViewHub, topic: Topic, index: int, *, vnode: Vnode, stream_id: int, source_key: Hashable
+    ) -> None:
+        """`source_key`: the stream's id, or the vnode for a view over all of it."""
+        super().__init__(hub, topic, index, vnode=vnode, stream_id=stream_id)
+        self.ranges = EvaluatedRanges(self.wait_key, hub.budget)
+        # Up to where fetches that wait have been told of what there is.
+        self.seen = NOWHERE
+        self._source_key = source_key
+        self._source = hub.join(source_key, self)
+
+    def close(self) -> None:
+        """Give back the memory of what was found."""
+        self.ranges.clear()
+        self.hub.leave(self._source_key, self)
+
+    def look(self, offset: int, budget: SliceBudget) -> Iterator[None]:
+        """Find out what is shown of some of the source from `offset` on, at least of the range with it.
+
+        Raises: OffsetOutOfRange, WalError, DiskError.
+        """
+        raise NotImplementedError
+
+    def stored(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult | None:
+        """What lies at the offset where everything is shown as it is stored; None where one has to look.
+
+        Raises: OffsetOutOfRange, WalError, DiskError.
+        """
+        return None
+
+    def recalled(self, offset: int) -> Evaluated | None:
+        """The range that holds the offset, where it is known to others that nothing of it is shown."""
+        return None
+
+    def is_easy(self, offset: int) -> bool:
+        """Whether others have done what is hard about looking there."""
+        return False
+
+    def leaves_to_others(self, read: ViewRead) -> bool:
+        """Whether what lies at the read's position is about to be looked at for all who wait."""
+        return False
+
+    # --- reading ---------------------------------------------------------------------------------------
+
+    def steps(self, read: ViewRead) -> Iterator[None]:
+        """Show what there is from the read's offset on.
+
+        Raises:
+            OffsetOutOfRange: records below the new log start were deleted while they were looked at.
+            WalError, DiskError: the source cannot be read.
+        """
+        budget = SliceBudget(self.hub.broker.stats.clock_ns)
+        slices, end = 0, self.high_watermark
+        while not read.is_full and (read.position < end or read.position < (end := self.high_watermark)):
+            must = read.minimum_one and not read.parts
+            whole = self.stored(read.position, read.max_bytes - read.size_bytes, minimum_one=must)
+            if whole is not None:
+                read.add_stored(whole)
+                return
+            entry = self.ranges.find(read.position) or self.recalled(read.position)
+            if entry is None:
+                if not read.scans or self.leaves_to_others(read):
+                    return
+                if slices >= FETCH_SLICES or (slices and self._is_long(read)):
+                    read.stopped = True
+                    return
+                slices += yield from self._look_in_turn(read.position, budget)
+            elif not self.show(entry, read):
+                return
+            elif budget.spend_units(UNITS_OF_KNOWN):
+                yield
+
+    def _look_in_turn(self, offset: int, budget: SliceBudget) -> Generator[None, None, int]:
+        """`look` when not too many others do: each holds some of the source in memory; returns the slices."""
+        hub, slices = self.hub, 0
+        if self.is_easy(offset):
+            for _ in self.look(offset, budget):
+                slices += 1
+                yield
+            return slices
+        while hub.looking >= LOOKING_MAX:
+            yield
+        hub.looking += 1
+        try:
+            for _ in self.look(offset, budget):
+                slices += 1
+                yield
+        finally:
+            hub.looking -= 1
+        if hub.broker.slices.pending:
+            yield
+        return slices
+
+    def _is_long(self, read: ViewRead) -> bool:
+        """Whether the fetch should be answered with how far it came, as many others are at work."""
+        return self.hub.broker.turn_ms - read.now_ms > FETCH_MS
+
+    def show(self, entry: Evaluated, read: ViewRead) -> bool:
+        """Add a range to the read; False when no more is to be added."""
+        if entry.batch is None or not entry.shows_from(read.position):
+            read.position = entry.end
+            return True
+        if not read.takes(len(entry.batch)):
+            return False
+        self.hub.counters_of(self.topic).shown += 1
+        read.add(entry.batch, len(entry.batch), entry.end)
+        return True
+
+    # --- waiting ---------------------------------------------------------------------------------------
+
+    def began_waiting(self, position: int, now_ms: int) -> None:
+        """A fetch that has read up to `position` was parked: look at what comes."""
+        is_only_one = self.hub.broker.fetch_waiters.waiting_for(self.wait_key) <= 1
+        self.seen = position if is_only_one else min(self.seen, position)
+        self.watch()
+
+    def watch(self) -> None:
+        """Follow the source from what was seen of it, as long as fetches wait."""
+        self._source.watch(self)
+        if self.seen < self.high_watermark:
+            self.hub.schedule(self)
+
+    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+        """Look at what is new and wake the fetches for which enough of it is shown."""
+        while self.seen < self.high_watermark and self.is_awaited():
+            try:
+                found = self._found_at(self.seen)
+                if found is None:
+                    yield from self.look(self.seen, budget)
+                    continue
+            except OffsetOutOfRange:
+                self.seen = self.log_start
+                continue
+            except (WalError, DiskError):
+                # The fetches learn of it when their time is up and they read for themselves.
+                return
+            self.caught_up(*found)
+
+    def catch_up_to(self, end: int, budget: SliceBudget) -> Iterator[None]:
+        """Look at what is new up to `end`, then wake the fetches for all of it at once."""
+        shown_bytes = 0
+        try:
+            while self.seen < end:
+                found = self._found_at(self.seen)
+                if found is None:
+                    yield from self.look(self.seen, budget)
+                else:
+                    self.seen = found[0]
+                    shown_bytes += found[1]
+        except (OffsetOutOfRange, WalError, DiskError):
+            # Whoever waits finds out what has become of the source.
+            self.hub.schedule(self)
+        self.caught_up(self.seen, shown_bytes)
+
+    def caught_up(self, end: int, size_bytes: int) -> None:
+        """Everything up to `end` was looked at for the fetches that wait, and shows so much."""
+        self.seen = end
+        if size_bytes:
+            self.hub.broker.fetch_waiters.advanced(self.wait_key, size_bytes, self.hub.now_ms)
+
+    def _found_at(self, offset: int) -> tuple[int, int] | None:
+        """(offset behind, bytes shown) of what is known to lie at the offset; None when nothing is known."""
+        whole = self.stored(offset, SCAN_BYTES)
+        if whole is not None:
+            return whole.next_offset, whole.size_bytes
+        entry = self.ranges.find(offset) or self.recalled(offset)
+        if entry is None:
+            return None
+        return entry.end, len(entry.batch) if entry.batch is not None and entry.shows_from(offset) else 0
+
+    def has_news(self, read: ViewRead) -> bool:
+        """Whether the read has moved over what had been there for some time; who reads at the end has not."""
+        return read.has_progress and read.offset < self._source.settled_end(self.high_watermark, read.now_ms)
+
+
+def is_aborted(header: BatchHeader, aborted: list[AbortedTransaction]) -> bool:
+    """Whether the batch is part of one of these transactions."""
+    return header.is_transactional and any(
+        one.producer_id == header.producer_id and one.first_offset <= header.base_offset <= one.last_offset
+        for one in aborted
+    )

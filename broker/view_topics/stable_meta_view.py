@@ -1,0 +1,88 @@
+"""Views over one topic with its changes: `STABLE topic WITH META` and `ONLY META`.
+
+A change of the topic takes a version of the vnode and no offset of the topic, so that the offsets of such a
+view are versions, as those of a view over a database are; a record's own offset is in its header
+`kawal.offset`.  Partition i of the view shows partition i of the topic, among the changes told on its vnode.
+What is shown of a batch is found by the ordinary view over the topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from broker.view_topics.database_view import DatabasePartition
+from broker.view_topics.query_view import QueryPartition
+from broker.view_topics.stream_owners import HEADER_COUNT, StreamOwners
+from broker.view_topics.view_slices import SliceBudget
+from protocol.record_headers import with_headers
+from protocol.records import read_batch_header
+from wal.format import EntryKind
+
+if TYPE_CHECKING:
+    from broker.catalogue.topics import Topic
+    from broker.view_topics.stream_owners import Owner
+    from broker.view_topics.view_cache import Evaluated
+    from broker.view_topics.view_hub import ViewHub
+    from wal.versions import VersionedEntry
+
+
+class StableMetaPartition(DatabasePartition):
+    """One partition of a topic with the topic's changes."""
+
+    __slots__ = ("_records",)
+
+    def __init__(self, hub: ViewHub, topic: Topic, index: int, source: Topic) -> None:
+        # What the view shows of the topic's records, at their offsets.
+        self._records = QueryPartition(hub, topic, index, source)
+        owners = StreamOwners(hub.broker.catalogue, source.database).only(self._records.stream_id)
+        super().__init__(hub, topic, index, self._records.vnode, owners)
+
+    def close(self) -> None:
+        """Give back the memory of what was found."""
+        super().close()
+        self._records.close()
+
+    def forget(self) -> None:
+        """Forget what was found: some of it is deleted by now."""
+        super().forget()
+        self._records.ranges.clear()
+
+    def look_at(self, entry: VersionedEntry, offset: int, budget: SliceBudget) -> Generator[None, None, int]:
+        """Find out what is shown of an entry; returns its size."""
+        is_record = entry.kind == EntryKind.DATA and entry.stream_id == self._records.stream_id
+        if is_record and self._shows_records:
+            yield from self._look_into(entry, budget)
+        return (yield from super().look_at(entry, offset, budget))
+
+    def _look_into(self, entry: VersionedEntry, budget: SliceBudget) -> Iterator[None]:
+        while self._is_stored(entry) and self._known(entry) is None:
+            yield from self._records.look(self._first_of(entry), budget)
+
+    def _first_of(self, entry: VersionedEntry) -> int:
+        return max(entry.base_offset, self._records.log_start)
+
+    def _is_stored(self, entry: VersionedEntry) -> bool:
+        return entry.base_offset + entry.record_count > self._records.log_start
+
+    def _known(self, entry: VersionedEntry) -> Evaluated | None:
+        return self._records.ranges.find(self._first_of(entry))
+
+    def batch_of(self, entry: VersionedEntry, owner: Owner) -> bytearray | None:
+        """What the view shows of a batch of its topic, at its version."""
+        for _ in self._look_into(entry, SliceBudget()):
+            # Known already, but for lookups by time and where memory is short.
+            continue
+        found = self._known(entry) if self._is_stored(entry) else None
+        if found is None or found.batch is None:
+            return None
+        shown = read_batch_header(found.batch)
+        version = entry.version + shown.base_offset - entry.base_offset
+        return with_headers(found.batch, owner.headers_of, HEADER_COUNT, base_offset=version)
+
+
+def open_partition(hub: ViewHub, topic: Topic, index: int) -> StableMetaPartition:
+    """Make partition `index` of a view over a topic and its changes."""
+    assert topic.view is not None
+    return StableMetaPartition(hub, topic, index, hub.broker.catalogue.by_id[UUID(hex=topic.view.source_id)])

@@ -1,0 +1,102 @@
+"""Which topic-partition a stream belongs to, for views over a whole vnode.
+
+The catalogue knows the streams of a topic; a log knows only streams.  The table is made anew when the
+catalogue has changed and somebody asks.  Internal topics own nothing here: their records are the broker's.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final
+
+from protocol.record_headers import encoded_header
+from protocol.record_writer import VARINTS
+
+if TYPE_CHECKING:
+    from broker.catalogue.topics import Catalogue, Topic
+
+TOPIC_HEADER: Final = "kawal.topic"
+PARTITION_HEADER: Final = "kawal.partition"
+OFFSET_HEADER: Final = "kawal.offset"
+HEADER_COUNT: Final = 3
+_OFFSET_KEY: Final = VARINTS[len(OFFSET_HEADER)] + OFFSET_HEADER.encode()
+
+
+class Owner:
+    """The topic-partition of a stream."""
+
+    __slots__ = ("_prefix", "index", "topic")
+
+    def __init__(self, topic: Topic, index: int) -> None:
+        self.topic = topic
+        self.index = index
+        self._prefix = (
+            encoded_header(TOPIC_HEADER, topic.name.encode())
+            + encoded_header(PARTITION_HEADER, b"%d" % index)
+            + _OFFSET_KEY
+        )
+
+    def headers_of(self, offset: int) -> bytes:
+        """The encoded headers that tell where the record at an offset comes from; there are HEADER_COUNT."""
+        text = b"%d" % offset
+        return self._prefix + VARINTS[len(text)] + text
+
+
+class StreamOwners:
+    """The owners of the streams of one database, or of all when there is no `database`."""
+
+    def __init__(self, catalogue: Catalogue, database: str) -> None:
+        self._catalogue = catalogue
+        self._database = database
+        self._changes = -1
+        # The runs of streams that were made together: first ids, and (topic, first partition, count).
+        self._starts: list[int] = []
+        self._runs: list[tuple[Topic, int, int]] = []
+        self._known: dict[int, Owner | None] = {}
+        self._one: int | None = None
+
+    def find(self, stream_id: int) -> Owner | None:
+        """The owner of a stream; None for streams of internal or deleted topics, and of no topic."""
+        if self._changes != self._catalogue.changes:
+            self._refresh()
+        try:
+            return self._known[stream_id]
+        except KeyError:
+            found = self._known[stream_id] = self._find(stream_id)
+            return found
+
+    def only(self, stream_id: int) -> StreamOwners:
+        """The same with this one stream only."""
+        one = StreamOwners(self._catalogue, self._database)
+        one._one = stream_id
+        return one
+
+    def owns(self, stream_id: int) -> bool:
+        """Whether the stream has an owner; half a microsecond, for there may be 100,000 to ask about."""
+        if self._changes != self._catalogue.changes:
+            self._refresh()
+        place = bisect_right(self._starts, stream_id) - 1
+        if place < 0 or self._one not in (None, stream_id):
+            return False
+        return stream_id - self._starts[place] < self._runs[place][2]
+
+    def _find(self, stream_id: int) -> Owner | None:
+        if not self.owns(stream_id):
+            return None
+        place = bisect_right(self._starts, stream_id) - 1
+        topic, first_partition, _ = self._runs[place]
+        return Owner(topic, first_partition + stream_id - self._starts[place])
+
+    def _refresh(self) -> None:
+        self._changes = self._catalogue.changes
+        runs: list[tuple[int, tuple[Topic, int, int]]] = []
+        for topic in self._catalogue.by_name.values():
+            if topic.view is not None or topic.internal or topic.database != self._database:
+                continue
+            ends = [first for first, _ in topic.ranges[1:]] + [topic.planned_count]
+            for (first, first_stream), end in zip(topic.ranges, ends, strict=True):
+                runs.append((first_stream, (topic, first, end - first)))
+        runs.sort(key=lambda run: run[0])
+        self._starts = [start for start, _ in runs]
+        self._runs = [run for _, run in runs]
+        self._known = {}

@@ -1,0 +1,37 @@
+"""Views of what does not fit: `UNFIT topic`, the quarantine of records that queries over it leave out.
+
+Partition i of the view shows partition i of its source, at its offsets, as every view over one topic does
+(broker/view_topics/query_view.py).  There is no second copy of anything: what a crash or a change of the log
+does to the source holds for its quarantine, and it can be read again like any topic.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from broker.loop.slices import Steps
+from broker.view_topics.query_view import QueryPartition
+
+if TYPE_CHECKING:
+    from broker.catalogue.topics import Topic
+    from broker.view_topics.view_hub import ViewHub
+    from views.tags import KeyTags
+
+
+class UnfitPartition(QueryPartition):
+    """One partition of a quarantine."""
+
+    __slots__ = ()
+
+    def filtered(self, batch: memoryview, tags: KeyTags | None) -> Steps:
+        """The records of a batch that do not fit, each with its reason."""
+        from views.unfit import unfit_steps
+
+        return unfit_steps(self.evaluator, batch, partition=self.index, limits=self.hub.limits)
+
+
+def open_partition(hub: ViewHub, topic: Topic, index: int) -> UnfitPartition:
+    """Make partition `index` of a quarantine."""
+    assert topic.view is not None
+    return UnfitPartition(hub, topic, index, hub.broker.catalogue.by_id[UUID(hex=topic.view.source_id)])

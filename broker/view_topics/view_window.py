@@ -1,0 +1,281 @@
+"""Time travel and replay: another view between two bounds, and at the pace in which it was written.
+
+A window is put around a view of any other kind (an alias, a query, a database).  Its bounds are its log start
+and its end; times are looked up once records at or behind them are there.  Pace:
+broker/view_topics/view_pacing.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from broker.config.view_bounds import Bound, parse_bound, parse_speed
+from broker.storage.timestamps import first_at_or_after, newest_of
+from broker.view_topics.view_pacing import Anchor, Pacing
+from broker.view_topics.view_partition import ViewPartition, ViewRead
+from protocol.record_reader import iter_records
+from protocol.record_writer import encode_batch
+from protocol.records import BatchHeader, iter_batches, read_batch_header
+from wal.lookup import TimeHit
+from wal.segment import FileRange
+
+if TYPE_CHECKING:
+    from broker.catalogue.topics import Topic
+    from broker.view_topics.view_hub import ViewHub
+    from broker.view_topics.view_slices import SliceBudget
+    from protocol.record_reader import Record
+    from wal.lookup import StreamExtent
+
+PACED_BYTES: Final = 64 << 10
+"""What one fetch of a replay looks at: most of it will not be due."""
+
+
+class WindowPartition(ViewPartition):
+    """One partition of a view, seen through bounds or at a pace."""
+
+    __slots__ = ("_checked", "_end", "_first", "_floor", "_from", "_pacing", "_to", "inner")
+
+    def __init__(
+        self, hub: ViewHub, topic: Topic, index: int, inner: ViewPartition, pacing: Pacing | None
+    ) -> None:
+        super().__init__(hub, topic, index, vnode=inner.vnode, stream_id=inner.stream_id)
+        # Whoever waits for the window is woken by the view inside.
+        self._wait_key = inner.wait_key
+        self.inner = inner
+        self._pacing = pacing
+        self._from = parse_bound(self.definition.start) if self.definition.start else None
+        self._to = parse_bound(self.definition.end) if self.definition.end else None
+        # The offsets that the bounds amount to, as soon as that is known.
+        self._first = self._offset_of(self._from)
+        self._end = self._offset_of(self._to)
+        # Where there is nothing from `_from` on yet: what is there now is all before it.
+        self._floor = inner.high_watermark
+        self._checked = inner.high_watermark
+
+    def close(self) -> None:
+        """Give back what the view inside keeps."""
+        self.inner.close()
+
+    # --- bounds ----------------------------------------------------------------------------------------
+
+    def _offset_of(self, bound: Bound | None) -> int | None:
+        """The offset that a bound amounts to; None when it is not known, or there is no bound."""
+        if bound is None:
+            return None
+        if bound.is_offset:
+            return bound.value
+        _, offset = first_at_or_after(self.inner, bound.value)
+        return offset if offset >= 0 else None
+
+    def _check_bounds(self) -> None:
+        """Look up the times that no record had reached so far, if there are new records."""
+        if self.inner.high_watermark == self._checked:
+            return
+        self._checked = self.inner.high_watermark
+        if self._from is not None and self._first is None:
+            self._first = self._offset_of(self._from)
+        if self._to is not None and self._end is None:
+            self._end = self._offset_of(self._to)
+
+    @property
+    def log_start(self) -> int:
+        """The first offset that can be fetched."""
+        if self._from is None:
+            return self.inner.log_start
+        self._check_bounds()
+        first = self._floor if self._first is None else self._first
+        # Readers of a time to come stand where the log ended when the window was opened, and stay there.
+        return max(self.inner.log_start, first if self._from.is_offset else min(first, self._floor))
+
+    @property
+    def high_watermark(self) -> int:
+        """The offset behind the last one that can be fetched."""
+        end = self.inner.high_watermark
+        if self._from is None and self._to is None:
+            return end
+        self._check_bounds()
+        if self._from is not None and self._first is None:
+            end = self._floor
+        if self._end is not None:
+            end = min(end, self._end)
+        return max(end, self.log_start)
+
+    @property
+    def _is_complete(self) -> bool:
+        """Whether nothing will ever be added at the end."""
+        return self._end is not None and self.inner.high_watermark >= self._end
+
+    def find_timestamp(self, timestamp_ms: int, *, from_offset: int) -> TimeHit | None:
+        """The first batch from an offset on with a record at or after the time, as far as it is shown."""
+        from_offset = max(from_offset, self.log_start)
+        while (hit := self.inner.find_timestamp(timestamp_ms, from_offset=from_offset)) is not None:
+            if hit.base_offset >= self.high_watermark:
+                break
+            shown = self._shown_of(hit)
+            if shown is not None and shown.max_timestamp >= timestamp_ms:
+                return shown
+            from_offset = hit.next_offset
+        return None
+
+    def _shown_of(self, hit: TimeHit) -> TimeHit | None:
+        """The part of a batch that lies between the bounds."""
+        first, end = self.log_start, self.high_watermark
+        if first <= hit.base_offset and hit.next_offset <= end:
+            return hit
+        kept = [record for record in iter_records(hit.batch) if first <= record.offset < end]
+        if not kept:
+            return None
+        header = read_batch_header(hit.batch)
+        batch = _batch_of(kept, header, min(hit.next_offset, end) - 1)
+        largest = read_batch_header(batch).max_timestamp
+        return TimeHit(hit.base_offset, min(hit.next_offset, end), largest, memoryview(batch))
+
+    def max_timestamp(self) -> TimeHit | None:
+        """The first batch that has the largest timestamp between the bounds.
+
+        The extents that lie between them are compared by what is known of them; only the batches at the
+        bounds are opened, and over a database the newest ones.
+        """
+        hit = self.inner.max_timestamp()
+        if hit is not None and self.log_start <= hit.base_offset and hit.next_offset <= self.high_watermark:
+            return hit
+        first, end = self.log_start, self.high_watermark
+        if (hits := self.inner.hits_by_time(first, end)) is not None:
+            return newest_of(hits, self._shown_of)
+        extents = [one for one in self.vnode.log.extents(self.stream_id, first) if one.base_offset < end]
+        inside = [one for one in extents if first <= one.base_offset and one.next_offset <= end]
+        best: TimeHit | None = None
+        if inside:
+            newest = max(inside, key=lambda one: one.max_timestamp)
+            best = self.find_timestamp(newest.max_timestamp, from_offset=newest.base_offset)
+        for extent in (one for one in extents if one not in inside):
+            above = -1 if best is None else best.max_timestamp + 1
+            best = self._newest_in(extent, above) or best
+        return best
+
+    def _newest_in(self, extent: StreamExtent, timestamp_ms: int) -> TimeHit | None:
+        """The newest of an extent's batches with something at or after the time."""
+        best, from_offset = None, extent.base_offset
+        while (hit := self.find_timestamp(timestamp_ms, from_offset=from_offset)) is not None:
+            if hit.base_offset >= extent.next_offset:
+                break
+            best, timestamp_ms, from_offset = hit, hit.max_timestamp + 1, hit.next_offset
+        return best
+
+    # --- reading ---------------------------------------------------------------------------------------
+
+    def steps(self, read: ViewRead) -> Iterator[None]:
+        """Show what lies between the bounds and is due."""
+        end = self.high_watermark
+        if read.position >= end:
+            return
+        if self._first is not None:
+            read.position = max(read.position, min(self._first, end))
+        max_bytes = read.max_bytes
+        if self._pacing is not None:
+            read.max_bytes = min(max_bytes, PACED_BYTES)
+        yield from self.inner.steps(read)
+        read.max_bytes = max_bytes
+        if read.position > end:
+            _cut(read, end)
+        if self._pacing is not None:
+            self._pace(read, self._pacing)
+
+    def _pace(self, read: ViewRead, pacing: Pacing) -> None:
+        """Take away what is not due."""
+        anchor = pacing.anchor(read.reader)
+        anchor.begin(self.index, read.offset)
+        offset = read.offset
+        for batch in _batches_of(read):
+            header = read_batch_header(batch)
+            found = _first_not_due(batch, header, offset, anchor, pacing.speed, read.now_ms)
+            if found is not None:
+                record, read.due_ms = found
+                _cut(read, record.offset)
+                break
+        anchor.ended(self.index, offset, read.position)
+
+    # --- waiting ---------------------------------------------------------------------------------------
+
+    def began_waiting(self, position: int, now_ms: int) -> None:
+        """Who waits at the end is woken by what comes; who waits for a moment is not."""
+        if position >= self.high_watermark:
+            if not self._is_complete:
+                self.inner.began_waiting(max(position, self.inner.high_watermark), now_ms)
+        elif self._pacing is None:
+            self.inner.began_waiting(position, now_ms)
+
+    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+        """Never asked: the view inside is."""
+        yield from self.inner.catch_up(budget)
+
+    def has_news(self, read: ViewRead) -> bool:
+        """Whether the reader should learn at once how far it came."""
+        return read.due_ms is None and self.inner.has_news(read)
+
+
+def _batches_of(read: ViewRead) -> list[memoryview]:
+    data = b"".join(part.read() if isinstance(part, FileRange) else part for part in read.parts)
+    return list(iter_batches(data))
+
+
+def _cut(read: ViewRead, end: int) -> None:
+    """Leave what lies below `end`, in the middle of a batch if need be.
+
+    Nothing is left of a batch that has no record for the reader any more: librdkafka takes records that it
+    did not ask for, and no others, for a batch that was too large.
+    """
+    parts: list[bytes | memoryview | bytearray] = []
+    for batch in _batches_of(read):
+        header = read_batch_header(batch)
+        if header.base_offset >= end:
+            break
+        if header.last_offset < end:
+            parts.append(batch)
+            continue
+        kept = [record for record in iter_records(batch) if read.offset <= record.offset < end]
+        if kept:
+            parts.append(_batch_of(kept, header, end - 1))
+    read.parts = list(parts)
+    read.ends_in_batch = bool(parts)
+    read.size_bytes = sum(map(len, parts))
+    read.position = max(end, read.offset)
+
+
+def _batch_of(records: list[Record], header: BatchHeader, last_offset: int) -> bytearray:
+    """A batch of some of the records of another one."""
+    stamp = header.max_timestamp if header.is_append_time else None
+    return encode_batch(
+        records,
+        base_offset=header.base_offset,
+        last_offset=last_offset,
+        leader_epoch=header.leader_epoch,
+        append_time_ms=stamp,
+    )
+
+
+def _first_not_due(
+    batch: memoryview, header: BatchHeader, offset: int, anchor: Anchor, speed: float, now_ms: int
+) -> tuple[Record, int] | None:
+    """The first record from `offset` on that is not due, with the moment when it will be."""
+    if header.is_control or not header.record_count:
+        return None
+    if anchor.is_running(now_ms) and anchor.due_ms(header.max_timestamp, speed, now_ms) <= now_ms:
+        return None
+    for record in iter_records(batch):
+        if record.offset >= offset:
+            due_ms = anchor.due_ms(record.timestamp_ms, speed, now_ms)
+            if due_ms > now_ms:
+                return record, due_ms
+    return None
+
+
+def windowed(hub: ViewHub, topic: Topic, index: int, inner: ViewPartition) -> ViewPartition:
+    """The partition as its view's definition bounds and paces it."""
+    assert topic.view is not None
+    definition = topic.view
+    pacing = None
+    if definition.speed:
+        pacing = hub.pacings.setdefault(topic.topic_id, Pacing(parse_speed(definition.speed)))
+    return WindowPartition(hub, topic, index, inner, pacing)

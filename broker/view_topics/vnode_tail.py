@@ -1,0 +1,88 @@
+"""Where the views over a vnode end: behind the newest frame that has something for them.
+
+A vnode's versions go on with records of internal topics and with marks of its own, which no view shows.  A
+view that ended there would have a tail that its readers never reach, so it ends at a frame that holds a
+topic's record (or a change of a topic, for views that show those), and before the first record whose
+transaction is not decided.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from broker.catalogue.catalogue_changes import CHANGES_STREAM
+from wal.format import EntryKind
+
+if TYPE_CHECKING:
+    from broker.view_topics.stream_owners import StreamOwners
+    from wal.log import VnodeLog
+
+FRAMES_MAX: Final = 1_000
+"""Frames looked at in one go, about 20 ms; where there are more, the log's index is asked."""
+
+
+class VnodeTail:
+    """The end of one vnode for its views; brought up to date when somebody asks."""
+
+    def __init__(self, log: VnodeLog, owners: StreamOwners) -> None:
+        self._log = log
+        self._owners = owners
+        self._scanned = log.end_of_frames_with(owners.owns)
+        self._data_end = self._change_end = self._scanned
+        # The first undecided version of each stream that has one.
+        self._undecided: dict[int, int] = {}
+        self._check_decided(log.undecided_streams())
+
+    def data_end(self) -> int:
+        """Behind the newest topic's record that is decided."""
+        self._refresh()
+        return self._decided(self._data_end)
+
+    def change_end(self) -> int:
+        """Behind the newest change of a topic."""
+        self._refresh()
+        return max(self._change_end, self._log.first_version)
+
+    def end(self) -> int:
+        """Behind the newest of both."""
+        self._refresh()
+        return self._decided(max(self._data_end, self._change_end))
+
+    def _decided(self, end: int) -> int:
+        return max(min((end, *self._undecided.values())), self._log.first_version)
+
+    def _refresh(self) -> None:
+        log = self._log
+        if self._scanned >= log.next_version:
+            return
+        touched: set[int] = set()
+        for number, frame in enumerate(log.frames(self._scanned)):
+            if number >= FRAMES_MAX:
+                self._data_end = max(self._data_end, log.end_of_frames_with(self._owners.owns))
+                # The index does not tell where changes are.
+                self._change_end = log.next_version
+                touched.update(log.undecided_streams())
+                break
+            for stream_id, kind in frame.read_kinds():
+                if kind == EntryKind.META:
+                    if stream_id == CHANGES_STREAM:
+                        self._change_end = frame.next_version
+                elif stream_id in touched or self._owners.owns(stream_id):
+                    touched.add(stream_id)
+                    self._data_end = frame.next_version
+        self._scanned = log.next_version
+        self._check_decided(touched)
+
+    def _check_decided(self, touched: set[int] | list[int]) -> None:
+        """Look at the streams that may have a transaction, and at those that had one."""
+        log = self._log
+        for stream_id in {*touched, *self._undecided}:
+            high_watermark = log.high_watermark(stream_id)
+            stable = log.producers(stream_id).last_stable_offset(high_watermark, log.log_start(stream_id))
+            version = None
+            if stable < high_watermark and self._owners.owns(stream_id):
+                version = log.version_of(stream_id, stable)
+            if version is None:
+                self._undecided.pop(stream_id, None)
+            else:
+                self._undecided[stream_id] = version

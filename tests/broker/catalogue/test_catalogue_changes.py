@@ -1,0 +1,212 @@
+"""WITH META and ONLY META: changes of topics stand among the records, where they happened."""
+
+from __future__ import annotations
+
+import errno
+import json
+from typing import Any
+
+from broker.catalogue.catalogue_changes import CHANGES_STREAM
+from broker.catalogue.catalogue_records import TopicConfigs
+from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from protocol.record_reader import Record
+from tests.broker.databases import drop_database
+from tests.broker.gateway import START_MS, Client, Gateway
+from tests.broker.kit import batch, create, fetch, fetched, fetching, records_of, send
+from tests.broker.views import PLACE, database, make_view, read_all
+from wal.memory_faults import failing
+
+
+def told(record: Record) -> Any:
+    """What a change says, the value of another record."""
+    if ("kawal.kind", b"meta") not in record.headers:
+        return record.value
+    content = json.loads(record.value or b"")
+    assert record.key == content["topic"].encode()
+    assert record.timestamp_ms == content["time"]
+    return content["type"], content["topic"]
+
+
+def alter(client: Client, name: str, key: str, value: str) -> None:
+    config = AlterableConfig(name=key, config_operation=0, value=value)
+    resource = AlterConfigsResource(resource_type=2, resource_name=name, configs=[config])
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    assert client.call(request, 1).responses[0].error_code == 0
+
+
+def grow(client: Client, name: str, count: int) -> None:
+    topic = CreatePartitionsTopic(name=name, count=count, assignments=None)
+    request = CreatePartitionsRequest(topics=[topic], timeout_ms=1000, validate_only=False)
+    assert client.call(request, 3).results[0].error_code == 0
+
+
+def delete(gateway: Gateway, name: str) -> None:
+    gateway.broker.delete_topic(gateway.broker.find_topic(name), gateway.now_ms)
+    gateway.settle()
+
+
+def lived() -> tuple[Gateway, list[Any], list[Any]]:
+    """A database in which much changes; what WITH META and ONLY META show of it."""
+    gateway, client = database()
+    make_view(client, "with", "DATABASE d WITH META")
+    make_view(client, "only", "ONLY META AS DATABASE d")
+    send(client, "b", batch(b"1"))
+    create(client, "c", 1, **{PLACE: "d", "kawal.columns": "ts timestamp, v double"})
+    send(client, "c", batch(b"2"))
+    alter(client, "c", "kawal.columns", "ts timestamp, v double, w int")
+    grow(client, "c", 2)
+    delete(gateway, "b")
+    send(client, "c", batch(b"3"), 1)
+    changes = [
+        ("create", "a"),
+        ("create", "b"),
+        ("create", "c"),
+        ("alter", "c"),
+        ("grow", "c"),
+        ("drop", "b"),
+    ]
+    everything: list[Any] = [*changes[:3], b"2", *changes[3:], b"3"]
+    return gateway, everything, changes
+
+
+def test_changes_stand_where_they_happened_and_after_a_restart_as_well() -> None:
+    gateway, everything, changes = lived()
+    for _ in range(2):
+        client = gateway.client()
+        assert [told(one) for one in read_all(client, "with")] == everything
+        assert [told(one) for one in read_all(client, "only")] == changes
+        assert [told(one) for one in read_all(client, "all")] == [b"2", b"3"]
+        gateway.restart()
+
+
+def test_a_change_tells_all_that_is_needed_to_make_the_topic_again() -> None:
+    gateway, _, _ = lived()
+    created = read_all(gateway.client(), "only")[2]
+    content = json.loads(created.value or b"")
+    assert content == {
+        "type": "create",
+        "topic": "c",
+        "id": gateway.broker.find_topic("c").topic_id.hex,
+        "time": START_MS,
+        "partitions": 1,
+        "configs": {"kawal.columns": "ts timestamp, v double"},
+    }
+
+
+def test_replayed_into_an_empty_server_the_view_gives_topics_and_records_again() -> None:
+    gateway, _, _ = lived()
+    copy = Gateway()
+    target = copy.client()
+    for record in read_all(gateway.client(), "with"):
+        if ("kawal.kind", b"meta") not in record.headers:
+            headers = dict(record.headers)
+            name, partition = (headers[f"kawal.{one}"] or b"" for one in ("topic", "partition"))
+            send(target, name.decode(), batch(record.value or b""), int(partition))
+            continue
+        change = json.loads(record.value or b"")
+        match change["type"]:
+            case "create":
+                create(target, change["topic"], change["partitions"], **change["configs"])
+            case "grow":
+                grow(target, change["topic"], change["partitions"])
+            case "alter":
+                for key, value in change["configs"].items():
+                    alter(target, change["topic"], key, value)
+            case "drop":
+                delete(copy, change["topic"])
+    original, copied = (
+        {
+            topic.name: (topic.partition_count, topic.configs)
+            for topic in one.broker.catalogue.by_name.values()
+            if topic.view is None
+        }
+        for one in (gateway, copy)
+    )
+    assert copied == original
+    assert [bytes(one.value or b"") for one in records_of(bytes(fetch(target, "c", 0, 1).records))] == [b"3"]
+
+
+def test_a_fetch_that_waits_for_changes_is_woken_by_one_and_not_by_records() -> None:
+    gateway, client = database()
+    make_view(client, "only", "DATABASE d ONLY META")
+    end = fetch(client, "only").high_watermark
+    reader = gateway.client()
+    reader.send(fetching({("only", 0): end}, max_wait_ms=10_000), 12)
+    send(client, "b", batch(b"x"))
+    gateway.settle()
+    assert reader.answers() == []
+    create(client, "c", 1, **{PLACE: "d"})
+    gateway.settle()
+    (answer,) = reader.answers()
+    assert [told(one) for one in records_of(bytes(fetched(answer)["only", 0].records))] == [("create", "c")]
+
+
+def test_the_default_database_tells_of_changes_as_long_as_somebody_wants_them() -> None:
+    gateway = Gateway(kawal_vnodes=1)
+    client = gateway.client()
+    create(client, "before")
+    assert not any(
+        stream == CHANGES_STREAM
+        for frame in gateway.broker.vnodes["default"][0].log.frames(0)
+        for stream, _ in frame.read_kinds()
+    )
+    make_view(client, "changes", "DATABASE default ONLY META")
+    create(client, "after")
+    assert [told(one) for one in read_all(client, "changes")] == [("create", "after")]
+
+
+def test_an_answer_waits_until_the_change_is_told() -> None:
+    gateway, client = database(vnodes=2)
+    make_view(client, "only", "DATABASE d ONLY META")
+    logs = [vnode.log for vnode in gateway.broker.vnodes["d"]]
+    create(client, "c", 1, **{PLACE: "d"})
+    gateway.crash()
+    for partition in range(2):
+        shown = [told(one) for one in read_all(gateway.client(), "only", partition)]
+        assert shown == [("create", "a"), ("create", "b"), ("create", "c")]
+    assert len(logs) == 2
+
+
+def test_a_log_that_has_failed_does_not_keep_topics_from_being_made() -> None:
+    gateway, client = database()
+    gateway.disk.faults.append(failing("sync", errno.EIO, path="db-"))
+    create(client, "c", 1, **{PLACE: "d"})
+    create(client, "e", 1, **{PLACE: "d"})
+    gateway.advance(5_000)
+    send(client, "e", batch(b"x"))
+    assert [one.value for one in read_all(client)] == [b"x"]
+
+
+def test_dropped_databases_are_waited_for_no_more() -> None:
+    gateway, client = database()
+    for name in ("a", "b", "all"):
+        delete(gateway, name)
+    assert drop_database(client, "d").error_code == 0
+    create(client, "t")
+    assert fetch(client, "t").high_watermark == 0
+
+
+def test_a_topic_that_is_deleted_at_once_tells_of_its_end() -> None:
+    gateway, client = database()
+    make_view(client, "only", "DATABASE d ONLY META")
+    topic = gateway.broker.find_topic("b")
+    gateway.broker.topics.change_configs(topic, {"retention.ms": "5"}, gateway.now_ms)
+    delete(gateway, "b")
+    assert [told(one) for one in read_all(client, "only")][-1] == ("drop", "b")
+
+
+def test_a_change_that_was_lost_with_its_log_is_waited_for_no_more() -> None:
+    gateway, client = database()
+    gateway.advance(5_000)
+    gateway.disk.faults.append(failing("sync", errno.EIO, path="db-"))
+    topic_id = gateway.broker.find_topic("b").topic_id.hex
+    gateway.broker.topics.changes.confirmed(TopicConfigs(topic_id=topic_id, configs={}), gateway.now_ms)
+    gateway.settle()
+    create(client, "c", 1, **{PLACE: "d"})
+    gateway.advance(5_000)
+    create(client, "e", 1, **{PLACE: "d"})

@@ -1,0 +1,228 @@
+"""Time runs out for idle connections, half sent requests and answers nobody takes, and for nobody else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.connections.connection_sweep import READ_BYTES_PER_SECOND_MIN, RELIEF_INTERVAL_MS
+from broker.loop.stats import Cause
+from protocol.messages.api_versions import ApiVersionsRequest
+from tests.broker.gateway import Client, Gateway, request_frame, take_outgoing
+from tests.broker.kit import batch, create, fetching, producing
+
+KIB = 1 << 10
+
+
+def gateway_with(**settings: int) -> Gateway:
+    """A gateway with time limits of a second, which sweeps every 100 ms."""
+    limits: dict[str, Any] = {
+        "connections_max_idle_ms": 1_000,
+        "kawal_request_read_timeout_ms": 1_000,
+        "kawal_response_write_timeout_ms": 1_000,
+        **settings,
+    }
+    return Gateway(**limits)
+
+
+def cause(client: Client) -> Cause | None:
+    """Why the connection is about to be closed, None when it is not."""
+    return client.connection.close_cause if client.connection.aborted else None
+
+
+def leave_unsent(client: Client) -> None:
+    """Let the broker answer, and the client's socket take nothing of it."""
+    client.send(ApiVersionsRequest(), 2)
+    client.connection.unsent_since_ms = client.gateway.now_ms
+    assert client.connection.outgoing
+
+
+def half_a_request(size_bytes: int, sent_bytes: int) -> bytes:
+    return request_frame(producing(("t", 0, batch(b"v" * size_bytes))), 9, 1)[:sent_bytes]
+
+
+def test_an_idle_connection_ends() -> None:
+    gateway = gateway_with()
+    client = gateway.client()
+    gateway.advance(999)
+    assert cause(client) is None
+    gateway.advance(200)
+    assert cause(client) is Cause.IDLE
+
+
+def test_a_connection_that_does_something_now_and_then_stays() -> None:
+    gateway = gateway_with()
+    client = gateway.client()
+    for _ in range(10):
+        gateway.advance(500)
+        client.call(ApiVersionsRequest(), 2)
+    assert cause(client) is None
+
+
+def test_minus_one_lets_idle_connections_stay() -> None:
+    gateway = gateway_with(connections_max_idle_ms=-1)
+    client = gateway.client()
+    gateway.advance(30_000)
+    assert cause(client) is None
+
+
+def test_a_reader_that_waits_is_not_idle() -> None:
+    gateway = gateway_with()
+    client = gateway.client()
+    create(client, "t")
+    client.send(fetching({("t", 0): 0}, max_wait_ms=60_000), 11)
+    gateway.advance(50_000)
+    assert cause(client) is None
+
+
+def test_a_request_left_half_sent_ends_its_connection() -> None:
+    gateway = gateway_with(connections_max_idle_ms=-1)
+    client = gateway.client()
+    client.send_bytes(half_a_request(100, 10))
+    gateway.advance(900)
+    assert cause(client) is None
+    gateway.advance(300)
+    assert cause(client) is Cause.READ_TIMEOUT
+
+
+def test_one_byte_now_and_then_is_no_request() -> None:
+    gateway = gateway_with()
+    client = gateway.client()
+    for byte in half_a_request(100, 20):
+        client.send_bytes(bytes([byte]))
+        gateway.advance(60)
+    assert cause(client) is Cause.READ_TIMEOUT
+
+
+def test_a_large_request_may_take_its_time_on_a_slow_line() -> None:
+    gateway = gateway_with()
+    client = gateway.client()
+    create(client, "t")
+    frame = half_a_request(1000 * KIB, 2000 * KIB)
+    step = READ_BYTES_PER_SECOND_MIN * 5 // 4
+    for position in range(0, len(frame) - step, step):
+        client.send_bytes(frame[position : position + step])
+        gateway.advance(1_000)
+        assert cause(client) is None
+
+
+def test_each_request_has_its_own_time() -> None:
+    gateway = gateway_with()
+    client = gateway.client()
+    frame = request_frame(ApiVersionsRequest(), 2, 1)
+    client.send_bytes(frame[:5])
+    for _ in range(10):
+        gateway.advance(600)
+        client.send_bytes(frame[5:] + frame[:5])
+        take_outgoing(client.connection)
+        assert cause(client) is None
+
+
+def test_a_request_that_is_not_read_for_our_sake_has_time_afterwards() -> None:
+    gateway = gateway_with(kawal_connection_in_flight_requests=1)
+    client = gateway.client()
+    create(client, "t")
+    client.send(fetching({("t", 0): 0}, max_wait_ms=30_000), 11)
+    client.send_bytes(half_a_request(100, 10))
+    gateway.advance(20_000)
+    assert cause(client) is None
+
+
+def test_answers_nobody_takes_end_the_connection() -> None:
+    gateway = gateway_with(connections_max_idle_ms=-1)
+    client = gateway.client()
+    leave_unsent(client)
+    gateway.advance(900)
+    assert cause(client) is None
+    gateway.advance(300)
+    assert cause(client) is Cause.WRITE_TIMEOUT
+    assert not client.connection.outgoing
+    assert gateway.broker.flow.answers_bytes == 0
+
+
+def test_thousands_of_connections_are_looked_at_in_slices() -> None:
+    gateway = gateway_with()
+    clients = [gateway.client() for _ in range(1_700)]
+    gateway.advance(1_200)
+    assert {cause(client) for client in clients} == {Cause.IDLE}
+
+
+def test_without_connections_nothing_is_due() -> None:
+    gateway = gateway_with()
+    client = gateway.client()
+    gateway.advance(1_200)
+    client.close()
+    gateway.advance(10_000)
+    before = gateway.broker.deadlines.next_deadline()
+    gateway.client()
+    after = gateway.broker.deadlines.next_deadline()
+    assert before is None or after is None or after <= before
+
+
+@pytest.fixture
+def full() -> tuple[Gateway, Client]:
+    """A gateway whose memory for requests is full of one half sent request."""
+    gateway = Gateway(queued_max_request_bytes=100 * KIB)
+    client = gateway.client()
+    create(client, "t")
+    client.send_bytes(half_a_request(300 * KIB, 150 * KIB))
+    assert gateway.broker.flow.requests_full
+    return gateway, client
+
+
+def test_full_memory_does_not_wait_for_who_leaves_a_request_half_sent(full: tuple[Gateway, Client]) -> None:
+    gateway, stuck = full
+    other = gateway.client()
+    assert other.connection.saturated
+    gateway.broker.held_back(other.connection, gateway.now_ms)
+    gateway.advance(RELIEF_INTERVAL_MS)
+    assert cause(stuck) is Cause.MEMORY
+    stuck.close()
+    assert not other.connection.saturated
+
+
+def test_full_memory_takes_room_from_many_who_leave_requests_half_sent() -> None:
+    gateway = Gateway(queued_max_request_bytes=100 * KIB)
+    stuck = [gateway.client() for _ in range(12)]
+    for client in stuck:
+        client.send_bytes(half_a_request(60 * KIB, 10 * KIB))
+    stuck[1].connection.stalled = True  # not read any more: it may be sending still
+    other = gateway.client()
+    assert other.connection.saturated
+    gateway.broker.held_back(other.connection, gateway.now_ms)
+    gateway.advance(RELIEF_INTERVAL_MS)
+    ended = [number for number, client in enumerate(stuck) if cause(client) is Cause.MEMORY]
+    assert ended == [0, 2, 3, 4, 5, 6, 7]
+
+
+def test_full_memory_lets_who_goes_on_sending_finish(full: tuple[Gateway, Client]) -> None:
+    gateway, sender = full
+    gateway.broker.held_back(gateway.client().connection, gateway.now_ms)
+    for _ in range(10):
+        gateway.advance(RELIEF_INTERVAL_MS // 2)
+        sender.send_bytes(b"v" * KIB)
+    assert cause(sender) is None
+
+
+def test_full_memory_answers_fetches_that_wait() -> None:
+    gateway = Gateway(queued_max_request_bytes=2 * KIB)
+    waiting = gateway.client()
+    create(waiting, "t", partitions=100)
+    waiting.send(fetching({("t", index): 0 for index in range(100)}, max_wait_ms=60_000), 11)
+    other = gateway.client()
+    assert other.connection.saturated
+    gateway.broker.held_back(other.connection, gateway.now_ms)
+    gateway.advance(RELIEF_INTERVAL_MS)
+    assert len(waiting.answers()) == 1
+    assert not other.connection.saturated
+
+
+def test_memory_full_of_answers_does_not_wait_for_who_takes_none() -> None:
+    gateway = Gateway(kawal_queued_max_response_bytes=100)
+    deaf = gateway.client()
+    leave_unsent(deaf)
+    gateway.broker.held_back(deaf.connection, gateway.now_ms)
+    gateway.advance(RELIEF_INTERVAL_MS)
+    assert cause(deaf) is Cause.MEMORY
+    assert not gateway.broker.flow.full

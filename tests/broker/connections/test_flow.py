@@ -1,0 +1,205 @@
+"""Requests and answers weigh no more than they may: reading stops, nothing is dropped, reading goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from broker.config.config import Config
+from broker.connections.flow import FETCH_ROOM_BYTES_MIN, UNLIMITED, Flow
+from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.messages.metadata import MetadataRequest
+from tests.broker.gateway import Client, Gateway, request_frame
+from tests.broker.kit import batch, create, fetching, producing
+
+KIB = 1 << 10
+
+
+def settle(client: Client) -> list[Any]:
+    """All answers there are after the disk has worked."""
+    client.gateway.settle()
+    return client.answers()
+
+
+def test_a_connection_with_many_unanswered_requests_is_not_read() -> None:
+    gateway = Gateway(kawal_connection_in_flight_requests=4)
+    client = gateway.client()
+    create(client, "t")
+    for _ in range(10):
+        client.send(producing(("t", 0, batch(b"v"))), 9)
+    assert client.connection.saturated
+    assert len(client.connection.calls) == 4
+    answers = settle(client)
+    while len(answers) < 10:
+        answers += settle(client)
+    assert [one.responses[0].partition_responses[0].base_offset for one in answers] == list(range(10))
+    assert not client.connection.saturated
+
+
+def test_a_connection_with_much_in_work_is_not_read() -> None:
+    gateway = Gateway(kawal_connection_in_flight_bytes=10 * KIB)
+    client = gateway.client()
+    create(client, "t")
+    for _ in range(8):
+        client.send(producing(("t", 0, batch(b"v" * 4 * KIB))), 9)
+    assert client.connection.saturated
+    assert len(client.connection.calls) == 3
+    answers = settle(client)
+    while len(answers) < 8:
+        answers += settle(client)
+    assert gateway.broker.flow.requests_bytes == 0
+
+
+def test_a_connection_that_leaves_its_answers_lying_is_not_read() -> None:
+    gateway = Gateway(kawal_connection_unsent_bytes=2 * KIB)
+    client = gateway.client()
+    for _ in range(100):
+        client.send(ApiVersionsRequest(), 2)
+    assert client.connection.saturated
+    assert client.connection.outgoing_bytes < 4 * KIB
+    assert len(client.answers()) == 100
+
+
+def test_when_requests_of_all_weigh_too_much_nobody_is_read_and_nothing_is_lost() -> None:
+    gateway = Gateway(queued_max_request_bytes=20 * KIB)
+    clients = [gateway.client() for _ in range(4)]
+    create(clients[0], "t")
+    for client in clients:
+        for _ in range(3):
+            client.send(producing(("t", 0, batch(b"v" * 6 * KIB))), 9)
+    assert gateway.broker.flow.requests_full
+    assert all(client.connection.saturated for client in clients)
+    assert gateway.broker.flow.requests_bytes < 27 * KIB
+    answers = []
+    for _ in range(12):
+        for client in clients:
+            answers += settle(client)
+    assert len(answers) == 12
+    assert gateway.broker.flow.requests_bytes == 0
+
+
+def test_a_frame_that_is_still_coming_in_weighs_the_memory_that_waits_for_it() -> None:
+    gateway = Gateway()
+    client = gateway.client()
+    create(client, "t")
+    frame = request_frame(producing(("t", 0, batch(b"v" * 300 * KIB))), 9, 77)
+    client.send_bytes(frame[: 20 * KIB])
+    assert gateway.broker.flow.requests_bytes == 20 * KIB
+    client.send_bytes(frame[20 * KIB : 200 * KIB])
+    assert gateway.broker.flow.requests_bytes == len(frame) - 4
+    assert gateway.broker.flow.floor is client.connection
+    client.close()
+    assert gateway.broker.flow.requests_bytes == 0
+    assert gateway.broker.flow.floor is None
+
+
+def test_with_memory_full_of_large_requests_small_ones_go_on_as_far_as_the_reserve_goes() -> None:
+    gateway = Gateway(queued_max_request_bytes=400 * KIB)
+    clients = [gateway.client() for _ in range(3)]
+    create(clients[0], "t")
+    frame = request_frame(producing(("t", 0, batch(b"v" * 430 * KIB))), 9, 77)
+    clients[1].send_bytes(frame[: 100 * KIB])
+    flow = gateway.broker.flow
+    assert flow.requests_full
+    assert not clients[0].connection.saturated
+    clients[2].send_bytes(frame[: 10 * KIB])
+    assert clients[2].connection.saturated
+    assert not clients[0].connection.saturated
+    flow.requests_bytes = 450 * KIB
+    assert clients[0].connection.saturated
+
+
+def test_with_memory_full_of_unfinished_requests_the_oldest_one_has_the_floor() -> None:
+    gateway = Gateway(queued_max_request_bytes=300 * KIB)
+    clients = [gateway.client() for _ in range(3)]
+    create(clients[0], "t")
+    for client in clients:
+        client.send(producing(("t", 0, batch(b"v" * 100 * KIB))), 9)
+    settle(clients[0])
+    frames = [request_frame(producing(("t", 0, batch(b"v" * 200 * KIB))), 9, 77) for _ in clients]
+    for client, frame in zip(clients, frames, strict=True):
+        client.send_bytes(frame[: 120 * KIB])
+    assert gateway.broker.flow.requests_full
+    assert [client.connection.saturated for client in clients] == [False, True, True]
+    for client, frame in zip(clients, frames, strict=True):
+        client.send_bytes(frame[120 * KIB :])
+    assert not clients[0].unread
+
+
+def test_memory_full_of_answers_holds_back_those_who_leave_theirs_lying() -> None:
+    gateway = Gateway(kawal_queued_max_response_bytes=4 * KIB, kawal_connection_unsent_bytes=1 << 20)
+    deaf, good = gateway.client(), gateway.client()
+    for _ in range(100):
+        deaf.send(ApiVersionsRequest(), 2)
+    assert gateway.broker.flow.answers_full
+    assert deaf.connection.saturated
+    good.send(MetadataRequest(topics=[]), 9)
+    assert len(good.answers()) == 1
+    assert len(deaf.answers()) == 100
+    assert gateway.broker.flow.answers_bytes == 0
+
+
+def test_far_above_the_limit_for_answers_nobody_is_read() -> None:
+    gateway = Gateway(kawal_queued_max_response_bytes=KIB)
+    deaf = [gateway.client() for _ in range(20)]
+    good = gateway.client()
+    for client in deaf:
+        client.send(ApiVersionsRequest(), 2)
+    assert gateway.broker.flow.answers_bytes >= 2 * KIB
+    assert good.connection.saturated
+    for client in deaf:
+        client.close()
+    assert not good.connection.saturated
+
+
+def test_what_is_sent_from_files_takes_no_memory() -> None:
+    gateway = Gateway(kawal_tail_cache_bytes=0)
+    client = gateway.client()
+    create(client, "t")
+    client.call(producing(("t", 0, batch(b"v" * 500 * KIB))), 9)
+    client.send(fetching({("t", 0): 0}), 11)
+    assert client.connection.outgoing_bytes > 500 * KIB
+    assert gateway.broker.flow.answers_bytes < KIB
+    assert client.answers()
+
+
+def test_a_client_that_leaves_gives_everything_back() -> None:
+    gateway = Gateway()
+    client = gateway.client()
+    create(client, "t")
+    client.send(producing(("t", 0, batch(b"v" * KIB))), 9)
+    client.send(ApiVersionsRequest(), 2)
+    client.close()
+    gateway.settle()
+    flow = gateway.broker.flow
+    assert (flow.requests_bytes, flow.answers_bytes, flow.unfinished) == (0, 0, {})
+
+
+def test_minus_one_is_no_limit() -> None:
+    config = replace(Config(), queued_max_request_bytes=-1, kawal_queued_max_response_bytes=-1)
+    flow = Flow(config)
+    assert flow.requests_bytes_max == flow.answers_bytes_max == UNLIMITED
+    assert not flow.full
+
+
+def test_the_less_memory_there_is_the_less_a_fetch_returns() -> None:
+    flow = Flow(replace(Config(), kawal_queued_max_response_bytes=1 << 20))
+    assert flow.fetch_room_bytes() == 1 << 20
+    flow.answers_bytes = (1 << 20) - 100
+    assert flow.fetch_room_bytes() == FETCH_ROOM_BYTES_MIN
+
+
+def test_who_sends_without_waiting_is_read_no_faster_than_the_disk_writes() -> None:
+    gateway = Gateway(kawal_connection_in_flight_requests=4)
+    client = gateway.client()
+    create(client, "t")
+    for _ in range(10):
+        client.send_unanswered(producing(("t", 0, batch(b"v")), acks=0), 9)
+    assert client.connection.saturated
+    written: list[int] = []
+    while not written or written[-1] < 10:
+        gateway.settle()
+        client.answers()
+        gateway.settle()
+        written.append(gateway.broker.topics.partition(gateway.broker.find_topic("t"), 0).high_watermark)
+    assert written[0] < 10

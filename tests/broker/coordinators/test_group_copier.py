@@ -1,0 +1,124 @@
+"""The internal topic stays small: partitions are copied forward, and nothing is lost at any moment of it."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from broker.coordinators import group_copier
+from protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from tests.broker.gateway import Client, Gateway
+from tests.broker.groups import beating, commit, committed, given
+from tests.broker.kit import create
+from wal.memory_faults import failing
+
+PARTITIONS = 5
+LIMIT_BYTES = 2_000
+
+
+@pytest.fixture
+def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
+    """A broker that copies partitions of some kilobytes, two offsets at a time."""
+    monkeypatch.setattr(group_copier, "COPY_FORWARD_BYTES_MIN", LIMIT_BYTES)
+    monkeypatch.setattr(group_copier, "COPY_RECORDS_PER_SLICE", 2)
+    gateway = Gateway(kawal_vnodes=1, kawal_rebalance_interval_ms=0, offsets_topic_num_partitions=1)
+    client = gateway.client()
+    create(client, "t", partitions=PARTITIONS)
+    fill(client)
+    return gateway
+
+
+def fill(client: Client, *, base: int = 0) -> None:
+    """Commit to many partitions, many times over, so that little of it counts."""
+    for offset in range(40):
+        commit(client, "g", ("t", offset % PARTITIONS, base + offset))
+
+
+EXPECTED = {("t", index): 35 + index for index in range(PARTITIONS)}
+
+
+def size_bytes(gateway: Gateway) -> int:
+    partition = gateway.partition("__consumer_offsets")
+    return partition.vnode.log.stream_size_bytes(partition.stream_id)
+
+
+def log_start(gateway: Gateway) -> int:
+    return gateway.partition("__consumer_offsets").log_start
+
+
+def test_a_large_partition_is_copied_and_its_past_released(gateway: Gateway) -> None:
+    assert size_bytes(gateway) > LIMIT_BYTES
+    gateway.advance(11_000)
+    assert log_start(gateway) == 40
+    assert size_bytes(gateway) < LIMIT_BYTES
+    assert committed(gateway.client(), "g") == EXPECTED
+    gateway.crash()
+    gateway.advance(10)
+    assert committed(gateway.client(), "g") == EXPECTED
+
+
+def test_a_partition_is_copied_again_only_when_it_has_grown(gateway: Gateway) -> None:
+    gateway.advance(11_000)
+    gateway.advance(30_000)
+    assert log_start(gateway) == 40
+    fill(gateway.client(), base=100)
+    gateway.advance(11_000)
+    assert log_start(gateway) > 80
+    gateway.crash()
+    gateway.advance(10)
+    assert committed(gateway.client(), "g") == {key: 100 + offset for key, offset in EXPECTED.items()}
+
+
+def test_commits_during_the_copy_are_kept(gateway: Gateway) -> None:
+    client = gateway.client()
+    gateway.now_ms += 10_000
+    for number in range(12):
+        gateway.broker.tick(gateway.now_ms)
+        commit(client, "g", ("t", 0, 100 + number))
+        gateway.now_ms += 1
+    gateway.advance(1_000)
+    assert log_start(gateway) == 40
+    gateway.crash()
+    gateway.advance(10)
+    assert committed(gateway.client(), "g") == {**EXPECTED, ("t", 0): 111}
+
+
+@pytest.mark.parametrize("nth", range(1, 6))
+def test_a_sync_that_fails_during_the_copy_loses_nothing(gateway: Gateway, nth: int) -> None:
+    gateway.disk.faults.append(failing("sync", errno.EIO, path="default/vnode-0", nth=nth))
+    gateway.advance(10_500)
+    gateway.crash()
+    gateway.advance(10)
+    assert committed(gateway.client(), "g") == EXPECTED
+    gateway.advance(25_000)
+    assert size_bytes(gateway) < LIMIT_BYTES
+    gateway.crash()
+    gateway.advance(10)
+    assert committed(gateway.client(), "g") == EXPECTED
+
+
+@pytest.mark.parametrize("steps", range(0, 14, 2))
+def test_a_crash_at_any_moment_of_the_copy_loses_nothing(gateway: Gateway, steps: int) -> None:
+    gateway.now_ms += 10_000
+    for _ in range(steps):
+        gateway.broker.tick(gateway.now_ms)
+        gateway.run_jobs()
+        gateway.now_ms += 1
+    gateway.broker.tick(gateway.now_ms)
+    gateway.crash()
+    gateway.advance(10)
+    assert committed(gateway.client(), "g") == EXPECTED
+
+
+def test_groups_of_the_consumer_protocol_are_copied_whole(gateway: Gateway) -> None:
+    client = gateway.client()
+    held = given(client.call(beating("c", "a", topics=["t"]), 1))
+    assert held is not None
+    request = ConsumerGroupDescribeRequest(group_ids=["c"], include_authorized_operations=False)
+    before = client.call(request, 1)
+    gateway.advance(10_050)
+    assert log_start(gateway) > 40
+    gateway.crash()
+    gateway.advance(10)
+    assert gateway.client().call(request, 1) == before

@@ -1,0 +1,96 @@
+"""What is stored of groups is replayed at a start, in slices; until then groups are refused."""
+
+from __future__ import annotations
+
+import errno
+import logging
+
+import pytest
+
+from broker.coordinators import group_loader
+from protocol.error_codes import ErrorCode
+from protocol.messages.list_groups import ListGroupsRequest
+from tests.broker.gateway import Client, Gateway
+from tests.broker.groups import codes, commit, committed, committing, fetching_offsets, join
+from tests.broker.kit import batch, create, read, send
+from wal.memory_faults import failing
+
+GROUPS = [f"group-{number}" for number in range(12)]
+
+
+@pytest.fixture
+def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
+    """A broker that has a dozen groups and replays a few records at a time."""
+    monkeypatch.setattr(group_loader, "LOAD_BYTES_PER_SLICE", 400)
+    gateway = Gateway(kawal_vnodes=2, group_initial_rebalance_delay_ms=0, kawal_tail_cache_bytes=0)
+    client = gateway.client()
+    create(client, "t", partitions=2)
+    send(client, "t", batch(b"a"))
+    for group_id in GROUPS:
+        for offset in range(5):
+            commit(client, group_id, ("t", 0, offset), ("t", 1, offset))
+    join(client, "with a member")
+    return gateway
+
+
+def load_code(client: Client, group_id: str) -> int:
+    code: int = client.call(fetching_offsets(group_id), 9).groups[0].error_code
+    return code
+
+
+def test_groups_are_refused_until_their_partition_is_replayed(gateway: Gateway) -> None:
+    gateway.restart()
+    client = gateway.client()
+    loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert {load_code(client, group_id) for group_id in GROUPS} >= {loading}
+    assert client.call(ListGroupsRequest(), 5).error_code == loading
+    late = next(group_id for group_id in GROUPS if load_code(client, group_id))
+    assert codes(client.call(committing(late, ("t", 0, 9)), 9)) == [loading]
+    assert read(client, "t") == [b"a"]
+    for _ in range(200):
+        gateway.advance(1)
+    assert all(committed(client, group_id) == {("t", 0): 4, ("t", 1): 4} for group_id in GROUPS)
+    listed = client.call(ListGroupsRequest(), 5)
+    assert (listed.error_code, {group.group_id for group in listed.groups}) == (
+        0,
+        {*GROUPS, "with a member"},
+    )
+
+
+def test_a_partition_that_cannot_be_read_is_tried_again(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    gateway.restart()
+    gateway.disk.faults.append(failing("read", errno.EIO, path="vnode-", times=2))
+    gateway.advance(200)
+    assert "tried again" in caplog.text
+    gateway.advance(3_000)
+    client = gateway.client()
+    assert all(committed(client, group_id) == {("t", 0): 4, ("t", 1): 4} for group_id in GROUPS)
+
+
+def test_a_partition_with_something_unknown_is_refused_and_the_others_are_served(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    driver = gateway.broker.groups
+    index = driver.coordinator.partition_of(GROUPS[0])
+    topic = gateway.broker.find_topic("__consumer_offsets")
+    driver.append_records(topic, index, [(b"\x00", b"a record type of one byte")], gateway.now_ms)
+    gateway.restart()
+    with caplog.at_level(logging.ERROR):
+        gateway.advance(1_000)
+    assert f"partition {index} of __consumer_offsets is not served" in caplog.text
+    client = gateway.client()
+    for group_id in GROUPS:
+        lost = gateway.broker.groups.coordinator.partition_of(group_id) == index
+        assert load_code(client, group_id) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if lost else 0)
+
+
+def test_sessions_begin_when_the_group_is_loaded(gateway: Gateway) -> None:
+    gateway.restart()
+    gateway.advance(9_000)
+    client = gateway.client()
+    listed = client.call(ListGroupsRequest(states_filter=["Stable"]), 5)
+    assert [group.group_id for group in listed.groups] == ["with a member"]
+    gateway.advance(2_000)
+    assert client.call(ListGroupsRequest(states_filter=["Stable"]), 5).groups == []

@@ -1,0 +1,177 @@
+"""Fetch sessions follow KIP-227: what a request opens, continues, changes and ends, and what is refused."""
+
+from random import Random
+from uuid import UUID
+
+import pytest
+
+from broker.errors import RequestError
+from broker.fetching.fetch_sessions import EVICTION_AGE_MS, FetchSessions
+from protocol.error_codes import ErrorCode
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+
+TOPIC_ID = UUID(int=7)
+
+
+def request(
+    *,
+    session_id: int = 0,
+    epoch: int = 0,
+    partitions: dict[int, int] | None = None,
+    forget: tuple[int, ...] = (),
+) -> FetchRequest:
+    asked = {0: 0} if partitions is None else partitions
+    topics = [
+        FetchTopic(
+            topic="t",
+            topic_id=TOPIC_ID,
+            partitions=[
+                FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1000)
+                for index, offset in asked.items()
+            ],
+        )
+    ]
+    return FetchRequest(
+        max_wait_ms=0,
+        min_bytes=0,
+        session_id=session_id,
+        session_epoch=epoch,
+        topics=topics if asked else [],
+        forgotten_topics_data=[ForgottenTopic(topic="t", topic_id=TOPIC_ID, partitions=list(forget))]
+        if forget
+        else [],
+    )
+
+
+def sessions(slots: int = 10) -> FetchSessions:
+    return FetchSessions(slots=slots, random=Random(1))
+
+
+def test_epoch_minus_one_opens_no_session() -> None:
+    cache = sessions()
+    plan = cache.plan(request(epoch=-1), uses_topic_ids=False, now_ms=0)
+    assert (plan.session_id, plan.incremental, len(cache)) == (0, False, 0)
+
+
+def test_epoch_zero_opens_a_session_and_one_continues_it() -> None:
+    cache = sessions()
+    opened = cache.plan(request(partitions={0: 5, 1: 6}), uses_topic_ids=False, now_ms=0)
+    assert opened.session_id != 0
+    plan = cache.plan(
+        request(session_id=opened.session_id, epoch=1, partitions={1: 9}), uses_topic_ids=False, now_ms=1
+    )
+    assert plan.incremental
+    assert [(item.index, item.fetch_offset) for item in plan.items.values()] == [(0, 5), (1, 9)]
+
+
+def test_forgotten_partitions_leave_the_session() -> None:
+    cache = sessions()
+    opened = cache.plan(request(partitions={0: 0, 1: 0}), uses_topic_ids=True, now_ms=0)
+    plan = cache.plan(
+        request(session_id=opened.session_id, epoch=1, partitions={}, forget=(0,)),
+        uses_topic_ids=True,
+        now_ms=1,
+    )
+    assert [item.index for item in plan.items.values()] == [1]
+
+
+def test_a_session_without_partitions_ends() -> None:
+    cache = sessions()
+    opened = cache.plan(request(), uses_topic_ids=False, now_ms=0)
+    plan = cache.plan(
+        request(session_id=opened.session_id, epoch=1, partitions={}, forget=(0,)),
+        uses_topic_ids=False,
+        now_ms=1,
+    )
+    assert plan.session_id == 0
+    assert len(cache) == 0
+
+
+def test_an_unknown_session_and_a_wrong_epoch_have_their_codes() -> None:
+    cache = sessions()
+    with pytest.raises(RequestError) as unknown:
+        cache.plan(request(session_id=5, epoch=1), uses_topic_ids=False, now_ms=0)
+    assert unknown.value.code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    opened = cache.plan(request(), uses_topic_ids=False, now_ms=0)
+    with pytest.raises(RequestError) as wrong:
+        cache.plan(request(session_id=opened.session_id, epoch=3), uses_topic_ids=False, now_ms=0)
+    assert wrong.value.code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    # The session survives a wrong epoch (seen with Kafka 4.3.1).
+    cache.plan(request(session_id=opened.session_id, epoch=1), uses_topic_ids=False, now_ms=0)
+
+
+def test_a_session_of_names_refuses_topic_ids() -> None:
+    cache = sessions()
+    opened = cache.plan(request(), uses_topic_ids=False, now_ms=0)
+    with pytest.raises(RequestError) as refused:
+        cache.plan(request(session_id=opened.session_id, epoch=1), uses_topic_ids=True, now_ms=0)
+    assert refused.value.code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+
+
+def test_the_final_epoch_ends_the_session_it_names() -> None:
+    cache = sessions()
+    opened = cache.plan(request(), uses_topic_ids=False, now_ms=0)
+    cache.plan(request(session_id=opened.session_id, epoch=-1), uses_topic_ids=False, now_ms=0)
+    assert len(cache) == 0
+
+
+def test_the_last_mention_of_a_partition_counts() -> None:
+    cache = sessions()
+    twice = request(partitions={0: 1})
+    twice.topics.append(
+        FetchTopic(topic="t", partitions=[FetchPartition(partition=0, fetch_offset=2, partition_max_bytes=1)])
+    )
+    plan = cache.plan(twice, uses_topic_ids=False, now_ms=0)
+    assert [(item.fetch_offset, item.max_bytes) for item in plan.items.values()] == [(2, 1)]
+
+
+def test_a_full_cache_opens_no_session_until_the_oldest_is_idle() -> None:
+    cache = sessions(slots=1)
+    first = cache.plan(request(partitions={0: 0, 1: 0}), uses_topic_ids=False, now_ms=0)
+    refused = cache.plan(request(), uses_topic_ids=False, now_ms=EVICTION_AGE_MS)
+    assert refused.session_id == 0
+    opened = cache.plan(request(), uses_topic_ids=False, now_ms=EVICTION_AGE_MS + 1)
+    assert opened.session_id not in (0, first.session_id)
+    assert len(cache) == 1
+
+
+def test_a_larger_session_evicts_a_smaller_one() -> None:
+    cache = sessions(slots=1)
+    cache.plan(request(), uses_topic_ids=False, now_ms=0)
+    larger = cache.plan(request(partitions={0: 0, 1: 0}), uses_topic_ids=False, now_ms=1)
+    assert larger.session_id != 0
+
+
+def test_no_slots_means_no_sessions() -> None:
+    plan = sessions(slots=0).plan(request(), uses_topic_ids=False, now_ms=0)
+    assert plan.session_id == 0
+
+
+def test_an_item_is_news_only_when_its_marks_moved() -> None:
+    plan = sessions().plan(request(), uses_topic_ids=False, now_ms=0)
+    item = next(iter(plan.items.values()))
+    assert item.is_news(high_watermark=5, log_start=0)
+    assert not item.is_news(high_watermark=5, log_start=0)
+    assert item.is_news(high_watermark=6, log_start=0)
+    assert item.is_news(high_watermark=6, log_start=2)
+
+
+def test_the_epoch_wraps_to_one() -> None:
+    cache = sessions()
+    opened = cache.plan(request(), uses_topic_ids=False, now_ms=0)
+    assert opened.session is not None
+    opened.session.epoch = 2**31 - 1
+    plan = cache.plan(request(session_id=opened.session_id, epoch=2**31 - 1), uses_topic_ids=False, now_ms=0)
+    assert plan.session is not None
+    assert plan.session.epoch == 1
+
+
+def test_a_partition_both_named_and_forgotten_is_forgotten() -> None:
+    cache = sessions()
+    opened = cache.plan(request(partitions={0: 0, 1: 0}), uses_topic_ids=False, now_ms=0)
+    plan = cache.plan(
+        request(session_id=opened.session_id, epoch=1, partitions={1: 5, 2: 5}, forget=(1, 2)),
+        uses_topic_ids=False,
+        now_ms=0,
+    )
+    assert list(plan.items) == [("t", 0)]

@@ -1,0 +1,192 @@
+"""Retention deletes whole logical segments, by age and by size, on its own clock."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from broker.upkeep.retention import PARTITIONS_PER_SLICE
+from protocol.messages.delete_topics import DeleteTopicsRequest
+from tests.broker.gateway import START_MS, Client, Gateway
+from tests.broker.kit import batch, create, offset_of, read, send
+from wal.memory_faults import failing
+
+INTERVAL_MS = 10_000
+
+
+@pytest.fixture
+def gateway() -> Gateway:
+    return Gateway(log_retention_check_interval_ms=INTERVAL_MS)
+
+
+@pytest.fixture
+def client(gateway: Gateway) -> Client:
+    return gateway.client()
+
+
+def start_of(client: Client, name: str, partition: int = 0) -> int:
+    return int(offset_of(client, name, -2, partition).offset)
+
+
+def pass_time(gateway: Gateway, duration_ms: int) -> None:
+    gateway.advance(duration_ms)
+    gateway.broker.set_clocks(now_ms=gateway.now_ms, wall_ms=gateway.now_ms)
+
+
+def test_records_older_than_allowed_go_even_the_last_ones(gateway: Gateway, client: Client) -> None:
+    create(client, "t", retention_ms="60000", segment_ms="1000")
+    send(client, "t", batch(b"a", timestamp_ms=START_MS))
+    send(client, "t", batch(b"b", timestamp_ms=START_MS + 50_000))
+    pass_time(gateway, 60_000)
+    assert start_of(client, "t") == 0
+    pass_time(gateway, INTERVAL_MS)
+    assert start_of(client, "t") == 1
+    assert read(client, "t", 1) == [b"b"]
+    pass_time(gateway, 60_000)
+    assert (start_of(client, "t"), offset_of(client, "t", -1).offset) == (2, 2)
+    assert send(client, "t", batch(b"c", timestamp_ms=gateway.now_ms)).base_offset == 2
+
+
+def test_age_is_that_of_the_newest_record_of_a_logical_segment(gateway: Gateway, client: Client) -> None:
+    create(client, "t", retention_ms="20000")
+    send(client, "t", batch(b"a", timestamp_ms=START_MS))
+    send(client, "t", batch(b"b", timestamp_ms=START_MS + 30_000))
+    pass_time(gateway, 40_000)
+    assert start_of(client, "t") == 0
+    pass_time(gateway, 20_000)
+    assert start_of(client, "t") == 2
+
+
+def test_old_segments_go_by_size_and_the_last_one_stays(gateway: Gateway, client: Client) -> None:
+    size = len(batch(bytes(1_000)))
+    create(client, "t", retention_bytes=str(3 * size), internal_segment_bytes=str(2 * size))
+    for _ in range(10):
+        send(client, "t", batch(bytes(1_000)))
+    pass_time(gateway, INTERVAL_MS)
+    assert start_of(client, "t") == 6
+    for name, retention_bytes in (("one", "1"), ("none", "0")):
+        create(client, name, retention_bytes=retention_bytes)
+        send(client, name, batch(bytes(1_000)))
+    pass_time(gateway, INTERVAL_MS)
+    assert (start_of(client, "one"), start_of(client, "none")) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [
+        {"retention_ms": "-1"},
+        {"retention_ms": "1", "cleanup_policy": "compact"},
+        {"retention_ms": "1", "cleanup_policy": ""},
+    ],
+)
+def test_topics_that_keep_everything_keep_it(
+    gateway: Gateway, client: Client, configs: dict[str, str]
+) -> None:
+    create(client, "t", 1, **configs)
+    send(client, "t", batch(b"a", key=b"k", timestamp_ms=START_MS))
+    pass_time(gateway, 1_000_000)
+    assert start_of(gateway.client(), "t") == 0
+
+
+def test_the_servers_default_holds_where_a_topic_has_none() -> None:
+    gateway = Gateway(log_retention_check_interval_ms=INTERVAL_MS, log_retention_ms=30_000)
+    client = gateway.client()
+    create(client, "t")
+    send(client, "t", batch(b"a", timestamp_ms=START_MS))
+    pass_time(gateway, 50_000)
+    assert start_of(client, "t") == 1
+
+
+def test_a_wall_clock_that_jumps_ahead_ages_records_and_back_again_does_not(
+    gateway: Gateway, client: Client
+) -> None:
+    create(client, "t", retention_ms="60000")
+    send(client, "t", batch(b"a", timestamp_ms=START_MS))
+    gateway.broker.set_clocks(now_ms=gateway.now_ms, wall_ms=gateway.now_ms - 3_600_000)
+    gateway.advance(2 * INTERVAL_MS)
+    assert start_of(client, "t") == 0
+    gateway.broker.set_clocks(now_ms=gateway.now_ms, wall_ms=gateway.now_ms + 3_600_000)
+    gateway.advance(2 * INTERVAL_MS)
+    assert start_of(client, "t") == 1
+
+
+def test_what_was_deleted_stays_deleted_after_a_crash(gateway: Gateway, client: Client) -> None:
+    create(client, "t", retention_bytes="1", internal_segment_bytes="100")
+    for _ in range(5):
+        send(client, "t", batch(b"a"))
+    pass_time(gateway, INTERVAL_MS)
+    assert start_of(client, "t") == 4
+    gateway.crash()
+    client = gateway.client()
+    assert (start_of(client, "t"), read(client, "t", 4)) == (4, [b"a"])
+
+
+def test_the_disk_gets_its_room_back() -> None:
+    gateway = Gateway(
+        kawal_vnodes=1,
+        kawal_segment_bytes=100_000,
+        log_retention_check_interval_ms=INTERVAL_MS,
+        log_segment_delete_delay_ms=1_000,
+    )
+    client = gateway.client()
+    create(client, "t", retention_bytes="50000", internal_segment_bytes="20000")
+    for number in range(60):
+        send(client, "t", batch(bytes(10_000)))
+        if number % 10 == 9:
+            pass_time(gateway, 2 * INTERVAL_MS)
+    pass_time(gateway, 4 * INTERVAL_MS)
+    files = [
+        path for path in gateway.disk.files() if "vnode-0" in path and path.endswith((".wal", ".deleted"))
+    ]
+    assert len(files) <= 3
+    assert read(client, "t", start_of(client, "t"))
+
+
+def test_many_partitions_are_looked_at_in_slices(gateway: Gateway, client: Client) -> None:
+    names = [f"t{number}" for number in range(PARTITIONS_PER_SLICE + 50)]
+    for name in names[:3] + names[-3:]:
+        create(client, name, retention_bytes="1", internal_segment_bytes="100")
+    for name in names[3:-3]:
+        create(client, name)
+    for name in names:
+        for _ in range(2):
+            send(client, name, batch(b"a"))
+    pass_time(gateway, INTERVAL_MS + 10)
+    assert [start_of(client, name) for name in names[:3] + names[-3:]] == [1] * 6
+
+
+def test_a_topic_deleted_and_made_again_between_two_slices_is_not_taken_for_the_old_one(
+    gateway: Gateway, client: Client
+) -> None:
+    for number in range(PARTITIONS_PER_SLICE):
+        create(client, f"t{number}")
+        send(client, f"t{number}", batch(b"a"))
+    create(client, "z", retention_bytes="1", internal_segment_bytes="100")
+    for _ in range(3):
+        send(client, "z", batch(b"old"))
+    gateway.now_ms = START_MS + INTERVAL_MS
+    gateway.broker.tick(gateway.now_ms)
+    client.call(DeleteTopicsRequest(topic_names=["z"], timeout_ms=1_000), 5)
+    create(client, "z", retention_bytes="1", internal_segment_bytes="100")
+    send(client, "z", batch(b"new"))
+    gateway.advance(100)
+    assert read(client, "z") == [b"new"]
+    gateway.restart()
+    assert read(gateway.client(), "z") == [b"new"]
+
+
+@pytest.mark.parametrize("kind", ["read", "open"])
+def test_a_disk_error_puts_retention_off(kind: str) -> None:
+    gateway = Gateway(
+        log_retention_check_interval_ms=INTERVAL_MS, kawal_tail_cache_bytes=0, kawal_segment_bytes=5_000
+    )
+    client = gateway.client()
+    create(client, "t", retention_bytes="1", internal_segment_bytes="1000")
+    for _ in range(20):
+        send(client, "t", batch(bytes(900)))
+    gateway.restart()
+    gateway.disk.faults.append(failing(kind, errno.EIO, path="vnode", times=3))
+    pass_time(gateway, 3 * INTERVAL_MS)
+    client = gateway.client()
+    assert start_of(client, "t") > 10

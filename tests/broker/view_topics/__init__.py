@@ -1,0 +1,1 @@
+"""Tests of broker/view_topics."""

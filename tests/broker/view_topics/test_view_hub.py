@@ -1,0 +1,207 @@
+"""Views at work in a broker, with a kind of view made for the test: it shows every second batch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from broker.catalogue.catalogue_records import TopicCreated, ViewDefinition
+from broker.catalogue.topics import Topic
+from broker.storage.partition import Partition
+from broker.view_topics.query_view import QueryPartition
+from broker.view_topics.view_hub import KINDS, REST_MS_MAX, ViewHub
+from broker.view_topics.view_partition import ViewPartition, ViewRead
+from broker.view_topics.view_slices import SliceBudget
+from protocol.error_codes import ErrorCode
+from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.records import iter_batches, read_batch_header
+from tests.broker.gateway import Client, Gateway
+from tests.broker.kit import batch, create, fetch, fetched, fetching, send, values
+
+
+class EvenPartition(ViewPartition):
+    """Shows the batches that begin at an even offset; looks at one batch in a slice."""
+
+    looks = 0
+    seen = 0
+
+    def steps(self, read: ViewRead) -> Iterator[None]:
+        while read.position < self.high_watermark and not read.is_full:
+            result = self.vnode.log.read(self.stream_id, read.position, 1)
+            type(self).looks += 1
+            (found,) = iter_batches(b"".join(result.parts))  # type: ignore[arg-type]
+            if read_batch_header(found).base_offset % 2 == 0:
+                read.add(found, len(found), result.next_offset)
+            read.position = result.next_offset
+            yield
+
+    def began_waiting(self, position: int, now_ms: int) -> None:
+        self.seen = position
+        self.hub.join(self.stream_id, self).watch(self)
+
+    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+        read = ViewRead(self.seen, 1 << 20)
+        yield from self.steps(read)
+        self.seen = read.position
+        if read.parts:
+            self.hub.broker.fetch_waiters.advanced(self.wait_key, read.size_bytes, self.hub.now_ms)
+
+    def has_news(self, read: ViewRead) -> bool:
+        return read.has_progress and read.offset == 0
+
+
+def open_partition(hub: ViewHub, topic: Topic, index: int) -> EvenPartition:
+    assert topic.view is not None
+    source = hub.broker.topics.partition(hub.broker.find_topic(topic.view.source), index)
+    return EvenPartition(hub, topic, index, vnode=source.vnode, stream_id=source.stream_id)
+
+
+@pytest.fixture
+def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
+    module = ModuleType("even_view")
+    module.open_partition = open_partition  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "even_view", module)
+    monkeypatch.setitem(KINDS, "even", "even_view")
+    monkeypatch.setattr(EvenPartition, "looks", 0)
+    return Gateway()
+
+
+def viewing(gateway: Gateway) -> Client:
+    """A client that names its software, of a gateway with topic `t` and view `v` over it."""
+    client = gateway.client()
+    client.call(ApiVersionsRequest(client_software_name="kgo", client_software_version="1"), 3)
+    topic_id = create(client, "t")
+    definition = ViewDefinition(kind="even", source="t", source_id=topic_id.hex)
+    record = TopicCreated(
+        name="v",
+        topic_id=UUID(int=9, version=4).hex,
+        database="default",
+        first_stream=0,
+        partition_count=1,
+        first_vnode=0,
+        created_ms=0,
+        view=definition,
+    )
+    gateway.broker.topics.append(record, gateway.now_ms)
+    gateway.settle()
+    return client
+
+
+def test_a_view_is_fetched_slice_by_slice_and_shows_what_matches(gateway: Gateway) -> None:
+    client = viewing(gateway)
+    for value in (b"a", b"b", b"c"):
+        send(client, "t", batch(value))
+    data = fetch(client, "v")
+    assert (data.error_code, data.high_watermark, values(data.records)) == (0, 3, [b"a", b"c"])
+
+
+def test_nobody_is_woken_by_what_does_not_match(gateway: Gateway) -> None:
+    client, producer = viewing(gateway), gateway.client()
+    send(producer, "t", batch(b"a"))
+    client.send(fetching({("v", 0): 1}, max_wait_ms=1_000), 12)
+    send(producer, "t", batch(b"b"))
+    gateway.settle()
+    assert client.answers() == []
+    send(producer, "t", batch(b"c"))
+    gateway.settle()
+    (answer,) = client.answers()
+    assert values(fetched(answer)["v", 0].records) == [b"c"]
+
+
+def test_at_the_end_of_its_wait_a_reader_learns_how_far_it_came(gateway: Gateway) -> None:
+    client, producer = viewing(gateway), gateway.client()
+    send(producer, "t", batch(b"a"))
+    client.send(fetching({("v", 0): 1}, max_wait_ms=1_000), 12)
+    send(producer, "t", batch(b"b"))
+    gateway.advance(1_000)
+    (answer,) = client.answers()
+    header = read_batch_header(fetched(answer)["v", 0].records)
+    assert (header.base_offset, header.last_offset, header.record_count) == (1, 1, 0)
+
+
+def test_many_who_wait_cost_one_look(gateway: Gateway) -> None:
+    viewing(gateway)
+    producer, clients = gateway.client(), [gateway.client() for _ in range(5)]
+    for client in clients:
+        client.send(fetching({("v", 0): 0}, max_wait_ms=1_000), 12)
+    EvenPartition.looks = 0
+    gateway.broker.topics.partition(gateway.broker.find_topic("v"), 0)
+    send(producer, "t", batch(b"a"))
+    assert [len(client.answers()) for client in clients] == [1] * 5
+    # Once for all who wait; this kind keeps nothing, so that each looks again for its own answer.
+    assert EvenPartition.looks == 1 + 5
+
+
+def test_a_view_that_is_deleted_answers_those_who_wait_for_it(gateway: Gateway) -> None:
+    client = viewing(gateway)
+    client.send(fetching({("v", 0): 0}, max_wait_ms=1_000), 12)
+    gateway.broker.delete_topic(gateway.broker.find_topic("v"), gateway.now_ms)
+    gateway.settle()
+    (answer,) = client.answers()
+    assert fetched(answer)["v", 0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+class Ticking:
+    """A clock that goes on when the view looks at a batch."""
+
+    def __init__(self, view: Partition, slice_ms: int) -> None:
+        assert isinstance(view, QueryPartition)
+        assert view.evaluator.first_records
+        self.ns = 0
+        filtered, view._filter = view._filter, self._filtered
+        assert filtered is not None
+        self._inner, self._slice_ns = filtered, slice_ms * 1_000_000
+
+    def _filtered(self, *arguments: Any, **options: Any) -> Any:
+        self.ns += self._slice_ns
+        return self._inner(*arguments, **options)
+
+
+@pytest.mark.parametrize(("slice_ms", "rest_ms"), [(1, 0), (5, 20), (900, REST_MS_MAX)])
+def test_after_a_long_pass_there_is_a_rest(slice_ms: int, rest_ms: int) -> None:
+    gateway = Gateway()
+    client, waiting = gateway.client(), gateway.client()
+    create(client, "t")
+    create(client, "v", partitions=-1, kawal_sql="SELECT _offset FROM t")
+    waiting.send(fetching({("v", 0): 0}, max_wait_ms=9_000), 12)
+    now = Ticking(gateway.partition("v"), slice_ms)
+    gateway.broker.stats.clock_ns = lambda: now.ns
+    before_ms = gateway.now_ms
+    send(client, "t", batch(b"a"))
+    assert len(waiting.answers()) == 1
+    assert max(0, gateway.broker.views._rests_until_ms - before_ms) == rest_ms
+    gateway.broker.stats.clock_ns = lambda: 0
+    waiting.send(fetching({("v", 0): 1}, max_wait_ms=9_000), 12)
+    send(client, "t", batch(b"b"))
+    assert len(waiting.answers()) == (0 if rest_ms else 1)
+    gateway.advance(rest_ms)
+    assert len(waiting.answers()) == (1 if rest_ms else 0)
+
+
+class Scheduling:
+    """Follows a source; while it catches up there is news for another one."""
+
+    def __init__(self, hub: ViewHub, wait_key: int, then: Scheduling | None = None) -> None:
+        self.hub, self.wait_key, self.then, self.passes = hub, wait_key, then, 0
+
+    def is_awaited(self) -> bool:
+        return True
+
+    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+        self.passes += 1
+        if self.then is not None:
+            self.hub.schedule(self.then)
+        yield
+
+
+def test_news_that_come_during_a_pass_are_not_forgotten() -> None:
+    gateway = Gateway()
+    second = Scheduling(gateway.broker.views, 2)
+    gateway.broker.views.schedule(Scheduling(gateway.broker.views, 1, then=second))
+    gateway.settle()
+    assert second.passes == 1
