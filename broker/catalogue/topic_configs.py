@@ -7,7 +7,6 @@ A topic stores its overrides as Kafka writes them (text by name).  `checked` is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from broker.catalogue.databases import DEFAULT_DATABASE, Database, durability_of
@@ -18,43 +17,7 @@ from broker.config.described_configs import Described, Synonym
 from broker.config.kawal_topic_keys import DATABASE_KEY, DURABILITY_SHOWN, KAWAL_TOPIC_KEYS, SHOWN_ONLY
 from broker.config.server_keys import KEYS
 from broker.config.topic_keys import INTERNAL_SEGMENT_BYTES, TOPIC_KEYS
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicSettings:
-    """What holds for one topic.  Topics without overrides can share one object."""
-
-    cleanup_policy: tuple[str, ...]
-    retention_ms: int
-    """-1: for ever."""
-    retention_bytes: int
-    """Negative: no limit."""
-    segment_bytes: int
-    segment_ms: int
-    max_message_bytes: int
-    message_timestamp_type: str
-    message_timestamp_before_max_ms: int
-    message_timestamp_after_max_ms: int
-    min_insync_replicas: int
-    delete_retention_ms: int
-    min_cleanable_dirty_ratio: float
-    min_compaction_lag_ms: int
-    max_compaction_lag_ms: int
-
-    @property
-    def deletes(self) -> bool:
-        """Whether retention deletes old records."""
-        return "delete" in self.cleanup_policy
-
-    @property
-    def compacts(self) -> bool:
-        """Whether old records are compacted by key."""
-        return "compact" in self.cleanup_policy
-
-    @property
-    def append_time(self) -> bool:
-        """Whether records get the time they were appended."""
-        return self.message_timestamp_type == "LogAppendTime"
+from broker.config.topic_settings import TopicSettings
 
 
 def topic_key(name: str) -> Key:

@@ -25,9 +25,10 @@ from broker.catalogue.catalogue_records import (
 )
 from broker.catalogue.live_config import LiveConfig
 from broker.catalogue.topic_admin import NewTopic, new_topic_record
-from broker.catalogue.topic_configs import TopicSettings, effective
+from broker.catalogue.topic_configs import effective
 from broker.catalogue.topics import Catalogue, Change, Topic
 from broker.config.kawal_topic_keys import QUARANTINE_KEY
+from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError, storage_error
 from broker.storage.partition import Partition
 from broker.storage.vnode import Vnode

@@ -39,7 +39,7 @@ from broker.catalogue.database_table import Databases
 from broker.config.topic_names import collision_key
 
 if TYPE_CHECKING:
-    from broker.catalogue.topic_configs import TopicSettings
+    from broker.config.topic_settings import TopicSettings
     from broker.storage.partition import Partition
 
 OFFSETS_TOPIC = "__consumer_offsets"

@@ -131,7 +131,13 @@ def _produce(
     partition = None
     try:
         partition = _find_partition(broker, call, topic, data.index)
-        result = append_batch(broker, call, partition, data.records)
+        result = append_batch(
+            call,
+            partition,
+            data.records,
+            settings=broker.topics.settings(partition.topic),
+            wall_ms=broker.wall_ms(call.received_ms),
+        )
     except RequestError as error:
         if partition is not None and error.code in _TELLING_LOG_START:
             answer.log_start_offset = partition.log_start

@@ -5,9 +5,9 @@ Source: the order of checks is that of Kafka 4.3's UnifiedLog.append (records, t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from broker.catalogue.topic_configs import TopicSettings
+from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError, code_of, storage_error
 from broker.loop.call import Call
 from broker.storage.partition import Partition
@@ -28,9 +28,6 @@ from wal.producer_errors import (
     ProducerError,
 )
 from wal.stream_producers import Duplicate, ProducerStamp
-
-if TYPE_CHECKING:
-    from broker.core import Broker
 
 ZSTD_SINCE_VERSION = 7
 
@@ -55,19 +52,20 @@ class AppendResult(NamedTuple):
 
 
 def append_batch(
-    broker: Broker,
     call: Call[ProduceRequest],
     partition: Partition,
     records: bytes | bytearray | memoryview | None,
+    *,
+    settings: TopicSettings,
+    wall_ms: int,
 ) -> AppendResult:
-    """Check the batch and add it to its vnode's open frame.
+    """Check the batch against its topic's settings and add it to its vnode's open frame.
 
+    `wall_ms` is the time of day: the batch's append time, and the present for limits on timestamps.
     Raises:
         RequestError: with Kafka's code; nothing was appended.
     """
-    settings = broker.topics.settings(partition.topic)
     header, batch = _checked_batch(call, settings, records)
-    wall_ms = broker.wall_ms(call.received_ms)
     try:
         append_time_ms = _stamp_time(batch, header, settings, wall_ms)
         if settings.compacts:

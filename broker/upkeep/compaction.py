@@ -15,8 +15,8 @@ import logging
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Final
 
-from broker.catalogue.topic_configs import TopicSettings
 from broker.catalogue.topics import OFFSETS_TOPIC
+from broker.config.topic_settings import TopicSettings
 from broker.storage.partition import Partition
 from broker.upkeep.compaction_policy import DirtyPart, dirty_part
 from wal.disk import DiskError

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from broker.catalogue.topic_configs import TopicSettings
+from broker.config.topic_settings import TopicSettings
 from broker.storage.partition import Partition
 from broker.upkeep.compaction_filter import BatchFilter, LastRecord, note_keys
 from broker.upkeep.compaction_keys import KeyOffsets

@@ -19,7 +19,7 @@ from collections.abc import Generator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from broker.catalogue.topic_configs import TopicSettings
+from broker.config.topic_settings import TopicSettings
 from broker.storage.partition import Partition
 from broker.upkeep.retention import batches_of
 from wal.retention import LogicalSegment, LogicalSegments, RollPolicy, Run

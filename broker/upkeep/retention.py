@@ -24,7 +24,7 @@ from wal.retention import LogicalSegments, RetentionPolicy, RollPolicy, Run
 from wal.segment import FileRange
 
 if TYPE_CHECKING:
-    from broker.catalogue.topic_configs import TopicSettings
+    from broker.config.topic_settings import TopicSettings
     from broker.core import Broker
 
 logger = logging.getLogger("kawal.retention")

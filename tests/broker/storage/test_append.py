@@ -34,7 +34,9 @@ def partition_of(**configs: str) -> tuple[Gateway, Partition]:
 
 def append(gateway: Gateway, partition: Partition, records: Any, **call: Any) -> AppendResult:
     fake: Any = FakeCall(**call)
-    return append_batch(gateway.broker, fake, partition, records)
+    settings = gateway.broker.topics.settings(partition.topic)
+    wall_ms = gateway.broker.wall_ms(fake.received_ms)
+    return append_batch(fake, partition, records, settings=settings, wall_ms=wall_ms)
 
 
 def test_versions_rise_with_every_append_and_are_told() -> None:

@@ -1,0 +1,42 @@
+"""The typed values of a topic's configuration that the storage and the upkeep work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSettings:
+    """The effective configuration of one topic.  Topics without overrides can share one object."""
+
+    cleanup_policy: tuple[str, ...]
+    retention_ms: int
+    """-1: for ever."""
+    retention_bytes: int
+    """Negative: no limit."""
+    segment_bytes: int
+    segment_ms: int
+    max_message_bytes: int
+    message_timestamp_type: str
+    message_timestamp_before_max_ms: int
+    message_timestamp_after_max_ms: int
+    min_insync_replicas: int
+    delete_retention_ms: int
+    min_cleanable_dirty_ratio: float
+    min_compaction_lag_ms: int
+    max_compaction_lag_ms: int
+
+    @property
+    def deletes(self) -> bool:
+        """Whether retention deletes old records."""
+        return "delete" in self.cleanup_policy
+
+    @property
+    def compacts(self) -> bool:
+        """Whether old records are compacted by key."""
+        return "compact" in self.cleanup_policy
+
+    @property
+    def append_time(self) -> bool:
+        """Whether records get the time they were appended."""
+        return self.message_timestamp_type == "LogAppendTime"
