@@ -27,7 +27,7 @@ from broker.config.config import Config
 from broker.config.loggers import Loggers
 from broker.connections.connection import Connection
 from broker.connections.connection_sweep import ConnectionSweep
-from broker.connections.flow import Flow
+from broker.connections.memory_limits import MemoryLimits
 from broker.errors import RequestError
 from broker.fetching.fetch_sessions import FetchSessions
 from broker.handlers import APIS, Api
@@ -85,7 +85,7 @@ class Broker:
         session_slots = config.max_incremental_fetch_session_cache_slots
         self.fetch_sessions = FetchSessions(slots=session_slots, random=random)
         self.stats = stats or Stats()
-        self.flow = Flow(self.config)
+        self.memory = MemoryLimits(self.config)
         self.connections: dict[int, Connection] = {}
         self.sweep = ConnectionSweep(self)
         self.slices = Slices(self._failed)
@@ -130,7 +130,7 @@ class Broker:
         if self._groups is not None:
             self._groups.reconfigure()
         self.config = config
-        self.flow.configure(config)
+        self.memory.configure(config)
         meta = replace(
             self.meta.log.options,
             delete_delay_ms=config.log_segment_delete_delay_ms,
@@ -192,7 +192,7 @@ class Broker:
             frame_bytes_max=self.config.socket_request_max_bytes,
             pool=self._pool,
             unsent=self._unsent,
-            flow=self.flow,
+            memory=self.memory,
             stats=self.stats,
             now_ms=now_ms,
             told=told,

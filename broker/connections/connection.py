@@ -14,7 +14,7 @@ import struct
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from broker.connections.flow import Flow
+from broker.connections.memory_limits import MemoryLimits
 from broker.connections.response_errors import error_codes
 from broker.loop.call import Call
 from broker.loop.stats import Cause, Stats
@@ -51,9 +51,9 @@ class Connection:
         "closed",
         "descriptor",
         "dirty",
-        "flow",
         "head_sent",
         "identity",
+        "memory",
         "memory_bytes",
         "outgoing",
         "outgoing_bytes",
@@ -77,7 +77,7 @@ class Connection:
         frame_bytes_max: int,
         pool: BufferPool,
         unsent: list[Connection],
-        flow: Flow,
+        memory: MemoryLimits,
         stats: Stats,
         now_ms: int = 0,
         told: tuple[str, int] = ("127.0.0.1", 9092),
@@ -88,7 +88,7 @@ class Connection:
         # The shell's number of the socket, and the address it tells this client to connect to.
         self.descriptor = descriptor
         self.told = told
-        self.flow = flow
+        self.memory = memory
         self.stats = stats
         self.reader = FrameReader(pool, frame_bytes_max)
         self.calls: deque[Call[Any]] = deque()
@@ -98,7 +98,7 @@ class Connection:
         self.head_sent = 0
         # The part of `outgoing` that is kept in memory.
         self.memory_bytes = 0
-        # What the sums in `flow` hold of this connection.
+        # What the sums in `memory` hold of this connection.
         self.accounted_requests_bytes = self.accounted_answers_bytes = 0
         self.client_software = ("", "")
         # Set: the shell sends what is outgoing, then closes and logs this reason.
@@ -128,23 +128,23 @@ class Connection:
     @property
     def saturated(self) -> bool:
         """True while nothing more may be read from the client: stop reading, never drop."""
-        flow = self.flow
+        memory = self.memory
         return (
-            len(self.calls) >= flow.connection_requests_max
-            or self.request_bytes >= flow.connection_bytes_max
-            or self.outgoing_bytes >= flow.connection_answers_bytes_max
-            or (flow.requests_bytes >= flow.requests_bytes_max and flow.holds_back(self))
-            or (flow.answers_bytes >= flow.answers_bytes_max and flow.holds_back(self))
+            len(self.calls) >= memory.connection_requests_max
+            or self.request_bytes >= memory.connection_bytes_max
+            or self.outgoing_bytes >= memory.connection_answers_bytes_max
+            or (memory.requests_bytes >= memory.requests_bytes_max and memory.holds_back(self))
+            or (memory.answers_bytes >= memory.answers_bytes_max and memory.holds_back(self))
         )
 
     @property
     def at_own_limit(self) -> bool:
         """True while this connection alone has as much in work, or unsent, as one may have."""
-        flow = self.flow
+        memory = self.memory
         return (
-            len(self.calls) >= flow.connection_requests_max
-            or self.request_bytes >= flow.connection_bytes_max
-            or self.outgoing_bytes >= flow.connection_answers_bytes_max
+            len(self.calls) >= memory.connection_requests_max
+            or self.request_bytes >= memory.connection_bytes_max
+            or self.outgoing_bytes >= memory.connection_answers_bytes_max
         )
 
     def open_call(self, frame: memoryview, *, frame_owned: bool, now_ms: int) -> tuple[Call[Any], int]:
@@ -164,7 +164,7 @@ class Connection:
         """Account for what the last bytes have brought; `served`: frames were completed by them."""
         count = self.reader.pending_bytes
         if count != self.unfinished_bytes or (count and served):
-            unfinished = self.flow.unfinished
+            unfinished = self.memory.unfinished
             if served or not count or not self.unfinished_bytes:
                 unfinished.pop(self, None)
                 if count:
@@ -175,13 +175,13 @@ class Connection:
 
     def account(self) -> None:
         """Bring the sums over all connections up to date with this one."""
-        flow = self.flow
+        memory = self.memory
         requests_bytes = self.request_bytes
         if self.unfinished_bytes:
             # What has come of the frame, or the memory that waits for the rest of it.
             requests_bytes += max(self.unfinished_bytes, self.reader.unfinished_memory_bytes)
-        flow.requests_bytes += requests_bytes - self.accounted_requests_bytes
-        flow.answers_bytes += self.memory_bytes - self.accounted_answers_bytes
+        memory.requests_bytes += requests_bytes - self.accounted_requests_bytes
+        memory.answers_bytes += self.memory_bytes - self.accounted_answers_bytes
         self.accounted_requests_bytes = requests_bytes
         self.accounted_answers_bytes = self.memory_bytes
 
@@ -317,7 +317,7 @@ class Connection:
         self.calls.clear()
         self.request_bytes = self.unfinished_bytes = 0
         self.account()
-        self.flow.unfinished.pop(self, None)
+        self.memory.unfinished.pop(self, None)
 
 
 def part_size_bytes(part: Any) -> int:

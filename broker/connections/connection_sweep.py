@@ -8,7 +8,7 @@ All connections are looked at one after the other, some in each slice, again and
                     what has come of it: a slow line may send a large request, a byte a minute is no request
     write timeout   no byte of an answer was taken for kawal.response.write.timeout.ms
 
-While memory for requests or answers is full (broker/connections/flow.py) the sweep also makes room, every
+While memory for requests or answers is full (broker/connections/memory_limits.py) the sweep also makes room, every
 second: parked fetches are answered with what there is, and who holds memory without moving is sent away.
 Source: reliability of other servers in the field: slowloris, Apache's mod_reqtimeout (MinRate).
 """
@@ -118,19 +118,19 @@ class ConnectionSweep:
             self._broker.deadlines.add(now_ms + RELIEF_INTERVAL_MS, self._relieve)
 
     def _relieve(self, now_ms: int) -> None:
-        flow = self._broker.flow
+        memory = self._broker.memory
         self._relieving = False
-        if not flow.full:
+        if not memory.full:
             return
         logger.warning(
             "clients hold %d bytes of requests and %d bytes of answers: the memory for them is full",
-            flow.requests_bytes,
-            flow.answers_bytes,
+            memory.requests_bytes,
+            memory.answers_bytes,
         )
-        if flow.requests_full:
+        if memory.requests_full:
             self._broker.fetch_waiters.wake_all(now_ms)
             self._end_half_sent(now_ms)
-        if flow.answers_full:
+        if memory.answers_full:
             for connection in tuple(self._broker.connections.values()):
                 if connection.outgoing and _is_over(connection.unsent_since_ms, now_ms):
                     _end(connection, Cause.MEMORY, "took no answers while the memory for them is full")
@@ -141,9 +141,9 @@ class ConnectionSweep:
 
         Those that we have stopped to read may be coming still; but for the one that has the floor.
         """
-        flow = self._broker.flow
-        floor, surplus_bytes = flow.floor, flow.requests_bytes - flow.requests_bytes_max // 2
-        for connection in tuple(flow.unfinished):
+        memory = self._broker.memory
+        floor, surplus_bytes = memory.floor, memory.requests_bytes - memory.requests_bytes_max // 2
+        for connection in tuple(memory.unfinished):
             if surplus_bytes <= 0:
                 return
             unread = connection.stalled and connection is not floor

@@ -94,7 +94,7 @@ class FetchReader:
         self.due_ms: int | None = None
         self.read_committed = request.isolation_level == READ_COMMITTED
         self.room_bytes = min(
-            request.max_bytes, broker.config.fetch_max_bytes, broker.flow.fetch_room_bytes()
+            request.max_bytes, broker.config.fetch_max_bytes, broker.memory.fetch_room_bytes()
         )
         self.size_bytes = 0
         self.has_error = False

@@ -203,9 +203,9 @@ class Reactor:
 
     def _resume_held(self, now_ms: int) -> bool:
         """Read connections again that were held back for others' sake; True when there is more to send."""
-        flow = self._broker.flow
+        memory = self._broker.memory
         while self._held and not self._broker.has_unsent:
-            transport = next(iter(self._held)) if not flow.full else self._held_floor(flow.floor)
+            transport = next(iter(self._held)) if not memory.full else self._held_floor(memory.floor)
             if transport is None:
                 return False
             del self._held[transport]

@@ -59,10 +59,10 @@ def assert_nothing_is_left(gateway: Gateway, client: Client) -> None:
     client.close()
     gateway.advance(1_000)
     broker = gateway.broker
-    assert (broker.flow.requests_bytes, broker.flow.answers_bytes) == (0, 0)
+    assert (broker.memory.requests_bytes, broker.memory.answers_bytes) == (0, 0)
     assert len(broker.fetch_waiters) == 0
     assert broker.connections == {}
-    assert not broker.flow.unfinished
+    assert not broker.memory.unfinished
 
 
 def mutated(frame: bytes, chance: Random) -> bytes:
@@ -182,7 +182,7 @@ def test_a_frame_that_never_ends_holds_no_more_than_came_of_it() -> None:
     assert sum(client.connection.reader.held_bytes for client in clients) <= len(clients) * (64 << 10)
     for client in clients:
         client.close()
-    assert gateway.broker.flow.requests_bytes == 0
+    assert gateway.broker.memory.requests_bytes == 0
 
 
 def test_thousands_of_pipelined_calls_are_answered_in_order() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from broker.config.config import Config
 from broker.connections.connection import Connection, part_size_bytes
-from broker.connections.flow import Flow
+from broker.connections.memory_limits import MemoryLimits
 from broker.loop.call import Call
 from broker.loop.stats import Cause, Stats
 from protocol.api_keys import ApiKey
@@ -27,7 +27,7 @@ def connection() -> Connection:
         frame_bytes_max=1 << 20,
         pool=BufferPool(),
         unsent=[],
-        flow=Flow(Config()),
+        memory=MemoryLimits(Config()),
         stats=Stats(),
     )
 
@@ -96,15 +96,15 @@ def test_what_is_held_is_counted_and_given_back() -> None:
     one = connection()
     calls = [opened(one, number) for number in range(3)]
     one.account()
-    assert one.request_bytes == one.flow.requests_bytes > 0
+    assert one.request_bytes == one.memory.requests_bytes > 0
     for call in calls:
         call.reply(ANSWER)
     one.account()
-    assert (one.request_bytes, one.flow.requests_bytes) == (0, 0)
-    assert one.outgoing_bytes == one.flow.answers_bytes == sum(map(part_size_bytes, one.outgoing))
+    assert (one.request_bytes, one.memory.requests_bytes) == (0, 0)
+    assert one.outgoing_bytes == one.memory.answers_bytes == sum(map(part_size_bytes, one.outgoing))
     one.sent(5)
     one.sent(one.outgoing_bytes)
-    assert (one.outgoing_bytes, one.memory_bytes, one.flow.answers_bytes, len(one.outgoing)) == (0, 0, 0, 0)
+    assert (one.outgoing_bytes, one.memory_bytes, one.memory.answers_bytes, len(one.outgoing)) == (0, 0, 0, 0)
 
 
 def test_a_partly_sent_buffer_stays_until_its_last_byte_has_left() -> None:
@@ -146,7 +146,7 @@ def test_an_aborted_connection_sends_nothing_more() -> None:
     first.reply(ANSWER)
     one.abort("too slow", Cause.WRITE_TIMEOUT)
     second.reply(ANSWER)
-    assert (len(one.outgoing), one.outgoing_bytes, one.flow.answers_bytes) == (0, 0, 0)
+    assert (len(one.outgoing), one.outgoing_bytes, one.memory.answers_bytes) == (0, 0, 0)
 
 
 def test_a_lost_client_is_told_nothing_and_its_waits_are_withdrawn() -> None:
@@ -165,7 +165,7 @@ def test_a_lost_client_is_told_nothing_and_its_waits_are_withdrawn() -> None:
     running.reply(ANSWER)
     parked.reply(ANSWER)
     assert (len(one.outgoing), len(one.calls)) == (0, 0)
-    assert (one.flow.requests_bytes, one.flow.answers_bytes) == (0, 0)
+    assert (one.memory.requests_bytes, one.memory.answers_bytes) == (0, 0)
 
 
 def test_a_frame_too_short_for_a_header_is_malformed() -> None:

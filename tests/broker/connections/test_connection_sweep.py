@@ -138,7 +138,7 @@ def test_answers_nobody_takes_end_the_connection() -> None:
     gateway.advance(300)
     assert cause(client) is Cause.WRITE_TIMEOUT
     assert not client.connection.outgoing
-    assert gateway.broker.flow.answers_bytes == 0
+    assert gateway.broker.memory.answers_bytes == 0
 
 
 def test_thousands_of_connections_are_looked_at_in_slices() -> None:
@@ -167,7 +167,7 @@ def full() -> tuple[Gateway, Client]:
     client = gateway.client()
     create(client, "t")
     client.send_bytes(half_a_request(300 * KIB, 150 * KIB))
-    assert gateway.broker.flow.requests_full
+    assert gateway.broker.memory.requests_full
     return gateway, client
 
 
@@ -225,4 +225,4 @@ def test_memory_full_of_answers_does_not_wait_for_who_takes_none() -> None:
     gateway.broker.held_back(deaf.connection, gateway.now_ms)
     gateway.advance(RELIEF_INTERVAL_MS)
     assert cause(deaf) is Cause.MEMORY
-    assert not gateway.broker.flow.full
+    assert not gateway.broker.memory.full

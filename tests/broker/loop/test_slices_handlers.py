@@ -160,7 +160,7 @@ def test_an_answer_that_is_encoded_when_its_client_has_left_goes_nowhere(
     ((work, done),) = tasks
     work()
     done(None)
-    assert (broker.flow.requests_bytes, broker.flow.answers_bytes) == (0, 0)
+    assert (broker.memory.requests_bytes, broker.memory.answers_bytes) == (0, 0)
 
 
 def test_an_answer_that_cannot_be_encoded_ends_its_connection(

@@ -33,7 +33,7 @@ FETCH_ROOM_BYTES_MIN: Final = 64 << 10
 """A fetch may always return this much, so that good readers go on while slow ones hold the memory."""
 
 
-class Flow:
+class MemoryLimits:
     """The limits and what is used of them; shared by all connections of a broker."""
 
     __slots__ = (

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from broker.config.config import Config
-from broker.connections.flow import FETCH_ROOM_BYTES_MIN, UNLIMITED, Flow
+from broker.connections.memory_limits import FETCH_ROOM_BYTES_MIN, UNLIMITED, MemoryLimits
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.metadata import MetadataRequest
 from tests.broker.gateway import Client, Gateway, request_frame
@@ -47,7 +47,7 @@ def test_a_connection_with_much_in_work_is_not_read() -> None:
     answers = settle(client)
     while len(answers) < 8:
         answers += settle(client)
-    assert gateway.broker.flow.requests_bytes == 0
+    assert gateway.broker.memory.requests_bytes == 0
 
 
 def test_a_connection_that_leaves_its_answers_lying_is_not_read() -> None:
@@ -67,15 +67,15 @@ def test_when_requests_of_all_weigh_too_much_nobody_is_read_and_nothing_is_lost(
     for client in clients:
         for _ in range(3):
             client.send(producing(("t", 0, batch(b"v" * 6 * KIB))), 9)
-    assert gateway.broker.flow.requests_full
+    assert gateway.broker.memory.requests_full
     assert all(client.connection.saturated for client in clients)
-    assert gateway.broker.flow.requests_bytes < 27 * KIB
+    assert gateway.broker.memory.requests_bytes < 27 * KIB
     answers = []
     for _ in range(12):
         for client in clients:
             answers += settle(client)
     assert len(answers) == 12
-    assert gateway.broker.flow.requests_bytes == 0
+    assert gateway.broker.memory.requests_bytes == 0
 
 
 def test_a_frame_that_is_still_coming_in_weighs_the_memory_that_waits_for_it() -> None:
@@ -84,13 +84,13 @@ def test_a_frame_that_is_still_coming_in_weighs_the_memory_that_waits_for_it() -
     create(client, "t")
     frame = request_frame(producing(("t", 0, batch(b"v" * 300 * KIB))), 9, 77)
     client.send_bytes(frame[: 20 * KIB])
-    assert gateway.broker.flow.requests_bytes == 20 * KIB
+    assert gateway.broker.memory.requests_bytes == 20 * KIB
     client.send_bytes(frame[20 * KIB : 200 * KIB])
-    assert gateway.broker.flow.requests_bytes == len(frame) - 4
-    assert gateway.broker.flow.floor is client.connection
+    assert gateway.broker.memory.requests_bytes == len(frame) - 4
+    assert gateway.broker.memory.floor is client.connection
     client.close()
-    assert gateway.broker.flow.requests_bytes == 0
-    assert gateway.broker.flow.floor is None
+    assert gateway.broker.memory.requests_bytes == 0
+    assert gateway.broker.memory.floor is None
 
 
 def test_with_memory_full_of_large_requests_small_ones_go_on_as_far_as_the_reserve_goes() -> None:
@@ -99,13 +99,13 @@ def test_with_memory_full_of_large_requests_small_ones_go_on_as_far_as_the_reser
     create(clients[0], "t")
     frame = request_frame(producing(("t", 0, batch(b"v" * 430 * KIB))), 9, 77)
     clients[1].send_bytes(frame[: 100 * KIB])
-    flow = gateway.broker.flow
-    assert flow.requests_full
+    memory = gateway.broker.memory
+    assert memory.requests_full
     assert not clients[0].connection.saturated
     clients[2].send_bytes(frame[: 10 * KIB])
     assert clients[2].connection.saturated
     assert not clients[0].connection.saturated
-    flow.requests_bytes = 450 * KIB
+    memory.requests_bytes = 450 * KIB
     assert clients[0].connection.saturated
 
 
@@ -119,7 +119,7 @@ def test_with_memory_full_of_unfinished_requests_the_oldest_one_has_the_floor() 
     frames = [request_frame(producing(("t", 0, batch(b"v" * 200 * KIB))), 9, 77) for _ in clients]
     for client, frame in zip(clients, frames, strict=True):
         client.send_bytes(frame[: 120 * KIB])
-    assert gateway.broker.flow.requests_full
+    assert gateway.broker.memory.requests_full
     assert [client.connection.saturated for client in clients] == [False, True, True]
     for client, frame in zip(clients, frames, strict=True):
         client.send_bytes(frame[120 * KIB :])
@@ -131,12 +131,12 @@ def test_memory_full_of_answers_holds_back_those_who_leave_theirs_lying() -> Non
     deaf, good = gateway.client(), gateway.client()
     for _ in range(100):
         deaf.send(ApiVersionsRequest(), 2)
-    assert gateway.broker.flow.answers_full
+    assert gateway.broker.memory.answers_full
     assert deaf.connection.saturated
     good.send(MetadataRequest(topics=[]), 9)
     assert len(good.answers()) == 1
     assert len(deaf.answers()) == 100
-    assert gateway.broker.flow.answers_bytes == 0
+    assert gateway.broker.memory.answers_bytes == 0
 
 
 def test_far_above_the_limit_for_answers_nobody_is_read() -> None:
@@ -145,7 +145,7 @@ def test_far_above_the_limit_for_answers_nobody_is_read() -> None:
     good = gateway.client()
     for client in deaf:
         client.send(ApiVersionsRequest(), 2)
-    assert gateway.broker.flow.answers_bytes >= 2 * KIB
+    assert gateway.broker.memory.answers_bytes >= 2 * KIB
     assert good.connection.saturated
     for client in deaf:
         client.close()
@@ -159,7 +159,7 @@ def test_what_is_sent_from_files_takes_no_memory() -> None:
     client.call(producing(("t", 0, batch(b"v" * 500 * KIB))), 9)
     client.send(fetching({("t", 0): 0}), 11)
     assert client.connection.outgoing_bytes > 500 * KIB
-    assert gateway.broker.flow.answers_bytes < KIB
+    assert gateway.broker.memory.answers_bytes < KIB
     assert client.answers()
 
 
@@ -171,22 +171,22 @@ def test_a_client_that_leaves_gives_everything_back() -> None:
     client.send(ApiVersionsRequest(), 2)
     client.close()
     gateway.settle()
-    flow = gateway.broker.flow
-    assert (flow.requests_bytes, flow.answers_bytes, flow.unfinished) == (0, 0, {})
+    memory = gateway.broker.memory
+    assert (memory.requests_bytes, memory.answers_bytes, memory.unfinished) == (0, 0, {})
 
 
 def test_minus_one_is_no_limit() -> None:
     config = replace(Config(), queued_max_request_bytes=-1, kawal_queued_max_response_bytes=-1)
-    flow = Flow(config)
-    assert flow.requests_bytes_max == flow.answers_bytes_max == UNLIMITED
-    assert not flow.full
+    memory = MemoryLimits(config)
+    assert memory.requests_bytes_max == memory.answers_bytes_max == UNLIMITED
+    assert not memory.full
 
 
 def test_the_less_memory_there_is_the_less_a_fetch_returns() -> None:
-    flow = Flow(replace(Config(), kawal_queued_max_response_bytes=1 << 20))
-    assert flow.fetch_room_bytes() == 1 << 20
-    flow.answers_bytes = (1 << 20) - 100
-    assert flow.fetch_room_bytes() == FETCH_ROOM_BYTES_MIN
+    memory = MemoryLimits(replace(Config(), kawal_queued_max_response_bytes=1 << 20))
+    assert memory.fetch_room_bytes() == 1 << 20
+    memory.answers_bytes = (1 << 20) - 100
+    assert memory.fetch_room_bytes() == FETCH_ROOM_BYTES_MIN
 
 
 def test_who_sends_without_waiting_is_read_no_faster_than_the_disk_writes() -> None:
