@@ -26,7 +26,7 @@ from broker.catalogue.topics import OFFSETS_TOPIC, Catalogue, Topic
 from broker.config.config import Config
 from broker.config.loggers import Loggers
 from broker.connections.connection import Connection
-from broker.connections.connection_sweep import ConnectionSweep
+from broker.connections.connection_reaper import ConnectionReaper
 from broker.connections.memory_limits import MemoryLimits
 from broker.errors import RequestError
 from broker.fetching.fetch_sessions import FetchSessions
@@ -87,7 +87,7 @@ class Broker:
         self.stats = stats or Stats()
         self.memory = MemoryLimits(self.config)
         self.connections: dict[int, Connection] = {}
-        self.sweep = ConnectionSweep(self)
+        self.reaper = ConnectionReaper(self)
         self.slices = Slices(self._failed)
         self.stopping = False
         self._pool = BufferPool()
@@ -201,7 +201,7 @@ class Broker:
         self._next_connection += 1
         self.connections[connection.identity] = connection
         self.stats.connections_opened += 1
-        self.sweep.connected(now_ms)
+        self.reaper.connected(now_ms)
         return connection
 
     def disconnect(self, connection: Connection) -> None:
@@ -246,7 +246,7 @@ class Broker:
     def held_back(self, connection: Connection, now_ms: int) -> None:
         """A connection that is saturated is not read; see to it that this ends."""
         if not connection.at_own_limit:
-            self.sweep.relieve_soon(now_ms)
+            self.reaper.relieve_soon(now_ms)
 
     def _serve(self, connection: Connection, frame: memoryview, *, frame_owned: bool, now_ms: int) -> None:
         call, position = connection.open_call(frame, frame_owned=frame_owned, now_ms=now_ms)

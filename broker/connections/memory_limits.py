@@ -9,7 +9,7 @@ add to it; one connection has the floor and may finish its frame, however large:
 Were all of them held back, memory full of unfinished frames would stay full for ever.  A reserve is kept for
 connections that hold nothing yet: small requests go on while large ones fill the memory, or are left in it.
 
-What lets go of memory that its owners do not give back: broker/connections/connection_sweep.py.
+What lets go of memory that its owners do not give back: broker/connections/connection_reaper.py.
 Source: Kafka's queued.max.request.bytes (KIP-72), whose pool also lets one request more in.
 """
 

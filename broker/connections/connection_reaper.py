@@ -1,16 +1,16 @@
-"""End the connections that time has run out for: idle ones, half sent requests, answers nobody takes.
+"""Close the connections whose time has run out: idle ones, half-sent requests, answers that are not read.
 
-All connections are looked at one after the other, some in each slice, again and again: no timer for each, so
-10,000 idle clients cost a millisecond now and then.  A limit of T is kept to T plus a tenth.
+All connections are looked at one after another, some in each slice, again and again: without a timer for
+each, 10,000 idle clients cost a millisecond per pass.  A limit of T is kept to T plus a tenth.
 
-    idle            nothing is going on and nothing came or went for connections.max.idle.ms
-    read timeout    a frame is still not complete after kawal.request.read.timeout.ms, with time on top for
-                    what has come of it: a slow line may send a large request, a byte a minute is no request
-    write timeout   no byte of an answer was taken for kawal.response.write.timeout.ms
+    idle            no request is open and no byte has moved for connections.max.idle.ms
+    read timeout    a request is still incomplete after kawal.request.read.timeout.ms, with extra time for the
+                    bytes that have arrived: a slow line may send a large request, a byte a minute is no request
+    write timeout   no byte of an answer was read for kawal.response.write.timeout.ms
 
-While memory for requests or answers is full (broker/connections/memory_limits.py) the sweep also makes room, every
-second: parked fetches are answered with what there is, and who holds memory without moving is sent away.
-Source: reliability of other servers in the field: slowloris, Apache's mod_reqtimeout (MinRate).
+While the memory for requests or answers is full (memory_limits.py) the reaper also makes room, every second:
+parked fetches are answered with what there is, and connections that make no progress are closed.
+Source: slowloris, Apache's mod_reqtimeout (MinRate).
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ RELIEF_INTERVAL_MS: Final = 1000
 LEFT_HALF_SENT: Final = "left a request half sent while the memory for requests is full"
 
 
-class ConnectionSweep:
+class ConnectionReaper:
     """Looks after the connections of a broker by its clock."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._slice: Iterator[Connection] = iter(())
-        self._sweeping = False
+        self._reaping = False
         self._relieving = False
 
     def connected(self, now_ms: int) -> None:
         """There is a connection to look after."""
-        if not self._sweeping:
-            self._sweeping = True
+        if not self._reaping:
+            self._reaping = True
             self._schedule(now_ms)
 
     def _schedule(self, now_ms: int) -> None:
@@ -76,8 +76,8 @@ class ConnectionSweep:
         for _ in range(CONNECTIONS_PER_SLICE):
             connection = next(self._slice, None)
             if connection is None:
-                self._sweeping = bool(self._broker.connections)
-                if self._sweeping:
+                self._reaping = bool(self._broker.connections)
+                if self._reaping:
                     self._schedule(now_ms)
                 return
             if not connection.closed:

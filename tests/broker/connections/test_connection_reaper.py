@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.connections.connection_sweep import READ_BYTES_PER_SECOND_MIN, RELIEF_INTERVAL_MS
+from broker.connections.connection_reaper import READ_BYTES_PER_SECOND_MIN, RELIEF_INTERVAL_MS
 from broker.loop.stats import Cause
 from protocol.messages.api_versions import ApiVersionsRequest
 from tests.broker.gateway import Client, Gateway, request_frame, take_outgoing
