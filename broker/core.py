@@ -32,7 +32,7 @@ from broker.errors import RequestError
 from broker.fetching.fetch_sessions import FetchSessions
 from broker.handlers import APIS, Api
 from broker.loop.call import PARKED, Call
-from broker.loop.slices import Slices
+from broker.loop.scheduler import Scheduler
 from broker.loop.stats import Cause, Stats
 from broker.loop.waiters import Deadlines, FetchWaiters
 from broker.storage.vnode import DiskJob, Vnode
@@ -88,7 +88,7 @@ class Broker:
         self.memory = MemoryLimits(self.config)
         self.connections: dict[int, Connection] = {}
         self.reaper = ConnectionReaper(self)
-        self.slices = Slices(self._failed)
+        self.scheduler = Scheduler(self._failed)
         self.stopping = False
         self._pool = BufferPool()
         self._unsent: list[Connection] = []
@@ -273,7 +273,7 @@ class Broker:
             self._failed(call)
             return
         if type(response) is GeneratorType:
-            self.slices.begin(call, response)
+            self.scheduler.begin(call, response)
         elif response is not PARKED:
             call.reply(response)
 

@@ -4,8 +4,9 @@ All connections are looked at one after another, some in each slice, again and a
 each, 10,000 idle clients cost a millisecond per pass.  A limit of T is kept to T plus a tenth.
 
     idle            no request is open and no byte has moved for connections.max.idle.ms
-    read timeout    a request is still incomplete after kawal.request.read.timeout.ms, with extra time for the
-                    bytes that have arrived: a slow line may send a large request, a byte a minute is no request
+    read timeout    a request is still incomplete after kawal.request.read.timeout.ms, with extra time for
+                    the bytes that have arrived: a slow line may send a large request, but a byte a minute is
+                    no request
     write timeout   no byte of an answer was read for kawal.response.write.timeout.ms
 
 While the memory for requests or answers is full (memory_limits.py) the reaper also makes room, every second:

@@ -270,11 +270,11 @@ def _park(reader: FetchReader) -> None:
     def resume(now_ms: int) -> None:
         again = FetchReader(broker, call, plan, scans=False, now_ms=now_ms)
         if len(plan.items) > ITEMS_PER_SLICE:
-            broker.slices.begin(call, _read_in_slices(again, may_park=False))
+            broker.scheduler.begin(call, _read_in_slices(again, may_park=False))
             return
         steps = again.read(tuple(plan.items.values()))
         if next(steps, DONE) is not DONE:
-            broker.slices.begin(call, _go_on_in_slices(again, steps, may_park=False))
+            broker.scheduler.begin(call, _go_on_in_slices(again, steps, may_park=False))
             return
         call.reply(_respond(again))
 

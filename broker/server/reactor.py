@@ -79,7 +79,7 @@ class Reactor:
             admitted=self._admitted,
         )
         self._epoll.register(workers.event_descriptor, _READ)
-        broker.slices.offload = workers.submit_task
+        broker.scheduler.offload = workers.submit_task
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -87,7 +87,7 @@ class Reactor:
             nursery.start_soon(self._run_timer)
             while True:
                 self.turn()
-                if self._ready or self._broker.slices.pending:
+                if self._ready or self._broker.scheduler.pending:
                     await trio.lowlevel.checkpoint()
                 else:
                     await trio.lowlevel.wait_readable(self._epoll.fileno())
@@ -135,7 +135,7 @@ class Reactor:
                 self.take_in(self._workers.take_results(), now_ms)
             if stats.clock_ns() > ends_ns:
                 break
-        self._broker.slices.run_some(stats.clock_ns)
+        self._broker.scheduler.run_some(stats.clock_ns)
         self._finish_turn(now_ms)
 
     def _begin_turn(self) -> int:
@@ -328,7 +328,7 @@ class Reactor:
     @property
     def busy(self) -> bool:
         """True while an answer is in the making or unsent."""
-        return self._broker.slices.pending or any(
+        return self._broker.scheduler.pending or any(
             transport.connection.outgoing for transport in self._transports.values()
         )
 

@@ -238,7 +238,7 @@ class CompactionPass:
         def done(_error: BaseException | None) -> None:
             self._broker.deadlines.add(AT_ONCE, lambda later_ms: self._go_on(problems, then, later_ms))
 
-        self._broker.slices.offload(guarded, done)
+        self._broker.scheduler.offload(guarded, done)
 
     def _go_on(self, problems: list[Exception], then: Callable[[int], None], now_ms: int) -> None:
         if problems:

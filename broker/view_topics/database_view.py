@@ -125,7 +125,7 @@ class DatabasePartition(ScannedPartition):
             into.append(data)
             return
         failed: list[BaseException | None] = []
-        self.hub.broker.slices.offload(lambda: into.append(frame.read()), failed.append)
+        self.hub.broker.scheduler.offload(lambda: into.append(frame.read()), failed.append)
         while not failed:
             yield
         if isinstance(failed[0], DiskError):

@@ -30,7 +30,7 @@ SCAN_BYTES: Final = 256 << 10
 """Bytes of the source read at a time: a read of a cold file is over in a few milliseconds."""
 
 FETCH_SLICES: Final = 24
-"""Slices of work that one fetch may have done before it is answered with how far it came: about 100 ms."""
+"""Scheduler of work that one fetch may have done before it is answered with how far it came: about 100 ms."""
 
 FETCH_MS: Final = 1_000
 """After so long a fetch is answered when it has looked at something: clients give up after 30 s."""
@@ -138,7 +138,7 @@ class ScannedPartition(ViewPartition):
                 yield
         finally:
             hub.looking -= 1
-        if hub.broker.slices.pending:
+        if hub.broker.scheduler.pending:
             yield
         return slices
 

@@ -246,7 +246,7 @@ class ViewHub:
             self.broker.deadlines.add(self._rests_until_ms, self._rested)
             return
         self._working = True
-        self.broker.slices.add_work(self._work())
+        self.broker.scheduler.add_work(self._work())
 
     def _rested(self, now_ms: int) -> None:
         self._resting = False

@@ -31,7 +31,7 @@ def load_in_thread(broker: Broker) -> Steps:
     if all(name in sys.modules for name in MODULES):
         return
     ended: list[BaseException | None] = []
-    broker.slices.offload(load, ended.append)
+    broker.scheduler.offload(load, ended.append)
     while not ended:
         yield
 

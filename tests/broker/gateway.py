@@ -73,8 +73,8 @@ class Gateway:
 
     def settle(self) -> None:
         """Run disk work, and make long answers, until there is nothing left."""
-        while self.run_jobs() or self.broker.slices.pending:
-            self.broker.slices.run()
+        while self.run_jobs() or self.broker.scheduler.pending:
+            self.broker.scheduler.run()
 
     def advance(self, duration_ms: int) -> None:
         """Let time pass, deadline by deadline."""

@@ -201,7 +201,7 @@ def test_a_crash_leaves_both_or_neither() -> None:
     client = gateway.client()
     request = CreateTopicsRequest(topics=[creation("flights", 2, **BOTH)])
     client.send(request, 7)
-    gateway.broker.slices.run()
+    gateway.broker.scheduler.run()
     gateway.crash()
     names = set(gateway.broker.catalogue.by_name)
     assert names in (set(), {"flights", "bad"})

@@ -215,8 +215,8 @@ def test_of_topics_made_in_several_slices_those_are_told_that_were_lost() -> Non
     gateway.disk.faults.append(lambda call: Fault(errno.EIO) if call.kind == "sync" else None)
     gateway.run_jobs()  # the first slice's topics are lost before the second slice is made
     gateway.disk.faults.clear()
-    while gateway.broker.slices.pending:
-        gateway.broker.slices.run()
+    while gateway.broker.scheduler.pending:
+        gateway.broker.scheduler.run()
     gateway.advance(10_000)
     (answer,) = client.answers()
     lost = [topic.name for topic in answer.topics if topic.error_code]

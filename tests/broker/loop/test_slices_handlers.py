@@ -51,7 +51,7 @@ def long_call(client: Client, request: Any, version: int) -> Any:
     gateway = client.gateway
     client.send(request, version)
     assert client.answers() == []
-    assert gateway.broker.slices.pending
+    assert gateway.broker.scheduler.pending
     other = gateway.client()
     other.send(ApiVersionsRequest(), 2)
     assert len(other.answers()) == 1
@@ -93,7 +93,7 @@ def test_a_fetch_of_many_partitions_waits_for_records(client: Client) -> None:
 def test_records_that_come_between_the_slices_are_not_waited_for(client: Client) -> None:
     gateway = client.gateway
     client.send(fetching(ends(), max_wait_ms=10_000), 11)
-    assert gateway.broker.slices.pending
+    assert gateway.broker.scheduler.pending
     send(gateway.client(), "many", batch(b"early"), 3)
     gateway.settle()
     assert len(client.answers()) == 1
@@ -136,7 +136,7 @@ def test_metadata_of_many_partitions_is_encoded_elsewhere(
 ) -> None:
     monkeypatch.setattr(metadata, "LARGE_PARTITION_COUNT", 1000)
     tasks: list[Any] = []
-    client.gateway.broker.slices.offload = lambda *task: tasks.append(task)
+    client.gateway.broker.scheduler.offload = lambda *task: tasks.append(task)
     client.send(MetadataRequest(topics=None), 12)
     client.send(ApiVersionsRequest(), 2)
     assert client.answers() == []
@@ -154,7 +154,7 @@ def test_an_answer_that_is_encoded_when_its_client_has_left_goes_nowhere(
     monkeypatch.setattr(metadata, "LARGE_PARTITION_COUNT", 1000)
     tasks: list[Any] = []
     broker = client.gateway.broker
-    broker.slices.offload = lambda *task: tasks.append(task)
+    broker.scheduler.offload = lambda *task: tasks.append(task)
     client.send(MetadataRequest(topics=None), 12)
     client.close()
     ((work, done),) = tasks
@@ -180,5 +180,5 @@ def test_a_client_that_leaves_ends_the_work_for_it(client: Client) -> None:
     broker = client.gateway.broker
     client.send(fetching({("many", index): 0 for index in range(MANY)}), 11)
     client.close()
-    broker.slices.run()
-    assert not broker.slices.pending
+    broker.scheduler.run()
+    assert not broker.scheduler.pending

@@ -274,7 +274,7 @@ def test_a_topic_deleted_during_a_pass_is_gone(gateway: Gateway, client: Client)
         put(client, "t", [(b"k", b"%d" % number)])
     fill(client, "t")
     log = gateway.partition("t").vnode.log
-    gateway.broker.slices.offload = lambda work, done: held.append((work, done))
+    gateway.broker.scheduler.offload = lambda work, done: held.append((work, done))
     held: list[tuple[object, object]] = []
     pass_time(gateway)
     assert held

@@ -62,7 +62,7 @@ def test_a_pass_goes_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     gateway = Gateway(log_cleaner_enable=False)
     partition = filled(gateway, keys=30)
     chunks: list[Work] = []
-    gateway.broker.slices.offload = lambda work, done: chunks.append((work, done))
+    gateway.broker.scheduler.offload = lambda work, done: chunks.append((work, done))
     results = run(gateway, partition)
     count = 0
     while not results:
@@ -95,7 +95,7 @@ def test_what_is_written_during_a_pass_is_kept() -> None:
     gateway = Gateway(log_cleaner_enable=False)
     partition = filled(gateway)
     chunks: list[Work] = []
-    gateway.broker.slices.offload = lambda work, done: chunks.append((work, done))
+    gateway.broker.scheduler.offload = lambda work, done: chunks.append((work, done))
     results = run(gateway, partition)
     client = gateway.client()
     while not results:
@@ -115,7 +115,7 @@ def test_a_pass_that_is_no_longer_wanted_ends() -> None:
     gateway = Gateway(log_cleaner_enable=False)
     partition = filled(gateway)
     chunks: list[Work] = []
-    gateway.broker.slices.offload = lambda work, done: chunks.append((work, done))
+    gateway.broker.scheduler.offload = lambda work, done: chunks.append((work, done))
     results = run(gateway, partition)
     gateway.broker.topics.change_configs(partition.topic, {"cleanup.policy": "delete"}, gateway.now_ms)
     work, done = chunks.pop()

@@ -222,7 +222,7 @@ def test_a_frame_that_is_not_in_memory_is_read_in_a_thread() -> None:
     gateway, client = database()
     send(client, "b", batch(b"cold"))
     waiting: list[Any] = []
-    gateway.broker.slices.offload = lambda work, done: waiting.append((work, done))
+    gateway.broker.scheduler.offload = lambda work, done: waiting.append((work, done))
     partition = gateway.partition("all")
     assert isinstance(partition, DatabasePartition)
     assert partition.high_watermark > 0
@@ -231,10 +231,10 @@ def test_a_frame_that_is_not_in_memory_is_read_in_a_thread() -> None:
     reader = gateway.client()
     reader.send(fetching({("all", 0): 0}), 12)
     for _ in range(5):
-        gateway.broker.slices.run()
+        gateway.broker.scheduler.run()
     assert reader.answers() == []
     ((work, done),) = waiting
-    gateway.broker.slices.offload = run_here
+    gateway.broker.scheduler.offload = run_here
     work()
     done(None)
     gateway.settle()
@@ -260,6 +260,6 @@ def test_a_disk_that_cannot_be_read_is_a_storage_error() -> None:
         else:
             done(None)
 
-    gateway.broker.slices.offload = offload
+    gateway.broker.scheduler.offload = offload
     assert fetch(client, "all").error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert [one.value for one in read_all(client)] == [b"a"]

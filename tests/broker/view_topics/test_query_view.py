@@ -226,9 +226,9 @@ def test_a_long_scan_is_cut_into_slices_and_answered_with_its_progress() -> None
         send(producer, "flights", many)
     client.send(fetching({("late", 0): 0}, max_wait_ms=10_000), 12)
     turns = 0
-    while gateway.broker.slices.pending:
+    while gateway.broker.scheduler.pending:
         turns += 1
-        gateway.broker.slices.run()
+        gateway.broker.scheduler.run()
     assert turns >= FETCH_SLICES - 1
     (answer,) = client.answers()
     header = read_batch_header(fetched(answer)["late", 0].records)

@@ -108,7 +108,7 @@ def test_a_client_that_leaves_gives_its_place_to_others() -> None:
     gateway.broker.views.looking = LOOKING_MAX - 1
     for number, client in enumerate(clients):
         client.send(fetching({(f"v{number}", 0): 0}, max_wait_ms=100), 12)
-    gateway.broker.slices.run()
+    gateway.broker.scheduler.run()
     clients[0].close()
     gateway.settle()
     assert len(clients[1].answers()) == 1
@@ -121,10 +121,10 @@ def test_a_fetch_that_takes_long_is_answered_with_how_far_it_came() -> None:
     client.call(ApiVersionsRequest(client_software_name="kgo", client_software_version="1"), 3)
     client.send(fetching({("v0", 0): 0}, max_wait_ms=100), 12)
     for _ in range(3):
-        gateway.broker.slices.run()
+        gateway.broker.scheduler.run()
     gateway.broker.set_clocks(now_ms=gateway.now_ms + FETCH_MS + 1, wall_ms=gateway.now_ms)
-    while gateway.broker.slices.pending:
-        gateway.broker.slices.run()
+    while gateway.broker.scheduler.pending:
+        gateway.broker.scheduler.run()
     (answer,) = client.answers()
     batches = list(iter_batches(bytes(fetched(answer)["v0", 0].records)))
     assert 0 < read_batch_header(batches[-1]).last_offset < 39_999

@@ -240,8 +240,8 @@ def test_a_large_batch_of_what_does_not_fit_is_looked_at_in_slices() -> None:
     send(client, "flights", batch(*[b'{"id":"x"}'] * 20_000, codec=Codec.LZ4))
     client.send(fetching({("bad", 0): 0}, max_wait_ms=0), 12)
     slices = 0
-    while gateway.run_jobs() or gateway.broker.slices.pending:
-        gateway.broker.slices.run()
+    while gateway.run_jobs() or gateway.broker.scheduler.pending:
+        gateway.broker.scheduler.run()
         slices += 1
     (answer,) = client.answers()
     assert len(values(answer.responses[0].partitions[0].records)) == 20_000

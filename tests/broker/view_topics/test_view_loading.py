@@ -21,7 +21,7 @@ def test_others_are_served_while_a_thread_loads_it(monkeypatch: pytest.MonkeyPat
     monkeypatch.delitem(sys.modules, MODULES[0])
     broker = Gateway().broker
     begun: list[tuple[Callable[[], object], Callable[[BaseException | None], None]]] = []
-    broker.slices.offload = lambda work, done: begun.append((work, done))
+    broker.scheduler.offload = lambda work, done: begun.append((work, done))
     steps = load_in_thread(broker)
     assert [next(steps), next(steps)] == [None, None]
     work, done = begun[0]

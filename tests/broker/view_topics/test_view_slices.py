@@ -1,4 +1,4 @@
-"""Slices of the work of views end by their work and by the clock."""
+"""Scheduler of the work of views end by their work and by the clock."""
 
 from __future__ import annotations
 

@@ -1,0 +1,84 @@
+"""The scheduler: long work runs a slice at a time, so that the other clients are served in between.
+
+Work is a generator that yields after a few milliseconds (slices.py); each gets a slice in turn.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from broker.loop.call import PARKED, Call
+from broker.loop.slices import Offload, Steps, run_here
+
+logger = logging.getLogger("kawal.broker")
+
+SHARE_NS: Final = 3_000_000
+"""How long slices may take of a turn of the event loop, but for the last one."""
+
+
+class Scheduler:
+    """The long answers in the making; each gets a slice in turn."""
+
+    def __init__(self, failed: Callable[[Call[Any]], None]) -> None:
+        """`failed(call)` is called inside the handler of an exception that a generator raised."""
+        self.offload: Offload = run_here
+        self._failed = failed
+        self._waiting: deque[tuple[Call[Any] | None, Steps]] = deque()
+
+    @property
+    def pending(self) -> bool:
+        """True while `run` has something to do."""
+        return bool(self._waiting)
+
+    def begin(self, call: Call[Any], steps: Steps) -> None:
+        """Answer the call by and by; the first slice is run now, unless others wait for theirs."""
+        self._waiting.append((call, steps))
+        if len(self._waiting) == 1:
+            self.run()
+
+    def add_work(self, steps: Steps) -> None:
+        """Do work that answers nobody, a slice at a time beside the answers."""
+        self._waiting.append((None, steps))
+
+    def run_some(self, clock_ns: Callable[[], int]) -> None:
+        """Run the next slice of each that waits, as long as there is time."""
+        ends_ns = clock_ns() + SHARE_NS
+        for _ in range(len(self._waiting)):
+            self.run()
+            if clock_ns() >= ends_ns:
+                return
+
+    def run(self) -> None:
+        """Run the next slice, if there is one."""
+        if not self._waiting:
+            return
+        call, steps = self._waiting.popleft()
+        if call is None:
+            self._run_work(steps)
+            return
+        if call.connection.closed:
+            steps.close()
+            return
+        try:
+            next(steps)
+        except StopIteration as end:
+            if end.value is not PARKED:
+                call.connection.answer_in_thread(call, end.value, self.offload)
+        except Exception:  # noqa: BLE001  (it ends the connection)
+            self._failed(call)
+        else:
+            self._waiting.append((call, steps))
+
+    def _run_work(self, steps: Steps) -> None:
+        try:
+            next(steps)
+        except StopIteration:
+            return
+        except Exception:
+            # Our own bug; whoever waits for the work has a deadline.
+            logger.exception("work in the background failed")
+            return
+        self._waiting.append((None, steps))

@@ -1,0 +1,168 @@
+"""The scheduler: slices in turn; work ends with its client or with its answer."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from broker.loop.call import PARKED, Call
+from broker.loop.scheduler import Scheduler
+from broker.loop.slices import Steps, finished
+
+
+class FakeConnection:
+    """Takes answers."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.answers: list[object] = []
+
+    def answer_in_thread(self, _call: object, response: object, _offload: object) -> None:
+        self.answers.append(response)
+
+
+class FakeCall:
+    """A call of such a connection."""
+
+    def __init__(self) -> None:
+        self.connection = FakeConnection()
+
+
+def make_call() -> Any:
+    return FakeCall()
+
+
+def steps(count: int, response: object, done: list[int] | None = None) -> Steps:
+    """So many slices and then the response."""
+    for number in range(count):
+        if done is not None:
+            done.append(number)
+        yield
+    return response
+
+
+@pytest.fixture
+def failed() -> list[Call[Any]]:
+    """Calls whose steps raised."""
+    return []
+
+
+@pytest.fixture
+def scheduler(failed: list[Call[Any]]) -> Scheduler:
+    """The scheduler under test."""
+    return Scheduler(failed.append)
+
+
+def run_all(scheduler: Scheduler) -> int:
+    count = 0
+    while scheduler.pending:
+        scheduler.run()
+        count += 1
+    return count
+
+
+def test_an_answer_is_given_after_its_last_slice(scheduler: Scheduler) -> None:
+    call = make_call()
+    scheduler.begin(call, steps(3, "answer"))
+    assert (scheduler.pending, call.connection.answers) == (True, [])
+    assert run_all(scheduler) == 3
+    assert call.connection.answers == ["answer"]
+    scheduler.run()
+
+
+def test_the_first_slice_runs_at_once(scheduler: Scheduler) -> None:
+    done: list[int] = []
+    scheduler.begin(make_call(), steps(2, "answer", done))
+    assert done == [0]
+
+
+def test_an_answer_without_slices_is_given_at_once(scheduler: Scheduler) -> None:
+    call = make_call()
+    scheduler.begin(call, finished("answer"))
+    assert call.connection.answers == ["answer"]
+    assert not scheduler.pending
+
+
+def test_long_answers_take_turns(scheduler: Scheduler) -> None:
+    order: list[str] = []
+
+    def named(name: str) -> Steps:
+        for _ in range(3):
+            order.append(name)
+            yield
+        return name
+
+    scheduler.begin(make_call(), named("a"))
+    scheduler.begin(make_call(), named("b"))
+    run_all(scheduler)
+    assert "".join(order) == "aababb"
+
+
+def test_the_first_slice_of_an_answer_waits_where_others_wait(scheduler: Scheduler) -> None:
+    done: list[int] = []
+    scheduler.add_work(steps(2, None))
+    scheduler.begin(make_call(), steps(2, "answer", done))
+    assert done == []
+    scheduler.run()
+    scheduler.run()
+    assert done == [0]
+
+
+@pytest.mark.parametrize(("slice_ms", "ran"), [(0, 5), (1, 3), (2, 2), (9, 1)])
+def test_a_turn_has_a_slice_of_each_as_long_as_there_is_time(
+    scheduler: Scheduler, slice_ms: int, ran: int
+) -> None:
+    now_ns, done = 0, list[int]()
+
+    def one(number: int) -> Steps:
+        nonlocal now_ns
+        while True:
+            done.append(number)
+            now_ns += slice_ms * 1_000_000
+            yield
+
+    for number in range(5):
+        scheduler.add_work(one(number))
+    scheduler.run_some(lambda: now_ns)
+    assert done == list(range(ran))
+
+
+def test_an_answer_may_be_left_to_somebody_else(scheduler: Scheduler) -> None:
+    call = make_call()
+    scheduler.begin(call, steps(1, PARKED))
+    run_all(scheduler)
+    assert call.connection.answers == []
+
+
+def test_the_work_ends_when_the_client_leaves(scheduler: Scheduler) -> None:
+    call, done = make_call(), list[int]()
+    scheduler.begin(call, steps(100, "answer", done))
+    call.connection.closed = True
+    assert run_all(scheduler) == 1
+    assert done == [0]
+    assert call.connection.answers == []
+
+
+def test_a_fault_of_our_own_ends_only_its_own_answer(scheduler: Scheduler, failed: list[Call[Any]]) -> None:
+    def broken() -> Steps:
+        yield
+        raise ValueError("a bug")
+
+    call, other = make_call(), make_call()
+    scheduler.begin(call, broken())
+    scheduler.begin(other, steps(3, "answer"))
+    run_all(scheduler)
+    assert failed == [call]
+    assert other.connection.answers == ["answer"]
+
+
+def test_logging_is_left_to_the_broker(scheduler: Scheduler, caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> Steps:
+        yield from ()
+        raise ValueError("a bug")
+
+    with caplog.at_level(logging.DEBUG):
+        scheduler.begin(make_call(), broken())
+    assert caplog.text == ""
