@@ -34,7 +34,8 @@ from broker.handlers import APIS, Api
 from broker.loop.call import PARKED, Call
 from broker.loop.scheduler import Scheduler
 from broker.loop.stats import Cause, Stats
-from broker.loop.waiters import Deadlines, FetchWaiters
+from broker.loop.timers import Timers
+from broker.loop.waiters import Waiters
 from broker.storage.vnode import DiskJob, Vnode
 from broker.upkeep.compaction import CompactionTask
 from broker.upkeep.retention import RetentionTask
@@ -80,8 +81,8 @@ class Broker:
         self.random = random
         self.store = store
         self.catalogue = catalogue
-        self.deadlines = Deadlines()
-        self.fetch_waiters = FetchWaiters(self.deadlines)
+        self.timers = Timers()
+        self.waiters = Waiters(self.timers)
         session_slots = config.max_incremental_fetch_session_cache_slots
         self.fetch_sessions = FetchSessions(slots=session_slots, random=random)
         self.stats = stats or Stats()
@@ -106,7 +107,7 @@ class Broker:
             vnodes=vnodes,
         )
         self.topics.drop_orphans()
-        self.retirement = Retirement(self.deadlines, self.topics, vnodes)
+        self.retirement = Retirement(self.timers, self.topics, vnodes)
         self.views = ViewHub(self)
         self.databases = DatabaseDirectory(self)
         self.snapshots = CatalogueSnapshots(catalogue, store.catalogue, self.meta)
@@ -117,7 +118,7 @@ class Broker:
         self._groups: GroupDriver | None = None
         if OFFSETS_TOPIC in catalogue.by_name:
             # There are groups: replay them as soon as clients are answered.
-            self.deadlines.add(now_ms, lambda _now_ms: self.groups.pump(self._now_ms))
+            self.timers.add(now_ms, lambda _now_ms: self.groups.pump(self._now_ms))
         self._reconfigure(self.config)
 
     @property
@@ -168,7 +169,7 @@ class Broker:
 
     def tick(self, now_ms: int) -> None:
         """Do everything whose time has come."""
-        self.deadlines.run_due(now_ms)
+        self.timers.run_due(now_ms)
         if self._groups is not None:
             self._groups.tick(now_ms)
         for vnode in self._all_vnodes:
@@ -177,15 +178,17 @@ class Broker:
     def next_deadline(self) -> int | None:
         """The monotonic moment of the next `tick`, None when nothing is due ever."""
         moments = [vnode.next_deadline() for vnode in self._all_vnodes]
-        moments.append(self.deadlines.next_deadline())
+        moments.append(self.timers.next_deadline())
         if self._groups is not None:
             moments.append(self._groups.next_deadline())
         return min((moment for moment in moments if moment is not None), default=None)
 
     # --- connections -----------------------------------------------------------------------------------
 
-    def connect(self, *, peer: str, told: tuple[str, int], now_ms: int, descriptor: int = -1) -> Connection:
-        """A client has come; `told` is the address it shall be told for this node."""
+    def connect(
+        self, *, peer: str, advertised: tuple[str, int], now_ms: int, descriptor: int = -1
+    ) -> Connection:
+        """Register a client; `advertised` is the address that it learns for this node."""
         connection = Connection(
             identity=self._next_connection,
             peer=peer,
@@ -195,7 +198,7 @@ class Broker:
             memory=self.memory,
             stats=self.stats,
             now_ms=now_ms,
-            told=told,
+            advertised=advertised,
             descriptor=descriptor,
         )
         self._next_connection += 1
@@ -323,7 +326,7 @@ class Broker:
 
     def delete_topic(self, topic: Topic, now_ms: int) -> None:
         """Remove the topic and answer the fetches that wait for its records.  Raises: RequestError."""
-        self.fetch_waiters.wake(self.topics.delete(topic, now_ms), now_ms)
+        self.waiters.wake(self.topics.delete(topic, now_ms), now_ms)
         self.retirement.topic_deleted(topic, now_ms)
         self.views.forget(topic)
 
@@ -366,7 +369,7 @@ class Broker:
             logger.error("vnode %s: %s", vnode.name, error)
         streams = vnode.job_done(job, error, now_ms)
         for advanced in streams:
-            self.fetch_waiters.advanced(advanced.stream_id, advanced.added_bytes, now_ms)
+            self.waiters.advanced(advanced.stream_id, advanced.added_bytes, now_ms)
         self.views.advanced(vnode, streams, now_ms)
 
     # --- the end ---------------------------------------------------------------------------------------
@@ -374,7 +377,7 @@ class Broker:
     def begin_stop(self, now_ms: int) -> None:
         """Answer the fetches that wait; the shell reads no more, and lets what is in work leave."""
         self.stopping = True
-        self.fetch_waiters.wake_all(now_ms)
+        self.waiters.wake_all(now_ms)
         if self._groups is not None:
             self._groups.begin_stop(now_ms)
 

@@ -142,7 +142,7 @@ def _api_name(key: int) -> str:
 def _gauges(broker: Broker, partitions_shown: int) -> dict[str, int]:
     return {
         "connections": len(broker.connections),
-        "parked_fetches": len(broker.fetch_waiters),
+        "parked_fetches": len(broker.waiters),
         "fetch_sessions": len(broker.fetch_sessions),
         "requests_in_work_bytes": broker.memory.requests_bytes,
         "answers_unsent_bytes": broker.memory.answers_bytes,

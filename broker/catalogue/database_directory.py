@@ -309,4 +309,4 @@ class DatabaseDirectory:
 
     def _again(self, job: RemoveJob, now_ms: int) -> None:
         """Remove the directory, or record that it is removed, once more; at a start it is done as well."""
-        self._broker.deadlines.add(now_ms + RETRY_MS, lambda _now_ms: self._jobs.append(job))
+        self._broker.timers.add(now_ms + RETRY_MS, lambda _now_ms: self._jobs.append(job))

@@ -44,6 +44,7 @@ class Connection:
         "accounted_answers_bytes",
         "accounted_requests_bytes",
         "active_ms",
+        "advertised",
         "calls",
         "client_software",
         "close_cause",
@@ -62,7 +63,6 @@ class Connection:
         "request_bytes",
         "stalled",
         "stats",
-        "told",
         "unfinished_bytes",
         "unfinished_since_ms",
         "unsent",
@@ -80,14 +80,14 @@ class Connection:
         memory: MemoryLimits,
         stats: Stats,
         now_ms: int = 0,
-        told: tuple[str, int] = ("127.0.0.1", 9092),
+        advertised: tuple[str, int] = ("127.0.0.1", 9092),
         descriptor: int = -1,
     ) -> None:
         self.identity = identity
         self.peer = peer
         # The shell's number of the socket, and the address it tells this client to connect to.
         self.descriptor = descriptor
-        self.told = told
+        self.advertised = advertised
         self.memory = memory
         self.stats = stats
         self.reader = FrameReader(pool, frame_bytes_max)

@@ -67,7 +67,7 @@ class ConnectionReaper:
         if config.connections_max_idle_ms >= 0:
             shortest_ms = min(shortest_ms, config.connections_max_idle_ms)
         pause_ms = min(max(shortest_ms // PASSES_PER_TIMEOUT, 1), PASS_INTERVAL_MS_MAX)
-        self._broker.deadlines.add(now_ms + pause_ms, self._begin)
+        self._broker.timers.add(now_ms + pause_ms, self._begin)
 
     def _begin(self, now_ms: int) -> None:
         self._slice = iter(tuple(self._broker.connections.values()))
@@ -83,7 +83,7 @@ class ConnectionReaper:
                 return
             if not connection.closed:
                 self._look(connection, now_ms)
-        self._broker.deadlines.add(now_ms + SLICE_PAUSE_MS, self._run_slice)
+        self._broker.timers.add(now_ms + SLICE_PAUSE_MS, self._run_slice)
 
     def _look(self, connection: Connection, now_ms: int) -> None:
         config = self._broker.config
@@ -116,7 +116,7 @@ class ConnectionReaper:
         """Memory is full: make room if it still is in a while."""
         if not self._relieving:
             self._relieving = True
-            self._broker.deadlines.add(now_ms + RELIEF_INTERVAL_MS, self._relieve)
+            self._broker.timers.add(now_ms + RELIEF_INTERVAL_MS, self._relieve)
 
     def _relieve(self, now_ms: int) -> None:
         memory = self._broker.memory
@@ -129,7 +129,7 @@ class ConnectionReaper:
             memory.answers_bytes,
         )
         if memory.requests_full:
-            self._broker.fetch_waiters.wake_all(now_ms)
+            self._broker.waiters.wake_all(now_ms)
             self._end_half_sent(now_ms)
         if memory.answers_full:
             for connection in tuple(self._broker.connections.values()):

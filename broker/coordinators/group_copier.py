@@ -68,10 +68,10 @@ class GroupCopier:
         self._driver = driver
         self._copied_bytes: dict[int, int] = {}
         self._copy: Copy | None = None
-        broker.deadlines.add(now_ms + COPY_FORWARD_CHECK_MS, self._look_regularly)
+        broker.timers.add(now_ms + COPY_FORWARD_CHECK_MS, self._look_regularly)
 
     def _look_regularly(self, now_ms: int) -> None:
-        self._broker.deadlines.add(now_ms + COPY_FORWARD_CHECK_MS, self._look_regularly)
+        self._broker.timers.add(now_ms + COPY_FORWARD_CHECK_MS, self._look_regularly)
         self._look(now_ms)
 
     def _look(self, now_ms: int) -> None:
@@ -104,7 +104,7 @@ class GroupCopier:
 
         def durable(error: ErrorCode | None) -> None:
             if error is None:
-                self._broker.deadlines.add(now_ms, lambda later_ms: self._next_slice(copy, later_ms))
+                self._broker.timers.add(now_ms, lambda later_ms: self._next_slice(copy, later_ms))
             else:
                 self._end(copy, "the copy was lost, the past stays")
 
@@ -140,6 +140,6 @@ class GroupCopier:
         def released(error: ErrorCode | None) -> None:
             self._end(copy, None if error is None else "its past was not released")
             if error is None:
-                self._broker.deadlines.add(now_ms, self._look)
+                self._broker.timers.add(now_ms, self._look)
 
         copy.partition.vnode.wait_durable(version, DurableWaiter(released), now_ms)

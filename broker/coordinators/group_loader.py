@@ -57,14 +57,14 @@ class GroupLoader:
                 self._report(f"is tried again in {LOAD_AGAIN_MS} ms", error)
                 self._waiting.rotate(-1)
                 self._replaying = None
-                self._broker.deadlines.add(now_ms + LOAD_AGAIN_MS, self.run)
+                self._broker.timers.add(now_ms + LOAD_AGAIN_MS, self.run)
                 return
             except ProtocolError as error:
                 self._report("is not served: this version cannot read it", error)
                 self._waiting.popleft()
                 self._replaying = None
             if replayed_bytes >= LOAD_BYTES_PER_SLICE:
-                self._broker.deadlines.add(now_ms + 1, self.run)
+                self._broker.timers.add(now_ms + 1, self.run)
                 return
 
     def _report(self, what: str, error: Exception) -> None:

@@ -40,7 +40,7 @@ def handle(broker: Broker, call: Call[DescribeClusterRequest]) -> DescribeCluste
             cluster_id="",
             brokers=[],
         )
-    host, port = call.connection.told
+    host, port = call.connection.advertised
     node = DescribeClusterBroker(
         broker_id=broker.config.node_id, host=host, port=port, rack=broker.config.broker_rack
     )

@@ -39,7 +39,7 @@ def handle(broker: Broker, call: Call[DescribeQuorumRequest]) -> DescribeQuorumR
         for topic in call.request.topics
     ]
     known = asked == [(CATALOGUE_TOPIC, [0])]
-    host, port = call.connection.told
+    host, port = call.connection.advertised
     return DescribeQuorumResponse(
         error_message="",
         topics=[

@@ -21,7 +21,7 @@ from broker.errors import RequestError, storage_error
 from broker.fetching.fetch_sessions import FetchItem, FetchPlan
 from broker.loop.call import PARKED, Call, Parked
 from broker.loop.slices import ITEMS_PER_SLICE, Steps, chunks
-from broker.loop.waiters import ParkedFetch
+from broker.loop.waiters import ParkedCall
 from broker.storage.partition import LEADER_EPOCH, Partition
 from broker.view_topics.empty_batches import moves_over_empty_batch, takes_empty_batch
 from broker.view_topics.view_partition import ViewPartition, ViewRead
@@ -283,7 +283,7 @@ def _park(reader: FetchReader) -> None:
         for item in plan.items.values()
         if item.topic is not None and item.index in item.topic.partitions
     }
-    fetch = ParkedFetch(
+    fetch = ParkedCall(
         call,
         keys=list(keys),
         size_bytes=reader.size_bytes,
@@ -293,7 +293,7 @@ def _park(reader: FetchReader) -> None:
     deadline_ms = call.received_ms + call.request.max_wait_ms
     if reader.due_ms is not None:
         deadline_ms = min(deadline_ms, reader.due_ms)
-    broker.fetch_waiters.park(fetch, deadline_ms=deadline_ms)
+    broker.waiters.park(fetch, deadline_ms=deadline_ms)
     for view, position in reader.views:
         view.began_waiting(position, reader.now_ms)
 

@@ -52,5 +52,5 @@ def _coordinator(broker: Broker, call: Call[FindCoordinatorRequest], key_type: i
             error_code=ErrorCode.INVALID_REQUEST,
             error_message=f"coordinator type {key_type} is not served: 0 is a group's, 1 a transaction's",
         )
-    host, port = call.connection.told
+    host, port = call.connection.advertised
     return Coordinator(key=key, node_id=broker.config.node_id, host=host, port=port, error_message="")

@@ -54,7 +54,7 @@ def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Pa
         item.topic_id != ZERO_UUID or item.name is None for item in asked or ()
     ):
         return _refused(asked or [])
-    host, port = call.connection.told
+    host, port = call.connection.advertised
     node_id = broker.config.node_id
     response = MetadataResponse(
         brokers=[

@@ -11,7 +11,7 @@ from typing import Final
 
 from broker.connections.admission import Admission
 from broker.core import Broker
-from broker.server.listeners import Listener, told_address
+from broker.server.listeners import Listener, advertised_address
 from broker.server.transport import Transport
 
 logger = logging.getLogger("kawal.server")
@@ -81,7 +81,7 @@ class Acceptor:
         advice = "; raise the limit of open files" if error.errno in (errno.EMFILE, errno.ENFILE) else ""
         logger.warning("cannot accept connections for %d ms: %s%s", PAUSE_MS, error.strerror, advice)
         self._unwatch()
-        self._broker.deadlines.add(now_ms + PAUSE_MS, lambda _: self._watch())
+        self._broker.timers.add(now_ms + PAUSE_MS, lambda _: self._watch())
 
     def _admit(self, listener: Listener, sock: socket.socket, host: str, port: int, now_ms: int) -> None:
         config = self._broker.config
@@ -98,7 +98,7 @@ class Acceptor:
         connection = self._broker.connect(
             peer=f"{host}:{port}",
             descriptor=sock.fileno(),
-            told=told_address(listener, sock),
+            advertised=advertised_address(listener, sock),
             now_ms=now_ms,
         )
         self._admission.enter(host)

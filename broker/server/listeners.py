@@ -41,8 +41,8 @@ def open_listeners(config: Config) -> list[Listener]:
     listeners: list[Listener] = []
     try:
         for number, text in enumerate(config.listeners):
-            told = advertised[number] if advertised else None
-            listeners.append(_open(parse_endpoint(text), told, config))
+            address = advertised[number] if advertised else None
+            listeners.append(_open(parse_endpoint(text), address, config))
     except StartError:
         for listener in listeners:
             listener.socket.close()
@@ -113,7 +113,7 @@ def open_http_listener(config: Config) -> tuple[socket.socket | None, str]:
     return sock, ""
 
 
-def told_address(listener: Listener, sock: socket.socket) -> tuple[str, int]:
+def advertised_address(listener: Listener, sock: socket.socket) -> tuple[str, int]:
     """The address the client of this socket should use: the configured one, else the one it came to."""
     if listener.advertised is not None:
         return listener.advertised.host, listener.advertised.port

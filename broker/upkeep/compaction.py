@@ -93,7 +93,7 @@ class CompactionTask:
 
     def _schedule(self, now_ms: int) -> None:
         backoff_ms = max(BACKOFF_MS_MIN, self._broker.config.log_cleaner_backoff_ms)
-        self._broker.deadlines.add(now_ms + backoff_ms, self._look)
+        self._broker.timers.add(now_ms + backoff_ms, self._look)
 
     def _look(self, now_ms: int) -> None:
         if not self._broker.config.log_cleaner_enable or self._broker.stopping:
@@ -132,7 +132,7 @@ class CompactionTask:
             judged += 1
             if judged == JUDGED_PER_SLICE or self._judging is not None:
                 break
-        self._broker.deadlines.add(now_ms + 1, self._look_on)
+        self._broker.timers.add(now_ms + 1, self._look_on)
 
     def _may_be_due(self, partition: Partition, now_ms: int) -> bool:
         stream_id = partition.stream_id
@@ -204,7 +204,7 @@ class CompactionTask:
         elif not result.unwanted:
             self._failed(partition, result.problem, now_ms)
         if not self._broker.stopping:
-            self._broker.deadlines.add(now_ms + 1, self._look)
+            self._broker.timers.add(now_ms + 1, self._look)
 
     def _note_done(self, partition: Partition, result: Result, now_ms: int) -> None:
         stats = self.stats

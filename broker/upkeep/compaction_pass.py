@@ -174,7 +174,7 @@ class CompactionPass:
             self._end(str(error), now_ms)
             return
         if self._appended_count < self._copies_count:
-            self._broker.deadlines.add(now_ms + 1, self._append)
+            self._broker.timers.add(now_ms + 1, self._append)
             return
         self._replaced_bytes += self._log.replaced_bytes(
             self.partition.stream_id, self._offset, self._next_offset
@@ -236,7 +236,7 @@ class CompactionPass:
                 problems.append(error)
 
         def done(_error: BaseException | None) -> None:
-            self._broker.deadlines.add(AT_ONCE, lambda later_ms: self._go_on(problems, then, later_ms))
+            self._broker.timers.add(AT_ONCE, lambda later_ms: self._go_on(problems, then, later_ms))
 
         self._broker.scheduler.offload(guarded, done)
 
@@ -260,7 +260,7 @@ class CompactionPass:
     def _rest_before(self, step: Callable[[int], None], now_ms: int) -> None:
         worked_ms = max(0, now_ms - self._began_ms)
         pace_ms = int(self._chunk_bytes * 1_000 / self._bytes_per_second)
-        self._broker.deadlines.add(now_ms + max(worked_ms, pace_ms - worked_ms), step)
+        self._broker.timers.add(now_ms + max(worked_ms, pace_ms - worked_ms), step)
 
     # --- the end ---------------------------------------------------------------------------------------
 

@@ -51,12 +51,12 @@ class RetentionTask:
 
     def _schedule(self, now_ms: int) -> None:
         interval_ms = self._broker.config.log_retention_check_interval_ms
-        self._broker.deadlines.add(now_ms + interval_ms, self._begin)
+        self._broker.timers.add(now_ms + interval_ms, self._begin)
 
     def _begin(self, now_ms: int) -> None:
         if self._broker.catalogue.group_configs and not self._broker.groups.coordinator.is_loaded:
             # Nobody knows yet what groups have committed, so what they hold must not be deleted.
-            self._broker.deadlines.add(now_ms + LOADING_PAUSE_MS, self._begin)
+            self._broker.timers.add(now_ms + LOADING_PAUSE_MS, self._begin)
             return
         self._holds = Holds(self._broker)
         self._partitions = self._with_data()
@@ -81,7 +81,7 @@ class RetentionTask:
                 return
             if partition.topic.topic_id in self._broker.catalogue.by_id:
                 self._apply(partition, now_ms)
-        self._broker.deadlines.add(now_ms + SLICE_PAUSE_MS, self._run_slice)
+        self._broker.timers.add(now_ms + SLICE_PAUSE_MS, self._run_slice)
 
     def _apply(self, partition: Partition, now_ms: int) -> None:
         settings = self._broker.topics.settings(partition.topic)

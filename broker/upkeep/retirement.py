@@ -17,7 +17,7 @@ from wal.errors import WalError
 if TYPE_CHECKING:
     from broker.catalogue.topic_directory import TopicDirectory
     from broker.catalogue.topics import Topic
-    from broker.loop.waiters import Deadlines
+    from broker.loop.timers import Timers
     from broker.storage.vnode import Vnode
 
 logger = logging.getLogger("kawal.retention")
@@ -31,8 +31,8 @@ ROUNDS: Final = 6
 class Retirement:
     """The vnodes on which something was deleted, each with the rounds that are left for it."""
 
-    def __init__(self, deadlines: Deadlines, topics: TopicDirectory, vnodes: dict[str, list[Vnode]]) -> None:
-        self._deadlines = deadlines
+    def __init__(self, timers: Timers, topics: TopicDirectory, vnodes: dict[str, list[Vnode]]) -> None:
+        self._timers = timers
         self._topics = topics
         self._vnodes = vnodes
         self._rounds: dict[Vnode, int] = {}
@@ -45,7 +45,7 @@ class Retirement:
     def soon(self, vnodes: Iterable[Vnode], now_ms: int) -> None:
         """Something is deleted on these vnodes, or will be once it is durable."""
         if not self._rounds:
-            self._deadlines.add(now_ms + PAUSE_MS, self._run)
+            self._timers.add(now_ms + PAUSE_MS, self._run)
         self._rounds.update(dict.fromkeys(vnodes, ROUNDS))
 
     def _run(self, now_ms: int) -> None:
@@ -57,7 +57,7 @@ class Retirement:
                 waiting[vnode] = rounds - 1
         self._rounds = waiting
         if waiting:
-            self._deadlines.add(now_ms + PAUSE_MS, self._run)
+            self._timers.add(now_ms + PAUSE_MS, self._run)
 
 
 def _retire(vnode: Vnode) -> bool:

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Final
 from broker.loop.slices import in_pairs
 from broker.view_topics.scanned_view import SCAN_BYTES, is_aborted
 from broker.view_topics.view_cache import KeptRanges
-from broker.view_topics.view_partition import new_wait_key
 from protocol.records import iter_batches, read_batch_header
 from wal.disk import DiskError
 from wal.errors import OffsetOutOfRange, WalError
@@ -134,7 +133,7 @@ class RouteIndex:
     ) -> None:
         """`closed` is called when no view takes part any more."""
         self.hub = hub
-        self.wait_key = new_wait_key()
+        self.wait_key = hub.new_wait_key()
         self.ranges = IndexedRanges(self.wait_key, hub.index_budget)
         # Up to where the fetches that wait were told of what there is.
         self.tail = 0

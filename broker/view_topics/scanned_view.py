@@ -161,7 +161,7 @@ class ScannedPartition(ViewPartition):
 
     def began_waiting(self, position: int, now_ms: int) -> None:
         """A fetch that has read up to `position` was parked: look at what comes."""
-        is_only_one = self.hub.broker.fetch_waiters.waiting_for(self.wait_key) <= 1
+        is_only_one = self.hub.broker.waiters.waiting_for(self.wait_key) <= 1
         self.seen = position if is_only_one else min(self.seen, position)
         self.watch()
 
@@ -207,7 +207,7 @@ class ScannedPartition(ViewPartition):
         """Everything up to `end` was looked at for the fetches that wait, and shows so much."""
         self.seen = end
         if size_bytes:
-            self.hub.broker.fetch_waiters.advanced(self.wait_key, size_bytes, self.hub.now_ms)
+            self.hub.broker.waiters.advanced(self.wait_key, size_bytes, self.hub.now_ms)
 
     def _found_at(self, offset: int) -> tuple[int, int] | None:
         """(offset behind, bytes shown) of what is known to lie at the offset; None when nothing is known."""

@@ -2,7 +2,7 @@
 
     parked fetch --began_waiting--> source.watch(partition)
     new durable records --advanced--> queue --a slice at a time--> partition.catch_up()
-                                      bytes that match --> fetch_waiters.advanced(wait_key, bytes)
+                                      bytes that match --> waiters.advanced(wait_key, bytes)
 
 New records are looked at once for each view that somebody waits for, however many wait; nobody is woken for
 records that the view does not show.  A view that nobody waits for costs nothing until it is read.
@@ -173,6 +173,10 @@ class ViewHub:
             self._compiled += 1
         return found
 
+    def new_wait_key(self) -> int:
+        """Return a key that nothing else is waited for by."""
+        return self.broker.waiters.new_key()
+
     def counters_of(self, topic: Topic) -> ViewCounters:
         """What the view has done since the start."""
         found = self.counters.get(topic.name)
@@ -243,7 +247,7 @@ class ViewHub:
             return
         if self.now_ms < self._rests_until_ms:
             self._resting = True
-            self.broker.deadlines.add(self._rests_until_ms, self._rested)
+            self.broker.timers.add(self._rests_until_ms, self._rested)
             return
         self._working = True
         self.broker.scheduler.add_work(self._work())

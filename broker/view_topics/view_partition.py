@@ -15,7 +15,6 @@ watches.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from broker.storage.partition import LEADER_EPOCH, Partition
@@ -34,13 +33,6 @@ if TYPE_CHECKING:
 
 DELTA_MAX: Final = 2**31 - 1
 """The largest distance between the first and the last offset of a batch."""
-
-_keys = count(-1, -1)
-
-
-def new_wait_key() -> int:
-    """A number that nothing else waits by: streams have others."""
-    return next(_keys)
 
 
 class ViewRead:
@@ -161,7 +153,7 @@ class ViewPartition(Partition):
         self.index = index
         self.vnode = vnode
         self.stream_id = stream_id
-        self._wait_key = new_wait_key()
+        self._wait_key = hub.new_wait_key()
 
     @property
     def wait_key(self) -> int:
@@ -208,7 +200,7 @@ class ViewPartition(Partition):
 
     def is_awaited(self) -> bool:
         """Whether a fetch waits for it."""
-        return self.hub.broker.fetch_waiters.waits_for(self.wait_key)
+        return self.hub.broker.waiters.waits_for(self.wait_key)
 
     def has_news(self, read: ViewRead) -> bool:
         """Whether a reader who gets no record should learn at once how far it came, and not after its wait.

@@ -109,7 +109,7 @@ class Client:
     def __init__(self, gateway: Gateway) -> None:
         self.gateway = gateway
         self.connection = gateway.broker.connect(
-            peer="10.0.0.9:5000", told=("gateway", 9092), now_ms=gateway.now_ms
+            peer="10.0.0.9:5000", advertised=("gateway", 9092), now_ms=gateway.now_ms
         )
         self._sent: list[tuple[type[Any], int, int]] = []
         self._received = bytearray()

@@ -106,7 +106,7 @@ def test_a_client_that_leaves_in_the_middle_of_everything_leaves_nothing(gateway
     client.send_bytes(struct.pack(">i", 50_000) + bytes(30_000))
     client.close()
     gateway.settle()
-    assert len(gateway.broker.fetch_waiters) == 0
+    assert len(gateway.broker.waiters) == 0
     assert (gateway.broker.memory.requests_bytes, gateway.broker.memory.answers_bytes) == (0, 0)
     assert read(other, "t") == [b"a"]
 

@@ -60,7 +60,7 @@ def assert_nothing_is_left(gateway: Gateway, client: Client) -> None:
     gateway.advance(1_000)
     broker = gateway.broker
     assert (broker.memory.requests_bytes, broker.memory.answers_bytes) == (0, 0)
-    assert len(broker.fetch_waiters) == 0
+    assert len(broker.waiters) == 0
     assert broker.connections == {}
     assert not broker.memory.unfinished
 

@@ -21,7 +21,7 @@ class Link:
     def __init__(self, world: World) -> None:
         self._world = world
         self.connection = world.broker.connect(
-            peer="10.0.0.9:5000", told=("gateway", 9092), now_ms=world.now_ms
+            peer="10.0.0.9:5000", advertised=("gateway", 9092), now_ms=world.now_ms
         )
         self.outbox = bytearray()
         self._inbox = bytearray()

@@ -237,7 +237,9 @@ class DatabasesSimulation:
         found = broker.catalogue.databases
         assert set(broker.vnodes) == set(found)
         directories = {name for name in self.world.disk.list("/data") if name.startswith("db-")}
-        assert directories == {one.directory for one in found.values() if one.name != "default"}
+        assert directories == {
+            database.directory for database in found.values() if database.name != "default"
+        }
         for name, facts in self.facts.items():
             assert name not in found or not facts.dropped, f"{name} has come back"
             if facts.created and not facts.drop_asked:

@@ -199,7 +199,9 @@ def by_topic(places: set[Place]) -> list[TopicPartition]:
 def places_of(blob: bytes) -> set[Place]:
     """Return the partitions of an assignment blob."""
     return {
-        (one.topic, index) for one in decode_assignment(blob).assigned_partitions for index in one.partitions
+        (topic.topic, index)
+        for topic in decode_assignment(blob).assigned_partitions
+        for index in topic.partitions
     }
 
 
@@ -212,9 +214,9 @@ def lead(
     for member in response.members:
         subscription = decode_subscription(member.metadata)
         wanted[member.member_id] = set(subscription.topics)
-        for one in subscription.owned_partitions:
-            for index in one.partitions:
-                owned[one.topic, index] = member.member_id
+        for claim in subscription.owned_partitions:
+            for index in claim.partitions:
+                owned[claim.topic, index] = member.member_id
     target: dict[str, set[Place]] = {name: set() for name in wanted}
     for topic in sorted(set().union(*wanted.values()) & set(topics)):
         members = sorted(name for name in wanted if topic in wanted[name])

@@ -207,8 +207,8 @@ class History:
             elif group.members:
                 assert isinstance(other, ClassicGroup), f"{group_id} is loaded as {other}"
                 assert group.generation == other.generation
-                assert {name: one.assignment for name, one in group.members.items()} == {
-                    name: one.assignment for name, one in other.members.items()
+                assert {name: member.assignment for name, member in group.members.items()} == {
+                    name: member.assignment for name, member in other.members.items()
                 }
         for group_id in live.offsets.groups():
             for key, value in live.offsets.iterate(group_id):

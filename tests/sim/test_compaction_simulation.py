@@ -65,7 +65,7 @@ class Compacting:
     def _connect(self) -> None:
         self.tasks.clear()
         self.waiting = False
-        self.world.broker.slices.offload = lambda work, done: self.tasks.append((work, done))
+        self.world.broker.scheduler.offload = lambda work, done: self.tasks.append((work, done))
         self.link = Link(self.world)
 
     # --- what may happen -------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ class Compacting:
         offset = partition.log_start
         while offset < partition.high_watermark:
             result = partition.read(offset, 3_000)
-            data = b"".join(one.read() if isinstance(one, FileRange) else one for one in result.parts)
+            data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
             assert result.next_offset > offset, f"a reader is stuck at {offset}"
             for batch in iter_batches(data):
                 check_crc(batch)
@@ -193,7 +193,7 @@ class Compacting:
             assert record.value in self.sent[record.key], f"{record} was never sent"
             by_key[record.key] = record
         for key in KEYS:
-            promised = [one for one in self.acked.values() if one.key == key]
+            promised = [record for record in self.acked.values() if record.key == key]
             if promised:
                 last = max(promised)
                 shown = by_key.get(key)

@@ -45,8 +45,8 @@ class ViewsSimulation(Simulation):
         self._weights.append(25)
 
     def _slice(self) -> str:
-        pending = self.world.broker.slices.pending
-        self.world.broker.slices.run()
+        pending = self.world.broker.scheduler.pending
+        self.world.broker.scheduler.run()
         return f"a slice: {pending}"
 
     def _check_all(self) -> None:

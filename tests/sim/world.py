@@ -124,8 +124,8 @@ class World:
     def settle(self) -> None:
         """Do all disk work there is, and make the answers that are made in slices."""
         for _ in range(1_000):
-            while self.broker.slices.pending:
-                self.broker.slices.run()
+            while self.broker.scheduler.pending:
+                self.broker.scheduler.run()
             for flight in tuple(self.flights):
                 if not flight.ran:
                     self.run(flight)
@@ -226,7 +226,7 @@ class World:
 
     @property
     def _logs(self) -> list[VnodeLog]:
-        vnodes = [one for group in self.broker.vnodes.values() for one in group]
+        vnodes = [vnode for group in self.broker.vnodes.values() for vnode in group]
         return [self.broker.meta.log, *(vnode.log for vnode in vnodes)]
 
     def is_sound(self) -> bool:

@@ -94,9 +94,7 @@ class FaultyBroker(Broker):
             if refused:
                 _merge(response, refused)
             if delay_ms:
-                self.deadlines.add(
-                    self.clock.now_ms() + delay_ms, lambda _now_ms: Call.reply(ended, response)
-                )
+                self.timers.add(self.clock.now_ms() + delay_ms, lambda _now_ms: Call.reply(ended, response))
             else:
                 Call.reply(ended, response)
 

@@ -171,7 +171,7 @@ class RamBroker:
 
     def _after(self, delay_ms: int, action: Callable[[], None]) -> None:
         broker = self.broker
-        broker.deadlines.add(self.clock.now_ms() + delay_ms, lambda _now_ms: action())
+        broker.timers.add(self.clock.now_ms() + delay_ms, lambda _now_ms: action())
 
     async def pause(self) -> None:
         """Serve nobody until `resume`; connections stay and new ones wait in the kernel's queue."""

@@ -154,9 +154,9 @@ def test_without_connections_nothing_is_due() -> None:
     gateway.advance(1_200)
     client.close()
     gateway.advance(10_000)
-    before = gateway.broker.deadlines.next_deadline()
+    before = gateway.broker.timers.next_deadline()
     gateway.client()
-    after = gateway.broker.deadlines.next_deadline()
+    after = gateway.broker.timers.next_deadline()
     assert before is None or after is None or after <= before
 
 

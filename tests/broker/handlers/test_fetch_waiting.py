@@ -44,7 +44,7 @@ def test_a_fetch_waits_until_min_bytes_are_there(
     send(producer, "t", batch(bytes(100)))
     (answer,) = consumer.answers()
     assert len(fetched(answer)["t", 0].records) == 3 * size
-    assert len(gateway.broker.fetch_waiters) == 0
+    assert len(gateway.broker.waiters) == 0
 
 
 def test_bytes_on_any_of_its_partitions_count(gateway: Gateway, producer: Client, consumer: Client) -> None:
@@ -106,7 +106,7 @@ def test_deleting_the_topic_answers_who_waits_for_it(
     producer.call(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1_000), 5)
     (answer,) = consumer.answers()
     assert fetched(answer)["t", 0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert len(gateway.broker.fetch_waiters) == 0
+    assert len(gateway.broker.waiters) == 0
 
 
 def test_the_stop_of_the_server_answers_everybody(
@@ -120,7 +120,7 @@ def test_the_stop_of_the_server_answers_everybody(
 def test_a_client_that_goes_away_is_forgotten(gateway: Gateway, producer: Client, consumer: Client) -> None:
     consumer.send(waiting(max_wait_ms=30_000), 12)
     consumer.close()
-    assert len(gateway.broker.fetch_waiters) == 0
+    assert len(gateway.broker.waiters) == 0
     send(producer, "t", batch(b"a"))
     gateway.advance(60_000)
 
@@ -143,7 +143,7 @@ def test_fetches_that_were_answered_early_leave_nothing_behind(
         consumer.send(fetching({("t", 0): number}, max_wait_ms=2**31 - 1), 12)
         send(producer, "t", batch(b"a"))
         assert len(consumer.answers()) == 1
-    assert len(gateway.broker.deadlines) < 50
+    assert len(gateway.broker.timers) < 50
 
 
 def test_a_pipelined_request_behind_a_waiting_fetch_is_answered_after_it(

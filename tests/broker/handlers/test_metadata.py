@@ -164,7 +164,7 @@ def test_no_more_topics_than_the_node_may_hold() -> None:
 
 def test_clients_are_told_the_address_they_came_to(gateway: Gateway) -> None:
     client = gateway.client()
-    client.connection.told = ("elsewhere", 1)
+    client.connection.advertised = ("elsewhere", 1)
     (node,) = ask(client).brokers
     assert (node.host, node.port) == ("elsewhere", 1)
 

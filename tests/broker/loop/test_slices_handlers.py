@@ -83,7 +83,7 @@ def test_a_fetch_of_many_partitions_waits_for_records(client: Client) -> None:
     client.send(fetching(ends(), max_wait_ms=10_000), 11)
     gateway.settle()
     assert client.answers() == []
-    assert len(gateway.broker.fetch_waiters) == 1
+    assert len(gateway.broker.waiters) == 1
     send(gateway.client(), "many", batch(b"late"), 900)
     gateway.settle()
     (answer,) = client.answers()

@@ -12,7 +12,7 @@ import pytest
 
 from broker.config.config import Config
 from broker.config.endpoints import Endpoint
-from broker.server.listeners import Listener, StartError, open_listeners, told_address
+from broker.server.listeners import Listener, StartError, advertised_address, open_listeners
 
 ADDRESSES = {
     "localhost": (socket.AF_INET, "127.0.0.1"),
@@ -133,7 +133,7 @@ class Accepted:
 
 
 @pytest.mark.parametrize(
-    ("advertised", "came_to", "told"),
+    ("advertised", "came_to", "shown"),
     [
         (None, ("127.0.0.1", 9092), ("127.0.0.1", 9092)),
         (None, ("::ffff:10.0.0.7", 9092, 0, 0), ("10.0.0.7", 9092)),
@@ -142,8 +142,8 @@ class Accepted:
     ],
 )
 def test_clients_are_told_the_configured_address_or_the_one_they_came_to(
-    advertised: Endpoint | None, came_to: tuple[Any, ...], told: tuple[str, int]
+    advertised: Endpoint | None, came_to: tuple[Any, ...], shown: tuple[str, int]
 ) -> None:
     nobody: Any = None
     sock: Any = Accepted(came_to)
-    assert told_address(Listener(nobody, Endpoint("x", 1), advertised), sock) == told
+    assert advertised_address(Listener(nobody, Endpoint("x", 1), advertised), sock) == shown

@@ -112,14 +112,14 @@ def test_a_client_that_is_gone_is_forgotten(loop: Loop, how: str) -> None:
     sock = loop.connect()
     sock.incoming.append(frame(fetching({("t", 0): 0}, max_wait_ms=30_000), 12))
     loop.turn((sock, IN))
-    assert len(loop.gateway.broker.fetch_waiters) == 1
+    assert len(loop.gateway.broker.waiters) == 1
     if how != "hangup":
         sock.incoming.append(b"" if how == "end" else ConnectionResetError(104, "Connection reset by peer"))
     loop.turn((sock, HUP if how == "hangup" else IN))
     assert sock.closed
     assert sock.fileno() not in loop.epoll.watched
     assert loop.gateway.broker.connections == {}
-    assert len(loop.gateway.broker.fetch_waiters) == 0
+    assert len(loop.gateway.broker.waiters) == 0
 
 
 def test_a_socket_that_breaks_while_it_is_sent_to_is_closed(loop: Loop) -> None:

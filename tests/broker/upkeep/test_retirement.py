@@ -62,7 +62,7 @@ def test_deleted_records_leave_the_disk_soon() -> None:
 def test_without_a_deletion_nothing_is_looked_at() -> None:
     gateway, _ = filled()
     gateway.advance(10_000)
-    deadline = gateway.broker.deadlines.next_deadline()
+    deadline = gateway.broker.timers.next_deadline()
     assert deadline is None or deadline > gateway.now_ms + 1_000
     assert segments(gateway) > 8
 

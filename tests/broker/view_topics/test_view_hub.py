@@ -49,7 +49,7 @@ class EvenPartition(ViewPartition):
         yield from self.steps(read)
         self.seen = read.position
         if read.parts:
-            self.hub.broker.fetch_waiters.advanced(self.wait_key, read.size_bytes, self.hub.now_ms)
+            self.hub.broker.waiters.advanced(self.wait_key, read.size_bytes, self.hub.now_ms)
 
     def has_news(self, read: ViewRead) -> bool:
         return read.has_progress and read.offset == 0

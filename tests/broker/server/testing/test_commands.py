@@ -90,7 +90,7 @@ def test_a_broker_that_does_not_run_says_why(world: World) -> None:
         def fail(_now_ms: int) -> None:
             raise RuntimeError("out of order")
 
-        broker.broker.deadlines.add(START_MS, fail)
+        broker.broker.timers.add(START_MS, fail)
         world.now_ms += 1
         with pytest.raises(NotRunning, match="broker-1 has failed: RuntimeError: out of order; see its log"):
             await ask_until_it_fails(broker)

@@ -165,7 +165,7 @@ def test_nothing_falls_due_by_itself_while_the_clock_is_stopped(gateway: FaultyG
     broker = gateway.broker
     assert isinstance(broker, FaultyBroker)
     gateway.advance(0)
-    broker.deadlines.add(gateway.now_ms + 1, lambda _now_ms: None)
+    broker.timers.add(gateway.now_ms + 1, lambda _now_ms: None)
     gateway.clock.stop()
     assert broker.next_deadline() is None
     assert broker.next_due_ms() is not None

@@ -125,9 +125,9 @@ def test_time_moves_deadline_by_deadline(world: World) -> None:
     async def steps(broker: RamBroker) -> None:
         broker.clock.stop()
         met: list[int] = []
-        broker.broker.deadlines.add(START_MS + 500, met.append)
-        broker.broker.deadlines.add(START_MS + 200, met.append)
-        broker.broker.deadlines.add(START_MS + 2_000, met.append)
+        broker.broker.timers.add(START_MS + 500, met.append)
+        broker.broker.timers.add(START_MS + 200, met.append)
+        broker.broker.timers.add(START_MS + 2_000, met.append)
         await broker.advance(1_000)
         assert met == [START_MS + 200, START_MS + 500]
         assert broker.clock.now_ms() == START_MS + 1_000
@@ -148,7 +148,7 @@ def test_a_paused_broker_meets_its_deadlines_when_it_goes_on(world: World) -> No
     async def steps(broker: RamBroker) -> None:
         met: list[int] = []
         await broker.pause()
-        broker.broker.deadlines.add(START_MS + 500, met.append)
+        broker.broker.timers.add(START_MS + 500, met.append)
         await broker.advance(1_000)
         assert met == []
         await broker.resume()
@@ -174,7 +174,7 @@ def test_its_own_fault_ends_it_and_nobody_else(world: World) -> None:
         def fail(_now_ms: int) -> None:
             raise RuntimeError("out of order")
 
-        broker.broker.deadlines.add(START_MS, fail)
+        broker.broker.timers.add(START_MS, fail)
         world.now_ms += 1
         async with await world.connect("", broker.port) as client:
             assert await client.receive_some(1) == b""

@@ -1,0 +1,50 @@
+"""Timers run in the order of their time, unless they are cancelled."""
+
+from broker.loop.timers import Timers
+
+
+def test_deadlines_run_in_the_order_of_their_time() -> None:
+    timers = Timers()
+    ran: list[str] = []
+    timers.add(20, lambda _now: ran.append("late"))
+    timers.add(10, lambda _now: ran.append("early"))
+    timers.add(10, lambda _now: ran.append("early too"))
+    timers.run_due(30)
+    assert ran == ["early", "early too", "late"]
+
+
+def test_a_cancelled_deadline_never_runs_and_is_not_waited_for() -> None:
+    timers = Timers()
+    ran: list[str] = []
+    first = timers.add(10, lambda _now: ran.append("first"))
+    timers.add(20, lambda _now: ran.append("second"))
+    first.cancel()
+    first.cancel()
+    assert (len(timers), timers.next_deadline()) == (1, 20)
+    timers.run_due(30)
+    assert ran == ["second"]
+    assert len(timers) == 0
+
+
+def test_a_deadline_may_add_and_cancel_others_while_it_runs() -> None:
+    timers = Timers()
+    ran: list[str] = []
+    late = timers.add(10, lambda _now: ran.append("cancelled"))
+
+    def first(now_ms: int) -> None:
+        late.cancel()
+        timers.add(now_ms, lambda _now: ran.append("added"))
+
+    timers.add(5, first)
+    timers.run_due(10)
+    assert ran == ["added"]
+
+
+def test_cancelled_deadlines_are_swept_out() -> None:
+    timers = Timers()
+    kept = [timers.add(10_000 + number, lambda _now: None) for number in range(10)]
+    for number in range(10_000):
+        timers.add(20_000 + number, lambda _now: None).cancel()
+    assert len(timers) == len(kept)
+    assert len(timers._heap) < 200
+    assert timers.next_deadline() == 10_000
