@@ -12,125 +12,149 @@ from __future__ import annotations
 
 import logging
 import os.path
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from types import GeneratorType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from broker.catalogue.catalogue_snapshots import CatalogueSnapshots
 from broker.catalogue.database_directory import DatabaseDirectory
 from broker.catalogue.live_config import LiveConfig
+from broker.catalogue.metadata_log import MetadataLog
 from broker.catalogue.producer_ids import ProducerIds
 from broker.catalogue.topic_directory import TopicDirectory
-from broker.catalogue.topics import OFFSETS_TOPIC, Catalogue, Topic
+from broker.catalogue.topics import Catalogue, Topic
 from broker.config.config import Config
 from broker.config.loggers import Loggers
 from broker.connections.connection import Connection
 from broker.connections.connection_reaper import ConnectionReaper
 from broker.connections.memory_limits import MemoryLimits
+from broker.coordinators.coordinators import NodeCoordinators
 from broker.errors import RequestError
 from broker.fetching.fetch_sessions import FetchSessions
-from broker.handlers import APIS, Api
-from broker.loop.call import PARKED, Call
+from broker.loop.clock import Clock
 from broker.loop.scheduler import Scheduler
-from broker.loop.stats import Cause, Stats
+from broker.loop.slices import Offload, run_here
+from broker.loop.stats import Stats
 from broker.loop.timers import Timers
 from broker.loop.waiters import Waiters
+from broker.requests.dispatcher import Dispatcher
+from broker.requests.gate import Gate, OpenGate
 from broker.storage.vnode import DiskJob, Vnode
+from broker.storage.vnodes import Vnodes
 from broker.upkeep.compaction import CompactionTask
 from broker.upkeep.retention import RetentionTask
 from broker.upkeep.retirement import Retirement
 from broker.view_topics.view_hub import ViewHub
-from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
-from protocol.errors import ProtocolError, UnsupportedVersion
+from protocol.errors import ProtocolError
 from protocol.framing import BufferPool
-from protocol.wire import decode
 from wal.disk import DiskError
 from wal.store import Store
 
 if TYPE_CHECKING:
     from random import Random
 
-    from broker.coordinators.group_driver import GroupDriver
+    from broker.coordinators.groups import Groups
 
 logger = logging.getLogger("kawal.broker")
 
 
 class Broker:
-    """Composes the catalogue, the vnodes, the waiters and the connections."""
+    """Composes the catalogue, the vnodes, the coordinators, the waiters and the connections."""
+
+    dispatcher = Dispatcher
+    """The class that hands requests to handlers; brokers for tests have another."""
 
     def __init__(
         self,
         *,
         store: Store,
         catalogue: Catalogue,
-        vnodes: dict[str, list[Vnode]],
+        vnodes: Mapping[str, list[Vnode]],
         config: Config,
         random: Random,
         now_ms: int,
         wall_ms: int,
         loggers: Loggers | None = None,
         stats: Stats | None = None,
+        offload: Offload = run_here,
+        gate: Gate | None = None,
     ) -> None:
-        self.live_config = LiveConfig(config, catalogue)
-        # What holds now, also after clients have changed it.
+        """`offload` runs work in a thread; `gate` is what every request passes, by default it is open."""
+        self.live_config = LiveConfig(config, catalogue, changed=self._reconfigure)
+        # The configuration in effect, with what clients have changed.
         self.config = self.live_config.current
-        self.live_config.reaction = self._reconfigure
         self.loggers = loggers or Loggers()
         self.random = random
         self.store = store
         self.catalogue = catalogue
+        self.clock = Clock(now_ms=now_ms, wall_ms=wall_ms)
         self.timers = Timers()
         self.waiters = Waiters(self.timers)
-        session_slots = config.max_incremental_fetch_session_cache_slots
-        self.fetch_sessions = FetchSessions(slots=session_slots, random=random)
         self.stats = stats or Stats()
-        self.memory = MemoryLimits(self.config)
-        self.connections: dict[int, Connection] = {}
-        self.reaper = ConnectionReaper(self)
-        self.scheduler = Scheduler(self._failed)
+        self.scheduler = Scheduler(Dispatcher.failed, offload)
         self.stopping = False
+        self._prepare_for_clients(gate or OpenGate())
+        self.meta = Vnode(store.catalogue.log, database="meta", index=0)
+        self.vnodes = Vnodes(self.meta, vnodes)
+        self.views = ViewHub(self, self, self.vnodes)
+        self._open_metadata()
+        self.coordinators = NodeCoordinators(self, self, random)
+        self.retirement = Retirement(self.timers, self.topics, self.vnodes)
+        self.retention = RetentionTask(self, self, self.vnodes, lambda: self.groups, now_ms)
+        self.compaction = CompactionTask(self, self, now_ms)
+        self._reconfigure(self.config)
+
+    def _prepare_for_clients(self, gate: Gate) -> None:
+        """Make what connections and their requests need."""
+        self.memory: MemoryLimits[Connection] = MemoryLimits(self.config)
+        self.connections: dict[int, Connection] = {}
+        self.reaper = ConnectionReaper(self, self.connections, self.memory, lambda: self.config)
+        self.fetch_sessions = FetchSessions(
+            slots=self.config.max_incremental_fetch_session_cache_slots, random=self.random
+        )
+        self._dispatcher = self.dispatcher(self, self, gate)
         self._pool = BufferPool()
         self._unsent: list[Connection] = []
         self._next_connection = 1
-        self._wall_offset_ms = wall_ms - now_ms
-        self.meta = Vnode(store.catalogue.log, database="meta", index=0)
-        self.vnodes = vnodes
-        self.vnodes_changed()
-        self.topics = TopicDirectory(
+
+    def _open_metadata(self) -> None:
+        """Make what knows and changes the catalogue, over its log and the vnodes."""
+        store, catalogue = self.store, self.catalogue
+        self.metadata_log = MetadataLog(catalogue, store.catalogue, self.vnodes, self.clock)
+        self.topics: TopicDirectory = TopicDirectory(
             catalogue=catalogue,
             config=self.live_config,
-            meta=self.meta,
-            random=random,
-            store=store,
-            vnodes=vnodes,
+            log=self.metadata_log,
+            vnodes=self.vnodes,
+            clock=self.clock,
+            random=self.random,
+            open_view=self.views.open_partition,
         )
         self.topics.drop_orphans()
-        self.retirement = Retirement(self.timers, self.topics, vnodes)
-        self.views = ViewHub(self)
-        self.databases = DatabaseDirectory(self)
+        self.databases = DatabaseDirectory(self, self, store=store, vnodes=self.vnodes, random=self.random)
         self.snapshots = CatalogueSnapshots(catalogue, store.catalogue, self.meta)
-        self.producer_ids = ProducerIds(self.catalogue, self.topics)
-        self.retention = RetentionTask(self, now_ms)
-        self.compaction = CompactionTask(self, now_ms)
-        self._now_ms = now_ms
-        self._groups: GroupDriver | None = None
-        if OFFSETS_TOPIC in catalogue.by_name:
-            # There are groups: replay them as soon as clients are answered.
-            self.timers.add(now_ms, lambda _now_ms: self.groups.pump(self._now_ms))
-        self._reconfigure(self.config)
+        self.producer_ids = ProducerIds(catalogue, self.metadata_log)
 
     @property
     def cluster_id(self) -> str:
         """The id that all clients of this cluster see."""
         return self.store.identity.cluster_id
 
+    @property
+    def data_directory(self) -> str:
+        """The data directory as tools shall see it, from the root."""
+        return os.path.abspath(self.store.path)
+
+    @property
+    def groups(self) -> Groups:
+        """The group coordinator."""
+        return self.coordinators.groups
+
     def _reconfigure(self, config: Config) -> None:
-        """Let a changed configuration hold everywhere."""
-        if self._groups is not None:
-            self._groups.reconfigure()
+        """Apply a changed configuration everywhere."""
         self.config = config
+        self.coordinators.reconfigure()
         self.memory.configure(config)
         meta = replace(
             self.meta.log.options,
@@ -142,45 +166,24 @@ class Broker:
         for database in self.catalogue.databases.values():
             self.databases.configure_logs(database)
 
-    def vnodes_changed(self) -> None:
-        """Take note that `vnodes` has others than before."""
-        self._all_vnodes = [self.meta, *(vnode for group in self.vnodes.values() for vnode in group)]
-
-    @property
-    def data_directory(self) -> str:
-        """The data directory as tools shall see it, from the root."""
-        return os.path.abspath(self.store.path)
-
     # --- clocks ----------------------------------------------------------------------------------------
 
     def set_clocks(self, *, now_ms: int, wall_ms: int) -> None:
-        """Tell the difference between the monotonic and the wall clock; the shell does so every turn."""
-        self._now_ms = now_ms
-        self._wall_offset_ms = self.topics.wall_offset_ms = wall_ms - now_ms
-
-    @property
-    def turn_ms(self) -> int:
-        """The monotonic time at which this turn began."""
-        return self._now_ms
-
-    def wall_ms(self, now_ms: int) -> int:
-        """The time of day (ms since 1970) at the monotonic moment `now_ms`."""
-        return now_ms + self._wall_offset_ms
+        """Begin a turn at this moment of the monotonic clock and of the wall clock; the shell does so."""
+        self.clock.set(now_ms=now_ms, wall_ms=wall_ms)
 
     def tick(self, now_ms: int) -> None:
-        """Do everything whose time has come."""
+        """Do everything that is due."""
         self.timers.run_due(now_ms)
-        if self._groups is not None:
-            self._groups.tick(now_ms)
-        for vnode in self._all_vnodes:
+        self.coordinators.tick(now_ms)
+        for vnode in self.vnodes.every:
             vnode.log.tick(now_ms)
 
     def next_deadline(self) -> int | None:
-        """The monotonic moment of the next `tick`, None when nothing is due ever."""
-        moments = [vnode.next_deadline() for vnode in self._all_vnodes]
+        """Return the monotonic moment of the next `tick`, None when nothing is due ever."""
+        moments = [vnode.next_deadline() for vnode in self.vnodes.every]
         moments.append(self.timers.next_deadline())
-        if self._groups is not None:
-            moments.append(self._groups.next_deadline())
+        moments.append(self.coordinators.next_deadline())
         return min((moment for moment in moments if moment is not None), default=None)
 
     # --- connections -----------------------------------------------------------------------------------
@@ -208,13 +211,13 @@ class Broker:
         return connection
 
     def disconnect(self, connection: Connection) -> None:
-        """The client is gone; whatever it waited for is withdrawn."""
+        """Forget a client that has left, and withdraw all it waited for."""
         connection.lost()
         self.stats.connections_closed[connection.close_cause] += 1
         del self.connections[connection.identity]
 
     def receive(self, connection: Connection, size_bytes: int, now_ms: int) -> bool:
-        """Serve the frames completed by the bytes just read into the connection's buffer.
+        """Serve the requests completed by the bytes just read into the connection's buffer.
 
         True: read no more from this client for now.
         """
@@ -224,7 +227,7 @@ class Broker:
         return self.resume(connection, now_ms)
 
     def resume(self, connection: Connection, now_ms: int) -> bool:
-        """Serve the frames the connection holds, as far as its limits allow; True as for `receive`."""
+        """Serve the requests the connection holds, as far as its limits allow; True as for `receive`."""
         reader = connection.reader
         connection.stalled = False
         served = False
@@ -240,7 +243,8 @@ class Broker:
                     connection.note_received(now_ms, served=served)
                     return False
                 served = True
-                self._serve(connection, frame, frame_owned=reader.owned, now_ms=now_ms)
+                call, position = connection.open_call(frame, frame_owned=reader.owned, now_ms=now_ms)
+                self._dispatcher.serve(call, frame, position)
         except ProtocolError as error:
             logger.info("connection %d from %s closed: %s", connection.identity, connection.peer, error)
             connection.close(str(error))
@@ -250,46 +254,6 @@ class Broker:
         """A connection that is saturated is not read; see to it that this ends."""
         if not connection.at_own_limit:
             self.reaper.relieve_soon(now_ms)
-
-    def _serve(self, connection: Connection, frame: memoryview, *, frame_owned: bool, now_ms: int) -> None:
-        call, position = connection.open_call(frame, frame_owned=frame_owned, now_ms=now_ms)
-        api = APIS.get(call.api_key)
-        if api is None or not api.minimum <= call.version <= api.maximum:
-            if call.api_key != ApiKey.API_VERSIONS:
-                raise UnsupportedVersion(call.api_key, call.version)
-            self._answer_unsupported(call)
-            return
-        call.request, _ = decode(api.request_type(), call.version, frame, position)
-        self._handle(api, call)
-
-    def _answer_unsupported(self, call: Call[Any]) -> None:
-        """Answer an ApiVersions we do not serve in the v0 layout, with the list to choose from (KIP-511)."""
-        from broker.handlers.api_versions import unsupported
-
-        call.version = 0
-        call.reply(unsupported())
-
-    def _handle(self, api: Api, call: Call[Any]) -> None:
-        try:
-            response = api.handler()(self, call)
-        except Exception:  # noqa: BLE001  (it ends the connection)
-            self._failed(call)
-            return
-        if type(response) is GeneratorType:
-            self.scheduler.begin(call, response)
-        elif response is not PARKED:
-            call.reply(response)
-
-    def _failed(self, call: Call[Any]) -> None:
-        """A handler has raised, our own bug: the end of its connection tells its client, others live on."""
-        logger.exception(
-            "connection %d closed: api=%s v%d correlation=%d failed",
-            call.connection.identity,
-            APIS[call.api_key].name,
-            call.version,
-            call.correlation_id,
-        )
-        call.connection.close("internal error", Cause.BUG)
 
     @property
     def has_unsent(self) -> bool:
@@ -303,15 +267,6 @@ class Broker:
         for connection in taken:
             connection.account()
         return taken
-
-    @property
-    def groups(self) -> GroupDriver:
-        """The group coordinator and its log, made at their first use: a node without groups starts sooner."""
-        if self._groups is None:
-            from broker.coordinators.group_driver import GroupDriver
-
-            self._groups = GroupDriver(self, self._now_ms)
-        return self._groups
 
     # --- topics ----------------------------------------------------------------------------------------
 
@@ -335,7 +290,7 @@ class Broker:
     @property
     def disk_threads(self) -> int:
         """Threads that keep every vnode busy, within reason."""
-        return min(2 * len(self._all_vnodes), 16)
+        return min(2 * len(self.vnodes.every), 16)
 
     @property
     def has_disk_work(self) -> bool:
@@ -343,12 +298,12 @@ class Broker:
         return (
             self.snapshots.job is not None
             or self.databases.busy
-            or any(vnode.busy for vnode in self._all_vnodes)
+            or any(vnode.busy for vnode in self.vnodes.every)
         )
 
     def take_jobs(self, now_ms: int) -> Iterator[tuple[Vnode, DiskJob]]:
         """The disk work that can begin now."""
-        for vnode in self._all_vnodes:
+        for vnode in self.vnodes.every:
             for job in vnode.begin_jobs(now_ms):
                 yield vnode, job
         for made in self.databases.take_jobs(now_ms):
@@ -378,15 +333,14 @@ class Broker:
         """Answer the fetches that wait; the shell reads no more, and lets what is in work leave."""
         self.stopping = True
         self.waiters.wake_all(now_ms)
-        if self._groups is not None:
-            self._groups.begin_stop(now_ms)
+        self.coordinators.begin_stop(now_ms)
 
     def close(self, now_ms: int) -> None:
         """Seal and checkpoint every vnode; nothing may be in flight.
 
         A log that the disk does not let close is left to the next start, which recovers it.
         """
-        for vnode in self._all_vnodes[1:]:
+        for vnode in self.vnodes.every[1:]:
             try:
                 vnode.log.close(now_ms)
             except DiskError as error:

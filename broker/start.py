@@ -19,7 +19,9 @@ from broker.catalogue.topics import Catalogue
 from broker.config.config import Config
 from broker.config.loggers import Loggers
 from broker.core import Broker
+from broker.loop.slices import Offload, run_here
 from broker.loop.stats import Stats
+from broker.requests.gate import Gate
 from broker.storage.vnode import Vnode
 from wal.disk import Disk
 from wal.errors import MetadataLost
@@ -43,12 +45,14 @@ def open_broker(
     wall_ms: int,
     loggers: Loggers | None = None,
     stats: Stats | None = None,
+    offload: Offload = run_here,
+    gate: Gate | None = None,
     kind: type[Broker] = Broker,
 ) -> Broker:
     """Open the data directory `config.log_dirs`, making it when it is new.
 
     `loggers` are those whose levels clients may change; by default the process's own.  `stats` brings the
-    clock for durations.  `kind` is the class of broker to make.
+    clock for durations, `offload` the threads; every request passes the `gate`.  `kind` is the class to make.
     Raises:
         StoreError: the directory cannot be used; the text says why and what to do.
         DiskError: a file call failed.
@@ -88,6 +92,8 @@ def open_broker(
         wall_ms=wall_ms,
         loggers=loggers,
         stats=stats,
+        offload=offload,
+        gate=gate,
     )
 
 

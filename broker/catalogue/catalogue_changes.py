@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -49,7 +49,7 @@ _KINDS: Final[dict[type, str]] = {TopicCreated: "create", PartitionsAdded: "grow
 class CatalogueChanges:
     """Writes changes into the logs, and knows which of them are not durable yet."""
 
-    def __init__(self, catalogue: Catalogue, vnodes: dict[str, list[Vnode]]) -> None:
+    def __init__(self, catalogue: Catalogue, vnodes: Mapping[str, list[Vnode]]) -> None:
         self._catalogue = catalogue
         self._vnodes = vnodes
         # What was appended last to each vnode, as far as somebody may have to wait for it.

@@ -33,8 +33,8 @@ from broker.errors import RequestError
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from broker.catalogue.metadata import Metadata
     from broker.catalogue.topics import Topic
-    from broker.core import Broker
 
 
 class ResourceType(IntEnum):
@@ -57,18 +57,18 @@ class Resource(Settings, Protocol):
         """Return what makes these (checked) settings the resource's own, at this time of day."""
 
 
-def find_resource(broker: Broker, kind: int, name: str) -> Resource:
+def find_resource(metadata: Metadata, kind: int, name: str) -> Resource:
     """Return the resource that a client names.
 
     Raises: RequestError, for a name that no resource of the kind can have, and for an unknown kind.
     """
     match kind:
         case ResourceType.TOPIC:
-            return TopicResource(broker, name)
+            return TopicResource(metadata, name)
         case ResourceType.BROKER:
-            return BrokerResource(broker, name)
+            return BrokerResource(metadata, name)
         case ResourceType.GROUP:
-            return GroupResource(broker, name)
+            return GroupResource(metadata, name)
         case ResourceType.CLIENT_METRICS:
             raise RequestError(ErrorCode.INVALID_REQUEST, "Client metrics are not collected by this server.")
         case _:
@@ -86,13 +86,13 @@ def node_id_of(name: str) -> int:
 class TopicResource:
     """A topic; one that does not exist is refused last, as Kafka does."""
 
-    def __init__(self, broker: Broker, name: str) -> None:
+    def __init__(self, metadata: Metadata, name: str) -> None:
         if not name:
             raise RequestError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
         check_name(name)
-        self._broker = broker
+        self._metadata = metadata
         self._name = name
-        self._topic = broker.catalogue.find(name)
+        self._topic = metadata.catalogue.find(name)
 
     @property
     def own(self) -> Mapping[str, str]:
@@ -105,7 +105,7 @@ class TopicResource:
 
     def inherited(self, name: str) -> str:
         """The server's default."""
-        return text_of(server_default(TOPIC_KEYS[name], self._broker.config)) or ""
+        return text_of(server_default(TOPIC_KEYS[name], self._metadata.config)) or ""
 
     def not_a_list(self, operation: str, name: str) -> str:
         """Kafka's words."""
@@ -122,7 +122,7 @@ class TopicResource:
             )
         try:
             check_settable(self.own, settings)
-            result = checked_topic(settings, self._broker.config)
+            result = checked_topic(settings, self._metadata.config)
         except ConfigError as error:
             raise RequestError(ErrorCode.INVALID_CONFIG, error.for_client) from error
         if self._topic is None:
@@ -130,7 +130,7 @@ class TopicResource:
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{self._name}' does not exist."
             )
         check_changeable(self._topic, "its definition is settled; delete it and make another")
-        check_columns_kept(self._topic, result, self._broker.catalogue)
+        check_columns_kept(self._topic, result, self._metadata.catalogue)
         self._quarantine(self._topic, result, 0)
         return result
 
@@ -148,19 +148,19 @@ class TopicResource:
         from broker.catalogue.quarantine import as_created
 
         before = self.own.get(QUARANTINE_KEY.name, "")
-        return self._broker.topics.quarantine(as_created(topic, settings), before, wall_ms)
+        return self._metadata.topics.quarantine(as_created(topic, settings), before, wall_ms)
 
 
 class BrokerResource:
     """This node, or with the empty name every node."""
 
-    def __init__(self, broker: Broker, name: str) -> None:
-        node_id = broker.config.node_id
+    def __init__(self, metadata: Metadata, name: str) -> None:
+        node_id = metadata.config.node_id
         if name and node_id_of(name) != node_id:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node_id}, but received {name}"
             )
-        self._layers = broker.live_config.layers
+        self._layers = metadata.live_config.layers
         self._id = str(node_id) if name else CLUSTER
 
     @property
@@ -212,16 +212,16 @@ class BrokerResource:
 class GroupResource:
     """A group, whether it exists or not."""
 
-    def __init__(self, broker: Broker, name: str) -> None:
+    def __init__(self, metadata: Metadata, name: str) -> None:
         if not name:
             raise RequestError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
-        self._broker = broker
+        self._metadata = metadata
         self._name = name
 
     @property
     def own(self) -> Mapping[str, str]:
         """What is set for the group."""
-        return self._broker.catalogue.group_configs.get(self._name, {})
+        return self._metadata.catalogue.group_configs.get(self._name, {})
 
     def key(self, name: str) -> Key | None:
         """A group configuration; none of them holds a list."""
@@ -238,7 +238,7 @@ class GroupResource:
     def checked(self, settings: Mapping[str, str]) -> dict[str, str]:
         """Each valid and within what the server allows groups."""
         try:
-            return checked_group(settings, self._broker.live_config.layers)
+            return checked_group(settings, self._metadata.live_config.layers)
         except ConfigError as error:
             raise RequestError(ErrorCode.INVALID_CONFIG, error.for_client) from error
 

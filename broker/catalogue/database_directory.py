@@ -44,7 +44,11 @@ from wal.options import LogOptions
 from wal.store import DATABASE_PREFIX, Store
 
 if TYPE_CHECKING:
-    from broker.core import Broker
+    from random import Random
+
+    from broker.catalogue.metadata import Metadata
+    from broker.loop.loop import Loop
+    from broker.storage.vnodes import Vnodes
 
 logger = logging.getLogger("kawal.databases")
 
@@ -96,10 +100,16 @@ class RemoveJob(Job):
 class DatabaseDirectory:
     """All databases of the node over the store that keeps them."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._databases = broker.catalogue.databases
-        self._databases.changed = self._changed
+    def __init__(
+        self, metadata: Metadata, loop: Loop, *, store: Store, vnodes: Vnodes, random: Random
+    ) -> None:
+        self._metadata = metadata
+        self._loop = loop
+        self._store = store
+        self._vnodes = vnodes
+        self._random = random
+        self._databases = metadata.catalogue.databases
+        self._databases.listen(self._changed)
         # Names that are taken while their directories are made.
         self._making: set[str] = set()
         self._jobs: list[Job] = []
@@ -124,7 +134,7 @@ class DatabaseDirectory:
         if name in self._databases or name in self._making:
             raise RequestError(ErrorCode.DUPLICATE_RESOURCE, f"database {name!r} exists already")
         configs = checked_settings(settings)
-        config = self._broker.config
+        config = self._metadata.config
         count = int(value_of("vnodes", configs, config))
         configs.pop("vnodes", None)
         self._check_room(count)
@@ -134,18 +144,18 @@ class DatabaseDirectory:
             name=name,
             vnode_count=count,
             durability=durability_of(configs, config),
-            directory=f"{DATABASE_PREFIX}{self._broker.random.getrandbits(128):032x}",
-            created_ms=self._broker.wall_ms(now_ms),
+            directory=f"{DATABASE_PREFIX}{self._random.getrandbits(128):032x}",
+            created_ms=self._loop.clock.wall_ms(now_ms),
             configs=configs,
         )
         options = log_options(config, configs, vnode_count=self._vnode_count + count)
         self._making.add(name)
-        self._jobs.append(MakeJob(self._broker.store, record, options, now_ms, done))
+        self._jobs.append(MakeJob(self._store, record, options, now_ms, done))
         return True
 
     @property
     def _vnode_count(self) -> int:
-        return sum(len(vnodes) for vnodes in self._broker.vnodes.values())
+        return sum(len(vnodes) for vnodes in self._vnodes.values())
 
     def _check_room(self, added: int) -> None:
         making = sum(
@@ -164,10 +174,10 @@ class DatabaseDirectory:
         Raises: RequestError.
         """
         database = find_database(name, self._databases)
-        views = self._broker.catalogue.views_over_database(name)
+        views = self._metadata.catalogue.views_over_database(name)
         configs = altered(database, changes, has_views=bool(views))
         if not validate_only:
-            self._broker.topics.append(DatabaseConfigs(name=name, configs=configs), now_ms)
+            self._metadata.metadata_log.append(DatabaseConfigs(name=name, configs=configs), now_ms)
 
     def drop(self, name: str, now_ms: int, *, validate_only: bool) -> None:
         """Drop an empty database; its files go once that is durable.  Raises: RequestError."""
@@ -184,7 +194,7 @@ class DatabaseDirectory:
             )
         if validate_only:
             return
-        self._broker.topics.append(
+        self._metadata.metadata_log.append(
             DatabaseDropped(name=name, directory=database.directory),
             now_ms,
             confirmed=lambda: self._dropped(database),
@@ -192,29 +202,27 @@ class DatabaseDirectory:
 
     def topics_of(self, name: str) -> list[str]:
         """The names of the topics in the database and of the views over it, planned ones too."""
-        catalogue = self._broker.catalogue
+        catalogue = self._metadata.catalogue
         inside = {topic.name for topic in catalogue.by_name.values() if topic.database == name}
         return list(inside | {view.name for view in catalogue.views_over_database(name)})
 
     # --- what follows from it --------------------------------------------------------------------------
 
     def _changed(self, database: Database) -> None:
-        broker = self._broker
-        for topic in broker.catalogue.by_name.values():
+        for topic in self._metadata.catalogue.by_name.values():
             if topic.database == database.name:
                 topic.settings = None
         self.configure_logs(database)
 
     def configure_logs(self, database: Database) -> None:
         """Let the database's settings, or the server's where it has none, hold for its logs."""
-        options = log_options(self._broker.config, database.configs, vnode_count=1)
-        for vnode in self._broker.vnodes.get(database.name, ()):
+        options = log_options(self._metadata.config, database.configs, vnode_count=1)
+        for vnode in self._vnodes.get(database.name, ()):
             vnode.log.change_options(options)
 
     def _dropped(self, database: Database) -> None:
-        vnodes = self._broker.vnodes.pop(database.name)
-        self._broker.vnodes_changed()
-        self._broker.topics.forget_vnodes(vnodes)
+        vnodes = self._vnodes.remove(database.name)
+        self._metadata.topics.forget_vnodes(vnodes)
         self._closing[database.directory] = vnodes
 
     def _close_idle(self, now_ms: int) -> None:
@@ -225,7 +233,7 @@ class DatabaseDirectory:
             del self._closing[directory]
             for vnode in vnodes:
                 vnode.abandon(now_ms)
-            self._jobs.append(RemoveJob(self._broker.store, directory))
+            self._jobs.append(RemoveJob(self._store, directory))
 
     # --- disk work -------------------------------------------------------------------------------------
 
@@ -237,7 +245,7 @@ class DatabaseDirectory:
     def take_jobs(self, now_ms: int) -> list[Job]:
         """The work that can begin now."""
         self._close_idle(now_ms)
-        if self._doubtful and self._broker.meta.log.state == "OPEN":
+        if self._doubtful and self._vnodes.meta.log.state == "OPEN":
             self._jobs += self._doubtful
             self._doubtful.clear()
         jobs, self._jobs = self._jobs, []
@@ -257,14 +265,14 @@ class DatabaseDirectory:
             self._removed(job, error, now_ms)
 
     def _made(self, job: MakeJob, error: DiskError | None, now_ms: int) -> None:
-        name = job.record.name
+        name, recording = job.record.name, self._metadata.metadata_log
         self._making.discard(name)
         vnodes = [Vnode(log, database=name, index=index) for index, log in enumerate(job.logs)]
 
         def give_up(refusal: RequestError, jobs: list[Job]) -> None:
             for vnode in vnodes:
                 vnode.log.abandon()
-            jobs.append(RemoveJob(self._broker.store, job.record.directory))
+            jobs.append(RemoveJob(self._store, job.record.directory))
             job.done(refusal)
 
         def recorded(failure: ErrorCode | None) -> None:
@@ -279,15 +287,14 @@ class DatabaseDirectory:
             give_up(refused, self._jobs)
             return
         try:
-            self._broker.topics.append(job.record, now_ms, confirmed=lambda: self._serve(name, vnodes))
+            recording.append(job.record, now_ms, confirmed=lambda: self._serve(name, vnodes))
         except RequestError as refusal:
             give_up(refusal, self._jobs)
             return
-        self._broker.topics.when_durable(recorded, now_ms)
+        recording.when_durable(recorded, now_ms)
 
     def _serve(self, name: str, vnodes: list[Vnode]) -> None:
-        self._broker.vnodes[name] = vnodes
-        self._broker.vnodes_changed()
+        self._vnodes.add(name, vnodes)
         # The server's configuration may have changed since the logs were opened.
         self.configure_logs(self._databases[name])
 
@@ -298,15 +305,15 @@ class DatabaseDirectory:
             self._again(job, now_ms)
         elif not job.failed and job.directory in self._databases.dropped:
             try:
-                self._broker.topics.append(DirectoryRemoved(directory=job.directory), now_ms)
+                self._metadata.metadata_log.append(DirectoryRemoved(directory=job.directory), now_ms)
             except RequestError as refusal:
                 logger.warning("that %s is removed is recorded later: %s", job.directory, refusal)
                 self._again(job, now_ms)
             else:
-                self._broker.topics.when_durable(
+                self._metadata.metadata_log.when_durable(
                     lambda lost: self._again(job, now_ms) if lost is not None else None, now_ms
                 )
 
     def _again(self, job: RemoveJob, now_ms: int) -> None:
         """Remove the directory, or record that it is removed, once more; at a start it is done as well."""
-        self._broker.timers.add(now_ms + RETRY_MS, lambda _now_ms: self._jobs.append(job))
+        self._loop.timers.add(now_ms + RETRY_MS, lambda _now_ms: self._jobs.append(job))

@@ -27,13 +27,16 @@ class Databases(dict[str, Database]):
     """All databases by name, planned ones too.
 
     `dropped` are the directories of dropped databases that may still be there, with the databases' names.
-    `changed` is called with a database whose settings have changed.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.dropped: dict[str, str] = {}
-        self.changed: Callable[[Database], None] = lambda _database: None
+        self._listeners: list[Callable[[Database], None]] = []
+
+    def listen(self, listener: Callable[[Database], None]) -> None:
+        """Call `listener(database)` whenever settings of a database have changed."""
+        self._listeners.append(listener)
 
     def plan(self, record: DatabaseRecord) -> Halves:
         """Apply a record as far as a record that may still be lost goes."""
@@ -53,7 +56,8 @@ class Databases(dict[str, Database]):
 
         def put(configs: dict[str, str]) -> None:
             database.set_configs(configs)
-            self.changed(database)
+            for listener in self._listeners:
+                listener(database)
 
         put(configs)
         return _nothing, lambda: put(before)

@@ -1,4 +1,4 @@
-"""The one owner of the server's configuration while it runs: clients change it, everybody reads it here."""
+"""The one owner of the server's configuration while it runs: clients change it, everything reads it here."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ from broker.config.config import Config
 from broker.config.config_layers import ConfigLayers, layered
 
 CLUSTER = ""
-"""The name under which the catalogue keeps what clients set for every node."""
+"""The name under which the catalogue keeps the settings that clients made for every node."""
 
 
 class LiveConfig:
-    """What holds now: the operator's configuration under what the catalogue has of clients' changes.
+    """The configuration in effect: the operator's, under the changes of clients that the catalogue keeps.
 
-    A change reaches everything at once: topics forget the settings they derived, then `reaction` is called.
+    A change takes effect everywhere at once: topics forget the settings they derived, then `changed` gets the
+    new configuration.
     """
 
-    def __init__(self, static: Config, catalogue: Catalogue) -> None:
-        self.reaction: Callable[[Config], None] | None = None
+    def __init__(
+        self, static: Config, catalogue: Catalogue, *, changed: Callable[[Config], None] | None = None
+    ) -> None:
+        self._changed = changed
         self._static = static
         self._catalogue = catalogue
         self.layers = self._layered()
-        catalogue.broker_configs_changed = self._refresh
+        catalogue.listen_to_broker_configs(self._refresh)
 
     @property
     def current(self) -> Config:
-        """What holds for the keys of this server."""
+        """The values in effect for the keys of this server."""
         return self.layers.current
 
     def _layered(self) -> ConfigLayers:
@@ -40,5 +43,5 @@ class LiveConfig:
         self.layers = self._layered()
         for topic in self._catalogue.by_name.values():
             topic.settings = None
-        if self.reaction is not None:
-            self.reaction(self.current)
+        if self._changed is not None:
+            self._changed(self.current)

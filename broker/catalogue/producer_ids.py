@@ -11,7 +11,7 @@ from broker.errors import RequestError
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from broker.catalogue.topic_directory import TopicDirectory
+    from broker.catalogue.metadata_log import MetadataLog
     from broker.catalogue.topics import Catalogue
 
 BLOCK_SIZE: Final = 1000
@@ -28,9 +28,9 @@ class ProducerIds:
     producers would pass for one.
     """
 
-    def __init__(self, catalogue: Catalogue, topics: TopicDirectory) -> None:
+    def __init__(self, catalogue: Catalogue, log: MetadataLog) -> None:
         self._catalogue = catalogue
-        self._topics = topics
+        self._log = log
         self._next = catalogue.next_producer_id
         # Whoever waits for the block in the making.
         self._waiting: deque[Done] = deque()
@@ -54,8 +54,8 @@ class ProducerIds:
         return identity
 
     def _reserve(self, now_ms: int) -> None:
-        self._topics.append(ProducerIdBlock(next_id=self._next + BLOCK_SIZE), now_ms)
-        self._topics.when_durable(lambda error: self._recorded(error, now_ms), now_ms)
+        self._log.append(ProducerIdBlock(next_id=self._next + BLOCK_SIZE), now_ms)
+        self._log.when_durable(lambda error: self._recorded(error, now_ms), now_ms)
 
     def _recorded(self, error: ErrorCode | None, now_ms: int) -> None:
         waiting, self._waiting = self._waiting, deque()

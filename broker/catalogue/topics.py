@@ -145,11 +145,19 @@ class Catalogue:
         self.broker_configs: dict[str, dict[str, str]] = {}
         self.group_configs: dict[str, dict[str, str]] = {}
         self.scram_credentials: dict[str, dict[str, str]] = {}
-        self.broker_configs_changed: Callable[[], None] = _nothing
+        self._config_listeners: list[Callable[[], None]] = []
         # How many views show changes of the topics of a database.
         self.meta_views: Counter[str] = Counter()
         # Views by what they read: the id of a topic or, in a dictionary of its own, the name of a database.
         self._views: dict[bool, dict[str, dict[UUID, Topic]]] = {False: {}, True: {}}
+
+    def listen_to_broker_configs(self, listener: Callable[[], None]) -> None:
+        """Call `listener()` whenever settings of nodes have changed."""
+        self._config_listeners.append(listener)
+
+    def _broker_configs_changed(self) -> None:
+        for listener in self._config_listeners:
+            listener()
 
     def find(self, name: str) -> Topic | None:
         """The topic of that name that clients may use, if there is one."""
@@ -190,7 +198,7 @@ class Catalogue:
                     self.broker_configs,
                     record.broker_id,
                     record.configs,
-                    lambda: self.broker_configs_changed(),
+                    self._broker_configs_changed,
                 )
             case GroupConfigs():
                 return _plan_settings(self.group_configs, record.group, record.configs, _nothing)

@@ -5,13 +5,10 @@ Source: Kafka 4.3's GroupCoordinatorConfig and GroupConfig, which refuse the sam
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Mapping
+from typing import Any, Final, Protocol
 
 from broker.config.config_keys import ConfigError
-
-if TYPE_CHECKING:
-    from broker.config.config import Config
 
 INTERVAL_NAMES: Final = ("kawal_rebalance_interval_ms", "group_consumer_assignment_interval_ms")
 """Two names of one setting, ours and Kafka's; ours holds when both are set."""
@@ -20,12 +17,23 @@ BOUNDED: Final = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.int
 """What the server bounds for consumer groups: `group.consumer.` with `min.`, `max.` or nothing before it."""
 
 
+class Values(Protocol):
+    """The configuration, by the names of its keys."""
+
+    @property
+    def set_by_operator(self) -> Collection[str]:
+        """The keys that are set, rather than left at their defaults."""
+
+    def value(self, name: str) -> Any:
+        """Return the value in effect."""
+
+
 def assignment_interval_ms(values: Mapping[str, Any]) -> int | None:
     """Return what is set under either name, None when neither is."""
     return next((values[name] for name in INTERVAL_NAMES if name in values), None)
 
 
-def check_group_limits(config: Config) -> None:
+def check_group_limits(config: Values) -> None:
     """Raises: ConfigError, when what every group gets is out of bounds, or no value is within them."""
     for name in BOUNDED:
         least, largest = f"group.consumer.min.{name}", f"group.consumer.max.{name}"
@@ -38,7 +46,7 @@ def check_group_limits(config: Config) -> None:
         raise ConfigError(session, str(_number(config, session)), f"must be greater than {interval}")
 
 
-def clamped(config: Config, name: str, value: int) -> int:
+def clamped(config: Values, name: str, value: int) -> int:
     """Return the setting `name` of one group within the bounds that hold now; it was set under others."""
     if name not in BOUNDED:
         return value
@@ -46,7 +54,7 @@ def clamped(config: Config, name: str, value: int) -> int:
     return min(max(value, least), _number(config, f"group.consumer.max.{name}"))
 
 
-def _check_order(config: Config, lower: str, upper: str) -> None:
+def _check_order(config: Values, lower: str, upper: str) -> None:
     if _number(config, lower) <= _number(config, upper):
         return
     # Named is the one that somebody has set; of two, the value and not its bound.
@@ -57,7 +65,7 @@ def _check_order(config: Config, lower: str, upper: str) -> None:
     raise ConfigError(named, str(_number(config, named)), least if named == upper else largest)
 
 
-def _number(config: Config, name: str) -> int:
+def _number(config: Values, name: str) -> int:
     found = config.value(name)
     assert isinstance(found, int), name
     return found

@@ -77,7 +77,7 @@ class Connection:
         frame_bytes_max: int,
         pool: BufferPool,
         unsent: list[Connection],
-        memory: MemoryLimits,
+        memory: MemoryLimits[Connection],
         stats: Stats,
         now_ms: int = 0,
         advertised: tuple[str, int] = ("127.0.0.1", 9092),

@@ -17,21 +17,20 @@ Source: slowloris, Apache's mod_reqtimeout (MinRate).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
+from broker.config.config import Config
 from broker.connections.connection import Connection
+from broker.connections.memory_limits import MemoryLimits
+from broker.loop.loop import Loop
+from broker.loop.slices import Steps, chunks
 from broker.loop.stats import Cause
-
-if TYPE_CHECKING:
-    from broker.core import Broker
 
 logger = logging.getLogger("kawal.broker")
 
 CONNECTIONS_PER_SLICE: Final = 500
 """Connections looked at before other work has its turn: about 0.2 ms."""
-
-SLICE_PAUSE_MS: Final = 1
 
 PASSES_PER_TIMEOUT: Final = 10
 
@@ -47,46 +46,53 @@ LEFT_HALF_SENT: Final = "left a request half sent while the memory for requests 
 
 
 class ConnectionReaper:
-    """Looks after the connections of a broker by its clock."""
+    """Looks after the connections of a node by its clock."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._slice: Iterator[Connection] = iter(())
+    def __init__(
+        self,
+        loop: Loop,
+        connections: Mapping[int, Connection],
+        memory: MemoryLimits[Connection],
+        config: Callable[[], Config],
+    ) -> None:
+        """`config()` is the configuration in effect."""
+        self._loop = loop
+        self._connections = connections
+        self._memory = memory
+        self._config = config
         self._reaping = False
         self._relieving = False
 
     def connected(self, now_ms: int) -> None:
-        """There is a connection to look after."""
+        """Look after a new connection, too."""
         if not self._reaping:
             self._reaping = True
             self._schedule(now_ms)
 
     def _schedule(self, now_ms: int) -> None:
-        config = self._broker.config
+        config = self._config()
         shortest_ms = min(config.kawal_request_read_timeout_ms, config.kawal_response_write_timeout_ms)
         if config.connections_max_idle_ms >= 0:
             shortest_ms = min(shortest_ms, config.connections_max_idle_ms)
         pause_ms = min(max(shortest_ms // PASSES_PER_TIMEOUT, 1), PASS_INTERVAL_MS_MAX)
-        self._broker.timers.add(now_ms + pause_ms, self._begin)
+        self._loop.timers.add(now_ms + pause_ms, lambda _now_ms: self._begin())
 
-    def _begin(self, now_ms: int) -> None:
-        self._slice = iter(tuple(self._broker.connections.values()))
-        self._run_slice(now_ms)
+    def _begin(self) -> None:
+        self._loop.scheduler.add_work(self._pass())
 
-    def _run_slice(self, now_ms: int) -> None:
-        for _ in range(CONNECTIONS_PER_SLICE):
-            connection = next(self._slice, None)
-            if connection is None:
-                self._reaping = bool(self._broker.connections)
-                if self._reaping:
-                    self._schedule(now_ms)
-                return
-            if not connection.closed:
-                self._look(connection, now_ms)
-        self._broker.timers.add(now_ms + SLICE_PAUSE_MS, self._run_slice)
+    def _pass(self) -> Steps:
+        """Look at every connection there is now."""
+        for connections in chunks(tuple(self._connections.values()), per_slice=CONNECTIONS_PER_SLICE):
+            for connection in connections:
+                if not connection.closed:
+                    self._look(connection, self._loop.clock.turn_ms)
+            yield
+        self._reaping = bool(self._connections)
+        if self._reaping:
+            self._schedule(self._loop.clock.turn_ms)
 
     def _look(self, connection: Connection, now_ms: int) -> None:
-        config = self._broker.config
+        config = self._config()
         if connection.outgoing:
             silent_ms = now_ms - connection.unsent_since_ms
             if silent_ms >= config.kawal_response_write_timeout_ms:
@@ -116,10 +122,10 @@ class ConnectionReaper:
         """Memory is full: make room if it still is in a while."""
         if not self._relieving:
             self._relieving = True
-            self._broker.timers.add(now_ms + RELIEF_INTERVAL_MS, self._relieve)
+            self._loop.timers.add(now_ms + RELIEF_INTERVAL_MS, self._relieve)
 
     def _relieve(self, now_ms: int) -> None:
-        memory = self._broker.memory
+        memory = self._memory
         self._relieving = False
         if not memory.full:
             return
@@ -129,10 +135,10 @@ class ConnectionReaper:
             memory.answers_bytes,
         )
         if memory.requests_full:
-            self._broker.waiters.wake_all(now_ms)
+            self._loop.waiters.wake_all(now_ms)
             self._end_half_sent(now_ms)
         if memory.answers_full:
-            for connection in tuple(self._broker.connections.values()):
+            for connection in tuple(self._connections.values()):
                 if connection.outgoing and _is_over(connection.unsent_since_ms, now_ms):
                     _end(connection, Cause.MEMORY, "took no answers while the memory for them is full")
         self.relieve_soon(now_ms)
@@ -142,7 +148,7 @@ class ConnectionReaper:
 
         Those that we have stopped to read may be coming still; but for the one that has the floor.
         """
-        memory = self._broker.memory
+        memory = self._memory
         floor, surplus_bytes = memory.floor, memory.requests_bytes - memory.requests_bytes_max // 2
         for connection in tuple(memory.unfinished):
             if surplus_bytes <= 0:

@@ -1,30 +1,30 @@
-"""How much clients' requests and answers may weigh, one connection's and all together: reading stops, nothing
-is dropped.
+"""The memory that clients' requests and answers may take, one connection's and all together.
 
-    requests   unanswered ones, and the bytes there are of frames that are still coming in
+    requests   unanswered ones, and the bytes there are of requests that are still arriving
     answers    those that their readers have not taken yet, without what is sent straight from a file
 
-Above a connection's own limit that connection is not read.  Above the limit for all, nobody is read who would
-add to it; one connection has the floor and may finish its frame, however large: the one that began first.
-Were all of them held back, memory full of unfinished frames would stay full for ever.  A reserve is kept for
-connections that hold nothing yet: small requests go on while large ones fill the memory, or are left in it.
+Above a limit reading stops; nothing is dropped.  Above a connection's own limit that connection is not read.
+Above the limit for all, no connection is read that would add to it, except the one with the floor: it may
+finish its request, however large, and is the one whose request began first.  Were all of them held back,
+memory full of unfinished requests would stay full for ever.  A reserve is kept for connections that take no
+memory yet: small requests go on while large ones fill the memory, or are left in it.
 
-What lets go of memory that its owners do not give back: broker/connections/connection_reaper.py.
+Memory that its owners do not give back is taken back by connection_reaper.py.
 Source: Kafka's queued.max.request.bytes (KIP-72), whose pool also lets one request more in.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from broker.config.config import Config
-    from broker.connections.connection import Connection
 
 UNLIMITED: Final = 2**63
 
 ANSWERS_FACTOR_MAX: Final = 2
-"""Above this many times the limit for answers nobody is read at all, whoever is to blame."""
+"""Above this many times the limit for answers no connection is read at all."""
 
 RESERVE_SHARE: Final = 8
 """On top of the limit for requests, one part in so many is there for connections that hold nothing yet."""
@@ -33,7 +33,26 @@ FETCH_ROOM_BYTES_MIN: Final = 64 << 10
 """A fetch may always return this much, so that good readers go on while slow ones hold the memory."""
 
 
-class MemoryLimits:
+class Holder(Protocol):
+    """A connection, as far as its memory goes."""
+
+    @property
+    def outgoing(self) -> Collection[Any]:
+        """What is to be sent."""
+
+    @property
+    def request_bytes(self) -> int:
+        """The size of its unanswered requests."""
+
+    @property
+    def unfinished_bytes(self) -> int:
+        """What there is of a request that is still arriving."""
+
+
+HolderT = TypeVar("HolderT", bound=Holder)
+
+
+class MemoryLimits(Generic[HolderT]):
     """The limits and what is used of them; shared by all connections of a broker."""
 
     __slots__ = (
@@ -51,7 +70,7 @@ class MemoryLimits:
         self.requests_bytes = 0
         self.answers_bytes = 0
         # Connections in the middle of a frame, in the order in which their frames began.
-        self.unfinished: dict[Connection, None] = {}
+        self.unfinished: dict[HolderT, None] = {}
         self.configure(config)
 
     def configure(self, config: Config) -> None:
@@ -78,11 +97,11 @@ class MemoryLimits:
         return self.answers_bytes >= self.answers_bytes_max
 
     @property
-    def floor(self) -> Connection | None:
+    def floor(self) -> HolderT | None:
         """The connection that may finish its frame whatever there is."""
         return next(iter(self.unfinished), None)
 
-    def holds_back(self, connection: Connection) -> bool:
+    def holds_back(self, connection: HolderT) -> bool:
         """Whether nothing may be read from the connection, because of what all of them hold."""
         if self.answers_full and (
             connection.outgoing or self.answers_bytes >= ANSWERS_FACTOR_MAX * self.answers_bytes_max

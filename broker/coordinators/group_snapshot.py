@@ -15,7 +15,9 @@ from broker.coordinators.group_lag import lag_of
 from groups.show import SubscriptionRow
 
 if TYPE_CHECKING:
-    from broker.core import Broker
+    from broker.catalogue.metadata import Metadata
+    from broker.coordinators.groups import Groups
+    from broker.loop.clock import Clock
 
 GROUPS_PER_STEP: Final = 10
 """Groups looked at before other work has its turn."""
@@ -47,27 +49,28 @@ class GroupSnapshot:
     held_partitions: int = 0
     """Partitions longer than their retention, for important groups."""
 
-    def steps(self, broker: Broker, now_ms: int) -> Iterator[None]:
+    def steps(self, groups: Groups, metadata: Metadata, clock: Clock, now_ms: int) -> Iterator[None]:
         """Fill it, yielding now and then; call it on the event loop."""
-        coordinator = broker.groups.coordinator
-        self.counts = coordinator.counts()
-        self.held_partitions = broker.retention.held_partitions
-        rows_max = broker.config.kawal_metrics_group_partitions_max
-        group_ids = coordinator.group_ids()
+        with groups.step(now_ms) as coordinator:
+            self.counts = coordinator.counts()
+            group_ids = coordinator.group_ids()
+        rows_max = metadata.config.kawal_metrics_group_partitions_max
         for start in range(0, len(group_ids), GROUPS_PER_STEP):
             if len(self.partitions) >= rows_max:
                 self.groups_left_out = len(group_ids) - start
                 break
-            for row in coordinator.subscriptions(now_ms, group_ids[start : start + GROUPS_PER_STEP]):
-                self._add(broker, row, broker.wall_ms(now_ms))
+            with groups.step(now_ms) as coordinator:
+                rows = coordinator.subscriptions(now_ms, group_ids[start : start + GROUPS_PER_STEP])
+            for row in rows:
+                self._add(metadata, row, clock.wall_ms(now_ms))
             yield
         del self.partitions[rows_max:]
 
-    def _add(self, broker: Broker, row: SubscriptionRow, wall_ms: int) -> None:
-        topic = broker.catalogue.find(row.topic)
+    def _add(self, metadata: Metadata, row: SubscriptionRow, wall_ms: int) -> None:
+        topic = metadata.catalogue.find(row.topic)
         if topic is None or row.partition >= topic.partition_count:
             return
-        lag = lag_of(broker.topics.partition(topic, row.partition), row.offset, wall_ms)
+        lag = lag_of(metadata.topics.partition(topic, row.partition), row.offset, wall_ms)
         offset = NOTHING_COMMITTED if row.offset is None else row.offset
         state = GroupPartitionState(row.group_id, row.topic, row.partition, offset, lag.records, lag.age_ms)
         self.partitions.append(state)

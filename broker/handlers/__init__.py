@@ -36,8 +36,13 @@ class Api:
     def handler(self) -> Handler:
         """The function `handle(broker, call)`, imported at its first use."""
         if self._handler is None:
-            self._handler = import_module(f"broker.handlers.{self.name}").handle
+            self._handler = self.function("handle")
         return self._handler
+
+    def function(self, name: str) -> Handler:
+        """Return a function of the handler's module."""
+        found: Handler = getattr(import_module(f"broker.handlers.{self.name}"), name)
+        return found
 
     def request_type(self) -> type[Any]:
         """The dataclass that the API's requests decode to."""

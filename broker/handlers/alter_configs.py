@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def handle(broker: Broker, call: Call[AlterConfigsRequest]) -> AlterConfigsResponse | Parked | Steps:
     """Replace the settings of every resource that is named once."""
     if makes_quarantine(call.request.resources):
-        return after_loading(broker, lambda: _replace_all(broker, call))
+        return after_loading(broker.scheduler, lambda: _replace_all(broker, call))
     return _replace_all(broker, call)
 
 
@@ -55,7 +55,7 @@ def _replace_all(broker: Broker, call: Call[AlterConfigsRequest]) -> AlterConfig
                 changed.append(answer)
         except RequestError as error:
             answer.error_code, answer.error_message = error.code, error.message
-    return reply_when_durable(broker, call, response, changed) if changed else response
+    return reply_when_durable(broker.metadata_log, call, response, changed) if changed else response
 
 
 def _replace(broker: Broker, call: Call[AlterConfigsRequest], item: AlterConfigsResource) -> bool:
@@ -65,6 +65,6 @@ def _replace(broker: Broker, call: Call[AlterConfigsRequest], item: AlterConfigs
     settings = resource.checked({line.name: line.value or "" for line in item.configs})
     if call.request.validate_only:
         return False
-    for record in resource.records(settings, broker.wall_ms(call.received_ms)):
-        broker.topics.append(record, call.received_ms)
+    for record in resource.records(settings, broker.clock.wall_ms(call.received_ms)):
+        broker.metadata_log.append(record, call.received_ms)
     return True

@@ -57,10 +57,10 @@ def handle(
             result.error_code, result.error_message = error.code, error.message
             changes.pop(item.name, None)
     for user, credentials in changes.items():
-        broker.topics.append(ScramCredentials(user=user, credentials=credentials), call.received_ms)
+        broker.metadata_log.append(ScramCredentials(user=user, credentials=credentials), call.received_ms)
     response = AlterUserScramCredentialsResponse(results=list(results.values()))
     altered = [results[user] for user in changes]
-    return reply_when_durable(broker, call, response, altered) if altered else response
+    return reply_when_durable(broker.metadata_log, call, response, altered) if altered else response
 
 
 def _changed(own: dict[str, str], item: Item) -> dict[str, str]:

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
 def handle(broker: Broker, call: Call[ConsumerGroupDescribeRequest]) -> ConsumerGroupDescribeResponse:
     """Give the request to the group coordinator."""
-    groups = broker.groups
-    response = groups.coordinator.consumer_group_describe(call.request, call.received_ms)
-    groups.pump(call.received_ms)
+    with broker.groups.step(call.received_ms) as coordinator:
+        response = coordinator.consumer_group_describe(call.request, call.received_ms)
     if call.request.include_authorized_operations:
         for group in response.groups:
             if not group.error_code:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.coordinators.groups import client_of
 from broker.loop.call import PARKED, Call, Parked
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 def handle(broker: Broker, call: Call[ConsumerGroupHeartbeatRequest]) -> Parked:
     """Give the request to the group coordinator."""
-    groups = broker.groups
-    groups.coordinator.consumer_group_heartbeat(
-        call.request, groups.client_of(call), call.reply, call.received_ms
-    )
-    groups.pump(call.received_ms)
+    with broker.groups.step(call.received_ms) as coordinator:
+        coordinator.consumer_group_heartbeat(call.request, client_of(call), call.reply, call.received_ms)
     return PARKED

@@ -46,7 +46,7 @@ def handle(broker: Broker, call: Call[CreatePartitionsRequest]) -> CreatePartiti
                 result.error_code = error
         call.reply(response)
 
-    broker.topics.when_durable(recorded, call.received_ms)
+    broker.metadata_log.when_durable(recorded, call.received_ms)
     return PARKED
 
 
@@ -67,7 +67,7 @@ def _grow(
             topic, asked.count, assignments, catalogue=broker.catalogue, config=broker.config
         )
         if not call.request.validate_only:
-            broker.topics.append(record, call.received_ms)
+            broker.metadata_log.append(record, call.received_ms)
     except RequestError as error:
         return CreatePartitionsTopicResult(
             name=asked.name, error_code=error.code, error_message=error.message

@@ -56,7 +56,7 @@ def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> Steps:
     asked = Counter(topic.name for topic in request.topics)
     makes_views = any(_makes_view(topic) for topic in request.topics)
     if makes_views:
-        yield from load_in_thread(broker)
+        yield from load_in_thread(broker.scheduler)
     configs = KnownConfigs(broker)
 
     pending = PendingCreations(broker, call)
@@ -99,7 +99,7 @@ class PendingCreations:
             if self._response is not None and not self._outstanding:
                 self._call.reply(self._response)
 
-        self._broker.topics.when_durable(recorded, self._call.received_ms)
+        self._broker.metadata_log.when_durable(recorded, self._call.received_ms)
 
     def answer(self, response: CreateTopicsResponse) -> CreateTopicsResponse | Parked:
         """The answer, once all topics are settled."""
@@ -133,7 +133,7 @@ def _create(
         assigned_twice=next((index for index, times in assigned.items() if times > 1), None),
     )
     try:
-        record = broker.topics.check_new(new, broker.wall_ms(call.received_ms))
+        record = broker.topics.check_new(new, broker.clock.wall_ms(call.received_ms))
         if not call.request.validate_only:
             broker.topics.create(record, call.received_ms)
     except RequestError as error:

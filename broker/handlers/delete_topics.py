@@ -54,7 +54,7 @@ def handle(broker: Broker, call: Call[DeleteTopicsRequest]) -> DeleteTopicsRespo
                 result.error_code = error
         call.reply(response)
 
-    broker.topics.when_durable(recorded, call.received_ms)
+    broker.metadata_log.when_durable(recorded, call.received_ms)
     return PARKED
 
 
@@ -83,7 +83,7 @@ def _delete(broker: Broker, topic: Topic, now_ms: int) -> DeletableTopicResult:
 def _check_subscribers(broker: Broker, topic: Topic) -> None:
     if broker.config.kawal_drop_policy != "refuse":
         return
-    groups = sorted(broker.groups.coordinator.subscribers(topic.name))
+    groups = sorted(broker.groups.subscribers(topic.name))
     if groups:
         raise RequestError(
             ErrorCode.POLICY_VIOLATION,

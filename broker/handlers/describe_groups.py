@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.coordinators.groups import client_of
 from broker.loop.call import Call
 from broker.security.authorized_operations import GROUP_OPERATIONS
 from protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
@@ -19,9 +20,8 @@ if TYPE_CHECKING:
 
 def handle(broker: Broker, call: Call[DescribeGroupsRequest]) -> DescribeGroupsResponse:
     """Give the request to the group coordinator."""
-    groups = broker.groups
-    response = groups.coordinator.describe_groups(call.request, groups.client_of(call), call.received_ms)
-    groups.pump(call.received_ms)
+    with broker.groups.step(call.received_ms) as coordinator:
+        response = coordinator.describe_groups(call.request, client_of(call), call.received_ms)
     if call.request.include_authorized_operations:
         for group in response.groups:
             if not group.error_code:

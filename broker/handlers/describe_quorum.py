@@ -59,7 +59,7 @@ def handle(broker: Broker, call: Call[DescribeQuorumRequest]) -> DescribeQuorumR
 
 
 def _quorum(broker: Broker, now_ms: int) -> ResponsePartitionData:
-    node_id, wall_ms = broker.config.node_id, broker.wall_ms(now_ms)
+    node_id, wall_ms = broker.config.node_id, broker.clock.wall_ms(now_ms)
     voter = ReplicaState(
         replica_id=node_id,
         log_end_offset=broker.meta.last_version + 1,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.coordinators.groups import client_of
 from broker.loop.call import Call
 from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
@@ -18,7 +19,5 @@ if TYPE_CHECKING:
 
 def handle(broker: Broker, call: Call[HeartbeatRequest]) -> HeartbeatResponse:
     """Give the request to the group coordinator."""
-    groups = broker.groups
-    response = groups.coordinator.heartbeat(call.request, groups.client_of(call), call.received_ms)
-    groups.pump(call.received_ms)
-    return response
+    with broker.groups.step(call.received_ms) as coordinator:
+        return coordinator.heartbeat(call.request, client_of(call), call.received_ms)

@@ -41,7 +41,7 @@ def handle(
 ) -> IncrementalAlterConfigsResponse | Parked | Steps:
     """Alter every resource that is named once."""
     if makes_quarantine(call.request.resources):
-        return after_loading(broker, lambda: _alter_all(broker, call))
+        return after_loading(broker.scheduler, lambda: _alter_all(broker, call))
     return _alter_all(broker, call)
 
 
@@ -64,7 +64,7 @@ def _alter_all(
                 changed.append(answer)
         except RequestError as error:
             answer.error_code, answer.error_message = error.code, error.message
-    return reply_when_durable(broker, call, response, changed) if changed else response
+    return reply_when_durable(broker.metadata_log, call, response, changed) if changed else response
 
 
 def _alter(broker: Broker, call: Call[IncrementalAlterConfigsRequest], item: AlterConfigsResource) -> bool:
@@ -78,8 +78,8 @@ def _alter(broker: Broker, call: Call[IncrementalAlterConfigsRequest], item: Alt
     settings = resource.checked(altered(resource, alterations))
     if call.request.validate_only:
         return False
-    for record in resource.records(settings, broker.wall_ms(call.received_ms)):
-        broker.topics.append(record, call.received_ms)
+    for record in resource.records(settings, broker.clock.wall_ms(call.received_ms)):
+        broker.metadata_log.append(record, call.received_ms)
     return True
 
 

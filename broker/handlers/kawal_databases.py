@@ -73,7 +73,7 @@ def handle(broker: Broker, call: Call[KawalDatabasesRequest]) -> KawalDatabasesR
             _begin(broker, call, by_name[result.name], result, answer)
         except RequestError as refusal:
             # What it was refused for may still be on its way to the disk, and get lost.
-            broker.topics.when_durable(_refused(answer, result, refusal), call.received_ms)
+            broker.metadata_log.when_durable(_refused(answer, result, refusal), call.received_ms)
     return PARKED
 
 
@@ -103,7 +103,7 @@ def _begin(
             broker.databases.drop(item.name, now_ms, validate_only=validate_only)
         case unknown:
             raise RequestError(ErrorCode.INVALID_REQUEST, f"There is no action {unknown}.")
-    broker.topics.when_durable(_recorded(answer, result), now_ms)
+    broker.metadata_log.when_durable(_recorded(answer, result), now_ms)
 
 
 def _done(answer: Answer, result: DatabaseResult) -> Callable[[RequestError | None], None]:

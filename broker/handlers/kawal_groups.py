@@ -32,20 +32,23 @@ NO_OFFSET: Final = -1
 def handle(broker: Broker, call: Call[KawalGroupsRequest]) -> KawalGroupsResponse | Steps:
     """Answer for all groups, or those that were named."""
     asked = call.request.group_ids
-    group_ids = broker.groups.coordinator.group_ids() if asked is None else sorted(set(asked))
+    with broker.groups.step(call.received_ms) as coordinator:
+        group_ids = coordinator.group_ids() if asked is None else sorted(set(asked))
     steps = _answer(broker, call, group_ids)
     answer: KawalGroupsResponse | Steps = in_slices(steps, len(group_ids), per_slice=GROUPS_PER_SLICE)
     return answer
 
 
 def _answer(broker: Broker, call: Call[KawalGroupsRequest], group_ids: list[str]) -> Steps:
-    coordinator, now_ms = broker.groups.coordinator, call.received_ms
+    now_ms = call.received_ms
     response = KawalGroupsResponse(consumers=[], subscriptions=[])
     for start in range(0, len(group_ids), GROUPS_PER_SLICE):
         chosen = group_ids[start : start + GROUPS_PER_SLICE]
-        response.consumers += map(_consumer, coordinator.consumers(now_ms, chosen))
-        for row in coordinator.subscriptions(now_ms, chosen):
-            info = _subscription(broker, row, broker.wall_ms(now_ms))
+        with broker.groups.step(now_ms) as coordinator:
+            response.consumers += map(_consumer, coordinator.consumers(now_ms, chosen))
+            rows = coordinator.subscriptions(now_ms, chosen)
+        for row in rows:
+            info = _subscription(broker, row, broker.clock.wall_ms(now_ms))
             if info is not None:
                 response.subscriptions.append(info)
         yield

@@ -18,7 +18,5 @@ if TYPE_CHECKING:
 
 def handle(broker: Broker, call: Call[ListGroupsRequest]) -> ListGroupsResponse:
     """Give the request to the group coordinator."""
-    groups = broker.groups
-    response = groups.coordinator.list_groups(call.request, call.received_ms)
-    groups.pump(call.received_ms)
-    return response
+    with broker.groups.step(call.received_ms) as coordinator:
+        return coordinator.list_groups(call.request, call.received_ms)

@@ -80,7 +80,7 @@ def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Pa
 
     if not in_the_making:
         return _as_one(answer(None))
-    broker.topics.when_durable(lambda error: call.reply(answer(error)), call.received_ms)
+    broker.metadata_log.when_durable(lambda error: call.reply(answer(error)), call.received_ms)
     return PARKED
 
 
@@ -140,7 +140,7 @@ def _create_missing(
             continue
         try:
             new = offsets_topic(broker.config) if name == OFFSETS_TOPIC else NewTopic(name=name)
-            record = broker.topics.check_new(new, broker.wall_ms(call.received_ms))
+            record = broker.topics.check_new(new, broker.clock.wall_ms(call.received_ms))
             broker.topics.create(record, call.received_ms)
         except RequestError as error:
             refused[name] = error.code

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 def handle(broker: Broker, call: Call[OffsetDeleteRequest]) -> Parked:
     """Give the request to the group coordinator."""
-    groups = broker.groups
-    groups.coordinator.offset_delete(call.request, call.reply, call.received_ms)
-    groups.pump(call.received_ms)
+    with broker.groups.step(call.received_ms) as coordinator:
+        coordinator.offset_delete(call.request, call.reply, call.received_ms)
     return PARKED

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.coordinators.groups import client_of
 from broker.loop.call import PARKED, Call, Parked
 from protocol.messages.offset_fetch import OffsetFetchRequest
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 def handle(broker: Broker, call: Call[OffsetFetchRequest]) -> Parked:
     """Give the request to the group coordinator."""
-    groups = broker.groups
-    groups.coordinator.offset_fetch(call.request, groups.client_of(call), call.reply, call.received_ms)
-    groups.pump(call.received_ms)
+    with broker.groups.step(call.received_ms) as coordinator:
+        coordinator.offset_fetch(call.request, client_of(call), call.reply, call.received_ms)
     return PARKED

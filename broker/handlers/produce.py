@@ -136,7 +136,7 @@ def _produce(
             partition,
             data.records,
             settings=broker.topics.settings(partition.topic),
-            wall_ms=broker.wall_ms(call.received_ms),
+            wall_ms=broker.clock.wall_ms(call.received_ms),
         )
     except RequestError as error:
         if partition is not None and error.code in _TELLING_LOG_START:

@@ -1,25 +1,29 @@
-"""Answers that wait for the catalogue: what changed is told when it is on the disk."""
+"""Answers that wait for the disk: a change is answered when it is durable."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from broker.loop.call import PARKED, Call, Parked
 from protocol.error_codes import ErrorCode
 
-if TYPE_CHECKING:
-    from broker.core import Broker
-
 
 class Item(Protocol):
-    """The part of an answer that tells of one thing."""
+    """The part of an answer that is about one of the things that were to be changed."""
 
     error_code: int
 
 
-def reply_when_durable(broker: Broker, call: Call[Any], response: object, changed: Sequence[Item]) -> Parked:
-    """Answer the call when the changes made so far are durable; should they be lost, their items say so."""
+class Log(Protocol):
+    """The log in which the changes are recorded."""
+
+    def when_durable(self, done: Callable[[ErrorCode | None], None], now_ms: int) -> None:
+        """Call `done(error)` when every change made so far is on the disk."""
+
+
+def reply_when_durable(log: Log, call: Call[Any], response: object, changed: Sequence[Item]) -> Parked:
+    """Answer the call when the changes made so far are durable; if they are lost, their items say so."""
 
     def recorded(error: ErrorCode | None) -> None:
         if error is not None:
@@ -27,5 +31,5 @@ def reply_when_durable(broker: Broker, call: Call[Any], response: object, change
                 item.error_code = error
         call.reply(response)
 
-    broker.topics.when_durable(recorded, call.received_ms)
+    log.when_durable(recorded, call.received_ms)
     return PARKED

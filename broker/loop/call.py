@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from broker.connections.connection import Connection
+    from broker.loop.slices import Offload
+    from broker.loop.stats import Cause, Stats
     from protocol.headers import RequestHeader
 
 RequestT = TypeVar("RequestT")
 
 
 class Parked:
-    """The type of PARKED: a handler returns it after giving the call to somebody who will answer later."""
+    """The type of PARKED: a handler returns it after giving the call to a keeper that will answer later."""
 
     __slots__ = ()
 
@@ -20,11 +21,57 @@ class Parked:
 PARKED: Final = Parked()
 
 
+class CallConnection(Protocol):
+    """The connection a call came on, as calls and handlers see it."""
+
+    client_software: tuple[str, str]
+    """Name and version that the client has given for itself, empty without any."""
+
+    @property
+    def identity(self) -> int:
+        """The connection's number on this node."""
+
+    @property
+    def peer(self) -> str:
+        """The client's address and port."""
+
+    @property
+    def host(self) -> str:
+        """The client's address."""
+
+    @property
+    def advertised(self) -> tuple[str, int]:
+        """The host and port that this client learns for this node."""
+
+    @property
+    def stats(self) -> Stats:
+        """The counters of the node."""
+
+    @property
+    def closed(self) -> bool:
+        """True once the client has left."""
+
+    def answer(self, call: Call[Any], response: object) -> None:
+        """Encode and send the call's response, in its turn."""
+
+    def answer_in_thread(self, call: Call[Any], response: object, offload: Offload) -> None:
+        """Do the same with a large response, which a thread encodes."""
+
+    def answer_nothing(self, call: Call[Any]) -> None:
+        """End the call without a response."""
+
+    def close(self, reason: str, cause: Cause) -> None:
+        """Close the connection once everything answered so far is sent."""
+
+    def abort(self, reason: str, cause: Cause) -> None:
+        """Close the connection at once."""
+
+
 class Call(Generic[RequestT]):
     """A decoded request and the way back to its client.
 
-    Exactly one of `reply` and `drop` is called, once; whoever holds a parked call must do it.  Replies of
-    one connection leave in the order of its requests, however they are given.
+    Exactly one of `reply` and `drop` is called, once; the keeper of a parked call must do it.  Replies of one
+    connection leave in the order of its requests, however they are given.
     """
 
     __slots__ = (
@@ -44,7 +91,7 @@ class Call(Generic[RequestT]):
 
     def __init__(
         self,
-        connection: Connection,
+        connection: CallConnection,
         header: RequestHeader,
         received_ms: int,
         frame_size_bytes: int,

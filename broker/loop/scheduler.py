@@ -19,12 +19,19 @@ SHARE_NS: Final = 3_000_000
 """How long slices may take of a turn of the event loop, but for the last one."""
 
 
+def _once(action: Callable[[], None]) -> Steps:
+    action()
+    yield from ()
+
+
 class Scheduler:
     """The long answers in the making; each gets a slice in turn."""
 
-    def __init__(self, failed: Callable[[Call[Any]], None]) -> None:
-        """`failed(call)` is called inside the handler of an exception that a generator raised."""
-        self.offload: Offload = run_here
+    def __init__(self, failed: Callable[[Call[Any]], None], offload: Offload = run_here) -> None:
+        """`failed(call)` is called inside the handler of an exception that a generator raised; `offload` runs
+        work in a thread.
+        """
+        self.offload = offload
         self._failed = failed
         self._waiting: deque[tuple[Call[Any] | None, Steps]] = deque()
 
@@ -40,8 +47,12 @@ class Scheduler:
             self.run()
 
     def add_work(self, steps: Steps) -> None:
-        """Do work that answers nobody, a slice at a time beside the answers."""
+        """Do work in the background, a slice at a time beside the answers."""
         self._waiting.append((None, steps))
+
+    def soon(self, action: Callable[[], None]) -> None:
+        """Do a short piece of work in a slice of its own, once others have had their turn."""
+        self.add_work(_once(action))
 
     def run_some(self, clock_ns: Callable[[], int]) -> None:
         """Run the next slice of each that waits, as long as there is time."""

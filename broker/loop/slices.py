@@ -74,7 +74,7 @@ def in_pairs(steps: Steps) -> Steps:
         yield
 
 
-def chunks(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """The items by as many as one slice should handle."""
-    for start in range(0, len(items), ITEMS_PER_SLICE):
-        yield items[start : start + ITEMS_PER_SLICE]
+def chunks(items: Sequence[Item], *, per_slice: int = ITEMS_PER_SLICE) -> Iterator[Sequence[Item]]:
+    """Yield the items by as many as one slice should handle."""
+    for start in range(0, len(items), per_slice):
+        yield items[start : start + per_slice]

@@ -1,6 +1,6 @@
-"""What the broker counts while it works: plain numbers, written on the hot path, read when somebody asks.
+"""The counters of the broker: plain numbers, written on the hot path, read when metrics are asked for.
 
-Nothing here formats, locks or allocates per request; broker/server/metrics.py makes Prometheus metrics of it.
+Nothing here formats, locks or allocates per request; broker/server/exposition.py makes Prometheus metrics.
 Durations are counted in buckets of powers of two of nanoseconds: finding the bucket is one `bit_length`.
 """
 
@@ -65,6 +65,8 @@ class Cause(Enum):
     """It sent what is no request."""
     ACKS_NONE = "acks_none"
     """A produce with acks=0 failed, and this is the only way to tell."""
+    REFUSED = "refused"
+    """It may not send requests, or no more of them."""
     BUG = "bug"
     """A fault of our own."""
     STOP = "stop"

@@ -102,7 +102,7 @@ class Acceptor:
             now_ms=now_ms,
         )
         self._admission.enter(host)
-        self._admitted(Transport(sock, connection, host=host))
+        self._admitted(listener.transport(sock, connection, host=host))
 
     def _set_options(self, sock: socket.socket) -> None:
         sock.setblocking(False)

@@ -1,14 +1,14 @@
-"""A small HTTP/1.1 server for operators: GET of a few pages, over h11, beside the Kafka listeners.
+"""A small HTTP/1.1 server for operators, over h11, beside the Kafka listeners: it serves given pages.
 
-It is there for a monitoring system and a person with curl, and may be reached by whoever reaches the port:
-heads and bodies are bounded, so is the time of each request, and behind a loopback address only names of this
-machine are answered (a web page could otherwise read the metrics of whoever looks at it, by DNS rebinding).
+Monitoring systems, people with curl and everything else that reaches the port may ask: heads and bodies are
+bounded, so is the time of each request, and behind a loopback address only names of this machine are answered
+(by DNS rebinding a web page could otherwise read what is served to the person who looks at it).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
@@ -22,19 +22,27 @@ logger = logging.getLogger("kawal.http")
 
 HEAD_BYTES_MAX: Final = 16 << 10
 BODY_BYTES_MAX: Final = 64 << 10
-"""A body is read and thrown away; no page takes one."""
+"""The largest body of a request to a page that names no limit of its own."""
 
 RECEIVE_BYTES: Final = 16 << 10
 
 REQUEST_SECONDS_MAX: Final = 30
 """How long a client may take from one answer to having the next."""
 
-METHODS: Final = (b"GET", b"HEAD")
-
 TEXT: Final = "text/plain; charset=utf-8"
 
 Headers = Mapping[str, str]
 """Request headers by lower-case name."""
+
+
+class HttpRequest(NamedTuple):
+    """A request whose body has arrived."""
+
+    method: str
+    path: str
+    query: str
+    headers: Headers
+    body: bytes
 
 
 class Page(NamedTuple):
@@ -45,15 +53,20 @@ class Page(NamedTuple):
     content_type: str = TEXT
 
 
-PageMaker = Callable[[Headers], Awaitable[Page]]
+class Route(NamedTuple):
+    """A page with the requests that it takes."""
+
+    make: Callable[[HttpRequest], Awaitable[Page]]
+    methods: tuple[str, ...] = ("GET", "HEAD")
+    body_bytes_max: int = BODY_BYTES_MAX
 
 
 class HttpServer:
     """Serves pages by their path."""
 
-    def __init__(self, pages: Mapping[str, PageMaker], *, local: bool) -> None:
+    def __init__(self, routes: Mapping[str, Route], *, local: bool) -> None:
         """`local`: the listener is bound to a loopback address."""
-        self._pages = pages
+        self._routes = routes
         self._local = local
 
     async def converse(self, stream: trio.abc.Stream) -> None:
@@ -71,7 +84,7 @@ class HttpServer:
 
     async def _answer_next(self, client: h11.Connection, stream: trio.abc.Stream) -> None:
         try:
-            request = await _next_request(client, stream)
+            request = await self._next_request(client, stream)
             if request is None:
                 return
             page = await self._page(request)
@@ -81,20 +94,58 @@ class HttpServer:
             page = Page(f"{error}\n".encode(), error.error_status_hint)
             await _send(client, stream, page, close=True)
             return
-        await _send(client, stream, page, head_only=request.method == b"HEAD")
+        await _send(client, stream, page, head_only=request.method == "HEAD", allowed=self._methods(request))
 
-    async def _page(self, request: h11.Request) -> Page:
-        headers = {name.decode("ascii"): value.decode("latin-1") for name, value in request.headers}
-        if request.method not in METHODS:
-            return Page(b"only GET and HEAD are answered\n", 405)
-        if self._local and not _names_this_machine(headers.get("host", "")):
+    def _methods(self, request: HttpRequest) -> tuple[str, ...]:
+        route = self._routes.get(request.path)
+        return () if route is None else route.methods
+
+    async def _page(self, request: HttpRequest) -> Page:
+        if self._local and not _names_this_machine(request.headers.get("host", "")):
             return Page(b"this address answers for localhost only\n", 421)
-        path = urlsplit(request.target.decode("ascii", "replace")).path
-        maker = self._pages.get(path)
-        if maker is None:
-            paths = " ".join(self._pages)
+        route = self._routes.get(request.path)
+        if route is None:
+            paths = " ".join(self._routes)
             return Page(f"no such page; there are: {paths}\n".encode(), 404)
-        return await maker(headers)
+        if request.method not in route.methods:
+            return Page(f"this page takes {' and '.join(route.methods)}\n".encode(), 405)
+        return await route.make(request)
+
+    async def _next_request(self, client: h11.Connection, stream: trio.abc.Stream) -> HttpRequest | None:
+        """Return the next request with its body, None when the client has left.
+
+        Raises: h11.RemoteProtocolError.
+        """
+        head: h11.Request | None = None
+        body = bytearray()
+        while True:
+            event = client.next_event()
+            if event is h11.NEED_DATA:
+                client.receive_data(bytes(await stream.receive_some(RECEIVE_BYTES)))
+            elif isinstance(event, h11.Request):
+                head = event
+            elif isinstance(event, h11.Data):
+                body += event.data
+                if len(body) > self._body_bytes_max(head):
+                    raise h11.RemoteProtocolError("the body is too large", error_status_hint=413)
+            elif isinstance(event, h11.EndOfMessage) and head is not None:
+                return _request_of(head, bytes(body))
+            else:
+                return None
+
+    def _body_bytes_max(self, head: h11.Request | None) -> int:
+        route = None if head is None else self._routes.get(urlsplit(_target(head)).path)
+        return BODY_BYTES_MAX if route is None else route.body_bytes_max
+
+
+def _target(head: h11.Request) -> str:
+    return head.target.decode("ascii", "replace")
+
+
+def _request_of(head: h11.Request, body: bytes) -> HttpRequest:
+    url = urlsplit(_target(head))
+    headers = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
+    return HttpRequest(head.method.decode("ascii"), url.path, url.query, headers, body)
 
 
 def _may_stay(client: h11.Connection) -> bool:
@@ -108,26 +159,6 @@ def _names_this_machine(host: str) -> bool:
     return not host or is_loopback(name.strip("[]"))
 
 
-async def _next_request(client: h11.Connection, stream: trio.abc.Stream) -> h11.Request | None:
-    """The next request, its body read; None when the client has left."""
-    request = None
-    left_bytes = BODY_BYTES_MAX
-    while True:
-        event = client.next_event()
-        if event is h11.NEED_DATA:
-            client.receive_data(bytes(await stream.receive_some(RECEIVE_BYTES)))
-        elif isinstance(event, h11.Request):
-            request = event
-        elif isinstance(event, h11.Data):
-            left_bytes -= len(event.data)
-            if left_bytes < 0:
-                raise h11.RemoteProtocolError("the body is too large", error_status_hint=413)
-        elif isinstance(event, h11.EndOfMessage):
-            return request
-        else:
-            return None
-
-
 async def _send(
     client: h11.Connection,
     stream: trio.abc.Stream,
@@ -135,6 +166,7 @@ async def _send(
     *,
     head_only: bool = False,
     close: bool = False,
+    allowed: Sequence[str] = (),
 ) -> None:
     headers = [
         ("Content-Type", page.content_type),
@@ -143,7 +175,7 @@ async def _send(
         ("X-Content-Type-Options", "nosniff"),
     ]
     if page.status == 405:
-        headers.append(("Allow", "GET, HEAD"))
+        headers.append(("Allow", ", ".join(allowed)))
     if close:
         headers.append(("Connection", "close"))
     reason = HTTPStatus(page.status).phrase.encode()

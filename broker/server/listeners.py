@@ -9,6 +9,7 @@ from typing import Any
 
 from broker.config.config import Config
 from broker.config.endpoints import HTTP_OFF, Endpoint, parse_endpoint
+from broker.server.transport import PlainTransport, TransportMaker
 
 HTTP_BACKLOG = 16
 
@@ -19,11 +20,12 @@ class StartError(Exception):
 
 @dataclass(slots=True)
 class Listener:
-    """A bound socket and the address clients are told when they come in through it."""
+    """A bound socket, the address that its clients learn, and what carries their bytes."""
 
     socket: socket.socket
     bound: Endpoint
     advertised: Endpoint | None
+    transport: TransportMaker = PlainTransport
 
 
 def open_listeners(config: Config) -> list[Listener]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import trio
 
@@ -14,7 +13,7 @@ from broker.config.endpoints import Endpoint, is_loopback
 from broker.core import Broker
 
 if TYPE_CHECKING:
-    from broker.server.http import HttpServer
+    from broker.server.http import HttpServer, Route
 
 logger = logging.getLogger("kawal.http")
 
@@ -22,11 +21,31 @@ CONNECTIONS_MAX: Final = 32
 """HTTP clients at once; what is more is closed at accept."""
 
 
+Pages: TypeAlias = "Callable[[Broker, Callable[[], int]], Mapping[str, Route]]"
+"""Makes the pages of a broker that is driven by a clock; called in a thread at the first request, because its
+imports take half a second.
+"""
+
+
+def standard_pages(broker: Broker, now_ms: Callable[[], int]) -> Mapping[str, Route]:
+    """Return metrics and health."""
+    from broker.server.pages import pages_of
+
+    return pages_of(broker, now_ms)
+
+
 class Operations:
     """Serves the pages of a broker from a bound socket."""
 
-    def __init__(self, broker: Broker, listener: socket.socket, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        listener: socket.socket,
+        now_ms: Callable[[], int],
+        pages: Pages = standard_pages,
+    ) -> None:
         self._broker = broker
+        self._pages = pages
         self._now_ms = now_ms
         host, port = listener.getsockname()[:2]
         self._endpoint = Endpoint(host, port)
@@ -55,14 +74,11 @@ class Operations:
                 self._connections -= 1
 
     async def _loaded(self) -> HttpServer:
-        """The server; its libraries take half a second to import, which Kafka's clients must not wait for."""
+        """Return the server, loading it at the first request."""
         async with self._loading:
             if self._server is None:
-                await trio.to_thread.run_sync(import_module, "broker.server.pages")
+                routes = await trio.to_thread.run_sync(self._pages, self._broker, self._now_ms)
                 from broker.server.http import HttpServer
-                from broker.server.pages import pages_of
 
-                self._server = HttpServer(
-                    pages_of(self._broker, self._now_ms), local=is_loopback(self._endpoint.host)
-                )
+                self._server = HttpServer(routes, local=is_loopback(self._endpoint.host))
             return self._server

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import logging
 import select
-import socket
-import struct
 from collections.abc import Callable
 from typing import Final
 
@@ -40,7 +38,6 @@ TURN_NS_MAX: Final = 20_000_000
 _READ: Final = select.EPOLLIN
 _BOTH: Final = select.EPOLLIN | select.EPOLLOUT
 _LOST: Final = select.EPOLLHUP | select.EPOLLERR
-_RESET_AT_CLOSE: Final = struct.pack("ii", 1, 0)
 
 
 class Reactor:
@@ -79,7 +76,6 @@ class Reactor:
             admitted=self._admitted,
         )
         self._epoll.register(workers.event_descriptor, _READ)
-        broker.scheduler.offload = workers.submit_task
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -105,6 +101,9 @@ class Reactor:
         now_ms = self._begin_turn()
         self._broker.tick(now_ms)
         self._finish_turn(now_ms)
+        if self._broker.scheduler.pending:
+            # The loop may be waiting for a socket.
+            self._workers.wake()
 
     def _set_timer(self) -> None:
         deadline_ms = self._broker.next_deadline()
@@ -162,8 +161,8 @@ class Reactor:
     def _admitted(self, transport: Transport) -> None:
         transport.poll_number = self._poll_number
         transport.interest = _READ
-        self._transports[transport.socket.fileno()] = transport
-        self._epoll.register(transport.socket.fileno(), _READ)
+        self._transports[transport.fileno()] = transport
+        self._epoll.register(transport.fileno(), _READ)
 
     def _serve(self, transport: Transport, mask: int, now_ms: int) -> None:
         if mask & select.EPOLLIN:
@@ -253,26 +252,24 @@ class Reactor:
             if not connection.at_own_limit:
                 self._held[transport] = None
                 self._broker.held_back(connection, now_ms)
-        if connection.outgoing and not transport.warming:
+        if transport.wants_write or (connection.outgoing and not transport.warming):
             wanted |= select.EPOLLOUT
         if wanted != transport.interest and not connection.closed:
             transport.interest = wanted
-            self._epoll.modify(transport.socket.fileno(), wanted)
+            self._epoll.modify(transport.fileno(), wanted)
 
     def _lose(self, transport: Transport, reason: str) -> None:
         connection = transport.connection
         if connection.closed:
             return
         logger.debug("connection %d from %s ends: %s", connection.identity, connection.peer, reason)
-        descriptor = transport.socket.fileno()
+        descriptor = transport.fileno()
         self._epoll.unregister(descriptor)
         del self._transports[descriptor]
         self._held.pop(transport, None)
         self._acceptor.left(transport.host)
-        if connection.aborted and transport.blocked:
-            # Give back what lies in the kernel, too, rather than wait for a client that takes nothing.
-            transport.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
-        transport.socket.close()
+        # A client that takes nothing is not waited for: what lies in the kernel for it is given back, too.
+        transport.close(reset=connection.aborted and transport.blocked)
         self._broker.disconnect(connection)
 
     # --- disk work -------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from broker.loop.stats import Stats
 from broker.server import logs
 from broker.server.listeners import Listener, StartError, open_http_listener, open_listeners
 from broker.server.notify import READY, STOPPING, tell_supervisor
-from broker.server.operations import Operations
+from broker.server.operations import Operations, Pages, standard_pages
 from broker.server.reactor import Reactor
 from broker.server.workers import DiskWorkers
 from broker.start import open_broker
@@ -54,10 +54,11 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def main(config: Config, *, ready: Callable[[str], None]) -> int:
-    """Serve until SIGTERM or SIGINT; the exit status.
+def main(config: Config, *, ready: Callable[[str], None], pages: Pages = standard_pages) -> int:
+    """Serve until SIGTERM or SIGINT, and return the exit status.
 
-    `ready` is called once with HOST:PORT of the first listener when clients are answered.
+    `ready` is called once with HOST:PORT of the first listener when clients are answered; `pages` makes the
+    pages of the HTTP server.
 
     Raises:
         StartError, wal.store.StoreError: the server cannot start; the text says why and what to do.
@@ -75,6 +76,8 @@ def main(config: Config, *, ready: Callable[[str], None]) -> int:
         http, http_problem = open_http_listener(config)
         if http is not None:
             sockets.callback(http.close)
+        workers = DiskWorkers(0)
+        sockets.callback(workers.stop)
         broker = open_broker(
             OsDisk(),
             config,
@@ -82,9 +85,10 @@ def main(config: Config, *, ready: Callable[[str], None]) -> int:
             now_ms=now_ms(),
             wall_ms=wall_ms(),
             stats=Stats(time.monotonic_ns),
+            offload=workers.submit_task,
         )
         sockets.pop_all()
-    return trio.run(_serve, broker, listeners, http, http_problem, ready)
+    return trio.run(_serve, broker, workers, listeners, http, http_problem, ready, pages)
 
 
 def _raise_open_files_limit() -> None:
@@ -102,12 +106,14 @@ def _calm_collector() -> None:
 
 async def _serve(
     broker: Broker,
+    workers: DiskWorkers,
     listeners: list[Listener],
     http: socket.socket | None,
     http_problem: str,
     ready: Callable[[str], None],
+    pages: Pages,
 ) -> int:
-    workers = DiskWorkers(broker.disk_threads)
+    workers.grow(broker.disk_threads)
     reactor = Reactor(
         broker,
         listeners=listeners,
@@ -123,7 +129,7 @@ async def _serve(
             ready(listeners[0].bound.text)
             tell_supervisor(READY, os.environ)
             if http is not None:
-                nursery.start_soon(Operations(broker, http, now_ms).run)
+                nursery.start_soon(Operations(broker, http, now_ms, pages).run)
             elif http_problem:
                 logger.warning("%s; the server goes on without (--http names another address)", http_problem)
             async for number in signals:

@@ -1,10 +1,11 @@
-"""One client's socket: bytes in, and buffers and file ranges out without joining them."""
+"""Transports: what carries the bytes of one client; buffers and file ranges leave without being joined."""
 
 from __future__ import annotations
 
 import os
 import socket
-from typing import Any, Final
+import struct
+from typing import Any, Final, Protocol
 
 from broker.connections.connection import Connection
 from wal.segment import FileRange
@@ -16,41 +17,100 @@ SEND_BYTES_PER_TURN: Final = 4 * 1024 * 1024
 """Bytes one connection may send in one turn before the others have theirs."""
 
 RECEIVES_PER_TURN: Final = 16
-"""Receive calls for one connection in one turn: a large frame is read in few turns, nobody starves."""
+"""Receive calls for one connection in one turn: a large request takes few turns, and no client starves."""
 
 
 WARM_BYTES_PER_READ: Final = 1024 * 1024
 """A cold range is read into the page cache in pieces, so that it takes no memory of ours."""
 
 
-class Transport:
-    """A non-blocking socket and the connection it carries.
+_RESET_AT_CLOSE: Final = struct.pack("ii", 1, 0)
 
-    `receive` and `send` do what is possible now; `interest` is what the reactor has registered with epoll.
+
+class Transport(Protocol):
+    """A non-blocking socket and the connection it carries, as the reactor uses them.
+
+    `receive` and `send` do what is possible now and never wait.
     """
 
+    host: str
+    """The client's address."""
+    poll_number: int
+    """The poll before which the socket was not known: events of that poll are another's."""
+    interest: int
+    """The events that the reactor has registered with epoll."""
+    drained: bool
+    """True after a receive that got less than there was room for: the socket is empty, or nearly so."""
+    blocked: bool
+    """True while something is left that the socket did not take."""
+    warming: bool
+    """True while a thread brings the range at the head into the page cache."""
+
+    @property
+    def connection(self) -> Connection:
+        """The connection without its socket."""
+
+    @property
+    def wants_write(self) -> bool:
+        """True while the transport itself has something to send, as in a handshake."""
+
+    def fileno(self) -> int:
+        """Return the descriptor of the socket."""
+
+    def receive(self) -> int:
+        """Read once; return the number of bytes, 0 at the end of the stream, -1 when nothing is there.
+
+        Raises:
+            OSError: the connection is broken.
+        """
+
+    def send(self, now_ms: int) -> None:
+        """Send as much as the socket takes; `blocked` tells whether more is left for later.
+
+        Raises:
+            OSError: the connection is broken.
+        """
+
+    def close(self, *, reset: bool) -> None:
+        """Close the socket; with `reset` what lies in the kernel, unsent, is given back at once."""
+
+
+class TransportMaker(Protocol):
+    """Makes the transport of a client that a listener has accepted."""
+
+    def __call__(self, sock: socket.socket, connection: Connection, *, host: str) -> Transport:
+        """Return a transport over the socket, which is non-blocking."""
+
+
+class PlainTransport:
+    """A socket without encryption."""
+
     __slots__ = ("blocked", "connection", "drained", "host", "interest", "poll_number", "socket", "warming")
+
+    wants_write: Final = False
 
     def __init__(self, sock: socket.socket, connection: Connection, *, host: str) -> None:
         self.socket = sock
         self.connection = connection
         self.host = host
-        # The poll before which the socket was not known: events of that poll are another's.
         self.poll_number = 0
         self.interest = 0
-        # True after a receive that got less than there was room for: the socket is empty, or nearly so.
         self.drained = False
-        # True while something is left that the socket did not take.
         self.blocked = False
-        # True while a thread brings the range at the head into the page cache.
         self.warming = False
 
-    def receive(self) -> int:
-        """Read once; the number of bytes, 0 at the end of the stream, -1 when nothing is there.
+    def fileno(self) -> int:
+        """Return the descriptor of the socket."""
+        return self.socket.fileno()
 
-        Raises:
-            OSError: the connection is broken.
-        """
+    def close(self, *, reset: bool) -> None:
+        """Close the socket."""
+        if reset:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
+        self.socket.close()
+
+    def receive(self) -> int:
+        """Read once into the connection's buffer."""
         buffer = self.connection.reader.wanted_buffer()
         try:
             count = self.socket.recv_into(buffer)
@@ -60,11 +120,7 @@ class Transport:
         return count
 
     def send(self, now_ms: int) -> None:
-        """Send as much as the socket takes; `blocked` tells whether more is left for later.
-
-        Raises:
-            OSError: the connection is broken.
-        """
+        """Send as much as the socket takes."""
         connection = self.connection
         before_bytes = connection.outgoing_bytes
         was_blocked = self.blocked

@@ -140,4 +140,8 @@ class DiskWorkers:
 
     def _tell(self, result: Result) -> None:
         self._results.append(result)
+        self.wake()
+
+    def wake(self) -> None:
+        """Make the event descriptor readable, so that the event loop takes a turn."""
         os.eventfd_write(self.event_descriptor, 1)

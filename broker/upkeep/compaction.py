@@ -5,25 +5,27 @@
     a pass failed                   the partition rests for a while; one that cannot be read rests until the
                                     server starts anew
 
-What may be compacted, and when that is due, is `broker.compaction_policy`'s question.  `__consumer_offsets`
+What may be compacted, and when that is due, is decided by compaction_policy.py.  `__consumer_offsets`
 is kept small by its coordinator (broker/coordinators/group_copier.py).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from broker.catalogue.metadata import Metadata
 from broker.catalogue.topics import OFFSETS_TOPIC
 from broker.config.topic_settings import TopicSettings
+from broker.loop.loop import Loop
+from broker.loop.slices import Steps
 from broker.storage.partition import Partition
 from broker.upkeep.compaction_policy import DirtyPart, dirty_part
 from wal.disk import DiskError
 from wal.errors import WalError
 
 if TYPE_CHECKING:
-    from broker.core import Broker
     from broker.upkeep.compaction_pass import Result
 
 logger = logging.getLogger("kawal.compaction")
@@ -43,7 +45,6 @@ HORIZON_PAUSE: Final = 10
 JUDGED_PER_SLICE: Final = 10
 """Partitions among them that are looked into: 3 ms each at most."""
 
-Judging = Generator[None, None, DirtyPart]
 Due = tuple[float, Partition, TopicSettings, DirtyPart]
 
 
@@ -74,11 +75,10 @@ class CompactionStats:
 class CompactionTask:
     """Runs compaction over all partitions for as long as the broker lives."""
 
-    def __init__(self, broker: Broker, now_ms: int) -> None:
+    def __init__(self, metadata: Metadata, loop: Loop, now_ms: int) -> None:
         self.stats = CompactionStats()
-        self._broker = broker
-        self._candidates: Iterator[Partition] = iter(())
-        self._judging: tuple[Partition, TopicSettings, Judging] | None = None
+        self._metadata = metadata
+        self._loop = loop
         self._best: Due | None = None
         self._quiet: dict[int, tuple[int, TopicSettings]] = {}
         """Stream -> high watermark and settings with which nothing was due, nor becomes so by time alone."""
@@ -92,47 +92,41 @@ class CompactionTask:
         self._schedule(now_ms)
 
     def _schedule(self, now_ms: int) -> None:
-        backoff_ms = max(BACKOFF_MS_MIN, self._broker.config.log_cleaner_backoff_ms)
-        self._broker.timers.add(now_ms + backoff_ms, self._look)
+        backoff_ms = max(BACKOFF_MS_MIN, self._metadata.config.log_cleaner_backoff_ms)
+        self._loop.timers.add(now_ms + backoff_ms, self._look)
 
     def _look(self, now_ms: int) -> None:
-        if not self._broker.config.log_cleaner_enable or self._broker.stopping:
+        if not self._metadata.config.log_cleaner_enable or self._loop.stopping:
             self._schedule(now_ms)
             return
-        self._best = self._judging = None
+        self._loop.scheduler.add_work(self._look_at_all())
+
+    def _look_at_all(self) -> Steps:
+        """Look at all partitions; then begin a pass, or wait."""
+        self._best = None
         self._next_quiet = {}
-        self._candidates = self._compacted()
-        self._look_on(now_ms)
+        looked = judged = 0
+        clock = self._loop.clock
+        for partition in self._compacted():
+            if self._may_be_due(partition, clock.turn_ms):
+                yield from self._judge(partition)
+                judged += 1
+            looked += 1
+            if looked >= PARTITIONS_PER_SLICE or judged >= JUDGED_PER_SLICE:
+                looked = judged = 0
+                yield
+        self._looked(clock.turn_ms)
 
     def _compacted(self) -> Iterator[Partition]:
-        topics = self._broker.topics
-        for topic in tuple(self._broker.catalogue.by_name.values()):
-            if topic.name == OFFSETS_TOPIC or topic.view is not None or not topics.settings(topic).compacts:
+        """Yield the partitions of compacted topics; topics may go in between."""
+        catalogue, topics = self._metadata.catalogue, self._metadata.topics
+        for topic in tuple(catalogue.by_name.values()):
+            if topic.name == OFFSETS_TOPIC or topic.view is not None:
                 continue
             for index in range(topic.partition_count):
-                partition = topics.partition(topic, index)
-                assert type(partition) is Partition
-                yield partition
-
-    def _look_on(self, now_ms: int) -> None:
-        """Look at a slice of the partitions; then begin a pass, or wait."""
-        judged = 0
-        for _ in range(PARTITIONS_PER_SLICE):
-            if self._judging is None:
-                partition = next(self._candidates, None)
-                if partition is None:
-                    self._looked(now_ms)
-                    return
-                if not self._may_be_due(partition, now_ms):
-                    continue
-                settings = self._broker.topics.settings(partition.topic)
-                steps = dirty_part(partition, settings, self._broker.wall_ms(now_ms))
-                self._judging = partition, settings, steps
-            self._judge(*self._judging, now_ms)
-            judged += 1
-            if judged == JUDGED_PER_SLICE or self._judging is not None:
-                break
-        self._broker.timers.add(now_ms + 1, self._look_on)
+                if topic.topic_id not in catalogue.by_id or not topics.settings(topic).compacts:
+                    break
+                yield topics.partition(topic, index)
 
     def _may_be_due(self, partition: Partition, now_ms: int) -> bool:
         stream_id = partition.stream_id
@@ -140,29 +134,28 @@ class CompactionTask:
             return False
         if not partition.vnode.log.takes_copies:
             return False
-        if self._horizons.get(stream_id, now_ms + 1) <= self._broker.wall_ms(now_ms):
+        if self._horizons.get(stream_id, now_ms + 1) <= self._loop.clock.wall_ms(now_ms):
             return True
-        now = (partition.high_watermark, self._broker.topics.settings(partition.topic))
+        now = (partition.high_watermark, self._metadata.topics.settings(partition.topic))
         if self._quiet.get(stream_id) != now:
             return True
         self._next_quiet[stream_id] = now
         return False
 
-    def _judge(self, partition: Partition, settings: TopicSettings, steps: Judging, now_ms: int) -> None:
-        """Make a step of judging a partition."""
+    def _judge(self, partition: Partition) -> Steps:
+        """Find out how dirty a partition is, in slices."""
+        settings, clock = self._metadata.topics.settings(partition.topic), self._loop.clock
         try:
-            next(steps)
-        except StopIteration as end:
-            self._judging = None
-            self._judged(partition, settings, end.value, now_ms)
+            dirty = yield from dirty_part(partition, settings, clock.wall_ms(clock.turn_ms))
         except (WalError, DiskError) as error:
-            self._judging = None
-            self._failed(partition, str(error), now_ms)
+            self._failed(partition, str(error), clock.turn_ms)
+        else:
+            self._judged(partition, settings, dirty, clock.turn_ms)
 
     def _judged(self, partition: Partition, settings: TopicSettings, dirty: DirtyPart, now_ms: int) -> None:
         stream_id = partition.stream_id
         horizon_ms = self._horizons.get(stream_id)
-        expired = horizon_ms is not None and horizon_ms <= self._broker.wall_ms(now_ms)
+        expired = horizon_ms is not None and horizon_ms <= self._loop.clock.wall_ms(now_ms)
         if dirty.is_due(settings):
             urgency = 2.0 if dirty.overdue else dirty.ratio
         elif expired and dirty.first_dirty > partition.log_start:
@@ -191,9 +184,9 @@ class CompactionTask:
             dirty = dirty._replace(uncleanable=dirty.first_dirty)
         from broker.upkeep.compaction_pass import CompactionPass
 
-        CompactionPass(self._broker, partition, settings=settings, dirty=dirty, ended=self._ended).begin(
-            now_ms
-        )
+        CompactionPass(
+            self._metadata, self._loop, partition, settings=settings, dirty=dirty, ended=self._ended
+        ).begin(now_ms)
 
     def _ended(self, partition: Partition, result: Result, now_ms: int) -> None:
         if result.unreadable:
@@ -203,8 +196,8 @@ class CompactionTask:
             self._note_done(partition, result, now_ms)
         elif not result.unwanted:
             self._failed(partition, result.problem, now_ms)
-        if not self._broker.stopping:
-            self._broker.timers.add(now_ms + 1, self._look)
+        if not self._loop.stopping:
+            self._loop.scheduler.soon(lambda: self._look(self._loop.clock.turn_ms))
 
     def _note_done(self, partition: Partition, result: Result, now_ms: int) -> None:
         stats = self.stats
@@ -215,8 +208,8 @@ class CompactionTask:
         stats.records_removed += result.records_read - result.records_kept
         self._horizons.pop(partition.stream_id, None)
         if result.earliest_horizon_ms is not None:
-            settings = self._broker.topics.settings(partition.topic)
-            not_before = self._broker.wall_ms(now_ms) + settings.delete_retention_ms // HORIZON_PAUSE
+            settings = self._metadata.topics.settings(partition.topic)
+            not_before = self._loop.clock.wall_ms(now_ms) + settings.delete_retention_ms // HORIZON_PAUSE
             self._horizons[partition.stream_id] = max(result.earliest_horizon_ms, not_before)
         logger.info(
             "compacted topic=%s partition=%d up_to=%d records=%d kept=%d bytes=%d",

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from broker.catalogue.metadata import Metadata
 from broker.config.topic_settings import TopicSettings
+from broker.loop.loop import Loop
 from broker.storage.partition import Partition
 from broker.upkeep.compaction_filter import BatchFilter, LastRecord, note_keys
 from broker.upkeep.compaction_keys import KeyOffsets
@@ -32,7 +34,6 @@ from wal.reader import Part
 from wal.segment import FileRange
 
 if TYPE_CHECKING:
-    from broker.core import Broker
     from broker.storage.vnode import Vnode
 
 CHUNK_BYTES: Final = 1 << 18
@@ -40,9 +41,6 @@ CHUNK_BYTES: Final = 1 << 18
 
 COPIES_PER_TURN: Final = 1_000
 """Batches appended before other work has its turn: about 5 ms."""
-
-AT_ONCE: Final = 0
-"""A deadline that has passed: the next tick brings the time along."""
 
 
 @dataclass(slots=True)
@@ -68,7 +66,8 @@ class CompactionPass:
 
     def __init__(
         self,
-        broker: Broker,
+        metadata: Metadata,
+        loop: Loop,
         partition: Partition,
         *,
         settings: TopicSettings,
@@ -77,12 +76,13 @@ class CompactionPass:
     ) -> None:
         self.partition = partition
         self.result = Result()
-        self._broker = broker
+        self._metadata = metadata
+        self._loop = loop
         self._ended = ended
         self._log = partition.vnode.log
         self._settings = settings
         self._dirty = dirty
-        config = broker.config
+        config = metadata.config
         self._bytes_per_second = config.log_cleaner_io_max_bytes_per_second
         load = config.log_cleaner_io_buffer_load_factor
         self._keys = KeyOffsets(int(config.log_cleaner_dedupe_buffer_size * load))
@@ -144,7 +144,7 @@ class CompactionPass:
             aborted=self._aborted(start),
             producers={one: LastRecord(*last) for one, last in producers.last_records().items()},
             clean_end=self._clean_end,
-            now_ms=self._broker.wall_ms(now_ms),
+            now_ms=self._loop.clock.wall_ms(now_ms),
             delete_retention_ms=self._settings.delete_retention_ms,
         )
         self._offset = self._start = start
@@ -174,7 +174,7 @@ class CompactionPass:
             self._end(str(error), now_ms)
             return
         if self._appended_count < self._copies_count:
-            self._broker.timers.add(now_ms + 1, self._append)
+            self._loop.scheduler.soon(lambda: self._append(self._loop.clock.turn_ms))
             return
         self._replaced_bytes += self._log.replaced_bytes(
             self.partition.stream_id, self._offset, self._next_offset
@@ -236,9 +236,9 @@ class CompactionPass:
                 problems.append(error)
 
         def done(_error: BaseException | None) -> None:
-            self._broker.timers.add(AT_ONCE, lambda later_ms: self._go_on(problems, then, later_ms))
+            self._loop.scheduler.soon(lambda: self._go_on(problems, then, self._loop.clock.turn_ms))
 
-        self._broker.scheduler.offload(guarded, done)
+        self._loop.scheduler.offload(guarded, done)
 
     def _go_on(self, problems: list[Exception], then: Callable[[int], None], now_ms: int) -> None:
         if problems:
@@ -260,15 +260,15 @@ class CompactionPass:
     def _rest_before(self, step: Callable[[int], None], now_ms: int) -> None:
         worked_ms = max(0, now_ms - self._began_ms)
         pace_ms = int(self._chunk_bytes * 1_000 / self._bytes_per_second)
-        self._broker.timers.add(now_ms + max(worked_ms, pace_ms - worked_ms), step)
+        self._loop.timers.add(now_ms + max(worked_ms, pace_ms - worked_ms), step)
 
     # --- the end ---------------------------------------------------------------------------------------
 
     def _gave_up(self, now_ms: int) -> bool:
         """End a pass that is no longer wanted."""
         topic = self.partition.topic
-        gone = topic.topic_id not in self._broker.catalogue.by_id
-        if gone or self._broker.stopping or not self._broker.topics.settings(topic).compacts:
+        gone = topic.topic_id not in self._metadata.catalogue.by_id
+        if gone or self._loop.stopping or not self._metadata.topics.settings(topic).compacts:
             self.result.unwanted = True
             self._end("no longer wanted", now_ms)
             return True

@@ -2,37 +2,34 @@
 
 Every `log.retention.check.interval.ms` all partitions with data are looked at, some in each slice so that the
 event loop stays free.  A partition whose oldest records are young and whose size is within its limit costs
-two
-comparisons; only the others are cut into logical segments (wal/retention.py), as Kafka would have rolled
-them.
-Consumers are not asked: what is old goes, read or not, unless a group is marked as important
-(broker/upkeep/retention_holds.py).
+two comparisons; only the others are cut into logical segments (wal/retention.py), as Kafka would have rolled
+them.  Old records are deleted whether consumers have read them or not, unless a group is marked as important
+(retention_holds.py).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
+from broker.catalogue.metadata import Metadata
+from broker.config.topic_settings import TopicSettings
+from broker.loop.loop import Loop
+from broker.loop.slices import Steps
 from broker.storage.partition import Partition
-from broker.upkeep.retention_holds import Holds
+from broker.storage.vnodes import Vnodes
+from broker.upkeep.retention_holds import GroupProgress, Holds
 from protocol.records import iter_batches, read_batch_header
 from wal.disk import DiskError
 from wal.errors import WalError
 from wal.retention import LogicalSegments, RetentionPolicy, RollPolicy, Run
 from wal.segment import FileRange
 
-if TYPE_CHECKING:
-    from broker.config.topic_settings import TopicSettings
-    from broker.core import Broker
-
 logger = logging.getLogger("kawal.retention")
 
 PARTITIONS_PER_SLICE: Final = 200
 """Partitions looked at before other work has its turn: about 0.2 ms when nothing is to be deleted."""
-
-SLICE_PAUSE_MS: Final = 1
 
 LOADING_PAUSE_MS: Final = 100
 """How long a pass waits, again and again, for the groups' offsets to be loaded."""
@@ -41,77 +38,79 @@ LOADING_PAUSE_MS: Final = 100
 class RetentionTask:
     """Runs retention over all partitions, again and again, a slice at a time."""
 
-    def __init__(self, broker: Broker, now_ms: int) -> None:
-        self._broker = broker
-        self._partitions: Iterator[Partition] = iter(())
-        self._holds: Holds | None = None
+    def __init__(
+        self, metadata: Metadata, loop: Loop, vnodes: Vnodes, groups: Callable[[], GroupProgress], now_ms: int
+    ) -> None:
+        """`groups()` is the progress of all groups; it is asked for only if a group may hold records."""
+        self._metadata = metadata
+        self._loop = loop
+        self._vnodes = vnodes
+        self._groups = groups
         self.held_partitions = 0
         """Partitions that the last whole pass left longer than their retention, for groups."""
         self._schedule(now_ms)
 
     def _schedule(self, now_ms: int) -> None:
-        interval_ms = self._broker.config.log_retention_check_interval_ms
-        self._broker.timers.add(now_ms + interval_ms, self._begin)
+        interval_ms = self._metadata.config.log_retention_check_interval_ms
+        self._loop.timers.add(now_ms + interval_ms, self._begin)
 
     def _begin(self, now_ms: int) -> None:
-        if self._broker.catalogue.group_configs and not self._broker.groups.coordinator.is_loaded:
-            # Nobody knows yet what groups have committed, so what they hold must not be deleted.
-            self._broker.timers.add(now_ms + LOADING_PAUSE_MS, self._begin)
+        if self._metadata.catalogue.group_configs and not self._groups().is_loaded:
+            # What groups have committed is not known yet, so what they hold must not be deleted.
+            self._loop.timers.add(now_ms + LOADING_PAUSE_MS, self._begin)
             return
-        self._holds = Holds(self._broker)
-        self._partitions = self._with_data()
-        self._run_slice(now_ms)
+        self._loop.scheduler.add_work(self._pass())
 
-    def _with_data(self) -> Iterator[Partition]:
-        for topic in tuple(self._broker.catalogue.by_name.values()):
-            if topic.view is not None or not self._broker.topics.settings(topic).deletes:
+    def _pass(self) -> Steps:
+        """Apply retention to every partition with data, then retire segments."""
+        holds = Holds(self._metadata, self._groups)
+        for number, partition in enumerate(self._partitions(), start=1):
+            if partition.high_watermark > partition.log_start:
+                self._apply(partition, holds)
+            if not number % PARTITIONS_PER_SLICE:
+                yield
+        self._note_held(holds.partitions)
+        self._retire_segments()
+        self._schedule(self._loop.clock.turn_ms)
+
+    def _partitions(self) -> Iterator[Partition]:
+        """Yield the partitions from which records may be deleted; topics may go in between."""
+        catalogue, topics = self._metadata.catalogue, self._metadata.topics
+        for topic in tuple(catalogue.by_name.values()):
+            if topic.view is not None:
                 continue
             for index in range(topic.partition_count):
-                partition = self._broker.topics.partition(topic, index)
-                if partition.high_watermark > partition.log_start:
-                    yield partition
+                if topic.topic_id not in catalogue.by_id or not topics.settings(topic).deletes:
+                    break
+                yield topics.partition(topic, index)
 
-    def _run_slice(self, now_ms: int) -> None:
-        for _ in range(PARTITIONS_PER_SLICE):
-            partition = next(self._partitions, None)
-            if partition is None:
-                self._note_held()
-                self._retire_segments()
-                self._schedule(now_ms)
-                return
-            if partition.topic.topic_id in self._broker.catalogue.by_id:
-                self._apply(partition, now_ms)
-        self._broker.timers.add(now_ms + SLICE_PAUSE_MS, self._run_slice)
-
-    def _apply(self, partition: Partition, now_ms: int) -> None:
-        settings = self._broker.topics.settings(partition.topic)
-        wall_ms = self._broker.wall_ms(now_ms)
+    def _apply(self, partition: Partition, holds: Holds) -> None:
+        settings = self._metadata.topics.settings(partition.topic)
+        clock = self._loop.clock
+        wall_ms = clock.wall_ms(clock.turn_ms)
         try:
             if not _may_delete(partition, settings, wall_ms):
                 return
             log_start = new_log_start(partition, settings, wall_ms)
-            if log_start > partition.log_start and self._holds is not None:
-                log_start = self._holds.start(partition, log_start, wall_ms)
+            if log_start > partition.log_start:
+                log_start = holds.start(partition, log_start, wall_ms)
             if log_start > partition.log_start:
                 partition.vnode.log.set_log_start(partition.stream_id, log_start)
         except (WalError, DiskError) as error:
             logger.error("retention of %s-%d is put off: %s", partition.topic.name, partition.index, error)
 
-    def _note_held(self) -> None:
-        assert self._holds is not None
-        held = self._holds.partitions
+    def _note_held(self, held: int) -> None:
         if held != self.held_partitions:
             logger.info("%d partitions are kept longer than their retention for groups", held)
         self.held_partitions = held
 
     def _retire_segments(self) -> None:
-        self._broker.topics.drop_again()
-        for vnodes in self._broker.vnodes.values():
-            for vnode in vnodes:
-                try:
-                    vnode.log.retire_segments()
-                except (WalError, DiskError) as error:
-                    logger.error("vnode %s: segments cannot be retired: %s", vnode.name, error)
+        self._metadata.topics.drop_again()
+        for vnode in self._vnodes.every[1:]:
+            try:
+                vnode.log.retire_segments()
+            except (WalError, DiskError) as error:
+                logger.error("vnode %s: segments cannot be retired: %s", vnode.name, error)
 
 
 def _may_delete(partition: Partition, settings: TopicSettings, wall_ms: int) -> bool:

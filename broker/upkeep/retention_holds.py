@@ -15,15 +15,15 @@ dropped.  Source: the important reader and the availability time of a reader in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
 
+from broker.catalogue.metadata import Metadata
 from broker.config import group_configs
+from broker.config.config_layers import ConfigLayers
 from broker.storage.partition import Partition
+from groups.offsets import Committed
 from wal.lookup import StreamExtent
-
-if TYPE_CHECKING:
-    from broker.core import Broker
 
 IMPORTANT = "kawal.retention.important"
 IMPORTANT_TOPICS = "kawal.retention.important.topics"
@@ -32,8 +32,22 @@ AVAILABILITY_MS = "kawal.retention.availability.ms"
 NO_LIMIT = -1
 
 
+class GroupProgress(Protocol):
+    """What retention reads of groups."""
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether all groups are known."""
+
+    def topics_read(self, group_id: str) -> set[str]:
+        """Return the topics that a group subscribes to or has committed offsets in."""
+
+    def committed(self, group_id: str, topic: str, partition: int) -> Committed | None:
+        """Return the durable progress of a group in one partition."""
+
+
 class Hold(NamedTuple):
-    """What one group wants to be left to it."""
+    """The records that are left to one group."""
 
     group_id: str
     max_bytes: int
@@ -45,13 +59,15 @@ class Hold(NamedTuple):
 class Holds:
     """The holds of all groups, as they were at one moment."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._coordinator = broker.groups.coordinator
+    def __init__(self, metadata: Metadata, groups: Callable[[], GroupProgress]) -> None:
+        """`groups()` is the progress of all groups."""
+        self._groups = groups
         self._by_topic: dict[str, list[Hold]] = {}
-        for group_id, overrides in broker.catalogue.group_configs.items():
-            hold = _hold_of(group_id, overrides, broker)
+        layers = metadata.live_config.layers
+        for group_id, overrides in metadata.catalogue.group_configs.items():
+            hold = _hold_of(group_id, overrides, layers)
             if hold is not None:
-                for topic in {*self._coordinator.topics_read(group_id), *_topics_named(overrides, broker)}:
+                for topic in {*groups().topics_read(group_id), *_topics_named(overrides, layers)}:
                     self._by_topic.setdefault(topic, []).append(hold)
         self.partitions = 0
         """Partitions, so far, in which something was left that would have been deleted."""
@@ -66,7 +82,7 @@ class Holds:
         return start
 
     def _held_from(self, partition: Partition, hold: Hold, wall_ms: int) -> int:
-        committed = self._coordinator.committed(hold.group_id, partition.topic.name, partition.index)
+        committed = self._groups().committed(hold.group_id, partition.topic.name, partition.index)
         log_start = partition.log_start
         floor = log_start if committed is None else max(committed.offset, log_start)
         extents = partition.vnode.log.extents(partition.stream_id, floor)
@@ -77,9 +93,9 @@ class Holds:
         return floor
 
 
-def _hold_of(group_id: str, overrides: dict[str, str], broker: Broker) -> Hold | None:
+def _hold_of(group_id: str, overrides: dict[str, str], layers: ConfigLayers) -> Hold | None:
     def value(name: str) -> int:
-        found = group_configs.value(name, overrides, broker.live_config.layers)
+        found = group_configs.value(name, overrides, layers)
         assert isinstance(found, int)
         return found
 
@@ -90,8 +106,8 @@ def _hold_of(group_id: str, overrides: dict[str, str], broker: Broker) -> Hold |
     return None
 
 
-def _topics_named(overrides: dict[str, str], broker: Broker) -> tuple[str, ...]:
-    found = group_configs.value(IMPORTANT_TOPICS, overrides, broker.live_config.layers)
+def _topics_named(overrides: dict[str, str], layers: ConfigLayers) -> tuple[str, ...]:
+    found = group_configs.value(IMPORTANT_TOPICS, overrides, layers)
     assert isinstance(found, tuple)
     return found
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
     from broker.loop.timers import Timers
     from broker.storage.vnode import Vnode
+    from broker.storage.vnodes import Vnodes
 
 logger = logging.getLogger("kawal.retention")
 
@@ -31,7 +32,7 @@ ROUNDS: Final = 6
 class Retirement:
     """The vnodes on which something was deleted, each with the rounds that are left for it."""
 
-    def __init__(self, timers: Timers, topics: TopicDirectory, vnodes: dict[str, list[Vnode]]) -> None:
+    def __init__(self, timers: Timers, topics: TopicDirectory, vnodes: Vnodes) -> None:
         self._timers = timers
         self._topics = topics
         self._vnodes = vnodes
@@ -50,7 +51,7 @@ class Retirement:
 
     def _run(self, now_ms: int) -> None:
         self._topics.drop_again()
-        serving = {vnode for vnodes in self._vnodes.values() for vnode in vnodes}
+        serving = set(self._vnodes.every)
         waiting = {}
         for vnode, rounds in self._rounds.items():
             if vnode in serving and _retire(vnode) and rounds > 1:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
     from broker.storage.vnode import Vnode
     from broker.view_topics.stream_owners import Owner
-    from broker.view_topics.view_hub import ViewHub
+    from broker.view_topics.view_host import ViewHost
     from broker.view_topics.view_partition import ViewRead
     from broker.view_topics.view_slices import SliceBudget
 
@@ -51,8 +51,8 @@ class DatabasePartition(ScannedPartition):
 
     __slots__ = ("_deletions", "_owners", "_shows_changes", "_shows_records", "_tail")
 
-    def __init__(self, hub: ViewHub, topic: Topic, index: int, vnode: Vnode, owners: StreamOwners) -> None:
-        super().__init__(hub, topic, index, vnode=vnode, stream_id=NO_STREAM, source_key=vnode)
+    def __init__(self, host: ViewHost, topic: Topic, index: int, vnode: Vnode, owners: StreamOwners) -> None:
+        super().__init__(host, topic, index, vnode=vnode, stream_id=NO_STREAM, source_key=vnode)
         assert topic.view is not None
         self._owners = owners
         self._shows_changes = topic.view.meta != "none"
@@ -125,7 +125,7 @@ class DatabasePartition(ScannedPartition):
             into.append(data)
             return
         failed: list[BaseException | None] = []
-        self.hub.broker.scheduler.offload(lambda: into.append(frame.read()), failed.append)
+        self.host.loop.scheduler.offload(lambda: into.append(frame.read()), failed.append)
         while not failed:
             yield
         if isinstance(failed[0], DiskError):
@@ -155,7 +155,7 @@ class DatabasePartition(ScannedPartition):
 
     def batch_of(self, entry: VersionedEntry, owner: Owner) -> bytearray | None:
         """What the view shows of a topic's batch, at its version."""
-        counters = self.hub.counters_of(self.topic)
+        counters = self.host.counters_of(self.topic)
         counters.scanned += entry.record_count
         try:
             batch = self._placed(entry, owner)
@@ -239,8 +239,8 @@ class DatabasePartition(ScannedPartition):
                         yield timestamp, TimeHit(entry.version, next_version, newest, memoryview(batch))
 
 
-def open_partition(hub: ViewHub, topic: Topic, index: int) -> DatabasePartition:
+def open_partition(host: ViewHost, topic: Topic, index: int) -> DatabasePartition:
     """Make partition `index` of a view over a database."""
     assert topic.view is not None
-    owners = StreamOwners(hub.broker.catalogue, topic.view.source)
-    return DatabasePartition(hub, topic, index, hub.broker.vnodes[topic.view.source][index], owners)
+    owners = StreamOwners(host.metadata.catalogue, topic.view.source)
+    return DatabasePartition(host, topic, index, host.vnodes[topic.view.source][index], owners)

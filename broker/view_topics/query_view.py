@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from broker.loop.slices import Steps, in_pairs
+from broker.view_topics.routed_reader import RoutedReader
 from broker.view_topics.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
 from broker.view_topics.view_cache import Evaluated
-from broker.view_topics.view_hub import ViewHub
+from broker.view_topics.view_host import ViewHost
 from broker.view_topics.view_partition import ViewRead
-from broker.view_topics.view_routing import RoutedReader, route_of
+from broker.view_topics.view_routing import route_of
 from broker.view_topics.view_slices import SliceBudget
 from broker.view_topics.view_stats import ViewCounters
 from protocol.records import BatchHeader, iter_batches, read_batch_header
@@ -45,10 +46,10 @@ class QueryPartition(ScannedPartition):
 
     __slots__ = ("_busy", "_counters", "_evaluator", "_filter", "_tags", "keeps_all", "routed")
 
-    def __init__(self, hub: ViewHub, topic: Topic, index: int, source: Topic) -> None:
-        partition = hub.broker.topics.partition(source, index)
+    def __init__(self, host: ViewHost, topic: Topic, index: int, source: Topic) -> None:
+        partition = host.metadata.topics.partition(source, index)
         super().__init__(
-            hub,
+            host,
             topic,
             index,
             vnode=partition.vnode,
@@ -74,12 +75,12 @@ class QueryPartition(ScannedPartition):
         if self._evaluator is None:
             from views.filtering import filter_steps
 
-            self._evaluator = self.hub.evaluator(self.topic)
+            self._evaluator = self.host.evaluator(self.topic)
             self._filter = filter_steps
             self.keeps_all = self._evaluator.plan.keeps_all
             self.routed = self._join()
             if "tags" in self._evaluator.plan.needs:
-                self._tags = self.hub.tags.of(self.stream_id, self._evaluator.plan)
+                self._tags = self.host.tags.of(self.stream_id, self._evaluator.plan)
         return self._evaluator
 
     def _join(self) -> RoutedReader | None:
@@ -87,14 +88,17 @@ class QueryPartition(ScannedPartition):
         plan = self._evaluator.plan if self._evaluator is not None else None
         if plan is None or plan.keeps_all:
             return None
-        route = route_of(plan, self.hub.route_number)
-        return None if route is None else RoutedReader(self, route, self.hub.route_index(self, plan, route))
+        from broker.view_topics.route_index import RouteIndexes
+
+        indexes = self.host.shared(RouteIndexes)
+        route = route_of(plan, indexes.number_of)
+        return None if route is None else RoutedReader(self, route, indexes.of(self, plan, route))
 
     @property
     def counters(self) -> ViewCounters:
         """What the view has done since the start."""
         if self._counters is None:
-            self._counters = self.hub.counters_of(self.topic)
+            self._counters = self.host.counters_of(self.topic)
         return self._counters
 
     def steps(self, read: ViewRead) -> Iterator[None]:
@@ -238,7 +242,7 @@ class QueryPartition(ScannedPartition):
         """What the view shows of a batch, in slices; ends with a `Filtered`."""
         evaluator = self.evaluator
         assert self._filter is not None
-        return self._filter(evaluator, batch, tags=tags, partition=self.index, limits=self.hub.limits)
+        return self._filter(evaluator, batch, tags=tags, partition=self.index, limits=self.host.limits)
 
     def filtered_now(self, batch: memoryview) -> Filtered:
         """The same of a batch of a few records, in one go."""
@@ -270,8 +274,8 @@ class QueryPartition(ScannedPartition):
         return found.batch
 
 
-def open_partition(hub: ViewHub, topic: Topic, index: int) -> QueryPartition:
+def open_partition(host: ViewHost, topic: Topic, index: int) -> QueryPartition:
     """Make partition `index` of a view over one topic."""
     assert topic.view is not None
-    source = hub.broker.catalogue.by_id[UUID(hex=topic.view.source_id)]
-    return QueryPartition(hub, topic, index, source)
+    source = host.metadata.catalogue.by_id[UUID(hex=topic.view.source_id)]
+    return QueryPartition(host, topic, index, source)

@@ -19,7 +19,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from broker.loop.slices import in_pairs
 from broker.view_topics.scanned_view import SCAN_BYTES, is_aborted
@@ -32,9 +33,14 @@ from wal.segment import FileRange
 if TYPE_CHECKING:
     from broker.loop.slices import Steps
     from broker.storage.vnode import Vnode
-    from broker.view_topics.query_view import QueryPartition
-    from broker.view_topics.view_hub import ViewHub
+    from broker.view_topics.view_cache import EvaluatedRanges
+    from broker.view_topics.view_host import ViewHost
+    from broker.view_topics.view_routing import Route
     from broker.view_topics.view_slices import SliceBudget
+    from broker.view_topics.view_stats import ViewCounters
+    from views.expressions import Expression
+    from views.filtering import Filtered
+    from views.plan import Plan
     from views.router import RoutedBatch, Router
 
 TOGETHER_MIN: Final = 8
@@ -51,6 +57,9 @@ NEWS_MAX: Final = 16
 
 UNITS_OF_WAKING: Final = 50
 """What it costs to answer a fetch, in the units of `SliceBudget`."""
+
+ROUTERS_MAX: Final = 100
+"""Expressions that are kept compiled; another one takes 2 ms."""
 
 RANGE_BYTES: Final = 1_000
 VALUE_BYTES: Final = 150
@@ -118,12 +127,55 @@ class IndexedRanges(KeptRanges[IndexedRange]):
         return sum(one.size_bytes for one in ranges) <= min(JOIN_BYTES, self.limit_bytes // JOINED_MIN)
 
 
+class RoutedView(Protocol):
+    """A partition of a view, as the index sees it."""
+
+    seen: int
+    """The offset up to which the fetches that wait have been told."""
+
+    @property
+    def vnode(self) -> Vnode:
+        """The vnode of the view's source."""
+
+    @property
+    def stream_id(self) -> int:
+        """The stream of the view's source."""
+
+    @property
+    def index(self) -> int:
+        """The number of the partition."""
+
+    @property
+    def wait_key(self) -> int:
+        """The key under which fetches on the view are parked."""
+
+    @property
+    def ranges(self) -> EvaluatedRanges:
+        """What is known of the view."""
+
+    @property
+    def counters(self) -> ViewCounters:
+        """What the view has done."""
+
+    def filtered_now(self, batch: memoryview) -> Filtered:
+        """Return what the view shows of a batch of a few records."""
+
+    def is_awaited(self) -> bool:
+        """Whether a fetch waits for the view."""
+
+    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+        """Look at what is new for the fetches that wait."""
+
+    def catch_up_to(self, end: int, budget: SliceBudget) -> Iterator[None]:
+        """Look at what is new up to `end`, then wake the fetches."""
+
+
 class RouteIndex:
     """The values of one route on one partition of the source, and the views that wait for them."""
 
     def __init__(
         self,
-        hub: ViewHub,
+        host: ViewHost,
         router: Callable[[], Router],
         *,
         vnode: Vnode,
@@ -132,9 +184,9 @@ class RouteIndex:
         closed: Callable[[], object],
     ) -> None:
         """`closed` is called when no view takes part any more."""
-        self.hub = hub
-        self.wait_key = hub.new_wait_key()
-        self.ranges = IndexedRanges(self.wait_key, hub.index_budget)
+        self.host = host
+        self.wait_key = host.loop.waiters.new_key()
+        self.ranges = IndexedRanges(self.wait_key, host.index_budget)
         # Up to where the fetches that wait were told of what there is.
         self.tail = 0
         self._router = router
@@ -143,18 +195,18 @@ class RouteIndex:
         # The first offsets of the ranges that somebody is making.
         self._busy: set[int] = set()
         # The open views by their values, how many they are, and those for which fetches may wait.
-        self._views: dict[Any, list[QueryPartition]] = {}
+        self._views: dict[Any, list[RoutedView]] = {}
         self._count = 0
-        self._waiting: dict[int, QueryPartition] = {}
+        self._waiting: dict[int, RoutedView] = {}
 
     # --- who takes part --------------------------------------------------------------------------------
 
-    def join(self, view: QueryPartition, value: object) -> None:
+    def join(self, view: RoutedView, value: object) -> None:
         """The view is open, and asks for the value."""
         self._views.setdefault(value, []).append(view)
         self._count += 1
 
-    def leave(self, view: QueryPartition, value: object) -> None:
+    def leave(self, view: RoutedView, value: object) -> None:
         """The view is closed."""
         self._views[value].remove(view)
         if not self._views[value]:
@@ -210,7 +262,7 @@ class RouteIndex:
     def _routed(self, batch: memoryview) -> Steps:
         from views.router import route_steps
 
-        router, limits = self._router(), self.hub.limits
+        router, limits = self._router(), self.host.limits
         return (yield from in_pairs(route_steps(router, batch, partition=self._partition, limits=limits)))
 
     @property
@@ -222,15 +274,15 @@ class RouteIndex:
 
     # --- waiting ---------------------------------------------------------------------------------------
 
-    def watch(self, view: QueryPartition) -> None:
+    def watch(self, view: RoutedView) -> None:
         """A fetch waits for the view, which stands at its `seen`."""
         if not self.is_awaited():
             self.tail = view.seen
         self._waiting[view.wait_key] = view
         if view.seen < self.tail:
-            self.hub.schedule(view)
+            self.host.schedule(view)
         elif self.tail < self.end:
-            self.hub.schedule(self)
+            self.host.schedule(self)
 
     def is_awaited(self) -> bool:
         """Whether a fetch waits for any of the views."""
@@ -268,7 +320,7 @@ class RouteIndex:
 
     def _tell(self, news: list[IndexedRange], told: int, budget: SliceBudget) -> Iterator[None]:
         """Wake those who wait for values in the ranges behind `told`."""
-        found: dict[int, QueryPartition] = {}
+        found: dict[int, RoutedView] = {}
         for one in news:
             fewer = one.batches if len(one.batches) < len(self._views) else self._views
             for value in tuple(fewer):
@@ -282,3 +334,44 @@ class RouteIndex:
                 yield from view.catch_up_to(end, budget)
                 if budget.spend_units(UNITS_OF_WAKING):
                     yield
+
+
+class RouteIndexes:
+    """All indexes of a broker, with the compiled expressions that they share."""
+
+    def __init__(self, host: ViewHost) -> None:
+        self._host = host
+        self.indexes: dict[tuple[int, int], RouteIndex] = {}
+        self.routers: dict[Expression, Router] = {}
+        self._numbers: dict[Expression, int] = {}
+
+    def number_of(self, expression: Expression) -> int:
+        """Return the same number for the same expression: comparing trees a thousand times costs too much."""
+        return self._numbers.setdefault(expression, len(self._numbers))
+
+    def of(self, view: RoutedView, plan: Plan, route: Route) -> RouteIndex:
+        """Return the index of the values that the expression of the route has on the view's source."""
+        key = view.stream_id, route.number
+        index = self.indexes.get(key)
+        if index is None:
+            index = self.indexes[key] = RouteIndex(
+                self._host,
+                partial(self._router, plan, route.expression),
+                vnode=view.vnode,
+                stream_id=view.stream_id,
+                partition=view.index,
+                closed=lambda: self.indexes.pop(key),
+            )
+        return index
+
+    def _router(self, plan: Plan, expression: Expression) -> Router:
+        """Return what gives the value of an expression for each record."""
+        found = self.routers.get(expression)
+        if found is None:
+            from views.router import build_router
+
+            if len(self.routers) >= ROUTERS_MAX:
+                del self.routers[next(iter(self.routers))]
+            found = self.routers[expression] = build_router(plan, expression)
+            self._host.compiled += 1
+        return found

@@ -13,7 +13,7 @@ from collections.abc import Generator, Hashable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from broker.view_topics.view_cache import Evaluated, EvaluatedRanges
-from broker.view_topics.view_hub import ViewHub
+from broker.view_topics.view_host import ViewHost
 from broker.view_topics.view_partition import ViewPartition, ViewRead
 from broker.view_topics.view_slices import SliceBudget
 from protocol.records import BatchHeader
@@ -50,20 +50,20 @@ class ScannedPartition(ViewPartition):
     __slots__ = ("_source", "_source_key", "ranges", "seen")
 
     def __init__(
-        self, hub: ViewHub, topic: Topic, index: int, *, vnode: Vnode, stream_id: int, source_key: Hashable
+        self, host: ViewHost, topic: Topic, index: int, *, vnode: Vnode, stream_id: int, source_key: Hashable
     ) -> None:
         """`source_key`: the stream's id, or the vnode for a view over all of it."""
-        super().__init__(hub, topic, index, vnode=vnode, stream_id=stream_id)
-        self.ranges = EvaluatedRanges(self.wait_key, hub.budget)
+        super().__init__(host, topic, index, vnode=vnode, stream_id=stream_id)
+        self.ranges = EvaluatedRanges(self.wait_key, host.budget)
         # Up to where fetches that wait have been told of what there is.
         self.seen = NOWHERE
         self._source_key = source_key
-        self._source = hub.join(source_key, self)
+        self._source = host.join(source_key, self.wait_key)
 
     def close(self) -> None:
         """Give back the memory of what was found."""
         self.ranges.clear()
-        self.hub.leave(self._source_key, self)
+        self.host.leave(self._source_key, self.wait_key)
 
     def look(self, offset: int, budget: SliceBudget) -> Iterator[None]:
         """Find out what is shown of some of the source from `offset` on, at least of the range with it.
@@ -100,7 +100,7 @@ class ScannedPartition(ViewPartition):
             OffsetOutOfRange: records below the new log start were deleted while they were looked at.
             WalError, DiskError: the source cannot be read.
         """
-        budget = SliceBudget(self.hub.broker.stats.clock_ns)
+        budget = SliceBudget(self.host.loop.stats.clock_ns)
         slices, end = 0, self.high_watermark
         while not read.is_full and (read.position < end or read.position < (end := self.high_watermark)):
             must = read.minimum_one and not read.parts
@@ -123,28 +123,28 @@ class ScannedPartition(ViewPartition):
 
     def _look_in_turn(self, offset: int, budget: SliceBudget) -> Generator[None, None, int]:
         """`look` when not too many others do: each holds some of the source in memory; returns the slices."""
-        hub, slices = self.hub, 0
+        host, slices = self.host, 0
         if self.is_easy(offset):
             for _ in self.look(offset, budget):
                 slices += 1
                 yield
             return slices
-        while hub.looking >= LOOKING_MAX:
+        while host.looking >= LOOKING_MAX:
             yield
-        hub.looking += 1
+        host.looking += 1
         try:
             for _ in self.look(offset, budget):
                 slices += 1
                 yield
         finally:
-            hub.looking -= 1
-        if hub.broker.scheduler.pending:
+            host.looking -= 1
+        if host.loop.scheduler.pending:
             yield
         return slices
 
     def _is_long(self, read: ViewRead) -> bool:
         """Whether the fetch should be answered with how far it came, as many others are at work."""
-        return self.hub.broker.turn_ms - read.now_ms > FETCH_MS
+        return self.host.loop.clock.turn_ms - read.now_ms > FETCH_MS
 
     def show(self, entry: Evaluated, read: ViewRead) -> bool:
         """Add a range to the read; False when no more is to be added."""
@@ -153,7 +153,7 @@ class ScannedPartition(ViewPartition):
             return True
         if not read.takes(len(entry.batch)):
             return False
-        self.hub.counters_of(self.topic).shown += 1
+        self.host.counters_of(self.topic).shown += 1
         read.add(entry.batch, len(entry.batch), entry.end)
         return True
 
@@ -161,7 +161,7 @@ class ScannedPartition(ViewPartition):
 
     def began_waiting(self, position: int, now_ms: int) -> None:
         """A fetch that has read up to `position` was parked: look at what comes."""
-        is_only_one = self.hub.broker.waiters.waiting_for(self.wait_key) <= 1
+        is_only_one = self.host.loop.waiters.waiting_for(self.wait_key) <= 1
         self.seen = position if is_only_one else min(self.seen, position)
         self.watch()
 
@@ -169,7 +169,7 @@ class ScannedPartition(ViewPartition):
         """Follow the source from what was seen of it, as long as fetches wait."""
         self._source.watch(self)
         if self.seen < self.high_watermark:
-            self.hub.schedule(self)
+            self.host.schedule(self)
 
     def catch_up(self, budget: SliceBudget) -> Iterator[None]:
         """Look at what is new and wake the fetches for which enough of it is shown."""
@@ -200,14 +200,14 @@ class ScannedPartition(ViewPartition):
                     shown_bytes += found[1]
         except (OffsetOutOfRange, WalError, DiskError):
             # Whoever waits finds out what has become of the source.
-            self.hub.schedule(self)
+            self.host.schedule(self)
         self.caught_up(self.seen, shown_bytes)
 
     def caught_up(self, end: int, size_bytes: int) -> None:
         """Everything up to `end` was looked at for the fetches that wait, and shows so much."""
         self.seen = end
         if size_bytes:
-            self.hub.broker.waiters.advanced(self.wait_key, size_bytes, self.hub.now_ms)
+            self.host.loop.waiters.advanced(self.wait_key, size_bytes, self.host.now_ms)
 
     def _found_at(self, offset: int) -> tuple[int, int] | None:
         """(offset behind, bytes shown) of what is known to lie at the offset; None when nothing is known."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
     from broker.view_topics.stream_owners import Owner
     from broker.view_topics.view_cache import Evaluated
-    from broker.view_topics.view_hub import ViewHub
+    from broker.view_topics.view_host import ViewHost
     from wal.versions import VersionedEntry
 
 
@@ -33,11 +33,11 @@ class StableMetaPartition(DatabasePartition):
 
     __slots__ = ("_records",)
 
-    def __init__(self, hub: ViewHub, topic: Topic, index: int, source: Topic) -> None:
+    def __init__(self, host: ViewHost, topic: Topic, index: int, source: Topic) -> None:
         # What the view shows of the topic's records, at their offsets.
-        self._records = QueryPartition(hub, topic, index, source)
-        owners = StreamOwners(hub.broker.catalogue, source.database).only(self._records.stream_id)
-        super().__init__(hub, topic, index, self._records.vnode, owners)
+        self._records = QueryPartition(host, topic, index, source)
+        owners = StreamOwners(host.metadata.catalogue, source.database).only(self._records.stream_id)
+        super().__init__(host, topic, index, self._records.vnode, owners)
 
     def close(self) -> None:
         """Give back the memory of what was found."""
@@ -82,7 +82,9 @@ class StableMetaPartition(DatabasePartition):
         return with_headers(found.batch, owner.headers_of, HEADER_COUNT, base_offset=version)
 
 
-def open_partition(hub: ViewHub, topic: Topic, index: int) -> StableMetaPartition:
+def open_partition(host: ViewHost, topic: Topic, index: int) -> StableMetaPartition:
     """Make partition `index` of a view over a topic and its changes."""
     assert topic.view is not None
-    return StableMetaPartition(hub, topic, index, hub.broker.catalogue.by_id[UUID(hex=topic.view.source_id)])
+    return StableMetaPartition(
+        host, topic, index, host.metadata.catalogue.by_id[UUID(hex=topic.view.source_id)]
+    )

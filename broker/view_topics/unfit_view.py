@@ -15,7 +15,7 @@ from broker.view_topics.query_view import QueryPartition
 
 if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
-    from broker.view_topics.view_hub import ViewHub
+    from broker.view_topics.view_host import ViewHost
     from views.tags import KeyTags
 
 
@@ -28,10 +28,10 @@ class UnfitPartition(QueryPartition):
         """The records of a batch that do not fit, each with its reason."""
         from views.unfit import unfit_steps
 
-        return unfit_steps(self.evaluator, batch, partition=self.index, limits=self.hub.limits)
+        return unfit_steps(self.evaluator, batch, partition=self.index, limits=self.host.limits)
 
 
-def open_partition(hub: ViewHub, topic: Topic, index: int) -> UnfitPartition:
+def open_partition(host: ViewHost, topic: Topic, index: int) -> UnfitPartition:
     """Make partition `index` of a quarantine."""
     assert topic.view is not None
-    return UnfitPartition(hub, topic, index, hub.broker.catalogue.by_id[UUID(hex=topic.view.source_id)])
+    return UnfitPartition(host, topic, index, host.metadata.catalogue.by_id[UUID(hex=topic.view.source_id)])

@@ -10,10 +10,9 @@ records that the view does not show.  A view that nobody waits for costs nothing
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from functools import partial
+from collections.abc import Callable, Hashable
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
@@ -27,21 +26,20 @@ from broker.view_topics.view_tags import SharedTags
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from broker.catalogue.metadata import Metadata
     from broker.catalogue.topics import Topic
-    from broker.core import Broker
+    from broker.loop.loop import Loop
     from broker.loop.slices import Steps
     from broker.storage.vnode import Vnode
-    from broker.view_topics.query_view import QueryPartition
-    from broker.view_topics.route_index import RouteIndex
+    from broker.storage.vnodes import Vnodes
+    from broker.view_topics.view_host import ViewHost
     from broker.view_topics.view_pacing import Pacing
     from broker.view_topics.view_partition import ViewPartition
-    from broker.view_topics.view_routing import Route
     from views.evaluator import Evaluator
-    from views.expressions import Expression
     from views.filtering import Limits
-    from views.plan import Plan
-    from views.router import Router
     from wal.commit import Advanced
+
+T = TypeVar("T")
 
 KINDS: Final = {
     "query": "broker.view_topics.query_view",
@@ -64,9 +62,6 @@ REST_FROM_NS: Final = 2_000_000
 REST_MS_MAX: Final = 250
 """Short passes need no rest; a longer one would be noticed."""
 
-ROUTERS_MAX: Final = 100
-"""Expressions that views look at together by and that are kept compiled; another one takes 2 ms."""
-
 
 DONE: Final = object()
 
@@ -74,36 +69,32 @@ DONE: Final = object()
 class ViewHub:
     """The views of one broker."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker = broker
-        # What the indexes of routes keep goes by much faster than what views show, and must not push it out.
-        self.index_budget = CacheBudget(lambda: broker.config.kawal_views_cache_bytes // 2)
+    def __init__(self, metadata: Metadata, loop: Loop, vnodes: Vnodes) -> None:
+        self.metadata = metadata
+        self.loop = loop
+        self.vnodes = vnodes
+        # Ranges of indexes are replaced much faster than what views show, and must not push that out.
+        self.index_budget = CacheBudget(lambda: metadata.config.kawal_views_cache_bytes // 2)
         self.budget = CacheBudget(self._shown_bytes_max)
         self.counters: dict[str, ViewCounters] = {}
         self._evaluators: dict[UUID, Evaluator] = {}
         self._limits: Limits | None = None
-        self._compiled = 0
-        self._routers: dict[Expression, Router] = {}
-        self._indexes: dict[tuple[int, int], RouteIndex] = {}
-        self._route_numbers: dict[Expression, int] = {}
-        # The readers of the views that replay.
+        self._shared: dict[Any, Any] = {}
+        self.compiled = 0
         self.pacings: dict[UUID, Pacing] = {}
         self.tags = SharedTags()
-        # Fetches that are looking at their sources just now.
         self.looking = 0
-        # The time of the last news, for answers that are given on account of them.
         self.now_ms = 0
         self._sources: dict[Hashable, ViewSource] = {}
-        # Views and whole sources that have news, and whether somebody is at them, or has just been.
+        # Views and whole sources that have news, and whether a pass over them runs, or has just ended.
         self._queued: dict[int, Watcher] = {}
         self._grown: dict[ViewSource, None] = {}
         self._working = self._resting = False
         self._rests_until_ms = NEVER_MS
-        broker.topics.open_view = self.open_partition
 
     def _shown_bytes_max(self) -> int:
         """What is left for what views show: half at least, though an index keeps one range however large."""
-        limit_bytes = self.broker.config.kawal_views_cache_bytes
+        limit_bytes = self.metadata.config.kawal_views_cache_bytes
         return limit_bytes - min(self.index_budget.used_bytes, limit_bytes // 2)
 
     @property
@@ -131,51 +122,20 @@ class ViewHub:
             assert topic.view is not None
             plan = restore_plan(topic.view.statement, msgspec.json.decode(topic.view.schema))
             found = self._evaluators[topic.topic_id] = build_evaluator(plan)
-            self._compiled += 1
+            self.compiled += 1
         return found
 
     def _take_compiled(self) -> int:
-        """How many evaluators were made since the last call."""
-        compiled, self._compiled = self._compiled, 0
+        """Return how many evaluators and routers were made since the last call."""
+        compiled, self.compiled = self.compiled, 0
         return compiled
 
-    def route_number(self, expression: Expression) -> int:
-        """The same number for the same expression: comparing trees a thousand times a second is dear."""
-        return self._route_numbers.setdefault(expression, len(self._route_numbers))
-
-    def route_index(self, view: QueryPartition, plan: Plan, route: Route) -> RouteIndex:
-        """The index of the values that the expression of the route has on the view's source."""
-        from broker.view_topics.route_index import RouteIndex
-
-        key = view.stream_id, route.number
-        index = self._indexes.get(key)
-        if index is None:
-            router = partial(self._router, plan, route.expression)
-            index = self._indexes[key] = RouteIndex(
-                self,
-                router,
-                vnode=view.vnode,
-                stream_id=view.stream_id,
-                partition=view.index,
-                closed=lambda: self._indexes.pop(key),
-            )
-        return index
-
-    def _router(self, plan: Plan, expression: Expression) -> Router:
-        """What gives the value of an expression for each record."""
-        found = self._routers.get(expression)
+    def shared(self, make: Callable[[ViewHost], T]) -> T:
+        """Return the one object that `make` makes for all views of this hub."""
+        found: T | None = self._shared.get(make)
         if found is None:
-            from views.router import build_router
-
-            if len(self._routers) >= ROUTERS_MAX:
-                del self._routers[next(iter(self._routers))]
-            found = self._routers[expression] = build_router(plan, expression)
-            self._compiled += 1
+            found = self._shared[make] = make(self)
         return found
-
-    def new_wait_key(self) -> int:
-        """Return a key that nothing else is waited for by."""
-        return self.broker.waiters.new_key()
 
     def counters_of(self, topic: Topic) -> ViewCounters:
         """What the view has done since the start."""
@@ -190,7 +150,7 @@ class ViewHub:
         if self._limits is None:
             from views.filtering import Limits
 
-            self._limits = Limits(clock_ns=self.broker.stats.clock_ns)
+            self._limits = Limits(clock_ns=self.loop.stats.clock_ns)
         return self._limits
 
     def forget(self, topic: Topic) -> None:
@@ -201,19 +161,19 @@ class ViewHub:
         for partition in topic.partitions.values():
             partition.close()
 
-    def join(self, key: Hashable, partition: ViewPartition) -> ViewSource:
-        """The source `key`, a stream's id or a vnode, which the partition reads from now on."""
+    def join(self, key: Hashable, wait_key: int) -> ViewSource:
+        """Register a reader of the source `key`, a stream's id or a vnode, and return the source."""
         source = self._sources.get(key)
         if source is None:
             source = self._sources[key] = ViewSource()
-        source.readers.add(partition.wait_key)
+        source.readers.add(wait_key)
         return source
 
-    def leave(self, key: Hashable, partition: ViewPartition) -> None:
-        """The partition reads the source no more."""
+    def leave(self, key: Hashable, wait_key: int) -> None:
+        """Remove a reader of the source, and the source with the last one."""
         source = self._sources[key]
-        source.readers.discard(partition.wait_key)
-        source.watching.pop(partition.wait_key, None)
+        source.readers.discard(wait_key)
+        source.watching.pop(wait_key, None)
         if not source.readers:
             del self._sources[key]
 
@@ -247,10 +207,10 @@ class ViewHub:
             return
         if self.now_ms < self._rests_until_ms:
             self._resting = True
-            self.broker.timers.add(self._rests_until_ms, self._rested)
+            self.loop.timers.add(self._rests_until_ms, self._rested)
             return
         self._working = True
-        self.broker.scheduler.add_work(self._work())
+        self.loop.scheduler.add_work(self._work())
 
     def _rested(self, now_ms: int) -> None:
         self._resting = False
@@ -260,7 +220,7 @@ class ViewHub:
 
     def _work(self) -> Steps:
         """Let every view that has news catch up; a slice may serve many of them."""
-        busy_ns, clock_ns = 0, self.broker.stats.clock_ns
+        busy_ns, clock_ns = 0, self.loop.stats.clock_ns
         steps = self._catch_up()
         try:
             while True:
@@ -278,7 +238,7 @@ class ViewHub:
                 self._begin_soon()
 
     def _catch_up(self) -> Steps:
-        budget = SliceBudget(self.broker.stats.clock_ns)
+        budget = SliceBudget(self.loop.stats.clock_ns)
         for watcher in self._take_queued():
             yield from watcher.catch_up(budget)
             if budget.spend_units(1 + self._take_compiled() * COMPILE_UNITS):

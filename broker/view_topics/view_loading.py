@@ -9,13 +9,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from broker.config.kawal_topic_keys import QUARANTINE_KEY
+from broker.loop.scheduler import Scheduler
 from broker.loop.slices import Steps
-
-if TYPE_CHECKING:
-    from broker.core import Broker
 
 MODULES: Final = ("views.statement", "views.plan", "views.filtering", "views.router", "views.unfit")
 
@@ -26,12 +24,12 @@ def load() -> None:
         import_module(name)
 
 
-def load_in_thread(broker: Broker) -> Steps:
+def load_in_thread(scheduler: Scheduler) -> Steps:
     """Have a thread import it, yielding until it is there."""
     if all(name in sys.modules for name in MODULES):
         return
     ended: list[BaseException | None] = []
-    broker.scheduler.offload(load, ended.append)
+    scheduler.offload(load, ended.append)
     while not ended:
         yield
 
@@ -51,7 +49,7 @@ def makes_quarantine(altered: Iterable[_Altered]) -> bool:
     return any(line.name == QUARANTINE_KEY.name for one in altered for line in one.configs)
 
 
-def after_loading(broker: Broker, handle: Callable[[], Any]) -> Steps:
+def after_loading(scheduler: Scheduler, handle: Callable[[], Any]) -> Steps:
     """What `handle` returns, once everything is imported."""
-    yield from load_in_thread(broker)
+    yield from load_in_thread(scheduler)
     return handle()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from broker.catalogue.catalogue_records import ViewDefinition
     from broker.catalogue.topics import Topic
     from broker.storage.vnode import Vnode
-    from broker.view_topics.view_hub import ViewHub
+    from broker.view_topics.view_host import ViewHost
     from broker.view_topics.view_slices import SliceBudget
     from wal.lookup import TimeHit
     from wal.stream_producers import ProducerDescription
@@ -142,18 +142,18 @@ def _stretched(batch: bytes | bytearray | memoryview, last_offset: int) -> bytes
 class ViewPartition(Partition):
     """What all kinds of views have in common; offsets and times are those of the source's stream."""
 
-    __slots__ = ("_wait_key", "definition", "hub")
+    __slots__ = ("_wait_key", "definition", "host")
 
-    def __init__(self, hub: ViewHub, topic: Topic, index: int, *, vnode: Vnode, stream_id: int) -> None:
+    def __init__(self, host: ViewHost, topic: Topic, index: int, *, vnode: Vnode, stream_id: int) -> None:
         """`stream_id` is the source's stream where the view has one."""
         assert topic.view is not None
-        self.hub = hub
+        self.host = host
         self.definition: ViewDefinition = topic.view
         self.topic = topic
         self.index = index
         self.vnode = vnode
         self.stream_id = stream_id
-        self._wait_key = hub.new_wait_key()
+        self._wait_key = host.loop.waiters.new_key()
 
     @property
     def wait_key(self) -> int:
@@ -200,7 +200,7 @@ class ViewPartition(Partition):
 
     def is_awaited(self) -> bool:
         """Whether a fetch waits for it."""
-        return self.hub.broker.waiters.waits_for(self.wait_key)
+        return self.host.loop.waiters.waits_for(self.wait_key)
 
     def has_news(self, read: ViewRead) -> bool:
         """Whether a reader who gets no record should learn at once how far it came, and not after its wait.

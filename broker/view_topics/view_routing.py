@@ -1,31 +1,19 @@
-"""What a view asks of every record, and how it looks at its source together with others that ask the same.
+"""The route of a view: what it asks of every record.
 
 A view's route is the first equality with a constant that its condition demands.  The views of one partition
-whose routes have the same expression share an index of its values (broker/view_topics/route_index.py): of
-what the index knows, a view looks at the records that have its own value, and at no others.
+whose routes have the same expression share an index of its values (route_index.py), which they read through a
+`RoutedReader` (routed_reader.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-from broker.view_topics.view_cache import Evaluated
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from broker.view_topics.query_view import QueryPartition
-    from broker.view_topics.route_index import IndexedRange, RouteIndex
-    from broker.view_topics.view_slices import SliceBudget
     from views.expressions import Expression
     from views.plan import Plan
-    from views.router import RoutedBatch
-
-SHOWN_BYTES: Final = 256 << 10
-"""What may be found in one go, or the last of it would push the first out of a small memory."""
-
-UNITS_OF_SHOWING: Final = 20
-"""What it costs to look at the records of one value in a batch, in the units of `SliceBudget`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,85 +49,3 @@ def _is_routable(wanted: Expression, asked: Expression) -> bool:
         and kinds in (("int", "int"), ("string", "string"))
         and type(wanted.value) in (int, str)
     )
-
-
-class RoutedReader:
-    """What a partition of a view reads by way of an index."""
-
-    __slots__ = ("_value", "_view", "index")
-
-    def __init__(self, view: QueryPartition, route: Route, index: RouteIndex) -> None:
-        self.index = index
-        self._view = view
-        self._value = route.value
-        index.join(view, self._value)
-
-    def close(self) -> None:
-        """The view is closed."""
-        self.index.leave(self._view, self._value)
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether enough views take part for looking together."""
-        return self.index.is_shared
-
-    def is_ahead(self, position: int) -> bool:
-        """Whether the index is about to come there."""
-        return position >= self.index.tail and self.index.is_awaited()
-
-    def knows(self, offset: int) -> bool:
-        """Whether looking there costs next to nothing."""
-        return self.is_shared and self.index.ranges.find(offset) is not None
-
-    def recalled(self, offset: int) -> Evaluated | None:
-        """The range that holds the offset, where the index knows that nothing of it is shown."""
-        found = self.index.ranges.find(offset) if self.is_shared else None
-        if found is None:
-            return None
-        first = found.first(self._value, offset)
-        end = found.end if first is None else first.header.base_offset
-        if end <= offset:
-            return None
-        return self._pass(found, offset, end)
-
-    def look(self, offset: int, budget: SliceBudget) -> Iterator[None]:
-        """Look at the records of the view's value, at least in the range that holds the offset.
-
-        Raises: OffsetOutOfRange, WalError, DiskError.
-        """
-        found = self.index.ranges.find(offset)
-        if found is None:
-            yield from self.index.make(offset, budget)
-            return
-        shown_bytes = 0
-        while offset < found.end and shown_bytes < SHOWN_BYTES:
-            routed = found.first(self._value, offset)
-            end = found.end if routed is None else routed.header.base_offset
-            if offset < end:
-                self._pass(found, offset, end)
-            if routed is None:
-                return
-            shown_bytes += self._show(routed)
-            offset = routed.header.last_offset + 1
-            if budget.spend_units(UNITS_OF_SHOWING):
-                yield
-
-    def _pass(self, found: IndexedRange, start: int, end: int) -> Evaluated:
-        """Nothing is shown of these offsets."""
-        counters = self._view.counters
-        counters.scanned += end - start
-        counters.unfit += found.unfit_between(start, end)
-        return self._view.ranges.add_nothing(start, end)
-
-    def _show(self, routed: RoutedBatch) -> int:
-        """Find out what is shown of the records that have the view's value; returns its size."""
-        view, header = self._view, routed.header
-        records = routed.records(self._value)
-        assert records is not None, "the batch was found by its value"
-        made = view.filtered_now(records)
-        counters = view.counters
-        counters.scanned += header.record_count
-        counters.matched += made.matched
-        counters.unfit += routed.unfit + made.unfit
-        view.ranges.add(Evaluated(header.base_offset, header.last_offset + 1, made.batch))
-        return 0 if made.batch is None else len(made.batch)

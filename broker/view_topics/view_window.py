@@ -22,7 +22,7 @@ from wal.segment import FileRange
 
 if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
-    from broker.view_topics.view_hub import ViewHub
+    from broker.view_topics.view_host import ViewHost
     from broker.view_topics.view_slices import SliceBudget
     from protocol.record_reader import Record
     from wal.lookup import StreamExtent
@@ -37,9 +37,9 @@ class WindowPartition(ViewPartition):
     __slots__ = ("_checked", "_end", "_first", "_floor", "_from", "_pacing", "_to", "inner")
 
     def __init__(
-        self, hub: ViewHub, topic: Topic, index: int, inner: ViewPartition, pacing: Pacing | None
+        self, host: ViewHost, topic: Topic, index: int, inner: ViewPartition, pacing: Pacing | None
     ) -> None:
-        super().__init__(hub, topic, index, vnode=inner.vnode, stream_id=inner.stream_id)
+        super().__init__(host, topic, index, vnode=inner.vnode, stream_id=inner.stream_id)
         # Whoever waits for the window is woken by the view inside.
         self._wait_key = inner.wait_key
         self.inner = inner
@@ -271,11 +271,11 @@ def _first_not_due(
     return None
 
 
-def windowed(hub: ViewHub, topic: Topic, index: int, inner: ViewPartition) -> ViewPartition:
+def windowed(host: ViewHost, topic: Topic, index: int, inner: ViewPartition) -> ViewPartition:
     """The partition as its view's definition bounds and paces it."""
     assert topic.view is not None
     definition = topic.view
     pacing = None
     if definition.speed:
-        pacing = hub.pacings.setdefault(topic.topic_id, Pacing(parse_speed(definition.speed)))
-    return WindowPartition(hub, topic, index, inner, pacing)
+        pacing = host.pacings.setdefault(topic.topic_id, Pacing(parse_speed(definition.speed)))
+    return WindowPartition(host, topic, index, inner, pacing)

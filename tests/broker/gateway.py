@@ -53,6 +53,7 @@ class Gateway:
 
     def run_jobs(self) -> bool:
         """Run the disk work there is now; False when there was none."""
+        self.broker.clock.turn_ms = self.now_ms
         jobs = list(self.broker.take_jobs(self.now_ms))
         self.finish(jobs)
         return bool(jobs)
@@ -76,12 +77,19 @@ class Gateway:
         while self.run_jobs() or self.broker.scheduler.pending:
             self.broker.scheduler.run()
 
+    def tick(self) -> None:
+        """Let the broker do what is due now."""
+        self.broker.clock.turn_ms = self.now_ms
+        self.broker.tick(self.now_ms)
+
     def advance(self, duration_ms: int) -> None:
         """Let time pass, deadline by deadline."""
         end_ms = self.now_ms + duration_ms
+        if self.broker.scheduler.pending:
+            self.settle()
         while (deadline := self.broker.next_deadline()) is not None and deadline <= end_ms:
             self.now_ms = max(self.now_ms, deadline)
-            self.broker.tick(self.now_ms)
+            self.tick()
             self.settle()
         self.now_ms = end_ms
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from broker.view_topics.route_index import TOGETHER_MIN, RouteIndex
+from broker.view_topics.route_index import TOGETHER_MIN, RouteIndex, RouteIndexes
 from protocol.records import read_batch_header
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import create, fetch
@@ -32,7 +32,7 @@ def views_over(gateway: Gateway, count: int = VIEWS) -> Client:
 
 
 def index_of(gateway: Gateway) -> RouteIndex:
-    (index,) = gateway.broker.views._indexes.values()
+    (index,) = gateway.broker.views.shared(RouteIndexes).indexes.values()
     return index
 
 

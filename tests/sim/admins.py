@@ -1,4 +1,4 @@
-"""An administrator of the simulation: makes, grows and deletes topics, lists them, and asks for offsets."""
+"""The administrator of the simulation: it makes, grows, lists and deletes topics, and asks for offsets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RETENTION = {"retention.bytes": "4000", "internal.segment.bytes": "2000"}
 
 
 class Admin:
-    """Names are never used twice, so that a name stands for one topic id."""
+    """An administrator that never uses a name twice, so that a name stands for one topic id."""
 
     def __init__(self, world: World, history: History, chance: Random, name: str) -> None:
         self.world = world
@@ -42,7 +42,7 @@ class Admin:
 
     @property
     def open_link(self) -> Link:
-        """A connection that is open."""
+        """An open connection."""
         if self.link is None or not self.link.is_open:
             self.link = Link(self.world)
         return self.link
@@ -65,7 +65,7 @@ class Admin:
         """Make a topic, whose records may be short-lived."""
         deletes = self.chance.random() < 0.3
         name = self._new_name() + (SHORT_LIVED if deletes else "")
-        # No value of these simulations is an object, so that none fits.
+        # No value of these simulations is an object, so none fits.
         configs = {"kawal.columns": "a int", **(RETENTION if deletes else {})}
         topic = CreatableTopic(
             name=name,

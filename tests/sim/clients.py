@@ -12,11 +12,11 @@ from tests.broker.gateway import answer_type, decode_answer, request_frame, take
 from tests.sim.world import World
 
 Done = Callable[[Any], None]
-"""Told the decoded answer, or None when the connection ended before it came."""
+"""Called with the decoded answer, or with None when the connection ended first."""
 
 
 class Link:
-    """One connection.  `send` queues; `push` lets bytes reach the broker, `pull` lets answers reach us."""
+    """One connection: `send` queues, `push` lets bytes reach the broker, `pull` lets answers come back."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -82,7 +82,7 @@ class Link:
             self.lost()
 
     def lost(self) -> None:
-        """The other side is gone."""
+        """End the connection: the other side has ended."""
         self.is_open = False
         self.outbox.clear()
         waiting, self._waiting = self._waiting, deque()

@@ -20,7 +20,7 @@ GONE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 class Consumer:
-    """Reads every partition it knows of, from the begin on, and compares what it sees with the history."""
+    """A reader of every partition it knows of, from the beginning, that compares records with the history."""
 
     def __init__(
         self, world: World, history: History, chance: Random, name: str, *, uses_session: bool
@@ -128,7 +128,9 @@ class Consumer:
         topic_id, index = target
         log_start = self.history.marks_of(topic_id, index).log_start
         if data.error_code in GONE:
-            assert self.history.topics[topic_id].deletion_asked, f"{target} is gone and nobody asked for it"
+            assert self.history.topics[topic_id].deletion_asked, (
+                f"{target} was deleted, but no client asked for it"
+            )
             del self._positions[target]
         elif data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             assert offset < log_start, f"{target}: {offset} is out of range"
@@ -139,7 +141,7 @@ class Consumer:
             self._positions[target] = self._read(target, offset, data)
 
     def _read(self, target: Target, offset: int, data: Any) -> int:
-        """Compare the records with the history; where to read on."""
+        """Compare the records with the history; return where to read on."""
         topic_id, index = target
         position = offset
         for number, batch in enumerate(iter_batches(data.records)):

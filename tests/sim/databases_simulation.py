@@ -2,9 +2,9 @@
 
     DatabasesSimulation(seed).run()      raises AssertionError when a promise is broken
 
-What was answered holds: a database that was created is there until somebody asks to drop it, one that was
-dropped never comes back, and acknowledged records are there, once and in order.  In the end the data
-directory holds the directories of the databases that exist, and no others.
+Answers are kept: a database that was created is there until a client asks to drop it, one that was dropped
+never comes back, and acknowledged records are there, once and in order. In the end the data directory holds
+the directories of the databases that exist, and no others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KINDS = (*BREAKABLE, "make_directory", "remove", "remove_directory")
 
 @dataclass
 class Facts:
-    """What was asked and answered about one database and the topic in it."""
+    """The requests and answers about one database and the topic in it."""
 
     created: bool = False
     drop_asked: bool = False
@@ -41,7 +41,7 @@ class Facts:
 
 
 class DatabasesSimulation:
-    """A world and what was promised in it."""
+    """A world and the promises made in it."""
 
     def __init__(self, seed: int, *, steps: int = 300) -> None:
         self.seed = seed

@@ -72,7 +72,7 @@ class ClassicMember(Member):
         self.later_in_life(RETRY_MS, self.join)
 
     def _reset(self) -> None:
-        """The membership is lost, and with it everything held."""
+        """Give up the membership, which is lost, and with it everything held."""
         self.member_id = ""
         self.generation = -1
         self.held = set()
@@ -143,7 +143,7 @@ class ClassicMember(Member):
         self.joined = True
         self.life += 1
         if self.cooperative and lost:
-            # What was given up may go to others now: everybody joins once more.
+            # What was given up may go to others now: every member joins once more.
             self.later_in_life(self.world.random.randint(0, 300), self.join)
         else:
             self.later_in_life(HEARTBEAT_MS, self._beat)
@@ -173,7 +173,7 @@ class ClassicMember(Member):
             self.later_in_life(HEARTBEAT_MS, self._beat)
 
     def leave(self) -> None:
-        """Leave and be gone; the request may be lost."""
+        """Leave for good; the request may be lost."""
         request = LeaveGroupRequest(
             group_id=self.group_id,
             members=[MemberIdentity(member_id=self.member_id, group_instance_id=self.instance_id)],

@@ -91,7 +91,7 @@ class ConsumerMember(Member):
             self.later_in_life(HEARTBEAT_MS, self._beat)
 
     def _adopt(self, target: set[Place]) -> None:
-        """Give up what is not given any more, which takes a while, then take the rest and say so."""
+        """Give up what is no longer assigned, which takes a while, then take the rest and report it."""
         self.life += 1
 
         def done() -> None:
@@ -113,7 +113,7 @@ class ConsumerMember(Member):
         )
 
     def leave(self) -> None:
-        """Leave and be gone; static members leave for a while."""
+        """Leave for good; static members leave for a while."""
         request = ConsumerGroupHeartbeatRequest(
             group_id=self.group_id,
             member_id=self.member_id,

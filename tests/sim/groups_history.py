@@ -1,4 +1,4 @@
-"""What happened in a simulated world, and what must never have happened."""
+"""The events of a simulated world, and the invariants that they must keep."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def group_of(coordinator: Coordinator, group_id: str) -> ClassicGroup | Consumer
 
 
 class History:
-    """Records events and checks the invariants as they happen."""
+    """A recorder of events that checks the invariants as they happen."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -34,14 +34,13 @@ class History:
         self._owners: dict[tuple[str, int, Place], str] = {}
         self._generations: dict[str, int] = {}
         self._epochs: dict[str, int] = {}
-        # (group, partition) -> values in the order of their acknowledgement; and those without a known
-        # outcome
+        # (group, partition) -> values in the order acknowledged; and those without a known outcome
         self._acknowledged: dict[tuple[str, Place], int] = {}
         self._open: dict[tuple[str, Place], set[int]] = {}
         self._refused: set[int] = set()
         # What happened, and how often: a simulation in which nothing goes wrong proves nothing.
         self.counts: Counter[str] = Counter()
-        # group -> newest generation or epoch that anybody was told of, and the holders of each partition
+        # group -> newest generation or epoch that any member was told, and the holders of each partition
         self._newest: dict[str, int] = {}
         world.observers.append(self.check_holders)
 
@@ -55,32 +54,30 @@ class History:
             found[member.kind] += 1
         return found
 
-    # --- generations and epochs
-    # -------------------------------------------------------------------------------
+    # --- generations and epochs --------------------------------------------------------------------------
 
     def generation_told(self, member: Member, generation: int) -> None:
-        """A member heard of a generation: never of an older one than before."""
+        """Check that a member hears of no older generation than before."""
         known = self._generations.get(member.member_id, -1)
         assert generation >= known, f"{member.name}: generation {generation} after {known}"
         self._generations[member.member_id] = generation
         self.counts["assignments"] += 1
 
     def epoch_told(self, member: Member, epoch: int) -> None:
-        """The same for epochs."""
+        """Check that a member hears of no older epoch than before."""
         known = self._epochs.get(member.member_id, 0)
         assert epoch >= known, f"{member.name}: epoch {epoch} after {known}"
         self._epochs[member.member_id] = epoch
         self.counts["epochs"] += epoch > known
 
-    # --- owners
-    # -----------------------------------------------------------------------------------------------
+    # --- owners ------------------------------------------------------------------------------------------
 
     def kind(self, coordinator: Coordinator, group_id: str) -> str:
-        """Return which protocol the group speaks now."""
+        """Return the protocol that the group speaks now."""
         return "consumer" if isinstance(group_of(coordinator, group_id), ConsumerGroup) else "classic"
 
     def assigned(self, member: Member, generation: int, places: set[Place]) -> None:
-        """The server gave these partitions to a member in a generation: nobody else may have them in it."""
+        """Check that partitions given to a member in a generation have no other owner in it."""
         # A static member that starts again takes the place of its former self, which is fenced.
         name = member.instance_id or member.member_id
         for place in places:
@@ -88,7 +85,7 @@ class History:
             assert owner == name, f"{place} has two owners in generation {generation}: {owner} and {name}"
 
     def check_holders(self) -> None:
-        """What a consumer reads that the server has not fenced, the server knows it to hold."""
+        """Check that the server knows what is held by each consumer that reads and is not fenced."""
         coordinator = self.world.coordinator
         if coordinator is None:
             return
@@ -110,18 +107,17 @@ class History:
                 )
                 assert known, f"{member.name} reads {topic}-{index}, which the server took away unasked"
 
-    # --- commits
-    # ----------------------------------------------------------------------------------------------
+    # --- commits -----------------------------------------------------------------------------------------
 
     def next_value(self) -> int:
-        """Return an offset that nobody has committed yet."""
+        """Return an offset that has not been committed yet."""
         self._value += 1
         return self._value
 
     def commit_arrives(
         self, coordinator: Coordinator, member: Member, request: OffsetCommitRequest, place: Place, value: int
     ) -> Callable[[Any], None]:
-        """The server gets a commit; returns what must be told of its answer."""
+        """Remember a commit that the server gets; return the function to call with its answer."""
         legal = self._is_legal(coordinator, request, place)
         key = (member.group_id, place)
         self._open.setdefault(key, set()).add(value)
@@ -155,22 +151,21 @@ class History:
         return epoch == current.epoch or (since is not None and since <= epoch < current.epoch)
 
     def check_offsets(self) -> None:
-        """What is committed is what was acknowledged last, or was on its way when the server crashed."""
+        """Check that what is committed was acknowledged last, or was on its way when the server crashed."""
         coordinator = self.world.coordinator
         if coordinator is None:
             return
         for (group_id, place), value in self._acknowledged.items():
             found = coordinator.committed(group_id, *place)
-            assert found is not None, f"the offset of {group_id} in {place} is gone"
+            assert found is not None, f"the offset of {group_id} in {place} is lost"
             assert found.offset not in self._refused, f"{place}: {found.offset} was refused and is there"
             allowed = {value} | self._open.get((group_id, place), set())
             assert found.offset in allowed, f"{place}: {found.offset} is there, {value} was acknowledged last"
 
-    # --- the end
-    # ----------------------------------------------------------------------------------------------
+    # --- the end -----------------------------------------------------------------------------------------
 
     def check_settled(self) -> None:
-        """All partitions are read by exactly one living member of each group."""
+        """Check that all partitions are read by exactly one living member of each group."""
         coordinator = self.world.coordinator
         assert coordinator is not None
         for group_id in {member.group_id for member in self.members}:
@@ -190,10 +185,10 @@ class History:
             twice = {place: names for place, names in holders.items() if len(names) > 1}
             assert not twice, f"group {group_id}: read by more than one: {twice}"
             missing = wanted - set(holders)
-            assert not missing, f"group {group_id}: nobody reads {sorted(missing)}"
+            assert not missing, f"group {group_id}: no member reads {sorted(missing)}"
 
     def check_replay(self) -> None:
-        """A coordinator loaded from the log is in the same state as the one that wrote it."""
+        """Check that a coordinator loaded from the log is in the same state as the one that wrote it."""
         coordinator = self.world.coordinator
         assert coordinator is not None
         live = coordinator._context

@@ -1,7 +1,7 @@
-"""Clients of the simulated world: what members of both protocols have in common.
+"""Clients of the simulated world: the common part of members of both protocols.
 
 `held` is what a client reads from: what it was given and has not given up. Every commit carries a value
-that is used once, so that it can be told who wrote what is found later.
+that is used once, so that a value found later shows which client wrote it.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ RETRIABLE = frozenset(
 
 
 class Member:
-    """What both kinds of clients have in common."""
+    """The common part of both kinds of clients."""
 
     kind = ""
-    """What it is counted as."""
+    """The name it is counted under."""
 
     def __init__(self, world: World, history: History, name: str, group_id: str, topics: list[str]) -> None:
         self.world = world
@@ -101,11 +101,10 @@ class Member:
             serve, lambda response: in_life(lambda: on_reply(response)), lambda: in_life(on_failure), **rest
         )
 
-    # --- what happens to it
-    # -----------------------------------------------------------------------------------
+    # --- what happens to it ------------------------------------------------------------------------------
 
     def pause(self, duration_ms: int) -> None:
-        """Do nothing for a while, as a process that is stopped or collects garbage."""
+        """Do nothing for a while, like a process that is stopped or collects garbage."""
         self.paused_until_ms = max(self.paused_until_ms, self.world.now_ms + duration_ms)
         self.world.later(duration_ms, self._maybe_wake)
 
@@ -130,13 +129,12 @@ class Member:
         raise NotImplementedError
 
     def fenced_for_good(self) -> None:
-        """Another client has the instance id: Java's consumer gives up."""
+        """Give up, as Java's consumer does when another client has the instance id."""
         self.life += 1
         self.alive = False
         self.held = set()
 
-    # --- commits
-    # ----------------------------------------------------------------------------------------------
+    # --- commits -----------------------------------------------------------------------------------------
 
     def _commit_now_and_then(self) -> None:
         if self.held and self.generation > 0:

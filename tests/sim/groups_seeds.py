@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from tests.sim.groups_simulation import run
 
 CHUNK = 50
-"""Seeds that one process simulates before it tells: a second's work."""
+"""The number of seeds that one process simulates before it reports: a second's work."""
 
 
 class BrokenWorld(Exception):
@@ -27,7 +27,7 @@ class BrokenWorld(Exception):
 
 
 def run_seeds(first: int, count: int) -> Counter[str]:
-    """Simulate seeds one after the other; what happened in all of them.  Raises: BrokenWorld."""
+    """Simulate seeds one after the other; return what happened in all of them. Raises: BrokenWorld."""
     happened: Counter[str] = Counter()
     for seed in range(first, first + count):
         try:
@@ -38,7 +38,7 @@ def run_seeds(first: int, count: int) -> Counter[str]:
 
 
 def run_on_all_cores(first: int, count: int) -> Counter[str]:
-    """Simulate seeds on all cores; the first that breaks is told.  Raises: BrokenWorld."""
+    """Simulate seeds on all cores; report the first that breaks. Raises: BrokenWorld."""
     cores = min(os.cpu_count() or 1, -(-count // CHUNK))
     if cores == 1:
         return run_seeds(first, count)

@@ -1,4 +1,4 @@
-"""One run of the group coordinator's simulation: a seed chooses members, faults and moments."""
+"""One run of the group coordinator's simulation: a seed chooses members, faults and their times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.sim.groups_world import World
 
 CHAOS_MS = 25_000
 SETTLE_MS = REBALANCE_MS + 2_000
-"""Once faults stop, everybody must have their partitions within the rebalance timeout and 2 s."""
+"""Once faults stop, all members must have their partitions within the rebalance timeout and 2 s."""
 MEMBERS_MAX = 30
 
 
@@ -47,7 +47,7 @@ def run(seed: int) -> History:
 
 
 class Chaos:
-    """Starts members and lets things go wrong."""
+    """The source of members and of faults."""
 
     def __init__(self, world: World, history: History) -> None:
         self.world = world
@@ -91,7 +91,7 @@ class Chaos:
         return member
 
     def stop(self) -> None:
-        """No more faults; whoever is paused wakes up, and a server that is down comes back."""
+        """Stop the faults: paused members wake up, and a server that is down comes back."""
         self.going = False
         world = self.world
         world.trap = None
@@ -152,7 +152,7 @@ class Chaos:
             self._maybe_return(member)
 
     def _maybe_return(self, member: Member) -> None:
-        """A static member starts again before long."""
+        """Let a static member start again before long."""
         if member.instance_id is not None:
             self.add_member(member.instance_id)
 

@@ -21,11 +21,11 @@ from tests.groups.driver import WALL_MS, Topics
 
 OFFSETS_PARTITIONS = 2
 TIMEOUT_MS = 3_000
-"""How long clients wait for answers that do not wait for others."""
+"""The time clients wait for answers that do not wait for other clients."""
 
 
 class Network:
-    """How bad it is at the moment."""
+    """The state of the network: how bad it is at the moment."""
 
     def __init__(self) -> None:
         self.loss = 0.0
@@ -101,7 +101,7 @@ class World:
         self.after_step()
 
     def crash(self, down_ms: int) -> None:
-        """What is not durable is gone; clients see their connections end."""
+        """Lose what is not durable; clients see their connections end."""
         if self.coordinator is None:
             return
         self.restarts += 1
@@ -113,7 +113,7 @@ class World:
         self.later(down_ms, self.start_server)
 
     def lose_appends(self) -> None:
-        """The disk fails: everything that is not durable is lost, the server goes on."""
+        """Let the disk fail: everything that is not durable is lost, and the server goes on."""
         if self.coordinator is None:
             return
         lost, self.in_flight = self.in_flight, []
@@ -200,7 +200,7 @@ class World:
         self.after_step()
 
     def heal(self) -> None:
-        """The network is good from now on; connections that lost something break and are made anew."""
+        """Make the network good from now on; connections that lost something break and are made again."""
         self.network = Network()
         self.sync_ms_max = 5
         lost, self._lost_calls = self._lost_calls, {}

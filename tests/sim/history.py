@@ -1,14 +1,12 @@
-"""What clients were told, and what must therefore be true for ever: the checker of the simulation.
+"""The checker of the simulation: what clients were told, and what must therefore be true for ever.
 
-    L1   what was acknowledged can be read, unchanged, after every crash that its durability covers
-    L2   an offset holds one value for ever
-    L3   log start <= stable offset <= high watermark <= log end; log start and high watermark never go back
-    L4   nothing is read that nobody sent, or that was refused
-    L5   no value is stored twice, however often it was sent again
-    L6   the records of one producer stand in the order in which it sent them
-    L8   what is read is contiguous
-
-Source: the invariants of the same numbers in the project's reliability notes.
+L1   what was acknowledged can be read, unchanged, after every crash that its durability covers
+L2   an offset holds one value for ever
+L3   log start <= stable offset <= high watermark <= log end; log start and high watermark never go back
+L4   nothing is read that was never sent, or that was refused
+L5   no value is stored twice, however often it was sent again
+L6   the records of one producer stand in the order in which it sent them
+L8   what is read is contiguous
 """
 
 from __future__ import annotations
@@ -24,15 +22,15 @@ Place = tuple[UUID, int, int]
 
 
 SHORT_LIVED = "-short"
-"""Ends the names of topics whose records retention may delete."""
+"""The end of the names of topics whose records retention may delete."""
 
 VIEW = "view-"
-"""Begins the names of views, whose records are those of other topics."""
+"""The beginning of the names of views, whose records are those of other topics."""
 
 
 @dataclass(slots=True)
 class PartitionFacts:
-    """What is known of one partition of one topic id."""
+    """The facts known about one partition of one topic id."""
 
     values: dict[int, bytes] = field(default_factory=dict)
     acknowledged: set[int] = field(default_factory=set)
@@ -48,7 +46,7 @@ class Marks:
 
 @dataclass(slots=True)
 class TopicFacts:
-    """What is known of one topic id."""
+    """The facts known about one topic id."""
 
     name: str
     partition_count: int = 0
@@ -57,12 +55,12 @@ class TopicFacts:
     partitions: dict[int, PartitionFacts] = field(default_factory=dict)
 
     def partition(self, index: int) -> PartitionFacts:
-        """The facts of one partition."""
+        """Return the facts of one partition."""
         return self.partitions.setdefault(index, PartitionFacts())
 
 
 class History:
-    """All that was promised so far."""
+    """All promises made so far."""
 
     def __init__(self) -> None:
         self.topics: dict[UUID, TopicFacts] = {}
@@ -70,42 +68,42 @@ class History:
         self.producer_ids: set[int] = set()
         self.sent: set[bytes] = set()
         self.refused: set[bytes] = set()
-        # Refused while a log had failed: until that was verified, the end of the process may bring it back.
+        # Refused while a log had failed: until it is verified, the end of the process may bring them back.
         self.in_doubt: set[bytes] = set()
         self.places: dict[bytes, Place] = {}
 
     def logs_are_sound(self) -> None:
-        """No log has failed: what was refused so far is gone for ever."""
+        """Record that no log has failed: what was refused so far never comes back."""
         self.refused |= self.in_doubt
         self.in_doubt.clear()
 
     def saw_topic(self, topic_id: UUID, name: str, partition_count: int) -> None:
-        """A client was told of a topic, and that it has so many partitions at least."""
+        """Record that a client was told of a topic with at least this many partitions."""
         facts = self.topics.setdefault(topic_id, TopicFacts(name))
         facts.partition_count = max(facts.partition_count, partition_count)
 
     def marks_of(self, topic_id: UUID, index: int) -> Marks:
-        """The furthest that a partition's marks have been."""
+        """Return the furthest that a partition's marks have been."""
         return self.marks.setdefault((topic_id, index), Marks())
 
     def live_topics(self) -> list[tuple[UUID, TopicFacts]]:
-        """The topics whose deletion nobody has asked for."""
+        """Return the topics that no client has asked to delete."""
         return [(key, facts) for key, facts in self.topics.items() if not facts.deletion_asked]
 
     def gave_producer_id(self, producer_id: int) -> None:
-        """A producer got this id."""
+        """Record that a producer got this id."""
         assert producer_id not in self.producer_ids, f"producer id {producer_id} was given out twice"
         self.producer_ids.add(producer_id)
 
     def acknowledged(self, topic_id: UUID, index: int, base_offset: int, values: list[bytes]) -> None:
-        """A producer was told where its records are."""
+        """Record that a producer was told where its records are."""
         assert base_offset >= 0, f"acknowledged at offset {base_offset}"
         for offset, value in enumerate(values, start=base_offset):
             self._place(topic_id, index, offset, value)
             self.topics[topic_id].partition(index).acknowledged.add(offset)
 
     def seen(self, topic_id: UUID, index: int, offset: int, value: bytes) -> None:
-        """A consumer has read a record."""
+        """Record that a consumer has read a record."""
         assert value in self.sent, f"{value!r} was read and never sent (L4)"
         assert value not in self.refused, f"{value!r} was read although it had been refused (L4)"
         self._place(topic_id, index, offset, value)
@@ -137,7 +135,7 @@ class History:
             if facts.deletion_done:
                 assert topic_id not in counts, f"topic {facts.name} is back after its deletion"
             elif not facts.deletion_asked:
-                assert topic_id in counts, f"topic {facts.name} is gone"
+                assert topic_id in counts, f"topic {facts.name} is lost"
             if topic_id in counts:
                 assert counts[topic_id] >= facts.partition_count, f"topic {facts.name} has shrunk"
 
@@ -150,7 +148,7 @@ class History:
         expected = list(range(marks.log_start, marks.high_watermark))
         assert sorted(records) == expected, f"{where}: {sorted(records)} for {expected} (L8)"
         if marks.log_start:
-            assert facts.name.endswith(SHORT_LIVED), f"{where}: records vanished from its begin (L1)"
+            assert facts.name.endswith(SHORT_LIVED), f"{where}: records vanished from its beginning (L1)"
         for offset, value in records.items():
             self.seen(topic_id, index, offset, value)
         for offset in known.acknowledged:

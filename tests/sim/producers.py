@@ -1,4 +1,4 @@
-"""Producers of the simulation: idempotent ones, which send again until it is done, and plain ones."""
+"""Producers of the simulation: idempotent ones, which send again until they succeed, and plain ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IN_FLIGHT_MAX = 5
 
 GONE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 HONEST = (ErrorCode.KAFKA_STORAGE_ERROR, *GONE)
-"""What a producer may be answered besides success, when it makes no mistake."""
+"""The errors that a producer may get although it makes no mistake."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,7 +34,7 @@ class Batch:
 
 
 class Producer:
-    """What both kinds share: a connection, values that nobody else sends, and a partition to send them to."""
+    """The common part of both kinds: a connection, values that no other one sends, a partition to send to."""
 
     def __init__(self, world: World, history: History, chance: Random, name: str) -> None:
         self.world = world
@@ -47,13 +47,13 @@ class Producer:
 
     @property
     def open_link(self) -> Link:
-        """A connection that is open."""
+        """An open connection."""
         if self.link is None or not self.link.is_open:
             self.link = Link(self.world)
         return self.link
 
     def choose_target(self) -> bool:
-        """Pick a partition to write to; False when there is none."""
+        """Pick a partition to write to; return False when there is none."""
         topics = self.history.live_topics()
         if not topics:
             return False
@@ -62,7 +62,7 @@ class Producer:
         return True
 
     def new_batch(self, *, producer_id: int = -1, sequence: int = -1) -> Batch:
-        """One to four records with values of their own."""
+        """Return one to four records with values of their own."""
         values = []
         for _ in range(self.chance.randint(1, 4)):
             values.append(b"%s:%d" % (self.name.encode(), self._counter))
@@ -81,7 +81,7 @@ class Producer:
         return Batch(values, bytes(data))
 
     def request(self, batch: Batch, acks: int, version: int) -> ProduceRequest:
-        """The request that carries one batch to the target."""
+        """Return the request that carries one batch to the target."""
         assert self.target is not None
         topic_id, name, index = self.target
         topic = TopicProduceData(partition_data=[PartitionProduceData(index=index, records=batch.data)])
@@ -93,7 +93,7 @@ class Producer:
 
 
 class PlainProducer(Producer):
-    """Sends every batch once, with any acks."""
+    """A producer that sends every batch once, with any acks."""
 
     def step(self) -> str:
         """Send a batch."""
@@ -114,7 +114,9 @@ class PlainProducer(Producer):
                 return
             assert partition.error_code in HONEST, partition
             if partition.error_code in GONE:
-                assert self.history.topics[topic_id].deletion_asked, "a topic is gone and nobody asked for it"
+                assert self.history.topics[topic_id].deletion_asked, (
+                    "a topic was deleted, but no client asked for it"
+                )
             self.history.in_doubt.update(batch.values)
 
         self.open_link.send(self.request(batch, acks, version), version, done if acks else None)
@@ -122,7 +124,7 @@ class PlainProducer(Producer):
 
 
 class IdempotentProducer(Producer):
-    """Sends in sequence, up to five batches ahead, and again from the first one that failed."""
+    """A producer that sends in sequence, up to five batches ahead, and again from the first that failed."""
 
     def __init__(self, world: World, history: History, chance: Random, name: str) -> None:
         super().__init__(world, history, chance, name)
@@ -135,7 +137,7 @@ class IdempotentProducer(Producer):
 
     @property
     def is_done(self) -> bool:
-        """True when everything sent was acknowledged or its topic is gone."""
+        """True when everything sent was acknowledged or its topic was deleted."""
         return not self._unacknowledged and not self._in_flight
 
     def step(self, *, drain: bool = False) -> str:
@@ -208,9 +210,11 @@ class IdempotentProducer(Producer):
             self._failed = True
 
     def _give_up(self) -> None:
-        """The topic is gone: begin with another one."""
+        """Give up the topic, which was deleted, and begin with another one."""
         assert self.target is not None
-        assert self.history.topics[self.target[0]].deletion_asked, "a topic is gone and nobody asked for it"
+        assert self.history.topics[self.target[0]].deletion_asked, (
+            "a topic was deleted, but no client asked for it"
+        )
         self._unacknowledged.clear()
         self._failed = False
         self.target = None

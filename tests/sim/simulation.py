@@ -1,4 +1,4 @@
-"""One run of the whole broker: a seed chooses who does what, what arrives when, what breaks and who dies.
+"""One run of the whole broker: a seed chooses what happens, what arrives when, what breaks and what dies.
 
     Simulation(seed).run()      raises AssertionError when a promise is broken; `trace` tells what happened
 
@@ -65,7 +65,7 @@ class Simulation:
         self._choices, self._weights = self._table()
 
     def _table(self) -> tuple[list[Step], list[float]]:
-        """What may happen next, and how often."""
+        """Return what may happen next, and how often."""
         table: list[tuple[float, Step]] = [
             (30, self._act),
             (25, self._push),
@@ -144,7 +144,7 @@ class Simulation:
         return f"pull on {link.connection.identity}, {len(link)} wait"
 
     def _work(self) -> str:
-        """One step of the disk's work: begin what there is, let one job run, or hand one result back."""
+        """Do one step of the disk's work: begin what there is, let one job run, or hand one result back."""
         begun = self.world.begin_jobs()
         if not self.world.flights:
             return "no disk work"
@@ -167,7 +167,7 @@ class Simulation:
 
     def _hang_up(self) -> str:
         if not self.world.links:
-            return "nobody to hang up"
+            return "no link to hang up"
         link = self.chance.choice(self.world.links)
         link.close()
         return f"{link.connection.identity} hangs up"
@@ -250,7 +250,7 @@ class Simulation:
                 assert set(vnode.log.streams()) <= owned, "streams that no topic owns are kept"
 
     def _read_all(self, topic_id: UUID, index: int) -> dict[int, bytes]:
-        """All records of a partition, as a new consumer reads them."""
+        """Return all records of a partition, as a new consumer reads them."""
         link = Link(self.world)
         records: dict[int, bytes] = {}
         marks = self.history.marks_of(topic_id, index)

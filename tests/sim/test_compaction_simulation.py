@@ -1,6 +1,6 @@
-"""Brokers that compact under chance: threads in any order, bad disks, crashes; the last of each key stays.
+"""Brokers that compact under chance: threads in any order, bad disks, crashes; the last of each key is kept.
 
-KAWAL_SIM_SEEDS says how many seeds are run, KAWAL_SIM_FIRST with which to begin.  A failure names its seed.
+KAWAL_SIM_SEEDS says how many seeds are run, KAWAL_SIM_FIRST which one is the first. A failure names its seed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Task = tuple[Callable[[], object], Callable[[BaseException | None], None]]
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """Broken disks are what these tests are about."""
+    """Silence the reports of broken disks, which these tests are about."""
     logger = logging.getLogger("kawal")
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -43,7 +43,7 @@ def _quiet() -> Iterator[None]:
 
 
 class Compacting:
-    """One broker with one compacted partition, one producer, and what was promised to it."""
+    """One broker with one compacted partition, one producer, and the promises made to it."""
 
     def __init__(self, seed: int) -> None:
         self.chance = Random(seed)
@@ -150,7 +150,7 @@ class Compacting:
     # --- what must hold --------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Let things happen, then all come to rest, and look."""
+        """Let things happen, then let all come to rest, and check."""
         for _ in range(STEPS):
             self.happen()
         self.world.heal_disk()
@@ -165,7 +165,7 @@ class Compacting:
         self.passes += self.world.broker.compaction.stats.passes
 
     def seen(self) -> list[Record]:
-        """Every record that a reader gets."""
+        """Return every record that a reader gets."""
         partition = self.world.broker.topics.partition(self.world.broker.find_topic("t"), 0)
         found: list[Record] = []
         offset = partition.log_start
@@ -181,7 +181,7 @@ class Compacting:
         return found
 
     def check(self) -> None:
-        """The last acknowledged record of each key is there, or a later one; no record is made up."""
+        """Check that each key has its last acknowledged record, or a later one, and no record is made up."""
         if not self.world.is_sound():
             return
         found = self.seen()
@@ -197,7 +197,7 @@ class Compacting:
             if promised:
                 last = max(promised)
                 shown = by_key.get(key)
-                assert shown is not None, f"{key!r} is gone, promised was {last}"
+                assert shown is not None, f"{key!r} is lost, but {last} was promised"
                 assert shown.offset >= last.offset
                 assert shown.offset > last.offset or shown.value == last.value
 
@@ -212,4 +212,4 @@ def test_the_last_record_of_each_key_survives_whatever_happens(group: int) -> No
         except BaseException as error:
             raise AssertionError(f"seed {seed}: {error!r}") from error
         passes += run.passes
-    assert passes >= SEEDS // GROUPS, f"only {passes} passes came to their end"
+    assert passes >= SEEDS // GROUPS, f"only {passes} passes came to an end"

@@ -20,7 +20,7 @@ from tests.sim.groups_simulation import run
 SEEDS = int(os.environ.get("KAWAL_SIM_SEEDS", "5000"))
 FIRST = int(os.environ.get("KAWAL_SIM_FIRST", "0"))
 ENOUGH = 200
-"""Worlds in which everything happens that can happen."""
+"""The number of worlds in which everything happens that can happen."""
 
 
 def test_no_world_breaks_an_invariant_of_groups() -> None:
@@ -51,7 +51,7 @@ def test_some_worlds_are_crowded() -> None:
 
 def test_a_broken_world_tells_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(seed: int) -> History:
-        assert seed != 12, "somebody owns what is another's"
+        assert seed != 12, "a member owns what is another's"
         return run(seed)
 
     monkeypatch.setattr(groups_seeds, "run", breaks)

@@ -1,6 +1,6 @@
 """Whole brokers under chance: any interleaving, any crash, and every promise is kept.
 
-KAWAL_SIM_SEEDS says how many seeds are run, KAWAL_SIM_FIRST with which to begin.  A failure names its seed:
+KAWAL_SIM_SEEDS says how many seeds are run, KAWAL_SIM_FIRST which one is the first. A failure names its seed:
 
     KAWAL_SIM_FIRST=4711 KAWAL_SIM_SEEDS=1 pytest tests/sim/test_simulation.py
 """
@@ -22,7 +22,7 @@ GROUPS = 8
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """Broken disks are what these tests are about: a thousand reports of them help nobody."""
+    """Silence the reports of broken disks: these tests cause a thousand of them."""
     logger = logging.getLogger("kawal")
     before = logger.level
     logger.setLevel(logging.CRITICAL)

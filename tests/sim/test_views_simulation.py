@@ -1,6 +1,6 @@
 """Whole brokers with views under chance: crashes lose none, and every reader sees what its source holds.
 
-KAWAL_SIM_VIEW_SEEDS says how many seeds are run, KAWAL_SIM_FIRST with which to begin.
+KAWAL_SIM_VIEW_SEEDS says how many seeds are run, KAWAL_SIM_FIRST which one is the first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _quiet() -> Iterator[None]:
 
 
 class ViewsSimulation(Simulation):
-    """The same world, with somebody who makes views and two who read them."""
+    """The same world, with an actor that makes views and two that read them."""
 
     def __init__(self, seed: int, *, steps: int = 400) -> None:
         super().__init__(seed, steps=steps)
@@ -56,7 +56,7 @@ class ViewsSimulation(Simulation):
             if facts.dropped:
                 assert topic_id not in there, f"{facts.name} is back after it was dropped"
             elif not facts.drop_asked:
-                assert topic_id in there, f"{facts.name} is gone"
+                assert topic_id in there, f"{facts.name} is lost"
             if topic_id in there:
                 count = there[topic_id].partition_count
                 source = self.world.broker.catalogue.by_id[facts.source_id]

@@ -27,7 +27,7 @@ MODULUS = 3
 
 @dataclass(slots=True)
 class ViewFacts:
-    """What is known of one view; `remainder` is None for one that shows everything."""
+    """The facts known about one view; `remainder` is None for one that shows everything."""
 
     name: str
     source_id: UUID
@@ -41,7 +41,7 @@ class ViewFacts:
 
 
 class ViewAdmin:
-    """Makes and drops views, and asks for sources to be deleted that have some."""
+    """An actor that makes and drops views, and asks to delete sources of views."""
 
     def __init__(self, world: World, history: History, chance: Random, name: str) -> None:
         self.world = world
@@ -54,13 +54,13 @@ class ViewAdmin:
 
     @property
     def open_link(self) -> Link:
-        """A connection that is open."""
+        """An open connection."""
         if self.link is None or not self.link.is_open:
             self.link = Link(self.world)
         return self.link
 
     def live(self) -> list[tuple[UUID, ViewFacts]]:
-        """The views that nobody has asked to drop."""
+        """Return the views that no client has asked to drop."""
         return [(key, facts) for key, facts in self.views.items() if not facts.drop_asked]
 
     def step(self) -> str:
@@ -137,12 +137,12 @@ class ViewAdmin:
 
 
 class ViewReader:
-    """Follows one partition of a view at a time by long polls."""
+    """A reader that follows one partition of a view at a time by long polls."""
 
     def __init__(
         self, world: World, history: History, chance: Random, name: str, admin: ViewAdmin, *, named: bool
     ) -> None:
-        """`named`: the client names its software, and so is told of progress without records."""
+        """Create a reader; a `named` one names its software, and so is told of progress without records."""
         self.world = world
         self.history = history
         self.chance = chance
@@ -168,7 +168,7 @@ class ViewReader:
         return f"fetches {facts.name}-{index}"
 
     def fetch(self, topic_id: UUID, facts: ViewFacts, index: int, *, max_wait_ms: int) -> None:
-        """Read a partition on."""
+        """Read on in a partition."""
         position = self.positions.setdefault((topic_id, index), 0)
         asked = FetchPartition(
             partition=index,
@@ -209,20 +209,20 @@ class ViewReader:
             assert gone or data.error_code == ErrorCode.KAFKA_STORAGE_ERROR, f"{where}: {data}"
             if gone and not facts.drop_asked:
                 # Only a partition that the source got, and a crash took back, may be unknown.
-                assert index >= 1, f"{where}: is gone and nobody asked for it"
+                assert index >= 1, f"{where}: was deleted, but no client asked for it"
         else:
             self.positions[topic_id, index] = self._read(facts, index, position, data, where, log_start)
 
     def _read(
         self, facts: ViewFacts, index: int, position: int, data: Any, where: str, log_start: int
     ) -> int:
-        """Compare the records with what the source holds; where to read on."""
+        """Compare the records with what the source holds; return where to read on."""
         found: set[int] = set()
         end = position
         for batch in iter_batches(data.records or b""):
             header = read_batch_header(batch)
             assert check_crc(batch), f"{where}: {header} has a wrong CRC"
-            assert header.last_offset >= end, f"{where}: {header} behind {end}"
+            assert header.last_offset >= end, f"{where}: {header} ends before {end}"
             for record in iter_records(batch) if header.record_count else ():
                 assert record.value is not None
                 assert facts.shows(record.offset), f"{where}: {record.offset} is not to be shown"

@@ -1,6 +1,6 @@
 """A broker and everything around it that a real one does not control: disk, threads, clock, power, sockets.
 
-Nothing happens by itself.  Whoever drives the world begins disk jobs, lets one of them run, hands its result
+Nothing happens by itself. The driver of the world begins disk jobs, lets one of them run, hands its result
 back, moves the clock, breaks the disk, kills the process or cuts the power, in any order; so any interleaving
 that threads could give is one call away, and the same calls give the same world.
 """
@@ -41,7 +41,7 @@ class PowerCut(BaseException):
 
 @dataclass(slots=True, eq=False)
 class Flight:
-    """A disk job between its begin and its end."""
+    """A disk job between its start and its end."""
 
     vnode: Vnode
     job: DiskJob
@@ -90,7 +90,7 @@ class World:
         self.broken = kind
 
     def fill_disk(self, room_bytes: int) -> None:
-        """Leave so much room on the disk."""
+        """Leave this much room on the disk."""
         self.disk.capacity_bytes = self.disk.used_bytes() + room_bytes
 
     def heal_disk(self) -> None:
@@ -102,7 +102,7 @@ class World:
     # --- threads ---------------------------------------------------------------------------------------
 
     def begin_jobs(self) -> int:
-        """Take the disk work the broker has; returns how much."""
+        """Take the disk work the broker has; return how much."""
         before = len(self.flights)
         for vnode, job in self.broker.take_jobs(self.now_ms):
             self.flights.append(Flight(vnode, job))
@@ -165,7 +165,7 @@ class World:
         self._crashed(self._left_behind())
 
     def _left_behind(self) -> MemoryDisk:
-        """The disk as the next process finds it.
+        """Return the disk as the next process finds it.
 
         File systems with a journal go read-only when a directory cannot be synced: only a new mount helps.
         """
@@ -219,7 +219,7 @@ class World:
     # --- a look inside ---------------------------------------------------------------------------------
 
     def partitions(self) -> Iterator[tuple[Topic, Partition]]:
-        """Every partition of every topic the catalogue has."""
+        """Yield every partition of every topic in the catalogue."""
         for topic in self.broker.catalogue.by_name.values():
             for index in range(topic.partition_count):
                 yield topic, self.broker.topics.partition(topic, index)
@@ -230,7 +230,7 @@ class World:
         return [self.broker.meta.log, *(vnode.log for vnode in vnodes)]
 
     def is_sound(self) -> bool:
-        """True while no log has failed; none is ever damaged, because nothing here rots."""
+        """Whether no log has failed; none is ever damaged, because nothing here rots."""
         damages = [log.damage for log in self._logs if log.damage is not None]
         assert not damages, f"a false alarm: {damages}"
         return all(log.state == "OPEN" for log in self._logs)

@@ -12,6 +12,7 @@ from broker.handlers import Api
 from broker.loop.call import PARKED, Call
 from broker.loop.slices import Steps
 from broker.loop.stats import Cause
+from broker.requests.dispatcher import Dispatcher
 from broker.server.testing.clock import Clock
 from broker.server.testing.faults import Fault, Faults
 from protocol.api_keys import ApiKey
@@ -46,32 +47,18 @@ class FaultyCall(Call[Any]):
         self.ending(self, response)
 
 
-class FaultyBroker(Broker):
-    """A broker that asks its faults about each request, and whose time may stand still."""
+class FaultyDispatcher(Dispatcher):
+    """Hands requests to their handlers, faults permitting."""
 
-    faults: Faults
-    clock: Clock
-    counts: Counter[int]
-    """Requests of clients since the start, by API key; the commands' own are not counted."""
-
-    def next_deadline(self) -> int | None:
-        """As in a broker, but nothing becomes due by itself while the clock is stopped."""
-        deadline_ms = super().next_deadline()
-        if deadline_ms is None or (self.clock.is_stopped and deadline_ms > self.clock.now_ms()):
-            return None
-        return deadline_ms
-
-    def next_due_ms(self) -> int | None:
-        """The next deadline, whether or not the clock will reach it by itself."""
-        return super().next_deadline()
-
-    def _handle(self, api: Api, call: Call[Any]) -> None:
+    def handle(self, api: Api, call: Call[Any]) -> None:
+        """Let the faults that were asked for meet the request, then handle what is left of it."""
+        broker: FaultyBroker = self._broker
         if call.client_id == OWN_CLIENT_ID:
-            super()._handle(api, call)
+            super().handle(api, call)
             return
-        self.counts[call.api_key] += 1
-        faults = self.faults.of_request(call.api_key)
-        met = [fault for fault in faults if fault.kind != "fail_produce" or _meets(self, fault, call)]
+        broker.counts[call.api_key] += 1
+        faults = broker.faults.of_request(call.api_key)
+        met = [fault for fault in faults if fault.kind != "fail_produce" or _meets(broker, fault, call)]
         delay_ms = sum(fault.delay_ms for fault in met)
         decisive = next((fault for fault in met if fault.kind != "slow"), None)
         for fault in met:
@@ -80,11 +67,12 @@ class FaultyBroker(Broker):
         if decisive is not None and decisive.kind == "drop":
             call.connection.abort("a test wants it dropped", Cause.CLIENT)
         elif not met:
-            super()._handle(api, call)
+            super().handle(api, call)
         else:
             self._handle_faulty(api, call, decisive, delay_ms)
 
     def _handle_faulty(self, api: Api, call: Call[Any], decisive: Fault | None, delay_ms: int) -> None:
+        broker: FaultyBroker = self._broker
         refused: list[TopicProduceResponse] = []
 
         def end(ended: FaultyCall, response: Any) -> None:
@@ -94,23 +82,46 @@ class FaultyBroker(Broker):
             if refused:
                 _merge(response, refused)
             if delay_ms:
-                self.timers.add(self.clock.now_ms() + delay_ms, lambda _now_ms: Call.reply(ended, response))
+                due_ms = broker.steady.now_ms() + delay_ms
+                broker.timers.add(due_ms, lambda _now_ms: Call.reply(ended, response))
             else:
                 Call.reply(ended, response)
 
         faulty = FaultyCall(call, end)
-        call.connection.calls[-1] = faulty
+        broker.connections[call.connection.identity].calls[-1] = faulty
         if decisive is not None and decisive.kind == "fail_produce":
-            refused += take_refused(self, decisive, faulty.request)
+            refused += take_refused(broker, decisive, faulty.request)
             if faulty.request.acks == 0:
                 # Such a client is told by the end of its connection, as by any broker.
                 faulty.connection.close("a produce without an answer failed", Cause.ACKS_NONE)
         if not refused or faulty.request.topic_data:
-            super()._handle(_Api(api), faulty)
+            super().handle(_Api(api), faulty)
         elif faulty.request.acks == 0:
             faulty.drop()
         else:
             faulty.reply(ProduceResponse(responses=[]))
+
+
+class FaultyBroker(Broker):
+    """A broker that asks its faults about each request, and whose time may stand still."""
+
+    dispatcher = FaultyDispatcher
+
+    faults: Faults
+    steady: Clock
+    counts: Counter[int]
+    """Requests of clients since the start, by API key; the commands' own are not counted."""
+
+    def next_deadline(self) -> int | None:
+        """As in a broker, but nothing becomes due by itself while the clock is stopped."""
+        deadline_ms = super().next_deadline()
+        if deadline_ms is None or (self.steady.is_stopped and deadline_ms > self.steady.now_ms()):
+            return None
+        return deadline_ms
+
+    def next_due_ms(self) -> int | None:
+        """Return the next deadline, whether or not the clock will reach it by itself."""
+        return super().next_deadline()
 
 
 class _Api(Api):

@@ -138,6 +138,7 @@ class RamBroker:
         token = SPEAKER.set(self.lines)
         try:
             now_ms = self.clock.now_ms()
+            self._workers = workers = RamWorkers(self._disk, self.faults, self._after)
             broker = open_broker(
                 self._disk,
                 self._config,
@@ -145,16 +146,16 @@ class RamBroker:
                 now_ms=now_ms,
                 wall_ms=now_ms,
                 stats=Stats(time.monotonic_ns),
+                offload=workers.submit_task,
                 kind=FaultyBroker,
             )
             assert isinstance(broker, FaultyBroker)
-            broker.faults, broker.clock, broker.counts = self.faults, self.clock, Counter()
+            broker.faults, broker.steady, broker.counts = self.faults, self.clock, Counter()
             self._broker = broker
-            self._workers = RamWorkers(self._disk, self.faults, self._after)
             self._reactor = Reactor(
                 broker,
                 listeners=[self._listener()],
-                workers=self._workers,
+                workers=workers,
                 now_ms=self.clock.now_ms,
                 wall_ms=self.clock.now_ms,
                 connection_room=10_000,

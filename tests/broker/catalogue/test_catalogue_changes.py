@@ -205,7 +205,7 @@ def test_a_change_that_was_lost_with_its_log_is_waited_for_no_more() -> None:
     gateway.advance(5_000)
     gateway.disk.faults.append(failing("sync", errno.EIO, path="db-"))
     topic_id = gateway.broker.find_topic("b").topic_id.hex
-    gateway.broker.topics.changes.confirmed(TopicConfigs(topic_id=topic_id, configs={}), gateway.now_ms)
+    gateway.broker.metadata_log.changes.confirmed(TopicConfigs(topic_id=topic_id, configs={}), gateway.now_ms)
     gateway.settle()
     create(client, "c", 1, **{PLACE: "d"})
     gateway.advance(5_000)

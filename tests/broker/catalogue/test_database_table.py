@@ -34,7 +34,7 @@ def test_a_database_is_there_for_clients_once_its_record_is_durable() -> None:
 def test_what_is_lost_is_undone() -> None:
     table = replay(Databases(), created())
     told: list[str] = []
-    table.changed = lambda database: told.append(database.configs.get("flush.ms", ""))
+    table.listen(lambda database: told.append(database.configs.get("flush.ms", "")))
     for record in (
         created("e", "db-2"),
         DatabaseConfigs(name="d", configs={"flush.ms": "9"}),

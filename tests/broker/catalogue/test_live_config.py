@@ -24,8 +24,7 @@ def change(broker_id: str, **configs: str) -> BrokerConfigs:
 
 def test_changes_are_seen_at_once_and_told() -> None:
     catalogue, told = Catalogue(), list[Config]()
-    live = LiveConfig(STATIC, catalogue)
-    live.reaction = told.append
+    live = LiveConfig(STATIC, catalogue, changed=told.append)
     catalogue.replay(change(CLUSTER, message_max_bytes="6000"))
     assert live.current.message_max_bytes == 6000
     catalogue.replay(change("7", message_max_bytes="7000"))

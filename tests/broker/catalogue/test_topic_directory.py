@@ -38,7 +38,7 @@ def test_callers_are_told_in_order_after_their_change_is_confirmed(gateway: Gate
     told: list[tuple[str, bool]] = []
     for name in ("a", "b"):
         topic = make(gateway, name)
-        gateway.broker.topics.when_durable(
+        gateway.broker.metadata_log.when_durable(
             lambda error, name=name, topic=topic: told.append((name, topic.recorded)),  # type: ignore[misc]
             gateway.now_ms,
         )
@@ -48,7 +48,7 @@ def test_callers_are_told_in_order_after_their_change_is_confirmed(gateway: Gate
 
 def test_nothing_to_wait_for_is_told_at_once(gateway: Gateway) -> None:
     told: list[ErrorCode | None] = []
-    gateway.broker.topics.when_durable(told.append, gateway.now_ms)
+    gateway.broker.metadata_log.when_durable(told.append, gateway.now_ms)
     assert told == [None]
 
 
@@ -63,7 +63,7 @@ def test_lost_changes_are_undone_newest_first(gateway: Gateway) -> None:
     topics.delete(kept, gateway.now_ms)
     make(gateway, "kept", 7)
     told: list[ErrorCode | None] = []
-    topics.when_durable(told.append, gateway.now_ms)
+    gateway.broker.metadata_log.when_durable(told.append, gateway.now_ms)
     gateway.disk.faults.append(failing("sync", errno.EIO, path="meta"))
     gateway.run_jobs()
     assert told == [ErrorCode.KAFKA_STORAGE_ERROR]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from broker.config.config import Config
+from broker.connections.connection import Connection
 from broker.connections.memory_limits import FETCH_ROOM_BYTES_MIN, UNLIMITED, MemoryLimits
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.metadata import MetadataRequest
@@ -177,13 +178,14 @@ def test_a_client_that_leaves_gives_everything_back() -> None:
 
 def test_minus_one_is_no_limit() -> None:
     config = replace(Config(), queued_max_request_bytes=-1, kawal_queued_max_response_bytes=-1)
-    memory = MemoryLimits(config)
+    memory: MemoryLimits[Connection] = MemoryLimits(config)
     assert memory.requests_bytes_max == memory.answers_bytes_max == UNLIMITED
     assert not memory.full
 
 
 def test_the_less_memory_there_is_the_less_a_fetch_returns() -> None:
-    memory = MemoryLimits(replace(Config(), kawal_queued_max_response_bytes=1 << 20))
+    config = replace(Config(), kawal_queued_max_response_bytes=1 << 20)
+    memory: MemoryLimits[Connection] = MemoryLimits(config)
     assert memory.fetch_room_bytes() == 1 << 20
     memory.answers_bytes = (1 << 20) - 100
     assert memory.fetch_room_bytes() == FETCH_ROOM_BYTES_MIN

@@ -11,7 +11,8 @@ from tests.broker.kit import batch, create, send
 def taken(gateway: Gateway) -> tuple[GroupSnapshot, int]:
     """A snapshot, and in how many steps it was made."""
     snapshot = GroupSnapshot()
-    return snapshot, len(list(snapshot.steps(gateway.broker, gateway.now_ms)))
+    broker = gateway.broker
+    return snapshot, len(list(snapshot.steps(broker.groups, broker, broker.clock, gateway.now_ms)))
 
 
 def test_progress_and_lag_are_told_by_group_topic_and_partition() -> None:

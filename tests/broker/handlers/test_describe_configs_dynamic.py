@@ -24,7 +24,7 @@ def client() -> Client:
         BrokerConfigs(broker_id="1", configs={"message.max.bytes": "3"}),
         GroupConfigs(group="g", configs={"kawal.retention.important": "true"}),
     ):
-        gateway.broker.topics.append(record, gateway.now_ms)
+        gateway.broker.metadata_log.append(record, gateway.now_ms)
     gateway.settle()
     return made
 

@@ -18,7 +18,7 @@ def client() -> Client:
     made = gateway.client()
     create(made, "a")
     create(made, "b")
-    gateway.broker.topics.append(GroupConfigs(group="g", configs={"x": "1"}), gateway.now_ms)
+    gateway.broker.metadata_log.append(GroupConfigs(group="g", configs={"x": "1"}), gateway.now_ms)
     gateway.settle()
     return made
 

@@ -53,8 +53,9 @@ def rendered(gateway: Gateway) -> Samples:
 def text_of(gateway: Gateway) -> str:
     snapshot = Snapshot.take(gateway.broker)
     snapshot.data_directory = "/"  # the simulated directory is on no file system
-    groups = GroupSnapshot()
-    list(groups.steps(gateway.broker, gateway.now_ms))
+    groups = GroupSnapshot(held_partitions=gateway.broker.retention.held_partitions)
+    broker = gateway.broker
+    list(groups.steps(broker.groups, broker, broker.clock, gateway.now_ms))
     body, content_type = render(snapshot, groups, "")
     assert content_type.startswith("text/plain")
     return body.decode()

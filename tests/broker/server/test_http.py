@@ -8,15 +8,28 @@ import pytest
 import trio
 import trio.testing
 
-from broker.server.http import BODY_BYTES_MAX, HEAD_BYTES_MAX, REQUEST_SECONDS_MAX, Headers, HttpServer, Page
+from broker.server.http import (
+    BODY_BYTES_MAX,
+    HEAD_BYTES_MAX,
+    REQUEST_SECONDS_MAX,
+    HttpRequest,
+    HttpServer,
+    Page,
+    Route,
+)
 
 
-async def hello(headers: Headers) -> Page:
+async def hello(request: HttpRequest) -> Page:
     await trio.lowlevel.checkpoint()
-    return Page(f"hello {headers.get('user-agent', '')}\n".encode())
+    return Page(f"hello {request.headers.get('user-agent', '')}\n".encode())
 
 
-async def busy(_: Headers) -> Page:
+async def echo(request: HttpRequest) -> Page:
+    await trio.lowlevel.checkpoint()
+    return Page(f"{request.method} {request.path} {request.query} ".encode() + request.body)
+
+
+async def busy(_: HttpRequest) -> Page:
     await trio.lowlevel.checkpoint()
     return Page(b"not now\n", 503)
 
@@ -30,7 +43,12 @@ def run(talk: Talk, *, local: bool = True) -> bytes:
 
     async def main() -> None:
         ours, theirs = trio.testing.memory_stream_pair()
-        server = HttpServer({"/hello": hello, "/busy": busy}, local=local)
+        routes = {
+            "/hello": Route(hello),
+            "/busy": Route(busy),
+            "/echo": Route(echo, methods=("POST",), body_bytes_max=10),
+        }
+        server = HttpServer(routes, local=local)
 
         async def serve() -> None:
             await server.converse(theirs)
@@ -181,3 +199,21 @@ def test_a_client_that_is_gone_before_its_answer_is_no_error() -> None:
         return b""
 
     run(talk)
+
+
+def test_a_page_that_takes_a_body_gets_it_with_the_query() -> None:
+    answer = exchange(get("/echo?a=1&b=2", method="POST", more="Content-Length: 10\r\n") + b"0123456789")
+    assert status(answer) == 200
+    assert answer.endswith(b"\r\n\r\nPOST /echo a=1&b=2 0123456789")
+
+
+def test_a_body_above_the_pages_own_limit_is_refused() -> None:
+    answer = exchange(get("/echo", method="POST", more="Content-Length: 11\r\n") + b"0123456789x")
+    assert status(answer) == 413
+
+
+def test_a_page_says_which_methods_it_takes() -> None:
+    answer = exchange(get("/echo"))
+    assert status(answer) == 405
+    assert b"Allow: POST\r\n" in answer
+    assert answer.endswith(b"this page takes POST\n")

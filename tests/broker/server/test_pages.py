@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import trio
 
-from broker.server.http import Page
+from broker.server.http import HttpRequest, Page
 from broker.server.pages import pages_of
 from tests.broker.gateway import START_MS, Gateway
 
 
 def page(gateway: Gateway, path: str) -> Page:
     async def make() -> Page:
-        return await pages_of(gateway.broker, lambda: gateway.now_ms)[path]({})
+        return await pages_of(gateway.broker, lambda: gateway.now_ms)[path].make(
+            HttpRequest("GET", path, "", {}, b"")
+        )
 
     return trio.run(make)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from broker.server.transport import BUFFERS_PER_SEND, SEND_BYTES_PER_TURN, Transport, warm
+from broker.server.transport import BUFFERS_PER_SEND, SEND_BYTES_PER_TURN, PlainTransport, warm
 from tests.broker.gateway import Gateway
 from tests.broker.server.fakes import FakeSocket
 from wal.segment import FileRange
@@ -21,13 +21,13 @@ def fake() -> FakeSocket:
 
 
 @pytest.fixture
-def transport(fake: FakeSocket) -> Transport:
+def transport(fake: FakeSocket) -> PlainTransport:
     """A transport over the fake socket."""
     sock: Any = fake
-    return Transport(sock, Gateway().client().connection, host="a")
+    return PlainTransport(sock, Gateway().client().connection, host="a")
 
 
-def put(transport: Transport, *parts: Any) -> None:
+def put(transport: PlainTransport, *parts: Any) -> None:
     """Make these parts outgoing."""
     connection = transport.connection
     for part in parts:
@@ -84,25 +84,25 @@ def sendfile(fake: FakeSocket, monkeypatch: pytest.MonkeyPatch) -> list[FakeFile
     return files
 
 
-def test_a_receive_tells_how_much_came(transport: Transport, fake: FakeSocket) -> None:
+def test_a_receive_tells_how_much_came(transport: PlainTransport, fake: FakeSocket) -> None:
     fake.incoming = [b"abc"]
     assert transport.receive() == 3
     assert transport.drained
     assert transport.receive() == -1
 
 
-def test_a_full_buffer_is_not_the_end(transport: Transport, fake: FakeSocket) -> None:
+def test_a_full_buffer_is_not_the_end(transport: PlainTransport, fake: FakeSocket) -> None:
     fake.incoming = [b"x" * (1 << 20)]
     assert transport.receive() == 64 << 10
     assert not transport.drained
 
 
-def test_the_end_of_the_stream_is_told(transport: Transport, fake: FakeSocket) -> None:
+def test_the_end_of_the_stream_is_told(transport: PlainTransport, fake: FakeSocket) -> None:
     fake.incoming = [b""]
     assert transport.receive() == 0
 
 
-def test_parts_leave_gathered_and_in_order(transport: Transport, fake: FakeSocket) -> None:
+def test_parts_leave_gathered_and_in_order(transport: PlainTransport, fake: FakeSocket) -> None:
     put(transport, b"ab", b"cd", b"ef")
     transport.send(5)
     assert (bytes(fake.taken), fake.calls) == (b"abcdef", [(3, 0)])
@@ -110,7 +110,7 @@ def test_parts_leave_gathered_and_in_order(transport: Transport, fake: FakeSocke
     assert transport.connection.outgoing_bytes == 0
 
 
-def test_what_a_socket_does_not_take_is_sent_later(transport: Transport, fake: FakeSocket) -> None:
+def test_what_a_socket_does_not_take_is_sent_later(transport: PlainTransport, fake: FakeSocket) -> None:
     put(transport, b"abc", b"def")
     for room in (2, 0, 3, 100):
         fake.room = room
@@ -120,7 +120,7 @@ def test_what_a_socket_does_not_take_is_sent_later(transport: Transport, fake: F
     assert transport.connection.memory_bytes == 0
 
 
-def test_only_what_is_taken_counts_as_progress(transport: Transport, fake: FakeSocket) -> None:
+def test_only_what_is_taken_counts_as_progress(transport: PlainTransport, fake: FakeSocket) -> None:
     put(transport, b"abc")
     fake.room = 0
     transport.send(10)
@@ -132,13 +132,13 @@ def test_only_what_is_taken_counts_as_progress(transport: Transport, fake: FakeS
     assert transport.connection.unsent_since_ms == 30
 
 
-def test_many_parts_take_several_calls(transport: Transport, fake: FakeSocket) -> None:
+def test_many_parts_take_several_calls(transport: PlainTransport, fake: FakeSocket) -> None:
     put(transport, *[b"x"] * (BUFFERS_PER_SEND + 1))
     transport.send(0)
     assert fake.calls == [(BUFFERS_PER_SEND, 0), (1, 0)]
 
 
-def test_one_connection_does_not_send_all_day(transport: Transport, fake: FakeSocket) -> None:
+def test_one_connection_does_not_send_all_day(transport: PlainTransport, fake: FakeSocket) -> None:
     put(transport, *[b"x" * SEND_BYTES_PER_TURN] * BUFFERS_PER_SEND, b"rest")
     transport.send(0)
     assert transport.blocked
@@ -146,7 +146,7 @@ def test_one_connection_does_not_send_all_day(transport: Transport, fake: FakeSo
 
 
 def test_a_range_of_a_file_is_sent_from_the_file(
-    transport: Transport, fake: FakeSocket, sendfile: list[FakeFile]
+    transport: PlainTransport, fake: FakeSocket, sendfile: list[FakeFile]
 ) -> None:
     file = FakeFile(b"0123456789")
     sendfile.append(file)
@@ -160,7 +160,7 @@ def test_a_range_of_a_file_is_sent_from_the_file(
 
 
 def test_a_file_that_ends_too_early_breaks_the_connection(
-    transport: Transport, sendfile: list[FakeFile]
+    transport: PlainTransport, sendfile: list[FakeFile]
 ) -> None:
     file = FakeFile(b"01")
     sendfile.append(file)
@@ -170,7 +170,7 @@ def test_a_file_that_ends_too_early_breaks_the_connection(
 
 
 def test_a_cold_range_waits_until_it_is_warm(
-    transport: Transport, fake: FakeSocket, sendfile: list[FakeFile]
+    transport: PlainTransport, fake: FakeSocket, sendfile: list[FakeFile]
 ) -> None:
     file = FakeFile(b"0123456789", cold=True)
     sendfile.append(file)
@@ -184,7 +184,7 @@ def test_a_cold_range_waits_until_it_is_warm(
 
 
 def test_a_range_that_is_in_memory_is_sent_at_once(
-    transport: Transport, fake: FakeSocket, sendfile: list[FakeFile]
+    transport: PlainTransport, fake: FakeSocket, sendfile: list[FakeFile]
 ) -> None:
     file = FakeFile(b"0123456789")
     sendfile.append(file)

@@ -35,7 +35,7 @@ def partition_of(**configs: str) -> tuple[Gateway, Partition]:
 def append(gateway: Gateway, partition: Partition, records: Any, **call: Any) -> AppendResult:
     fake: Any = FakeCall(**call)
     settings = gateway.broker.topics.settings(partition.topic)
-    wall_ms = gateway.broker.wall_ms(fake.received_ms)
+    wall_ms = gateway.broker.clock.wall_ms(fake.received_ms)
     return append_batch(fake, partition, records, settings=settings, wall_ms=wall_ms)
 
 

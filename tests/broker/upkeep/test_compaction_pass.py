@@ -36,6 +36,7 @@ def run(gateway: Gateway, partition: Partition, dirty: DirtyPart | None = None) 
     end = partition.high_watermark - 1
     CompactionPass(
         gateway.broker,
+        gateway.broker,
         partition,
         settings=settings,
         dirty=dirty or DirtyPart(0, end, 0, 1, overdue=False),

@@ -166,7 +166,7 @@ def test_a_topic_deleted_and_made_again_between_two_slices_is_not_taken_for_the_
     for _ in range(3):
         send(client, "z", batch(b"old"))
     gateway.now_ms = START_MS + INTERVAL_MS
-    gateway.broker.tick(gateway.now_ms)
+    gateway.tick()
     client.call(DeleteTopicsRequest(topic_names=["z"], timeout_ms=1_000), 5)
     create(client, "z", retention_bytes="1", internal_segment_bytes="100")
     send(client, "z", batch(b"new"))

@@ -140,12 +140,14 @@ def test_a_hold_lasts_over_a_restart(gateway: Gateway, client: Client) -> None:
 def test_nothing_is_deleted_while_offsets_are_being_loaded(gateway: Gateway, client: Client) -> None:
     hold(client, important="true")
     commit(client, "g", ("t", 0, 2))
-    coordinator = gateway.broker.groups.coordinator
-    coordinator.unload([coordinator.partition_of("g")], gateway.now_ms)
-    assert not coordinator.is_loaded
+    groups = gateway.broker.groups
+    with groups.step(gateway.now_ms) as coordinator:
+        coordinator.unload([coordinator.partition_of("g")], gateway.now_ms)
+    assert not groups.is_loaded
     pass_time(gateway)
     assert start_of(client) == 0
-    coordinator.loaded([coordinator.partition_of("g")], gateway.now_ms)
+    with groups.step(gateway.now_ms) as coordinator:
+        coordinator.loaded([coordinator.partition_of("g")], gateway.now_ms)
     gateway.advance(LOADING_PAUSE_MS)
     assert start_of(client) == 6
 

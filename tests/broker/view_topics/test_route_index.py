@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 import views.router
-from broker.view_topics.route_index import JOIN_BYTES, TOGETHER_MIN, IndexedRange, IndexedRanges
+from broker.view_topics.route_index import JOIN_BYTES, TOGETHER_MIN, IndexedRange, IndexedRanges, RouteIndexes
 from broker.view_topics.view_cache import CacheBudget
 from protocol.error_codes import ErrorCode
 from protocol.record_reader import Record
@@ -209,7 +209,7 @@ def test_when_the_last_view_is_deleted_the_index_is_gone() -> None:
     for number in range(VIEWS):
         gateway.broker.delete_topic(gateway.broker.find_topic(f"v{number}"), gateway.now_ms)
     gateway.settle()
-    assert gateway.broker.views._indexes == {}
+    assert gateway.broker.views.shared(RouteIndexes).indexes == {}
     assert gateway.broker.views.used_bytes == 0
 
 

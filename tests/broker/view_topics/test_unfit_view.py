@@ -166,7 +166,7 @@ def test_a_quarantine_is_described_by_its_statement_source_and_columns() -> None
         ("UNFIT bad", "'bad' is a view over 'flights'"),
         ("UNFIT plain", "'plain' declares none; set kawal.columns on it"),
         ("UNFIT flights (gate)", "column 'gate' is unknown"),
-        ("UNFIT flights WHERE delay > 1", "column 'delay': behind UNFIT, WHERE takes _rowts"),
+        ("UNFIT flights WHERE delay > 1", "column 'delay': after UNFIT, WHERE takes _rowts"),
         ("UNFIT flights WITH META", "'WITH' at line 1"),
         ("WITH META AS UNFIT flights", "WITH META is for STABLE and DATABASE, not for UNFIT"),
         ("CREATE TOPIC other AS UNFIT flights", "creates topic 'other'"),

@@ -42,14 +42,14 @@ class EvenPartition(ViewPartition):
 
     def began_waiting(self, position: int, now_ms: int) -> None:
         self.seen = position
-        self.hub.join(self.stream_id, self).watch(self)
+        self.host.join(self.stream_id, self.wait_key).watch(self)
 
     def catch_up(self, budget: SliceBudget) -> Iterator[None]:
         read = ViewRead(self.seen, 1 << 20)
         yield from self.steps(read)
         self.seen = read.position
         if read.parts:
-            self.hub.broker.waiters.advanced(self.wait_key, read.size_bytes, self.hub.now_ms)
+            self.host.loop.waiters.advanced(self.wait_key, read.size_bytes, self.host.now_ms)
 
     def has_news(self, read: ViewRead) -> bool:
         return read.has_progress and read.offset == 0
@@ -57,7 +57,8 @@ class EvenPartition(ViewPartition):
 
 def open_partition(hub: ViewHub, topic: Topic, index: int) -> EvenPartition:
     assert topic.view is not None
-    source = hub.broker.topics.partition(hub.broker.find_topic(topic.view.source), index)
+    metadata = hub.metadata
+    source = metadata.topics.partition(metadata.catalogue.by_name[topic.view.source], index)
     return EvenPartition(hub, topic, index, vnode=source.vnode, stream_id=source.stream_id)
 
 
@@ -87,7 +88,7 @@ def viewing(gateway: Gateway) -> Client:
         created_ms=0,
         view=definition,
     )
-    gateway.broker.topics.append(record, gateway.now_ms)
+    gateway.broker.metadata_log.append(record, gateway.now_ms)
     gateway.settle()
     return client
 

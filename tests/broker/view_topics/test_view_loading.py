@@ -13,7 +13,7 @@ from tests.broker.gateway import Gateway
 
 def test_nothing_is_done_when_it_is_loaded() -> None:
     load()
-    assert list(load_in_thread(Gateway().broker)) == []
+    assert list(load_in_thread(Gateway().broker.scheduler)) == []
 
 
 def test_others_are_served_while_a_thread_loads_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,7 +22,7 @@ def test_others_are_served_while_a_thread_loads_it(monkeypatch: pytest.MonkeyPat
     broker = Gateway().broker
     begun: list[tuple[Callable[[], object], Callable[[BaseException | None], None]]] = []
     broker.scheduler.offload = lambda work, done: begun.append((work, done))
-    steps = load_in_thread(broker)
+    steps = load_in_thread(broker.scheduler)
     assert [next(steps), next(steps)] == [None, None]
     work, done = begun[0]
     work()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from broker.view_topics.route_index import RouteIndexes
 from broker.view_topics.view_routing import route_of
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, fetch, fetched, fetching, records_of, send, values
@@ -81,7 +82,7 @@ def test_each_is_woken_by_its_own_records_and_all_of_them_are_looked_at_once() -
     views = gateway.broker.views
     counters = [views.counters_of(gateway.broker.find_topic(f"v{n}")) for n in (3, 4, 5)]
     assert [(one.scanned, one.matched, one.unfit) for one in counters] == [(5, 1, 1), (5, 0, 1), (5, 0, 1)]
-    assert len(views._routers) == 1
+    assert len(views.shared(RouteIndexes).routers) == 1
 
 
 @pytest.mark.parametrize("seed", range(6))

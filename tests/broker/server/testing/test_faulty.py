@@ -37,7 +37,7 @@ class FaultyGateway(Gateway):
         assert isinstance(broker, FaultyBroker)
         broker.faults = self.faults = Faults()
         broker.counts = Counter()
-        broker.clock = self.clock = Clock(lambda: self.now_ms)
+        broker.steady = self.clock = Clock(lambda: self.now_ms)
         return broker
 
 

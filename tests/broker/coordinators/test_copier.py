@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from broker.coordinators import group_copier
+from broker.coordinators import copier
 from protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from tests.broker.gateway import Client, Gateway
 from tests.broker.groups import beating, commit, committed, given
@@ -20,8 +20,8 @@ LIMIT_BYTES = 2_000
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
     """A broker that copies partitions of some kilobytes, two offsets at a time."""
-    monkeypatch.setattr(group_copier, "COPY_FORWARD_BYTES_MIN", LIMIT_BYTES)
-    monkeypatch.setattr(group_copier, "COPY_RECORDS_PER_SLICE", 2)
+    monkeypatch.setattr(copier, "COPY_FORWARD_BYTES_MIN", LIMIT_BYTES)
+    monkeypatch.setattr(copier, "COPY_RECORDS_PER_SLICE", 2)
     gateway = Gateway(kawal_vnodes=1, kawal_rebalance_interval_ms=0, offsets_topic_num_partitions=1)
     client = gateway.client()
     create(client, "t", partitions=PARTITIONS)
@@ -74,7 +74,7 @@ def test_commits_during_the_copy_are_kept(gateway: Gateway) -> None:
     client = gateway.client()
     gateway.now_ms += 10_000
     for number in range(12):
-        gateway.broker.tick(gateway.now_ms)
+        gateway.tick()
         commit(client, "g", ("t", 0, 100 + number))
         gateway.now_ms += 1
     gateway.advance(1_000)
@@ -102,10 +102,10 @@ def test_a_sync_that_fails_during_the_copy_loses_nothing(gateway: Gateway, nth: 
 def test_a_crash_at_any_moment_of_the_copy_loses_nothing(gateway: Gateway, steps: int) -> None:
     gateway.now_ms += 10_000
     for _ in range(steps):
-        gateway.broker.tick(gateway.now_ms)
+        gateway.tick()
         gateway.run_jobs()
         gateway.now_ms += 1
-    gateway.broker.tick(gateway.now_ms)
+    gateway.tick()
     gateway.crash()
     gateway.advance(10)
     assert committed(gateway.client(), "g") == EXPECTED

@@ -1,0 +1,108 @@
+"""The log of the catalogue: changes are recorded in the `meta` WAL, and take effect with their records.
+
+append      the record joins the `meta` WAL's open frame, the catalogue plans the change
+durable     the change is confirmed, listeners learn of it, then its request is answered (`when_durable`)
+failed      the change is undone, newest first, and its request gets the error
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TypeAlias
+
+from broker.catalogue.catalogue_changes import CatalogueChanges
+from broker.catalogue.catalogue_records import CatalogueRecord, encode_record
+from broker.catalogue.topics import Catalogue, Change
+from broker.errors import storage_error
+from broker.loop.clock import Clock
+from broker.storage.vnode import Vnode
+from broker.storage.vnodes import Vnodes
+from protocol.error_codes import ErrorCode
+from wal.catalogue import Catalogue as StoredCatalogue
+from wal.disk import DiskError
+from wal.errors import WalError
+
+Listener: TypeAlias = Callable[[CatalogueRecord, int], None]
+"""Called with each change that has become durable, and the time (ms)."""
+
+
+class RecordedWaiter:
+    """Runs `done(error)` when a change of the catalogue is on the disk, and announced where it must be."""
+
+    __slots__ = ("_changes", "_done")
+
+    def __init__(self, changes: CatalogueChanges, done: Callable[[ErrorCode | None], None]) -> None:
+        self._changes = changes
+        self._done = done
+
+    def appended(self, _vnode: Vnode, error: ErrorCode | None, now_ms: int) -> None:
+        """Pass on what became of the change."""
+        if error is not None:
+            self._done(error)
+        else:
+            self._changes.when_durable(lambda: self._done(None), now_ms)
+
+
+class MetadataLog:
+    """The `meta` WAL with the catalogue that its records make."""
+
+    def __init__(self, catalogue: Catalogue, log: StoredCatalogue, vnodes: Vnodes, clock: Clock) -> None:
+        self._catalogue = catalogue
+        self._log = log
+        self._meta = vnodes.meta
+        self._clock = clock
+        # Changes that are not durable yet, oldest first, each with what is to be done when it is.
+        self._planned: deque[tuple[int, Change, CatalogueRecord]] = deque()
+        self._listeners: list[Listener] = []
+        # Writes changes of topics into the logs of their database.
+        self.changes = CatalogueChanges(catalogue, vnodes)
+
+    def listen(self, listener: Listener) -> None:
+        """Call `listener(record, now_ms)` for each change that becomes durable from now on."""
+        self._listeners.append(listener)
+
+    def append(
+        self, record: CatalogueRecord, now_ms: int, *, confirmed: Callable[[], None] | None = None
+    ) -> None:
+        """Record and plan a change of the catalogue; `confirmed` is called once it is durable.
+
+        Raises:
+            RequestError: KAFKA_STORAGE_ERROR; nothing has changed.
+        """
+        try:
+            version = self._log.append(encode_record(record))
+        except (WalError, DiskError) as error:
+            raise storage_error(error) from error
+        self._meta.last_version = version
+        change = self._catalogue.plan(record)
+        if confirmed is not None:
+            change = Change(_both(change.confirm, confirmed), change.undo)
+        self._planned.append((version, change, record))
+        self._meta.wait_durable(version, self, now_ms)
+
+    def appended(self, _vnode: Vnode, error: ErrorCode | None, now_ms: int) -> None:
+        """Settle the planned changes: those on the disk are confirmed, those lost are undone."""
+        planned = self._planned
+        if error is not None:
+            while planned:
+                planned.pop()[1].undo()
+            return
+        while planned and planned[0][0] < self._meta.log.next_version:
+            _, change, record = planned.popleft()
+            change.confirm()
+            self.changes.confirmed(record, self._clock.wall_ms(now_ms))
+            for listener in self._listeners:
+                listener(record, now_ms)
+
+    def when_durable(self, done: Callable[[ErrorCode | None], None], now_ms: int) -> None:
+        """Call `done(error)` when every change made so far is on the disk."""
+        self._meta.wait_durable(self._meta.last_version, RecordedWaiter(self.changes, done), now_ms)
+
+
+def _both(first: Callable[[], object], second: Callable[[], object]) -> Callable[[], None]:
+    def run() -> None:
+        first()
+        second()
+
+    return run

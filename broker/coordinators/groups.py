@@ -1,0 +1,81 @@
+"""The group coordinator in the broker: its topic, its settings, and what others read of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from broker.catalogue.metadata import Metadata
+from broker.catalogue.topic_admin import NewTopic, offsets_topic
+from broker.catalogue.topics import OFFSETS_TOPIC
+from broker.coordinators.group_settings import group_config, group_settings
+from broker.coordinators.runtime import CoordinatorRuntime
+from broker.loop.call import Call
+from broker.loop.loop import Loop
+from groups.coordinator import Coordinator
+from groups.offsets import Committed
+from groups.topics import Client
+
+if TYPE_CHECKING:
+    from random import Random
+
+
+class GroupKind:
+    """Makes group coordinators (the Kind of runtime.py)."""
+
+    topic_name = OFFSETS_TOPIC
+
+    def __init__(self, metadata: Metadata, loop: Loop, random: Random) -> None:
+        self._metadata = metadata
+        self._loop = loop
+        self._random = random
+
+    def new_topic(self) -> NewTopic:
+        """Return `__consumer_offsets` as the configuration wants it."""
+        return offsets_topic(self._metadata.config)
+
+    def new_machine(self, partition_count: int) -> Coordinator:
+        """Return a coordinator of no groups."""
+        metadata = self._metadata
+        config = group_config(metadata.live_config)
+        return Coordinator(
+            config=replace(config, offsets_topic_num_partitions=partition_count),
+            topics=metadata.catalogue,
+            random=self._random,
+            wall_ms=self._loop.clock.wall_ms,
+            settings=lambda group_id: group_settings(metadata.catalogue, metadata.live_config, group_id),
+        )
+
+    def configure(self, machine: Coordinator, partition_count: int) -> None:
+        """Apply the server's settings; those of single groups are asked for at every use."""
+        config = group_config(self._metadata.live_config)
+        machine.configure(replace(config, offsets_topic_num_partitions=partition_count))
+
+
+class Groups(CoordinatorRuntime[Coordinator]):
+    """The group coordinator at work, and the few facts of it that other parts of the broker read."""
+
+    def __init__(self, metadata: Metadata, loop: Loop, random: Random, now_ms: int) -> None:
+        super().__init__(GroupKind(metadata, loop, random), metadata, loop, now_ms)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether all groups are known: only then is what `committed` returns all there is."""
+        return self._machine.is_loaded
+
+    def committed(self, group_id: str, topic: str, partition: int) -> Committed | None:
+        """Return the durable progress of a group in one partition."""
+        return self._machine.committed(group_id, topic, partition)
+
+    def topics_read(self, group_id: str) -> set[str]:
+        """Return the topics that a group subscribes to or has committed offsets in."""
+        return self._machine.topics_read(group_id)
+
+    def subscribers(self, topic: str) -> list[str]:
+        """Return the groups with members that subscribe to a topic."""
+        return self._machine.subscribers(topic)
+
+
+def client_of(call: Call[Any]) -> Client:
+    """Return the sender of a call, as the coordinator shows it."""
+    return Client(version=call.version, client_id=call.client_id or "", host=f"/{call.connection.host}")

@@ -1,0 +1,229 @@
+"""The runtime of a coordinator: its machine, its log, its clock and its topic.
+
+    step --> machine --take_effects--> one batch each, appended to its partition --durable--> answers leave
+
+Requests reach the machine through `step` only, which appends at its end whatever the machine wants stored, as
+one batch for each of the machine's effects: after a crash all records of an effect are there, or none.
+
+The internal topic is made when the first record has to be stored, so that a node without groups has none;
+what is to be appended waits until the topic is durable.  At a start all its partitions are replayed in slices
+(loader.py); until its partition is through, the machine refuses requests with COORDINATOR_LOAD_IN_PROGRESS.
+Partitions that consist of superseded records mostly are copied forward (copier.py).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Generic
+from uuid import UUID
+
+from broker.catalogue.catalogue_records import CatalogueRecord, PartitionsAdded, TopicCreated, TopicDeleted
+from broker.catalogue.metadata import Metadata
+from broker.catalogue.topics import Topic
+from broker.coordinators.copier import Copier
+from broker.coordinators.loader import Loader
+from broker.coordinators.machine import Kind, MachineT
+from broker.coordinators.records import append_records
+from broker.errors import RequestError
+from broker.loop.loop import Loop
+from broker.storage.vnode import Vnode
+from groups.effects import Effects
+from protocol.error_codes import ErrorCode
+from wal.disk import DiskError
+from wal.errors import WalError
+
+logger = logging.getLogger("kawal.coordinators")
+
+
+class CoordinatorRuntime(Generic[MachineT]):
+    """One coordinator at work."""
+
+    def __init__(self, kind: Kind[MachineT], metadata: Metadata, loop: Loop, now_ms: int) -> None:
+        """Begin to load the topic, if there is one."""
+        self._kind = kind
+        self._metadata = metadata
+        self._loop = loop
+        self._backlog: list[Effects] = []
+        self._in_flight = 0
+        self._making_topic = False
+        self._stopping = False
+        self._partition_count = 0
+        topic = metadata.catalogue.by_name.get(kind.topic_name)
+        self._machine = self._new_machine(topic)
+        if topic is None:
+            self._machine.loaded(range(self._partition_count), now_ms)
+        else:
+            Loader(self._machine, topic, metadata, loop, self._loaded).begin()
+        self._copier = Copier(kind.topic_name, metadata, loop, lambda: self._machine, now_ms)
+        metadata.metadata_log.listen(self._catalogue_changed)
+
+    def _new_machine(self, topic: Topic | None) -> MachineT:
+        """Return a machine of nothing, for a topic with its partitions or one that is still to be made."""
+        if topic is None:
+            self._partition_count = self._kind.new_topic().partition_count
+        else:
+            # The number with which the topic was made stays in effect when it has grown: the partition of a
+            # group follows from it, and with another one older records would come after newer ones.
+            self._partition_count = topic.first_partition_count
+        return self._kind.new_machine(self._partition_count)
+
+    @contextmanager
+    def step(self, now_ms: int) -> Iterator[MachineT]:
+        """Give access to the machine for one operation, and append what it wants stored at the end."""
+        try:
+            yield self._machine
+        finally:
+            self._pump(now_ms)
+
+    def reconfigure(self) -> None:
+        """Apply settings of the server that have changed."""
+        self._kind.configure(self._machine, self._partition_count)
+
+    def tick(self, now_ms: int) -> None:
+        """Let the machine do what is due."""
+        deadline_ms = self._machine.next_deadline()
+        if deadline_ms is not None and deadline_ms <= now_ms:
+            with self.step(now_ms) as machine:
+                machine.tick(now_ms)
+
+    def next_deadline(self) -> int | None:
+        """Return when `tick` should be called."""
+        return self._machine.next_deadline()
+
+    def begin_stop(self, now_ms: int) -> None:
+        """Refuse the requests that wait in the machine, once all records on their way are on the disk."""
+        self._stopping = True
+        self._stop_when_stored(now_ms)
+
+    def _stop_when_stored(self, now_ms: int) -> None:
+        if self._stopping and not self._in_flight and not self._backlog:
+            self._machine.unload(range(self._partition_count), now_ms)
+
+    def _loaded(self, machine: object, partition: int) -> None:
+        if machine is self._machine and not self._stopping:
+            now_ms = self._loop.clock.turn_ms
+            with self.step(now_ms) as loaded:
+                loaded.loaded((partition,), now_ms)
+
+    # --- the log ---------------------------------------------------------------------------------------
+
+    def _pump(self, now_ms: int) -> None:
+        """Append what the machine wants stored, or make the topic first."""
+        while effects := self._machine.take_effects():
+            self._backlog += effects
+        if not self._backlog or self._making_topic:
+            return
+        topic = self._metadata.catalogue.by_name.get(self._kind.topic_name)
+        if topic is None or not topic.recorded:
+            self._make_topic(topic, now_ms)
+            return
+        backlog, self._backlog = self._backlog, []
+        for one in backlog:
+            if not one.settled:
+                self._append(topic, one, now_ms)
+
+    def _append(self, topic: Topic, effects: Effects, now_ms: int) -> None:
+        partition = self._metadata.topics.partition(topic, effects.partition)
+        try:
+            append_records(partition, effects.records, self._loop.clock.wall_ms(now_ms))
+        except (WalError, DiskError) as error:
+            logger.error("partition %d of %s: %s", effects.partition, topic.name, error)
+            self._machine.failed(effects, ErrorCode.COORDINATOR_NOT_AVAILABLE, now_ms)
+            return
+        self._in_flight += 1
+        vnode = partition.vnode
+        vnode.wait_durable(vnode.last_version, _EffectsWaiter(self, effects), now_ms)
+
+    def settled(self, effects: Effects, error: ErrorCode | None, now_ms: int) -> None:
+        """Tell the machine what became of a batch of its records."""
+        self._in_flight -= 1
+        with self.step(now_ms) as machine:
+            if error is None:
+                machine.durable(effects, now_ms)
+            else:
+                machine.failed(effects, ErrorCode.COORDINATOR_NOT_AVAILABLE, now_ms)
+        self._stop_when_stored(now_ms)
+
+    def _make_topic(self, planned: Topic | None, now_ms: int) -> None:
+        """Make the internal topic, unless a request is making it, and wait until it is durable."""
+        topics = self._metadata.topics
+        try:
+            if planned is None:
+                new = self._kind.new_topic()
+                topics.create(topics.check_new(new, self._loop.clock.wall_ms(now_ms)), now_ms)
+        except RequestError as error:
+            logger.error("%s cannot be made: %s", self._kind.topic_name, error)
+            self._fail_backlog(now_ms)
+            return
+        self._making_topic = True
+        self._metadata.metadata_log.when_durable(lambda error: self._topic_made(error, now_ms), now_ms)
+
+    def _topic_made(self, error: ErrorCode | None, now_ms: int) -> None:
+        self._making_topic = False
+        if error is not None:
+            self._fail_backlog(now_ms)
+        self._pump(now_ms)
+        self._stop_when_stored(now_ms)
+
+    def _fail_backlog(self, now_ms: int) -> None:
+        backlog, self._backlog = self._backlog, []
+        for effects in backlog:
+            self._machine.failed(effects, ErrorCode.COORDINATOR_NOT_AVAILABLE, now_ms)
+
+    # --- topics ----------------------------------------------------------------------------------------
+
+    def _catalogue_changed(self, record: CatalogueRecord, now_ms: int) -> None:
+        """Tell the machine of a topic that was made, grown or deleted for good."""
+        created: tuple[str, ...] = ()
+        deleted: tuple[str, ...] = ()
+        grown: tuple[str, ...] = ()
+        match record:
+            case TopicCreated(name=name) if name == self._kind.topic_name:
+                self._own_topic_created(now_ms)
+            case TopicDeleted(name=name) if name == self._kind.topic_name:
+                self._start_anew(None, now_ms)
+            case TopicCreated(name=name):
+                created = (name,)
+            case PartitionsAdded(topic_id=topic_id):
+                topic = self._metadata.catalogue.by_id.get(UUID(hex=topic_id))
+                grown = () if topic is None else (topic.name,)
+            case TopicDeleted(name=name):
+                deleted = (name,)
+            case _:
+                return
+        with self.step(now_ms) as machine:
+            if created or deleted or grown:
+                machine.topics_changed(now_ms, created=created, deleted=deleted, grown=grown)
+
+    def _own_topic_created(self, now_ms: int) -> None:
+        """Use the topic as it is: a client may have made it, with partitions of its own choice."""
+        topic = self._metadata.catalogue.by_name[self._kind.topic_name]
+        if topic.partition_count != self._partition_count:
+            self._start_anew(topic, now_ms)
+
+    def _start_anew(self, topic: Topic | None, now_ms: int) -> None:
+        """Forget all state: the topic that held it was deleted, or divides it otherwise."""
+        logger.warning(
+            "%s was created or deleted by a client: all that was kept in it is forgotten",
+            self._kind.topic_name,
+        )
+        old, self._backlog = self._machine, []
+        old.unload(range(self._partition_count), now_ms)
+        self._machine = self._new_machine(topic)
+        self._machine.loaded(range(self._partition_count), now_ms)
+
+
+class _EffectsWaiter:
+    """Tells the runtime what became of one batch of records."""
+
+    __slots__ = ("_effects", "_runtime")
+
+    def __init__(self, runtime: CoordinatorRuntime[MachineT], effects: Effects) -> None:
+        self._runtime = runtime
+        self._effects = effects
+
+    def appended(self, _vnode: Vnode, error: ErrorCode | None, now_ms: int) -> None:
+        """Pass it on."""
+        self._runtime.settled(self._effects, error, now_ms)

@@ -1,0 +1,115 @@
+"""From a request's bytes to its handler: version check, decoding, the gate, and what becomes of the answer.
+
+request bytes --decode--> Call --gate--> handler --> response          encoded and sent
+                                                 --> PARKED            its keeper answers later
+                                                 --> generator         the scheduler runs its slices
+                                                 --> an exception      our own bug: its connection ends
+"""
+
+from __future__ import annotations
+
+import logging
+from types import GeneratorType
+from typing import Any
+
+from broker.handlers import APIS, Api
+from broker.loop.call import PARKED, Call
+from broker.loop.loop import Loop
+from broker.loop.stats import Cause
+from broker.requests.gate import Gate, GateClosed, Held
+from protocol.api_keys import ApiKey
+from protocol.errors import UnsupportedVersion
+from protocol.wire import decode
+
+logger = logging.getLogger("kawal.broker")
+
+
+class Dispatcher:
+    """Hands each request to the handler of its API."""
+
+    def __init__(self, broker: Any, loop: Loop, gate: Gate) -> None:
+        """`broker` is what handlers get as their first argument."""
+        self._broker = broker
+        self._loop = loop
+        self._gate = gate
+
+    def serve(self, call: Call[Any], frame: memoryview, position: int) -> None:
+        """Decode the request that begins at `position` of the frame, and see to its answer.
+
+        Raises: ProtocolError; the client did not send a request that is served.
+        """
+        api = APIS.get(call.api_key)
+        if api is None or not api.minimum <= call.version <= api.maximum:
+            if call.api_key != ApiKey.API_VERSIONS:
+                raise UnsupportedVersion(call.api_key, call.version)
+            # Answered in the v0 layout, with the list of versions to choose from (KIP-511).
+            call.version = 0
+            call.reply(APIS[ApiKey.API_VERSIONS].function("unsupported")())
+            return
+        call.request, _ = decode(api.request_type(), call.version, frame, position)
+        self.admit(api, call, call.received_ms)
+
+    def admit(self, api: Api, call: Call[Any], now_ms: int) -> None:
+        """Bring a call to the gate, and handle it if it passes."""
+        try:
+            verdict = self._gate.admit(call, now_ms)
+        except GateClosed as closed:
+            call.connection.close(str(closed), Cause.REFUSED)
+            return
+        if verdict is None:
+            self.handle(api, call)
+        elif isinstance(verdict, Held):
+            _HeldCall(self, api, call).hold(self._loop, verdict.until_ms)
+        else:
+            call.reply(verdict)
+
+    def handle(self, api: Api, call: Call[Any]) -> None:
+        """Run the handler."""
+        try:
+            response = api.handler()(self._broker, call)
+        except Exception:  # noqa: BLE001  (it ends the connection)
+            self.failed(call)
+            return
+        if type(response) is GeneratorType:
+            self._loop.scheduler.begin(call, response)
+        elif response is not PARKED:
+            call.reply(response)
+
+    @staticmethod
+    def failed(call: Call[Any]) -> None:
+        """Close the connection of a call whose handler has raised; other clients are served on.
+
+        Call it inside the handler of the exception.
+        """
+        logger.exception(
+            "connection %d closed: api=%s v%d correlation=%d failed",
+            call.connection.identity,
+            APIS[call.api_key].name,
+            call.version,
+            call.correlation_id,
+        )
+        call.connection.close("internal error", Cause.BUG)
+
+
+class _HeldCall:
+    """A call that waits before the gate, as the holder of the call."""
+
+    __slots__ = ("_api", "_call", "_dispatcher", "_timer")
+
+    def __init__(self, dispatcher: Dispatcher, api: Api, call: Call[Any]) -> None:
+        self._dispatcher = dispatcher
+        self._api = api
+        self._call = call
+
+    def hold(self, loop: Loop, until_ms: int) -> None:
+        """Wait until the moment."""
+        self._call.holder = self
+        self._timer = loop.timers.add(until_ms, self._again)
+
+    def _again(self, now_ms: int) -> None:
+        self._call.holder = None
+        self._dispatcher.admit(self._api, self._call, now_ms)
+
+    def cancel(self, _call: Call[Any]) -> None:
+        """Forget the call: its client has left."""
+        self._timer.cancel()

@@ -1,0 +1,43 @@
+"""The gate through which every decoded request passes before its handler.
+
+    None              the request is handled
+    a response        the request is refused with it, unhandled
+    Held(until_ms)    the request waits; then it comes to the gate again
+    GateClosed        (raised) the connection is closed: its client gets no answer
+
+Authentication, authorization of whole requests and quotas belong here.  What a request may do to the single
+topics that it names is its handler's question.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+from broker.loop.call import Call
+
+
+class GateClosed(Exception):
+    """The client may send no more requests; the text says why."""
+
+
+class Held(NamedTuple):
+    """A request waits until this monotonic moment (ms)."""
+
+    until_ms: int
+
+
+class Gate(Protocol):
+    """Decides about each request."""
+
+    def admit(self, call: Call[Any], now_ms: int) -> object | Held | None:
+        """Return None to have the call handled, the response that refuses it, or Held.
+
+        Raises: GateClosed.
+        """
+
+
+class OpenGate:
+    """Lets every request pass."""
+
+    def admit(self, call: Call[Any], now_ms: int) -> None:
+        """Let it pass."""

@@ -1,0 +1,86 @@
+"""The door to what all views share: memory, compiled statements, sources, and parts of the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from broker.catalogue.metadata import Metadata
+    from broker.catalogue.topics import Topic
+    from broker.loop.loop import Loop
+    from broker.storage.vnodes import Vnodes
+    from broker.view_topics.view_cache import CacheBudget
+    from broker.view_topics.view_pacing import Pacing
+    from broker.view_topics.view_source import ViewSource, Watcher
+    from broker.view_topics.view_stats import ViewCounters
+    from broker.view_topics.view_tags import SharedTags
+    from views.evaluator import Evaluator
+    from views.filtering import Limits
+
+T = TypeVar("T")
+
+
+class ViewHost(Protocol):
+    """What partitions of views use; `ViewHub` (view_hub.py) provides it."""
+
+    looking: int
+    """Fetches that are looking at their sources now."""
+    compiled: int
+    """Evaluators and routers that were made since `ViewHub` last charged for them."""
+
+    @property
+    def metadata(self) -> Metadata:
+        """The topics and settings of the node."""
+
+    @property
+    def loop(self) -> Loop:
+        """The event loop of the node."""
+
+    @property
+    def vnodes(self) -> Vnodes:
+        """The logs of the node."""
+
+    @property
+    def now_ms(self) -> int:
+        """The time of the last news, for answers that are given because of them."""
+
+    @property
+    def budget(self) -> CacheBudget:
+        """The memory for what views show."""
+
+    @property
+    def index_budget(self) -> CacheBudget:
+        """The memory for the indexes of routes."""
+
+    @property
+    def pacings(self) -> dict[UUID, Pacing]:
+        """The readers of the views that replay, by the view's id."""
+
+    @property
+    def tags(self) -> SharedTags:
+        """The tags of keys."""
+
+    @property
+    def limits(self) -> Limits:
+        """What a view may do with a batch in one go."""
+
+    def shared(self, make: Callable[[ViewHost], T]) -> T:
+        """Return the one object that `make` makes for all views of the host."""
+
+    def evaluator(self, topic: Topic) -> Evaluator:
+        """Return what a view does with a batch."""
+
+    def counters_of(self, topic: Topic) -> ViewCounters:
+        """Return the counters of what the view has done since the start."""
+
+    def join(self, key: Hashable, wait_key: int) -> ViewSource:
+        """Register a reader of the source `key`, a stream's id or a vnode."""
+
+    def leave(self, key: Hashable, wait_key: int) -> None:
+        """Remove a reader of the source."""
+
+    def schedule(self, watcher: Watcher) -> None:
+        """Let the watcher catch up soon."""
