@@ -1,1 +1,1 @@
-"""Kafka's wire protocol: bytes to typed messages and back; knows nothing of brokers, disks or clocks."""
+"""Kafka's wire protocol: bytes to typed messages and back, without brokers, disks or clocks."""

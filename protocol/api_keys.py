@@ -6,9 +6,9 @@ from enum import IntEnum
 
 
 class ApiKey(IntEnum):
-    """Kafka 4.3's request kinds, with Kafka's names, and those of Kawal.
+    """Kafka 4.3's request kinds, with Kafka's names, and Kawal's own.
 
-    Here are all of them, so that a log line can name a request we do not serve.
+    All of Kafka's are listed, so that a log line can name a request that is not served.
     Source: Kafka's ApiKeys.java.
     """
 
@@ -106,13 +106,13 @@ class ApiKey(IntEnum):
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
 
-    # Kawal's own, for its command line; clients of Kafka never hear of them.
+    # Kawal's own, for its command line; Kafka clients are not told of them.
     KAWAL_DATABASES = 30_000
     KAWAL_GROUPS = 30_001
 
 
 PRIVATE_FROM = 30_000
-"""Keys from here on are Kawal's own: served, and not told in the ApiVersions answer."""
+"""Keys from here on are Kawal's own: served, but not listed in the ApiVersions answer."""
 
 
 NEVER_FLEXIBLE = 32_767

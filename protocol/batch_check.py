@@ -1,14 +1,14 @@
-"""What a producer may append: the checks of one batch, per batch and never per record.
+"""The checks of a batch that a producer appends: per batch, never per record.
 
-Kafka walks and decompresses every record on the way in; here that would cost more than all the rest of
-Produce. So what the header says of its records is believed as long as it does not contradict itself:
+Kafka walks and decompresses every record on the way in; here that would cost more than the rest of Produce.
+So the header is trusted about its records as long as it does not contradict itself:
 
     fewer, more or malformed records    accepted, readers get an error      Kafka: INVALID_RECORD
     records that do not decompress      accepted, readers get an error      Kafka: UNKNOWN_SERVER_ERROR
     a wrong max_timestamp               corrected where the header shows    Kafka: corrected always
     an unknown codec                    UNSUPPORTED_COMPRESSION_TYPE        Kafka: UNKNOWN_SERVER_ERROR
 
-On UNKNOWN_SERVER_ERROR Java's idempotent producer writes duplicates (KAFKA-14034): it is never answered.
+On UNKNOWN_SERVER_ERROR Java's idempotent producer writes duplicates (KAFKA-14034), so it is never answered.
 
 Source: Kafka 4.3, ByteBufferLogInputStream, ProduceRequest.validateRecords, LogValidator.validateBatch and
 UnifiedLog.analyzeAndValidateRecords; the order of the checks and the codes were seen on the wire of 4.3.1.
@@ -38,7 +38,7 @@ from protocol.records import (
 
 # Length, attributes, timestamp and offset delta, key and value length, header count: one byte each.
 RECORD_BYTES_MIN = 7
-# The least length Kafka believes, that of a v0 message.
+# The least length that Kafka accepts: that of a v0 message.
 _LENGTH_MIN = 14
 _INT32 = struct.Struct(">i")
 
@@ -50,25 +50,25 @@ class BatchRefused(ProtocolError):
 
 
 class CorruptBatch(BatchRefused):
-    """The bytes are not what the producer meant to send: CORRUPT_MESSAGE."""
+    """Bytes that are not what the producer meant to send: CORRUPT_MESSAGE."""
 
     error_code = ErrorCode.CORRUPT_MESSAGE
 
 
 class BatchTooLarge(BatchRefused):
-    """Above the topic's max.message.bytes: MESSAGE_TOO_LARGE."""
+    """A batch above the topic's max.message.bytes: MESSAGE_TOO_LARGE."""
 
     error_code = ErrorCode.MESSAGE_TOO_LARGE
 
 
 class TimestampOutOfRange(BatchRefused):
-    """Further from the broker's clock than the topic allows: INVALID_TIMESTAMP."""
+    """A timestamp further from the broker's clock than the topic allows: INVALID_TIMESTAMP."""
 
     error_code = ErrorCode.INVALID_TIMESTAMP
 
 
 class UnsupportedCodec(BatchRefused):
-    """A codec nobody knows, or too new for this Produce version: UNSUPPORTED_COMPRESSION_TYPE."""
+    """A codec that is unknown or too new for this Produce version: UNSUPPORTED_COMPRESSION_TYPE."""
 
     error_code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
@@ -82,8 +82,8 @@ class InvalidBatch(BatchRefused):
 def check_batch(data: Readable, *, size_limit_bytes: int, zstd_allowed: bool = True) -> BatchHeader:
     """Accept the batch at the start of `data` as Kafka 4.3 accepts one from a producer, in the same order.
 
-    `data` is what Produce carries for one partition.  The batch ends after `header.size_bytes`; a cut batch
-    or stray bytes may follow and are to be ignored.  Records are neither decompressed nor walked.
+    `data` is what Produce carries for one partition. The batch ends after `header.size_bytes`; ignore a cut
+    batch or stray bytes that follow. Records are neither decompressed nor walked.
 
     Raises: CorruptBatch, BatchTooLarge, UnsupportedCodec, InvalidBatch.
     """
@@ -96,24 +96,24 @@ def check_batch(data: Readable, *, size_limit_bytes: int, zstd_allowed: bool = T
         raise _not_a_batch(data)
     codec = header.attributes & CODEC_MASK
     if codec == Codec.ZSTD and not zstd_allowed:
-        raise UnsupportedCodec("zstd needs Produce version 7 or newer, this request is older")
+        raise UnsupportedCodec("zstd needs Produce version 7 or newer; this request is older")
     if size < length and _whole_entry_size(memoryview(data)[size:]):
         raise InvalidBatch("more than one batch for a partition")
     if header.base_offset != 0:
-        raise InvalidBatch(f"base offset is {header.base_offset}, a producer sends 0")
+        raise InvalidBatch(f"base offset is {header.base_offset}; a producer sends 0")
     if size > size_limit_bytes:
-        raise BatchTooLarge(f"batch of {size} bytes, max.message.bytes of the topic is {size_limit_bytes}")
+        raise BatchTooLarge(f"batch of {size} bytes; the topic's max.message.bytes is {size_limit_bytes}")
     crc = computed_crc(data, size)
     if crc != header.crc:
-        raise CorruptBatch(f"batch has CRC {header.crc:#010x}, its bytes have {crc:#010x}")
+        raise CorruptBatch(f"batch has CRC {header.crc:#010x}; its bytes have {crc:#010x}")
     if codec > Codec.ZSTD:
-        raise UnsupportedCodec(f"codec {codec} is unknown, known are 0 to 4")
+        raise UnsupportedCodec(f"codec {codec} is unknown; 0 to 4 are known")
     _check_content(header)
     return header
 
 
 def _check_content(header: BatchHeader) -> None:
-    """Check what the header says of the records, once the CRC has proved that the producer said so."""
+    """Check what the header says of the records; the CRC has proved that the producer said so."""
     count, room = header.record_count, header.size_bytes - HEADER_BYTES
     if count <= 0 or header.last_offset_delta != count - 1:
         raise InvalidBatch(f"{count} records with a last offset delta of {header.last_offset_delta}")
@@ -135,24 +135,24 @@ def _not_a_batch(data: Readable) -> BatchRefused:
         return InvalidBatch(f"no whole batch in {len(data)} bytes")
     magic = data[MAGIC_AT]
     if magic != MAGIC:
-        return InvalidBatch(f"magic {magic} (message format v{magic}) is not accepted, 2 is")
-    return CorruptBatch(f"batch of {size} bytes, its header alone has {HEADER_BYTES}")
+        return InvalidBatch(f"magic {magic} (message format v{magic}) is not accepted; 2 is")
+    return CorruptBatch(f"batch of {size} bytes; its header alone has {HEADER_BYTES}")
 
 
 def _whole_entry_size(data: Readable) -> int:
-    """Return the size of the batch or older message at the start of `data`, 0 when it is not all there.
+    """Return the size of the batch or older message at the start of `data`, or 0 when it is not all there.
 
-    Raises: CorruptBatch for a length or magic that nothing has.
+    Raises: CorruptBatch for an impossible length or magic.
     """
     if len(data) < PREFIX_BYTES:
         return 0
     length: int = _INT32.unpack_from(data, LENGTH_AT)[0]
     if length < _LENGTH_MIN:
-        raise CorruptBatch(f"batch length is {length}, the least is {HEADER_BYTES - PREFIX_BYTES}")
+        raise CorruptBatch(f"batch length is {length}; the least is {HEADER_BYTES - PREFIX_BYTES}")
     if len(data) <= MAGIC_AT:
         return 0
     if data[MAGIC_AT] > MAGIC:
-        raise CorruptBatch(f"magic is {data[MAGIC_AT]}, only 2 is accepted")
+        raise CorruptBatch(f"magic is {data[MAGIC_AT]}; only 2 is accepted")
     size = length + PREFIX_BYTES
     return size if size <= len(data) else 0
 
@@ -160,8 +160,7 @@ def _whole_entry_size(data: Readable) -> int:
 def check_timestamps(header: BatchHeader, *, now_ms: int, before_max_ms: int, after_max_ms: int) -> None:
     """Accept a batch for a CreateTime topic with these message.timestamp.before.max.ms and .after.max.ms.
 
-    The first and the greatest timestamp are looked at; a record older than the first of its batch is not
-    seen.
+    Only the first and the greatest timestamp are checked; a record older than the first of its batch passes.
 
     Raises: TimestampOutOfRange.
     """

@@ -1,19 +1,19 @@
-"""Generated codecs for hot messages: one function per message, version and direction, written at first use.
+"""Generated codecs for hot messages: a function per message, version and direction, written at first use.
 
-As `dataclasses` writes `__init__`, so this writes the decoder or encoder of one version out of the same
-layout that the reference codec is built from (`reference.py` says what it must do; a test proves both equal
-in bytes, values and errors). What makes it fast:
-- a run of fixed-width fields, and the first byte or the int of a length behind it, is one
-  `Struct.unpack_from`;
-- structs are written inline: no function call per field or per struct, attributes are stored straight into
-  slots;
+As `dataclasses` writes `__init__`, this writes the decoder or encoder of one version from the layout that the
+reference codec is built from (`reference.py` says what it must do; a test proves that both agree in bytes,
+values and errors). What makes it fast:
+- a run of fixed-width fields, with the first byte or the int of a length after it, is one `unpack_from`;
+- structs are written inline: no function call per field or per struct, and attributes are stored straight
+  into slots;
 - a varint of one byte, which is nearly every one, costs a comparison;
 - the happy path checks nothing that `struct` or indexing checks anyway. When these raise, the line that
-  raised is looked up in a table (line -> fields read there), which gives the position and the field for the
-  complaint.
+  raised is looked up in a table (line -> fields read there), which gives the position and the field
+  of the complaint.
 
-About 1 ms each, so a client's first requests pay some 10 ms in all, once per process.
-`decoder_source.py` and `encoder_source.py` do the writing; here are what they share and the way in.
+Writing one takes about 1 ms, so a client's first requests pay some 10 ms in all, once per process.
+`decoder_source.py` and `encoder_source.py` do the writing; here are the entry points and the parts
+that both share.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Code:
         return f"{prefix}{self._count}"
 
     def refer(self, prefix: str, value: Any, key: Any = None) -> str:
-        """Return a name for an object of ours; equal keys share one."""
+        """Return a name under which the code can use `value`; equal keys share one."""
         known = (prefix, id(value) if key is None else key)
         name = self._names.get(known)
         if name is None:
@@ -80,14 +80,14 @@ class Code:
         return self.refer("pack", Struct(f">{formats}").pack, formats)
 
     def build(self, name: str, title: str) -> Callable[..., Any]:
-        """Compile what was written and return its function `name`."""
+        """Compile the lines and return the function `name`."""
         exec(compile("\n".join(self.lines), f"<{title}>", "exec"), self.scope)  # noqa: S102  (all from declarations)
         built: Callable[..., Any] = self.scope[name]
         return built
 
 
 def locate(error: Exception, fields_of_line: FieldsOfLine, position: int, end: int) -> Malformed:
-    """Turn what struct, indexing or UTF-8 raised in generated code into the complaint about a field."""
+    """Turn an error of struct, indexing or UTF-8 in generated code into a complaint about a field."""
     assert error.__traceback__ is not None
     fields = fields_of_line[error.__traceback__.tb_lineno]
     if isinstance(error, UnicodeDecodeError):
@@ -100,7 +100,7 @@ def locate(error: Exception, fields_of_line: FieldsOfLine, position: int, end: i
 
 
 def compile_decoder(cls: type[Any], version: int) -> Callable[[Any, int], tuple[Any, int]]:
-    """Return the function (data, position) -> (message, position behind it) for one version of a message."""
+    """Return the function (data, position) -> (message, position after it) for one version of a message."""
     from protocol.decoder_source import DecoderSource
 
     writer = DecoderSource(layout(cls, version), declaration(cls).elements_max)

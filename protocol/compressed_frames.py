@@ -1,9 +1,9 @@
 """The outer structure of lz4 and zstd frames, walked block by block before a decompressor sees a byte.
 
 Neither library can be trusted with a hostile frame: the zstd binding ignores its output limit when the frame
-declares a size, the lz4 binding cannot say where a frame ends, and neither tells a cut frame from a whole one
-without decompressing it.  Both formats put the size of every block in front of it, so a walk over the block
-headers (0.6 µs for each 64 or 128 KiB of content) answers all of that first:
+declares a size, the lz4 binding cannot say where a frame ends, and neither can tell a cut frame from a whole
+one without decompressing it. Both formats put the size of every block in front of it, so a walk over the
+block headers (0.6 µs for each 64 or 128 KiB of content) settles all of that first:
 
     lz4   := magic:u32le FLG:u8 BD:u8 [content size:u64le] [dictionary:u32le] HC:u8
              block* 0:u32le [checksum:u32le]
@@ -26,17 +26,17 @@ from protocol.errors import Malformed
 LZ4_MAGIC = b"\x04\x22\x4d\x18"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
-# RFC 8878 section 3.1.1.2.3: no block holds more than 128 KiB, whatever the window.
+# RFC 8878 section 3.1.1.2.3: a block holds at most 128 KiB, whatever the window.
 ZSTD_BLOCK_SIZE_BYTES_MAX = 128 << 10
 # Skippable frames carry anything under 16 magic numbers, 0x184D2A50 to 0x184D2A5F (RFC 8878 section 3.1.2).
 _ZSTD_SKIPPABLE_MAGIC = 0x184D2A50
 
 _LZ4_BLOCK_SIZE_BYTES_MAX = {4: 64 << 10, 5: 256 << 10, 6: 1 << 20, 7: 4 << 20}
-# The longest match an lz4 block can encode costs one byte for each 255 it produces.
+# The longest match that an lz4 block can encode takes one byte for each 255 it produces.
 _LZ4_BLOCK_RATIO_MAX = 255
 
-# Blocks in one frame, as members, frames or chunks in one batch: a writer makes one per 32 KiB or more of
-# content, an attacker one per 4 bytes.
+# The limit for blocks in one frame, and for members, frames or chunks in one batch: a writer makes one per 32
+# KiB or more of content, an attacker one per 4 bytes.
 PARTS_MAX = 20_000
 
 _U32_LE = struct.Struct("<I")
@@ -48,8 +48,8 @@ _REPEATED, _COMPRESSED = 1, 2
 class FrameExtent(NamedTuple):
     """One whole compressed frame: where it ends and how much it can expand to.
 
-    `size_bytes_min` of the output is certain (stored and repeated blocks), `size_bytes_max` cannot be
-    exceeded; `declared_bytes` is what the frame's own header promises, None when it promises nothing.
+    The output has at least `size_bytes_min` (stored and repeated blocks) and at most `size_bytes_max` bytes;
+    `declared_bytes` is what the frame's header promises, None when it promises nothing.
     """
 
     end: int
@@ -59,7 +59,7 @@ class FrameExtent(NamedTuple):
 
 
 def lz4_frame(data: memoryview) -> FrameExtent:
-    """Walk the lz4 frame at the start of `data`; what follows the frame is ignored, as by Kafka's reader.
+    """Walk the lz4 frame at the start of `data`; bytes after it are ignored, as in Kafka's reader.
 
     Raises: Malformed when the frame is cut, of another format version, or lies about its sizes.
     """
@@ -69,10 +69,10 @@ def lz4_frame(data: memoryview) -> FrameExtent:
         raise Malformed(len(data), "lz4 frame", "cut inside its header")
     flags, block_class = data[4], data[5] >> 4 & 7
     if flags >> 6 != 1:
-        raise Malformed(4, "lz4 frame", f"format version {flags >> 6}, only 1 is known")
+        raise Malformed(4, "lz4 frame", f"format version {flags >> 6}; only 1 is known")
     block_size_max = _LZ4_BLOCK_SIZE_BYTES_MAX.get(block_class)
     if block_size_max is None:
-        raise Malformed(5, "lz4 frame", f"block size class {block_class}, known are 4 to 7")
+        raise Malformed(5, "lz4 frame", f"block size class {block_class}; 4 to 7 are known")
     declared, position = None, 7
     if flags & 0x08:
         declared = _read(_U64_LE, data, 6, "lz4 content size")
@@ -87,7 +87,7 @@ def lz4_frame(data: memoryview) -> FrameExtent:
         raise Malformed(len(data), "lz4 frame", "cut inside its content checksum")
     if declared is not None and not least <= declared <= most:
         raise Malformed(
-            6, "lz4 content size", f"{declared} bytes declared, its blocks hold {least} to {most}"
+            6, "lz4 content size", f"{declared} bytes declared; its blocks hold {least} to {most}"
         )
     return FrameExtent(end, least, most, declared)
 
@@ -95,20 +95,20 @@ def lz4_frame(data: memoryview) -> FrameExtent:
 def _lz4_blocks(
     data: memoryview, position: int, block_size_max: int, checksum_size: int
 ) -> tuple[int, int, int]:
-    """Return (position behind the end mark, least, greatest output size)."""
+    """Return (position after the end mark, least, greatest output size)."""
     least = most = count = 0
     while word := _read(_U32_LE, data, position, "lz4 block size"):
         size, stored = word & 0x7FFFFFFF, word >> 31
         count += 1
         if size > block_size_max or count > PARTS_MAX:
             raise Malformed(
-                position, "lz4 block", f"number {count} of {size} bytes, {block_size_max} allowed"
+                position, "lz4 block", f"number {count} of {size} bytes; {block_size_max} are allowed"
             )
         least += size if stored else 0
         most += size if stored else min(block_size_max, size * _LZ4_BLOCK_RATIO_MAX)
         position += 4 + size + checksum_size
         if position > len(data):
-            raise Malformed(len(data), "lz4 block", f"cut, it goes on to byte {position}")
+            raise Malformed(len(data), "lz4 block", f"cut; it goes on to byte {position}")
     return position + 4, least, most
 
 
@@ -121,7 +121,7 @@ def zstd_frame(data: memoryview) -> FrameExtent:
     if magic & 0xFFFFFFF0 == _ZSTD_SKIPPABLE_MAGIC:
         end = 8 + _read(_U32_LE, data, 4, "zstd skippable frame size")
         if end > len(data):
-            raise Malformed(len(data), "zstd skippable frame", f"cut, it goes on to byte {end}")
+            raise Malformed(len(data), "zstd skippable frame", f"cut; it goes on to byte {end}")
         return FrameExtent(end, 0, 0, 0)
     if bytes(data[:4]) != ZSTD_MAGIC:
         raise Malformed(0, "zstd frame", f"magic is {magic:#010x}, expected 0xfd2fb528")
@@ -133,13 +133,13 @@ def zstd_frame(data: memoryview) -> FrameExtent:
         raise Malformed(len(data), "zstd frame", "cut inside its checksum")
     if declared is not None and not least <= declared <= most:
         raise Malformed(
-            4, "zstd content size", f"{declared} bytes declared, its blocks hold {least} to {most}"
+            4, "zstd content size", f"{declared} bytes declared; its blocks hold {least} to {most}"
         )
     return FrameExtent(end, least, most, declared)
 
 
 def _zstd_header(data: memoryview) -> tuple[int, int | None, bool]:
-    """Return (position of the first block, declared content size, is there a checksum)."""
+    """Return (position of the first block, declared content size, whether there is a checksum)."""
     if len(data) < 5:
         raise Malformed(len(data), "zstd frame", "cut inside its header")
     descriptor = data[4]
@@ -161,7 +161,7 @@ def _zstd_header(data: memoryview) -> tuple[int, int | None, bool]:
 
 
 def _zstd_blocks(data: memoryview, position: int) -> tuple[int, int, int]:
-    """Return (position behind the last block, least, greatest output size)."""
+    """Return (position after the last block, least, greatest output size)."""
     least = most = count = last = 0
     while not last:
         header = int.from_bytes(data[position : position + 3], "little")
@@ -175,7 +175,7 @@ def _zstd_blocks(data: memoryview, position: int) -> tuple[int, int, int]:
         most += ZSTD_BLOCK_SIZE_BYTES_MAX if kind == _COMPRESSED else size
         position += 3 + (1 if kind == _REPEATED else size)
         if position > len(data):
-            raise Malformed(len(data), "zstd block", f"cut, it goes on to byte {position}")
+            raise Malformed(len(data), "zstd block", f"cut; it goes on to byte {position}")
     return position, least, most
 
 

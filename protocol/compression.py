@@ -1,14 +1,14 @@
-"""The five codecs of Kafka record batches, with the output bounded in every direction.
+"""The five codecs of Kafka record batches, with bounded output.
 
-Nothing on Produce or Fetch decompresses; this is for tools, lookups by timestamp, views and tests.  Whatever
-the input claims, `decompress` allocates at most the smaller of the caller's limit and 1,000 times the input
-(but always allows 1 MiB): sizes declared inside the data are checked before anything is allocated, sizes not
-declared stop the decompressor when they are reached.  8 KiB of zstd can otherwise become 256 MiB.
+Produce and Fetch never decompress; this is for tools, lookups by timestamp, views and tests. Whatever the
+input claims, `decompress` allocates at most the smaller of the caller's limit and 1,000 times the input (but
+always allows 1 MiB): sizes declared inside the data are checked before anything is allocated, where no size
+is declared, the decompressor stops at the limit. Otherwise 8 KiB of zstd could become 256 MiB.
 
-What Java's Kafka client reads is read: several gzip members or zstd frames one after the other, zstd
-skippable frames, snappy raw and in the framing of xerial's snappy-java, bytes behind an lz4 frame or behind
-the last gzip member (ignored).  What is written is what Java writes, so that every client reads it: xerial
-snappy in blocks of 32 KiB, lz4 frames of independent 64 KiB blocks.
+Everything that Java's Kafka client reads is read: several gzip members or zstd frames in a row, zstd
+skippable frames, snappy raw and in the framing of xerial's snappy-java, bytes after an lz4 frame or after the
+last gzip member (ignored). The output is as Java writes it, so that every client can read it: xerial snappy
+in blocks of 32 KiB, lz4 frames of independent 64 KiB blocks.
 
 The codec libraries are imported when first used: most brokers never need one.
 
@@ -31,37 +31,37 @@ if TYPE_CHECKING:
     import zstandard
 
 Readable = bytes | bytearray | memoryview
-"""Whatever bytes may arrive in."""
+"""The types in which bytes may arrive."""
 
 # One batch rarely exceeds 1 MiB (Kafka's max.message.bytes); 16 MiB leaves room for topics that raised it.
 OUTPUT_BYTES_MAX = 16 << 20
-# Real batches compress 2 to 50 times; deflate cannot pass 1,032.  Below the floor the ratio does not matter.
+# Real batches compress 2 to 50 times; deflate cannot exceed 1,032. Below the floor the ratio does not matter.
 RATIO_MAX = 1_000
 RATIO_FLOOR_BYTES = 1 << 20
 
 _GZIP_WBITS = 31
 _GZIP_MAGIC = b"\x1f\x8b"
-# Input is handed to zlib in slices: each call can then return 2 MiB at most (deflate cannot pass 1,032 to 1),
-# and each finished member copies only the rest of its slice.
+# Input is handed to zlib in slices: each call can then return 2 MiB at most, and each finished member copies
+# only the rest of its slice.
 _GZIP_SLICE_BYTES = 2 << 10
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
-# The block size of snappy-java's SnappyOutputStream, which Kafka uses as it is.
+# The default block size of snappy-java's SnappyOutputStream, which Kafka does not change.
 _XERIAL_BLOCK_BYTES = 32 << 10
-# A snappy copy element makes at most 64 bytes out of 3.
+# A snappy copy element turns 3 bytes into 64 at most.
 _SNAPPY_RATIO_MAX = 22
 
-# Java's zstd-jni accepts windows up to 2^27; the memory behind a window is only touched as output appears.
+# Java's zstd-jni accepts windows up to 2^27; the memory of a window is only touched as output appears.
 _ZSTD_WINDOW_BYTES_MAX = 1 << 27
 
-# A decompressor keeps the window of the largest frame that it has read; level 3 asks for 2 MiB, 19 for 8 MiB.
+# A decompressor keeps the window of the largest frame it has read: level 3 asks for 2 MiB, 19 for 8 MiB.
 _ZSTD_KEPT_BYTES_MAX = 4 << 20
 
 _INT32 = struct.Struct(">i")
 
-# Decompressors that nobody uses: making one takes 7 µs, three times as long as a batch of 16 KiB.
-# Two threads may not use one at a time, so whoever needs one takes it out.
+# Idle decompressors: making one takes 7 µs, three times as long as a batch of 16 KiB. Two threads may not
+# share one, so it is taken out for use.
 _zstd_idle: list[zstandard.ZstdDecompressor] = []
 
 
@@ -76,31 +76,31 @@ class Codec(IntEnum):
 
 
 class DecompressedTooLarge(Malformed):
-    """Compressed data that expands beyond what its reader allows; nothing beyond the limit was allocated."""
+    """Compressed data that expands beyond what its reader allows; nothing above the limit was allocated."""
 
     def __init__(self, codec: Codec, size_bytes: int, limit_bytes: int) -> None:
         super().__init__(
             0,
             f"{codec.name.lower()} data",
-            f"expands to {size_bytes} bytes or more, allowed here are {limit_bytes}",
+            f"expands to {size_bytes} bytes or more; {limit_bytes} are allowed here",
         )
         self.size_bytes = size_bytes
         self.limit_bytes = limit_bytes
 
 
 def compress(codec: int, data: Readable, level: int | None = None) -> bytes:
-    """Return `data` compressed as Kafka's Java client would; `level` None is the codec's default."""
+    """Return `data` compressed as Kafka's Java client would; `level` None means the codec's default."""
     return _COMPRESSORS[codec](data, level)
 
 
 def decompress(codec: int, data: Readable, limit_bytes: int = OUTPUT_BYTES_MAX) -> bytes:
-    """Return the content of `data`, at most `limit_bytes` of it and at most 1,000 times the input (or 1 MiB).
+    """Return the content of `data`: at most `limit_bytes`, and at most 1,000 times the input (or 1 MiB).
 
     Raises: DecompressedTooLarge beyond that; Malformed for data that is cut, damaged or of an unknown codec.
     """
     decompressor = _DECOMPRESSORS.get(codec)
     if decompressor is None:
-        raise Malformed(0, "codec", f"number {codec} is unknown, known are 0 to 4")
+        raise Malformed(0, "codec", f"number {codec} is unknown; 0 to 4 are known")
     allowed = min(limit_bytes, max(RATIO_FLOOR_BYTES, RATIO_MAX * len(data)))
     return decompressor(memoryview(data), allowed)
 
@@ -207,7 +207,7 @@ def _xerial_chunks(data: memoryview) -> list[memoryview]:
         position += 4
         if not 0 < size <= len(data) - position:
             raise Malformed(
-                position - 4, "snappy chunk size", f"{size}, {len(data) - position} bytes are left"
+                position - 4, "snappy chunk size", f"{size}; {len(data) - position} bytes are left"
             )
         chunks.append(data[position : position + size])
         position += size
@@ -285,7 +285,7 @@ def _into(decompress_into: Callable[..., int], data: memoryview, output: memoryv
     except cramjam.DecompressionError as error:
         raise Malformed(0, field, str(error)) from None
     if size != len(output):
-        raise Malformed(0, field, f"{size} bytes came out, {len(output)} were declared")
+        raise Malformed(0, field, f"{size} bytes came out; {len(output)} were declared")
 
 
 _COMPRESSORS: dict[int, Callable[[Readable, int | None], bytes]] = {

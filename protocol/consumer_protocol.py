@@ -1,10 +1,10 @@
-"""What classic consumers tell each other through JoinGroup and SyncGroup: subscriptions and assignments.
+"""The subscriptions and assignments that classic consumers exchange through JoinGroup and SyncGroup.
 
     blob := version:i16 ConsumerProtocolSubscription        metadata of the group protocol "consumer"
     blob := version:i16 ConsumerProtocolAssignment          assignment of a member
 
-Coordinators pass these bytes through unread; describing a group, deleting offsets and our own tools look
-inside. Whatever a client puts there ends in a message or in Malformed.
+Coordinators pass these bytes through unread. Describing a group, deleting offsets and our own tools decode
+them: every blob ends in a message or in Malformed.
 
 Source: Kafka 4.3, ConsumerProtocol.java and the two JSON schemas; KIP-54 (v0), KIP-429 (v1 owned partitions),
 KIP-792 (v2 generation), KIP-881 (v3 rack).
@@ -21,7 +21,7 @@ from protocol.wire import ArrayOf, Bytes, Int32, String, decode, encode, joined,
 T = TypeVar("T")
 
 VERSION_MAX: Final = 3
-# 100,000 partitions assigned to one consumer fit; the worst blob of this size takes 0.1 s.
+# Room for 100,000 partitions assigned to one consumer; the worst blob of this size takes 0.1 s.
 BLOB_BYTES_MAX: Final = 512 << 10
 
 _VERSION: Final = packing.Struct(">h")
@@ -37,7 +37,7 @@ class TopicPartition:
 
 @message(versions="0-3", hot=True)
 class ConsumerProtocolSubscription:
-    """What one consumer wants, and what it has.
+    """The topics that one consumer wants and the partitions that it has.
 
     Source: KIP-54, KIP-429, KIP-792, KIP-881.
     """
@@ -51,7 +51,7 @@ class ConsumerProtocolSubscription:
 
 @message(versions="0-3", hot=True)
 class ConsumerProtocolAssignment:
-    """What one consumer was given; all versions are alike.
+    """The partitions that one consumer was given; all versions are alike.
 
     Source: KIP-54.
     """
@@ -71,10 +71,10 @@ def encode_assignment(assignment: ConsumerProtocolAssignment, version: int = VER
 
 
 def decode_subscription(blob: bytes | memoryview) -> ConsumerProtocolSubscription:
-    """Read a subscription; versions newer than 3 are read as 3, as Java does, and what follows is ignored.
+    """Read a subscription; versions newer than 3 are read as 3, as in Java, and bytes after it are ignored.
 
     A blob that claims v1 or newer and ends where v0 does is read as v0: some clients wrote such blobs (sarama
-    puts up with them, too).
+    accepts them too).
 
     Raises: Malformed.
     """
@@ -91,7 +91,7 @@ def decode_subscription(blob: bytes | memoryview) -> ConsumerProtocolSubscriptio
 
 
 def decode_assignment(blob: bytes | memoryview) -> ConsumerProtocolAssignment:
-    """Read an assignment; no bytes at all mean nothing assigned, newer versions are read as 3.
+    """Read an assignment: an empty blob assigns nothing, and newer versions are read as 3.
 
     Raises: Malformed.
     """
@@ -101,9 +101,9 @@ def decode_assignment(blob: bytes | memoryview) -> ConsumerProtocolAssignment:
 
 
 def _version(blob: bytes | memoryview) -> int:
-    """Return the version to read `blob` by."""
+    """Return the version by which to read `blob`."""
     if len(blob) > BLOB_BYTES_MAX:
-        raise Malformed(0, "consumer protocol", f"{len(blob)} bytes, allowed are {BLOB_BYTES_MAX}")
+        raise Malformed(0, "consumer protocol", f"{len(blob)} bytes; {BLOB_BYTES_MAX} are allowed")
     if len(blob) < _VERSION.size:
         raise Malformed(0, "consumer protocol version", "cut")
     version: int = _VERSION.unpack_from(blob)[0]

@@ -1,8 +1,8 @@
-"""Writes the source of a generated decoder: see `compiled.py`.
+"""The writer of generated decoders' source; see `compiled.py`.
 
-Variables in what is written: `data` the input (a memoryview), `p` the position, `end` the input's size,
-`left` how many elements the message may still hold, `n` the length or count just read, `q` the end of a
-value. `p` only moves when what it points to has been read, so that it is the position of a complaint.
+Variables in the source: `data` the input (a memoryview), `p` the position, `end` the input's size, `left` how
+many elements the message may still hold, `n` the length or count just read, `q` the end of a value. `p` only
+moves once the bytes there have been read, so that it is the position to report in a complaint.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LITERALS = (bool, int, float, str, bytes, type(None))
 
 
 class DecoderSource:
-    """Writes the decoder of one layout."""
+    """The writer of one layout's decoder."""
 
     def __init__(self, root: Layout, elements_max: int) -> None:
         self.root = root
@@ -45,7 +45,7 @@ class DecoderSource:
         self.code = Code()
         self.code.scope.update(_SCOPE, LINES=self.code.fields_of_line)
         self.readers: list[tuple[str, Field, str]] = []
-        # The run: fixed-width fields that are not read yet.
+        # The run: fixed-width fields still to be read.
         self.formats: list[str] = []
         self.targets: list[str] = []
         self.fields: list[tuple[str, int]] = []
@@ -63,7 +63,7 @@ class DecoderSource:
                 self._read_run()
             self._complain()
             self.code.line("return message, p")
-        # Grows while tagged structs have tagged fields themselves.
+        # The list grows while tagged structs have tagged fields themselves.
         for name, field, field_path in self.readers:
             self._reader(name, field, field_path)
         return self.code.build("decode", title)
@@ -93,7 +93,7 @@ class DecoderSource:
         self.fields.append((path, size_bytes))
 
     def _read_run(self) -> None:
-        """Write the reading of all fields that are pending."""
+        """Write the line that reads all pending fields."""
         if self.formats:
             size = sum(size_bytes for _, size_bytes in self.fields)
             if self.formats == ["B"]:
@@ -107,7 +107,7 @@ class DecoderSource:
         self.formats, self.targets, self.fields, self.then = [], [], [], []
 
     def _read_length(self, length_format: str, path: str) -> None:
-        """Write the reading of the run and of a length into `n`: in flexible versions still one too large."""
+        """Write lines that read the run, and a length into `n` (in flexible versions still one too large)."""
         if not self.root.flexible:
             self._add(length_format, struct.calcsize(f">{length_format}"), "n", path)
             self._read_run()
@@ -152,7 +152,7 @@ class DecoderSource:
             )
 
     def _value(self, field: Field, target: str, path: str) -> None:
-        """Write the reading of one value into `target`, or add it to the run."""
+        """Write lines that read one value into `target`, or add it to the run."""
         kind = field.kind
         if kind is schema.Uuid:
             raw = self.code.fresh("raw")
@@ -190,7 +190,7 @@ class DecoderSource:
             self.code.line(f"raise bad_presence(p, {path!r}, n)")
 
     def _sized(self, kind: Kind, field: Field, target: str, path: str) -> None:
-        """Strings, bytes and records; after `n = length` both encodings are alike."""
+        """Write lines that read a string, bytes or records, which are alike once `n` is the length."""
         self._read_length(kind.length_format, path)  # type: ignore[union-attr]
         if self.root.flexible:
             self.code.line("n -= 1")
@@ -234,22 +234,22 @@ class DecoderSource:
         self.code.line(f"if left < 0: raise too_many(p, {path!r}, {self.elements_max})")
         kind = element.kind
         if isinstance(kind, Fixed) and kind is not schema.Uuid:
-            one = self.code.unpack(kind.format)
+            unpack = self.code.unpack(kind.format)
             many = f'struct.unpack_from(f">{{n}}{kind.format}", data, p)'
-            self.code.line(f"{target} = [*{one}(data, p)] if n == 1 else [*{many}]")
+            self.code.line(f"{target} = [*{unpack}(data, p)] if n == 1 else [*{many}]")
             self.code.line(f"p += n * {kind.size_bytes}" if kind.size_bytes > 1 else "p += n")
             return
-        items, add, one = self.code.fresh("items"), self.code.fresh("add"), self.code.fresh("o")
+        items, add, item = self.code.fresh("items"), self.code.fresh("add"), self.code.fresh("o")
         self.code.line(f"{target} = {items} = []")
         self.code.line(f"{add} = {items}.append")
         with self.code.block("for _ in repeat(None, n):"):
             if isinstance(kind, type):
                 assert element.layout is not None
-                self._struct(element.layout, one, path)
+                self._struct(element.layout, item, path)
             else:
-                self._value(element, one, path)
+                self._value(element, item, path)
             self._read_run()
-            self.code.line(f"{add}({one})")
+            self.code.line(f"{add}({item})")
 
 
 class _Later:

@@ -1,8 +1,7 @@
-"""Writes the source of a generated encoder: see `compiled.py`.
+"""The writer of generated encoders' source; see `compiled.py`.
 
-Variables in what is written: `out` the buffer being filled, `buffers` all of them (only where the message has
-records),
-`n` a length or count, `s` an encoded string. Whatever goes wrong is our own bug, so the encoder then lets the
+Variables in the source: `out` the buffer being filled, `buffers` all of them (only where the message has
+records), `n` a length or count, `s` an encoded string. A failure is our own bug: the encoder then has the
 reference codec encode the same message, which says exactly what is wrong.
 """
 
@@ -29,7 +28,7 @@ _SCOPE = {
 
 
 def explain(message: Any, version: int, error: Exception) -> Exception:
-    """Return why `message` cannot be encoded."""
+    """Return the error that says why `message` cannot be encoded."""
     from protocol.errors import Unencodable
     from protocol.wire import reference_codec
 
@@ -41,7 +40,7 @@ def explain(message: Any, version: int, error: Exception) -> Exception:
 
 
 class EncoderSource:
-    """Writes the encoder of one layout."""
+    """The writer of one layout's encoder."""
 
     def __init__(self, root: Layout, version: int) -> None:
         self.root = root
@@ -50,7 +49,7 @@ class EncoderSource:
         self.code.scope.update(_SCOPE, explain=explain)
         self.tag_writers: list[tuple[str, Layout]] = []
         self.has_records = _holds_records(root)
-        # The run: fixed-width values that are not written yet.
+        # The run: fixed-width values still to be written.
         self.formats: list[str] = []
         self.values: list[str] = []
 
@@ -72,7 +71,7 @@ class EncoderSource:
                 self.code.line("return buffers")
             else:
                 self.code.line("return [out] if out else []")
-        for name, found in self.tag_writers:  # Grows while tagged structs have tagged fields themselves.
+        for name, found in self.tag_writers:  # It grows while tagged structs have tagged fields.
             self._tag_writer(name, found)
         return self.code.build("encode", title)
 
@@ -88,7 +87,7 @@ class EncoderSource:
         self.formats, self.values = [], []
 
     def _write_run_with(self, format_: str, value: str = "") -> None:
-        """Write the run and one more value, and keep the run: another branch writes it differently."""
+        """Write the run and one more value, and keep the run for another branch."""
         formats = "".join([*self.formats, format_])
         values = [*self.values, value] if value else self.values
         if not formats:
@@ -114,7 +113,7 @@ class EncoderSource:
         self.formats, self.values = [], []
 
     def _null_or(self, field: Field, value: str, length_format: str, otherwise: Callable[[], None]) -> None:
-        """Write null, or what `otherwise` writes; a null where none may be fails there."""
+        """Write null, or what `otherwise` writes; it fails on a null that is not allowed."""
         if not field.nullable:
             otherwise()
             return
@@ -144,7 +143,7 @@ class EncoderSource:
             self.code.line(f"if {name}.unknown_tags is not NO_TAGS and {name}.unknown_tags: raise TypeError")
 
     def _differs(self, value: str, default: Any) -> str:
-        """Return the condition that a value is not its default."""
+        """Return the source of the condition that a value is not its default."""
         if default is None:
             return f"{value} is not None"
         if isinstance(default, list):
@@ -219,7 +218,7 @@ class EncoderSource:
             return
         name = self.code.fresh("s")
         self.code.line(f"{name} = {value}{'.encode()' if kind is schema.String else ''}")
-        if kind is schema.Bytes:  # Which a bytearray would take from any iterable of small numbers.
+        if kind is schema.Bytes:  # A bytearray would accept any iterable of small numbers.
             self.code.line(f"if {name}.__class__ is not bytes: {name} = memoryview({name})")
         self.code.line(f"n = len({name})")
         limit = STRING_SIZE_MAX if kind is schema.String else 0
@@ -235,17 +234,17 @@ class EncoderSource:
             self._numbers(kind, items)
             return
         self._write_length("l")
-        one = self.code.fresh("o")
-        with self.code.block(f"for {one} in {items}:"):
+        item = self.code.fresh("o")
+        with self.code.block(f"for {item} in {items}:"):
             if isinstance(kind, type):
                 assert element.layout is not None
-                self._struct(element.layout, one)
+                self._struct(element.layout, item)
             else:
-                self._value(element, one)
+                self._value(element, item)
             self._write_run()
 
     def _numbers(self, kind: Fixed, items: str) -> None:
-        """Write an array of numbers; of one, as replica lists mostly are, together with the run."""
+        """Write an array of numbers; a single one, as most replica lists have, goes with the run."""
         with self.code.block("if n == 1:"):
             self.code.line(f"one, = {items}")
             if self.root.flexible:

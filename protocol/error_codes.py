@@ -8,19 +8,19 @@ RETRY = True
 
 
 class ErrorCode(IntEnum):
-    """Kafka 4.3's error codes: number, meaning, and whether a client may simply try again.
+    """Kafka 4.3's error codes: number, meaning, and whether a client may simply retry.
 
     Source: Kafka's Errors.java and https://kafka.apache.org/43/generated/protocol_errors.html.
     """
 
     text: str
-    """What it means, in one line."""
+    """Its meaning, in one line."""
 
     retriable: bool
-    """Whether Java clients retry the request by themselves."""
+    """Whether Java clients retry the request on their own."""
 
     def __new__(cls, number: int, text: str = "", retriable: bool = False) -> ErrorCode:
-        """Make a member out of its row."""
+        """Make a member from its row."""
         member = int.__new__(cls, number)
         member._value_ = number
         member.text = text

@@ -1,20 +1,20 @@
-"""What can be wrong between bytes and messages.
+"""The errors between bytes and messages.
 
     ProtocolError
     ├── Malformed            the bytes do not follow the layout they claim
-    ├── FrameTooLarge        a frame announces a size nobody may send
+    ├── FrameTooLarge        a frame announces a size that may not be sent
     ├── UnsupportedVersion   no declaration of this API covers that version
-    └── Unencodable          a message of ours cannot be written: our own bug
+    └── Unencodable          one of our messages cannot be written: our own bug
         └── UnsupportedField the version has no place for a value that was set
 
-The first three are a peer's doing: answer or close its connection. The last two are ours.
+The first three are the peer's fault: answer it or close its connection. The last two are ours.
 """
 
 from __future__ import annotations
 
 
 class ProtocolError(Exception):
-    """The base of everything `protocol` raises on purpose."""
+    """The base of every error that `protocol` raises on purpose."""
 
 
 class Malformed(ProtocolError):
@@ -32,15 +32,15 @@ class FrameTooLarge(ProtocolError):
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
         super().__init__(
-            f"frame of {size_bytes} bytes announced, allowed are 1 to {limit_bytes}; "
-            "is the peer speaking Kafka, and without TLS where none is offered?"
+            f"frame of {size_bytes} bytes announced; 1 to {limit_bytes} are allowed. "
+            "Is the peer speaking Kafka, and without TLS where none is offered?"
         )
         self.size_bytes = size_bytes
         self.limit_bytes = limit_bytes
 
 
 class UnsupportedVersion(ProtocolError):
-    """A version that the declaration of this API does not cover; `api_key` is -1 for what is no request."""
+    """A version that this API's declaration does not cover; `api_key` is -1 when it is not a request's."""
 
     def __init__(self, api_key: int, version: int, name: str = "") -> None:
         super().__init__(f"{name or f'api key {api_key}'} has no version {version}")
@@ -58,4 +58,4 @@ class Unencodable(ProtocolError):
 
 
 class UnsupportedField(Unencodable):
-    """A value was set which the version to be written has no place for, and which may not be dropped."""
+    """A value that was set, that may not be dropped, and that the version has no place for."""

@@ -1,4 +1,4 @@
-"""Cut a connection's byte stream into frames: int32 length, then that many bytes.
+"""Frames cut out of a connection's byte stream: an int32 length, then that many bytes.
 
 The driver owns the socket, the reader owns the memory:
 
@@ -8,16 +8,15 @@ The driver owns the socket, the reader owns the memory:
         ...
     reader.release_buffer()                      when nothing more is readable now
 
-Small frames are parsed in place, many out of one receive.  A frame that does not fit the receive buffer gets
-memory of its own and is received straight into it, so a large batch is copied at most once for its first 64
-KiB:
+Small frames are parsed in place, many per receive. A frame that does not fit the receive buffer gets memory
+of its own and is received straight into it, so of a large batch only the first 64 KiB are copied, once:
 
     receive buffer   [ frame | frame | frame | first part of a ]     valid until the next receive or release
                                                v
-    own bytearray                              [ large frame ... ]   valid for as long as somebody keeps it
+    own bytearray                              [ large frame ... ]   valid for as long as it is referenced
 
 Memory follows what a peer has sent, never what it announces: a frame's own memory is 32 times the bytes that
-have arrived up to 2 MiB, and twice these bytes from there on; an idle connection keeps nothing but that.
+have arrived, up to 2 MiB, and twice those bytes beyond that; an idle connection keeps nothing else.
 
 Source: the Kafka protocol guide, "Network"; CVE-2022-34917 for why the length is not trusted.
 """
@@ -29,17 +28,17 @@ from collections.abc import Iterator
 
 from protocol.errors import FrameTooLarge
 
-# Four produce requests of 16 KiB, or 40 small ones, per system call; fits the L2 cache of everything we run
-# on.
+# Four produce requests of 16 KiB, or 40 small ones, per system call; fits the L2 cache of every machine
+# we run on.
 BUFFER_BYTES = 64 << 10
 # Kafka's socket.request.max.bytes.
 FRAME_BYTES_MAX = 100 << 20
 # A full receive buffer times this covers a request with one batch of Kafka's max.message.bytes, 1 MiB.
 GROWTH_MAX = 32
 FIRST_GRANT_BYTES_MAX = GROWTH_MAX * BUFFER_BYTES
-# From there on: copying costs less than a byte for each that arrives, and half of the memory is in use.
+# Above that: less than one byte is copied for each that arrives, and half of the memory is in use.
 GROWTH = 2
-# Buffers kept for the next connections that wake up; more are given back to the allocator.
+# Buffers kept for the next connections to wake up; any more go back to the allocator.
 POOL_BUFFERS_MAX = 64
 
 _LENGTH = struct.Struct(">i")
@@ -58,22 +57,22 @@ class BufferPool:
         self._free: list[memoryview] = []
 
     def take(self) -> memoryview:
-        """Lend a buffer of `buffer_bytes`; its content is whatever its last user left."""
+        """Lend a buffer of `buffer_bytes`; its content is what its last user left."""
         return self._free.pop() if self._free else memoryview(bytearray(self.buffer_bytes))
 
     def give(self, buffer: memoryview) -> None:
-        """Take a buffer back; the lender's frames inside it are void from now on."""
+        """Take a buffer back; the borrower's frames in it are void from now on."""
         if len(self._free) < self.buffers_max:
             self._free.append(buffer)
 
 
 class FrameReader:
-    """The receiving half of one connection; see the module's text for the order of calls.
+    """The receiving half of one connection; see the module's docstring for the order of calls.
 
-    `limit_bytes` may be changed between frames (a connection may send less before it has authenticated).
-    `owned` tells of the frame that `next_frame` returned last: True, it has memory of its own and may be
-    kept; False, it lies in the receive buffer and must be copied by who keeps it beyond the next receive or
-    release.
+    `limit_bytes` may be changed between frames (a connection may send less before it has
+    authenticated). `owned` is about the frame that `next_frame` returned last: True, it has memory of
+    its own and may be kept; False, it lies in the receive buffer and must be copied to be kept beyond
+    the next receive or release.
     """
 
     __slots__ = (
@@ -99,24 +98,24 @@ class FrameReader:
 
     @property
     def pending_bytes(self) -> int:
-        """Bytes received that no returned frame covers: when a stream ends, anything but 0 is a cut frame."""
+        """The received bytes that are in no returned frame; above 0 when a stream ends, a frame was cut."""
         return self._filled + _LENGTH_BYTES if self._large is not None else self._end - self._start
 
     @property
     def unfinished_memory_bytes(self) -> int:
-        """Memory of the frame that is still coming in, 0 while the receive buffer holds it."""
+        """The memory of the frame still coming in; 0 while the receive buffer holds it."""
         return len(self._large) if self._large is not None else 0
 
     @property
     def held_bytes(self) -> int:
-        """Memory this connection occupies now, apart from frames it has returned."""
+        """The memory that this connection occupies now, apart from frames it has returned."""
         buffer_bytes = len(self._buffer) if self._buffer is not None else 0
         return buffer_bytes + (len(self._large) if self._large is not None else 0)
 
     def wanted_buffer(self) -> memoryview:
-        """Return where the next bytes go, never empty; frames that are not `owned` are void from here on.
+        """Return the buffer for the next bytes, never empty; frames not `owned` are void from here on.
 
-        All frames must have been taken before: what they occupy is reused.
+        All frames must have been taken before: their memory is reused.
         """
         if self._large is not None:
             return self._large_rest(self._large)
@@ -133,17 +132,17 @@ class FrameReader:
         return buffer[self._end :]
 
     def received(self, count: int) -> None:
-        """Note that `count` bytes were written to the front of the buffer last wanted."""
+        """Record that `count` bytes were written to the front of the buffer last wanted."""
         if self._large is None:
             self._end += count
         else:
             self._filled += count
 
     def next_frame(self) -> memoryview | None:
-        """Return the next whole frame without its length, None when more bytes are needed.
+        """Return the next whole frame without its length, or None when more bytes are needed.
 
         Raises: FrameTooLarge for a length that is not positive or above `limit_bytes`, before any memory is
-        taken; the stream cannot be read on after it.
+        taken; the stream cannot be read any further.
         """
         if self._large is not None:
             return self._finished_large(self._large)
@@ -164,9 +163,10 @@ class FrameReader:
         return None
 
     def release_buffer(self) -> None:
-        """Give the receive buffer back; bytes of an unfinished frame are kept in a copy of just their size.
+        """Give the receive buffer back; keep an unfinished frame's bytes in a copy of exactly their size.
 
-        For a connection with nothing more to read now.  Frames that are not `owned` are void from here on.
+        To be called when there is nothing more to read now. Frames that are not `owned` are void
+        from here on.
         """
         buffer = self._buffer
         if buffer is None or len(buffer) < self._pool.buffer_bytes:
@@ -189,13 +189,13 @@ class FrameReader:
                 yield frame
 
     def _refilled(self, rest: memoryview) -> memoryview:
-        """Borrow a buffer again and put the kept bytes of an unfinished frame back to its front."""
+        """Borrow a buffer again and put the kept bytes of an unfinished frame at its front."""
         buffer = self._pool.take()
         buffer[: len(rest)] = rest
         return buffer
 
     def _begin_large(self, length: int, arrived: memoryview) -> None:
-        # More when more is read: a connection that is held back here has taken no memory in advance.
+        # It grows as bytes are read: a connection that is held back here has taken no memory in advance.
         self._large = memoryview(bytearray(arrived))
         self._large_size, self._filled = length, len(arrived)
         self._start = self._end = 0
@@ -219,6 +219,6 @@ class FrameReader:
 
 
 def _granted(length: int, arrived: int) -> int:
-    """Return the memory that a frame of `length` bytes gets when `arrived` of them are there."""
+    """Return how much memory a frame of `length` bytes gets when `arrived` of them are there."""
     first = max(BUFFER_BYTES, min(arrived * GROWTH_MAX, FIRST_GRANT_BYTES_MAX))
     return min(length, max(first, arrived * GROWTH))

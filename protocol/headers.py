@@ -1,12 +1,12 @@
-"""The headers before every request and answer.
+"""The headers of requests and answers.
 
     request v1   api_key:int16 api_version:int16 correlation_id:int32 client_id:nullable string
     request v2   the same, then tagged fields        for flexible versions of a request
     answer v0    correlation_id:int32
     answer v1    the same, then tagged fields        for flexible versions, except ApiVersions: always v0
 
-`client_id` keeps its int16 length even in v2, so that a broker can read the header of any version of any
-request.
+`client_id` keeps its int16 length even in v2, so that a broker can read the header of any request
+in any version.
 Source: Kafka's RequestHeader.json and ResponseHeader.json; KIP-482, KIP-511 (the ApiVersions exception).
 """
 
@@ -25,7 +25,7 @@ _PATH = "RequestHeader"
 
 
 class RequestHeader:
-    """What every request begins with; `size_bytes` is the position of its body."""
+    """The header that begins every request; `size_bytes` is the position of the body."""
 
     __slots__ = ("api_key", "api_version", "client_id", "correlation_id", "size_bytes")
 
@@ -47,14 +47,14 @@ class RequestHeader:
 
 
 def is_flexible(api_key: int, api_version: int) -> bool:
-    """Tell whether a request has compact lengths and tagged fields; one of an unknown key has none."""
+    """Return whether a request has compact lengths and tagged fields; one with an unknown key has none."""
     return api_version >= FIRST_FLEXIBLE_VERSION.get(api_key, NEVER_FLEXIBLE)
 
 
 def decode_request_header(frame: memoryview) -> RequestHeader:
-    """Read the header at the beginning of a frame, also of requests and versions that nobody knows.
+    """Read the header at the beginning of a frame, also of unknown requests and versions.
 
-    Its tagged fields are checked and passed over: none is defined for clients.
+    Its tagged fields are checked and skipped: none is defined for clients.
     Raises: Malformed.
     """
     if len(frame) < 10:
@@ -84,7 +84,7 @@ def decode_request_header(frame: memoryview) -> RequestHeader:
 
 
 def _short(size_bytes: int) -> Malformed:
-    """Name the first field that a frame of `size_bytes` has no room for."""
+    """Return the error that names the first field for which a frame of `size_bytes` has no room."""
     position = 0
     for name, size in _FIELDS:
         if position + size > size_bytes:
@@ -94,7 +94,7 @@ def _short(size_bytes: int) -> Malformed:
 
 
 class _Unkept:
-    """Takes tagged fields that nobody asks for."""
+    """A target for tagged fields that are not kept."""
 
     unknown_tags: object = None
 
@@ -112,7 +112,7 @@ def _pass_tags(data: memoryview, position: int) -> int:
 def encode_request_header(
     *, api_key: int, api_version: int, correlation_id: int, client_id: str | None
 ) -> bytes:
-    """Return the header that goes before a request of this version."""
+    """Return the header to put before a request of this version."""
     raw = b"" if client_id is None else client_id.encode()
     length = -1 if client_id is None else len(raw)
     tags = b"\x00" if is_flexible(api_key, api_version) else b""
@@ -120,7 +120,7 @@ def encode_request_header(
 
 
 def encode_response_header(api_key: int, api_version: int, correlation_id: int) -> bytes:
-    """Return the header that goes before the answer to a request of this version."""
+    """Return the header to put before the answer to a request of this version."""
     if _has_response_tags(api_key, api_version):
         return _CORRELATION_ID.pack(correlation_id) + b"\x00"
     return _CORRELATION_ID.pack(correlation_id)

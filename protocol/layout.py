@@ -1,4 +1,4 @@
-"""A message in one version: which fields it carries, in which order, and how few bytes they can take.
+"""The layout of a message in one version: its fields in order, and the fewest bytes that they can take.
 
 Both codecs are built from a layout, once per message and version; the version ranges of a declaration are
 resolved here and nowhere else.
@@ -23,7 +23,7 @@ class Field(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """A message or struct in one version: what is written, in order, and what is left out."""
+    """A message or struct in one version: the fields that are written, in order, and those left out."""
 
     cls: type[Any]
     flexible: bool
@@ -34,7 +34,7 @@ class Layout(NamedTuple):
 
 
 def layout(cls: type[Any], version: int) -> Layout:
-    """Resolve all version ranges of message `cls` for `version`."""
+    """Return message `cls` with all its version ranges resolved for `version`."""
     return _layout(cls, version, version in declaration(cls).flexible)
 
 
@@ -79,6 +79,6 @@ def least_size_bytes(field: Field, flexible: bool) -> int:
 
 
 def element_field(field: Field) -> Field:
-    """Return what one element of an array field is: never null, without a name of its own."""
+    """Return one element of an array field as a field: never null, and without a name of its own."""
     assert isinstance(field.kind, ArrayOf)
     return Field(field.name, field.kind.element, False, REQUIRED, None, field.layout)

@@ -1,8 +1,8 @@
-"""What both codecs share: varints, UUIDs, tagged fields, payloads, and the wording of every complaint.
+"""The common ground of both codecs: varints, UUIDs, tagged fields, payloads, and the text of every complaint.
 
-`reference.py` and the code that `compiled.py` generates must agree in bytes, values and errors; whatever they
-do alike stands here once. A complaint's position is that of the first byte which could not be used: for a
-length that promises too much, the byte behind the length.
+`reference.py` and the code that `compiled.py` generates must agree in bytes, values and errors; what they do
+alike is written once, here. A complaint's position is that of the first byte that could not be used: for a
+length that promises too much, the byte after the length.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from uuid import UUID, SafeUUID
 from protocol.errors import Malformed, Unencodable, UnsupportedField
 
 STRING_SIZE_MAX: Final = 32_767
-"""Bytes in a string. Kafka keeps the limit of its old int16 length in flexible versions too."""
+"""The limit for bytes in a string: Kafka keeps that of its old int16 length in flexible versions too."""
 
 TAGS_MAX: Final = 64
-"""Tagged fields in one struct. Kafka's own messages have at most six."""
+"""The limit for tagged fields in one struct. Kafka's own messages have at most six."""
 
 JOINED_SIZE_MAX: Final = 1_024
-"""Record payloads up to this size are copied beside their neighbours: one more buffer to send costs more."""
+"""Record payloads up to this size are copied next to their neighbours: one more buffer to send costs more."""
 
 
 class Part(Protocol):
-    """A payload that is elsewhere, such as a range of a file: opaque here, sent by the connection."""
+    """A payload that lies elsewhere, such as a range of a file: opaque here, sent by the connection."""
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that will be sent."""
+        """The number of bytes that will be sent."""
         ...
 
 
@@ -56,69 +56,69 @@ BYTES_LIKE: Final = (bytes, bytearray, memoryview)
 
 
 def too_short(position: int, field: str, size_bytes: int, left: int) -> Malformed:
-    """The input ends inside a value of fixed size."""
-    return Malformed(position, field, f"needs {size_bytes} more bytes, {left} are left")
+    """Return the error for input that ends inside a value of fixed size."""
+    return Malformed(position, field, f"needs {size_bytes} more bytes; {left} are left")
 
 
 def bad_length(position: int, field: str, length: int, left: int) -> Malformed:
-    """A string, byte field or record set cannot have this length; -1 stands for null."""
+    """Return the error for an impossible length of a string, byte field or record set; -1 stands for null."""
     if length == -1:
         return Malformed(position, field, "is null where a value is required")
     if length < 0:
         return Malformed(position, field, f"has length {length}")
-    return Malformed(position, field, f"claims {length} bytes, {left} are left")
+    return Malformed(position, field, f"claims {length} bytes; {left} are left")
 
 
 def bad_string(position: int, field: str, length: int, left: int) -> Malformed:
-    """The same for a string, which has a limit of its own."""
+    """Return the same for a string, which has a limit of its own."""
     if length > STRING_SIZE_MAX:
-        return Malformed(position, field, f"claims {length} bytes, a string has at most {STRING_SIZE_MAX}")
+        return Malformed(position, field, f"claims {length} bytes; a string has at most {STRING_SIZE_MAX}")
     return bad_length(position, field, length, left)
 
 
 def bad_count(position: int, field: str, count: int, least_size_bytes: int, left: int) -> Malformed:
-    """An array cannot have this many elements; -1 stands for null."""
+    """Return the error for an impossible number of array elements; -1 stands for null."""
     if count < 0:
         return bad_length(position, field, count, left)
     return Malformed(
-        position, field, f"claims {count} elements of {least_size_bytes} bytes or more, {left} bytes are left"
+        position, field, f"claims {count} elements of {least_size_bytes} bytes or more; {left} bytes are left"
     )
 
 
 def too_many(position: int, field: str, limit: int) -> Malformed:
-    """All arrays and unknown tags together exceed what one message may hold."""
+    """Return the error for more array elements and unknown tags than one message may hold."""
     return Malformed(position, field, f"brings the message above {limit} elements")
 
 
 def bad_text(position: int, field: str, reason: str) -> Malformed:
-    """A string is not UTF-8."""
+    """Return the error for a string that is not UTF-8."""
     return Malformed(position, field, f"is not valid UTF-8: {reason}")
 
 
 def bad_presence(position: int, field: str, marker: int) -> Malformed:
-    """The marker before a nullable struct is neither -1 (null) nor 1, or the struct may not be null."""
+    """Return the error for a struct's presence marker that is neither 1 nor an allowed -1 (null)."""
     return Malformed(position, field, f"has presence marker {marker}, expected 1 or, for null, -1")
 
 
 def unfit(field: str, kind: object, value: object) -> Unencodable:
-    """A value does not fit its kind."""
+    """Return the error for a value that does not fit its kind."""
     shown = f"{type(value).__name__} of {len(value)} bytes" if isinstance(value, BYTES_LIKE) else repr(value)
     return Unencodable(field, f"{shown} does not fit {kind!r}")
 
 
 def misplaced(field: str, version: int, value: object) -> UnsupportedField:
-    """A value was set that this version does not carry."""
-    return UnsupportedField(field, f"{value!r} is set, version {version} has no such field")
+    """Return the error for a value that was set but that this version does not carry."""
+    return UnsupportedField(field, f"{value!r} is set; version {version} has no such field")
 
 
 # --- varints and UUIDs --------------------------------------------------------------------------------------
 
 
 def read_uvarint(data: memoryview, position: int, field: str) -> tuple[int, int]:
-    """Return an unsigned varint of at most 32 bits and the position behind it.
+    """Return an unsigned varint of at most 32 bits and the position after it.
 
-    Five bytes at most, so a run of continuation bits costs nothing. Longer forms than needed are accepted, as
-    by Kafka. Written out rather than looped: the length of every record batch comes through here.
+    At most five bytes are read, so a run of continuation bits costs nothing. Longer forms than needed are
+    accepted, as in Kafka. The loop is unrolled: the length of every record batch is read here.
     """
     try:
         value = data[position]
@@ -154,9 +154,7 @@ def write_uvarint(out: bytearray, value: int) -> None:
 
 _UUIDS: dict[bytes, UUID] = {}
 _UUIDS_MAX: Final = 16_384
-"""Ids kept: topic ids come again in every request, and making a UUID object costs ten times as much as
-finding it.
-"""
+"""The number of ids kept. Topic ids recur in every request; making a UUID costs ten times a look-up."""
 
 _new_uuid = object.__new__
 _set_attribute = object.__setattr__
@@ -167,7 +165,7 @@ def uuid_of(raw: bytes) -> UUID:
     found = _UUIDS.get(raw)
     if found is None:
         if len(_UUIDS) >= _UUIDS_MAX:
-            _UUIDS.clear()  # Cheaper than an order of use, and nobody has so many topics in play.
+            _UUIDS.clear()  # Cheaper than an order of use; so many topics are not in use at once.
         found = _new_uuid(UUID)
         _set_attribute(found, "int", int.from_bytes(raw, "big"))
         _set_attribute(found, "is_safe", SafeUUID.unknown)
@@ -178,7 +176,7 @@ def uuid_of(raw: bytes) -> UUID:
 # --- tagged fields ------------------------------------------------------------------------------------------
 
 Reader = Callable[[Any, int, int], tuple[Any, int, int]]
-"""Reads one value: (data, position, elements left) -> (value, position, elements left)."""
+"""The reader of one value: (data, position, elements left) -> (value, position, elements left)."""
 
 
 def read_tags(
@@ -194,12 +192,12 @@ def read_tags(
 ) -> tuple[int, int]:
     """Read `count` tagged fields into `target`: known ones as attributes, others into its `unknown_tags`.
 
-    They must ascend, which rules out repeats; each must fill exactly the size that it announces.
+    The tags must ascend, which rules out repeats; each field must fill exactly the size that it announces.
     Source: KIP-482.
     """
     field = f"{path}.unknown_tags"
     if count > TAGS_MAX:
-        raise Malformed(position, field, f"claims {count} tagged fields, at most {TAGS_MAX} are allowed")
+        raise Malformed(position, field, f"claims {count} tagged fields; at most {TAGS_MAX} are allowed")
     left -= count
     if left < 0:
         raise too_many(position, field, elements_max)
@@ -208,7 +206,7 @@ def read_tags(
     for _ in range(count):
         tag, position = read_uvarint(data, position, field)
         if tag <= previous:
-            raise Malformed(position, field, f"has tag {tag} after tag {previous}, they must ascend")
+            raise Malformed(position, field, f"has tag {tag} after tag {previous}; they must ascend")
         previous = tag
         size, position = read_uvarint(data, position, field)
         stop = position + size
@@ -222,7 +220,7 @@ def read_tags(
         value, position, left = read(data, position, left)
         if position != stop:
             raise Malformed(
-                position, f"{path}.{name}", f"takes {size + position - stop} bytes, its tag announces {size}"
+                position, f"{path}.{name}", f"takes {size + position - stop} bytes; its tag announces {size}"
             )
         setattr(target, name, value)
     if unknown:
@@ -248,9 +246,9 @@ def records_size_bytes(records: Any) -> int:
 
 
 def put_records(buffers: list[Buffer], records: Any) -> bytearray:
-    """Add a payload behind the last of `buffers`, which is being written; return the one to go on writing.
+    """Add a payload after the last of `buffers`, which is being written; return the buffer to continue in.
 
-    Raises: TypeError for what is no payload.
+    Raises: TypeError for a value that is not a payload.
     """
     out = buffers[-1]
     assert isinstance(out, bytearray)

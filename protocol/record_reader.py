@@ -1,15 +1,15 @@
-"""The records inside a batch: for tools, views and tests; never on Produce or Fetch.
+"""The records inside a batch: for tools, views and tests, never on Produce or Fetch.
 
     record := length:varint attributes:i8 timestamp delta:varlong offset delta:varint
               key length:varint key  value length:varint value  header count:varint header*
     header := key length:varint key  value length:varint value
 
 Varints are zigzag, at most 5 bytes (varlong 10); a negative length of key, value or header value means null.
-Deltas count from the batch's base offset and base timestamp.  Offsets may have gaps, where a record was
-compacted.
+Deltas count from the batch's base offset and base timestamp. Offsets may have gaps where a record
+was compacted away.
 
 CRCs are not checked here (`records.check_crc`).  Decompressed size is bounded by `limit_bytes` and by
-`protocol.compression`; every length is held against the bytes that are there.
+`protocol.compression`; every length is checked against the bytes that are there.
 
 Source: Kafka 4.3, org.apache.kafka.common.record.internal.DefaultRecord; KIP-82 (headers).
 """
@@ -28,7 +28,7 @@ _VARINT_BITS: Final = 32
 _VARLONG_BITS: Final = 64
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
-# What one byte below 128 means as a zigzag varint.
+# The value of one byte below 128 as a zigzag varint.
 _ZIGZAG: Final = tuple(byte >> 1 ^ -(byte & 1) for byte in range(128))
 _HEADER_ENTRY_BYTES_MIN: Final = 2
 _new_tuple: Final = tuple.__new__
@@ -41,7 +41,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 class Record(NamedTuple):
     """One record; its offset is absolute, its timestamp in milliseconds since 1970 (-1: none).
 
-    Header keys that are not UTF-8 carry surrogate escapes, so that they are written back as they were.
+    Header keys that are not UTF-8 carry surrogate escapes, so that they can be written back unchanged.
     """
 
     offset: int
@@ -52,7 +52,7 @@ class Record(NamedTuple):
 
 
 class TransactionMarker(NamedTuple):
-    """What a control record says: how a transaction ended, and the epoch of the coordinator that ended it."""
+    """The content of a control record: how a transaction ended, and the epoch of its coordinator."""
 
     is_commit: bool
     coordinator_epoch: int
@@ -61,7 +61,7 @@ class TransactionMarker(NamedTuple):
 def iter_records(batch: Readable, limit_bytes: int = OUTPUT_BYTES_MAX) -> Iterator[Record]:
     """Yield the records of the batch at the start of `batch`; a control batch yields its marker as a record.
 
-    About 1 µs per record of 100 bytes, plus decompression before the first.
+    Takes about 1 µs per record of 100 bytes, plus decompression before the first.
 
     Raises: Malformed, possibly after some records; DecompressedTooLarge before the first.
     """
@@ -70,7 +70,7 @@ def iter_records(batch: Readable, limit_bytes: int = OUTPUT_BYTES_MAX) -> Iterat
 
 
 def check_records(batch: Readable, limit_bytes: int = OUTPUT_BYTES_MAX) -> None:
-    """Walk a batch as a producer writes it: as many records as its header says, offsets without a gap.
+    """Check a batch as a producer writes it: as many records as its header says, and offsets without gaps.
 
     Raises: Malformed.
     """
@@ -82,11 +82,11 @@ def check_records(batch: Readable, limit_bytes: int = OUTPUT_BYTES_MAX) -> None:
 
 
 def read_transaction_marker(record: Record) -> TransactionMarker | None:
-    """Read a record of a control batch; None for control records that end no transaction.
+    """Read a record of a control batch; return None if it ends no transaction.
 
     Raises: Malformed for a marker that is cut.
-    Source: Kafka's ControlRecordTypeSchema.json and EndTxnMarker.json, version 0; later versions only add
-    fields.
+    Source: Kafka's ControlRecordTypeSchema.json and EndTxnMarker.json, version 0; later versions
+    only add fields.
     """
     try:
         _, kind = _TYPE.unpack_from(record.key or b"")
@@ -113,10 +113,10 @@ def open_records(header: BatchHeader, batch: Readable, limit_bytes: int = OUTPUT
     Raises: Malformed, DecompressedTooLarge.
     """
     if header.magic != MAGIC:
-        raise Malformed(16, "magic", f"{header.magic}, only record batches of magic 2 are read")
+        raise Malformed(16, "magic", f"{header.magic}; only record batches of magic 2 are read")
     size = header.size_bytes
     if not HEADER_BYTES <= size <= len(batch):
-        raise Malformed(8, "batch length", f"{header.batch_length}, {len(batch)} bytes are there")
+        raise Malformed(8, "batch length", f"{header.batch_length}; {len(batch)} bytes are there")
     if header.record_count < 0 or header.last_offset_delta < 0:
         raise Malformed(
             57,
@@ -125,19 +125,19 @@ def open_records(header: BatchHeader, batch: Readable, limit_bytes: int = OUTPUT
         )
     content = memoryview(batch)[HEADER_BYTES:size]
     if header.record_count == 0:
-        # What the log cleaner leaves behind: a codec, but nothing compressed.
+        # The log cleaner leaves such batches: a codec, but nothing compressed.
         return b""
     codec = header.codec
     return decompress(codec, content, limit_bytes) if codec else bytes(content)
 
 
 def record_heads(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Yield offset, timestamp, position of the key's length and of the end of each record, and read no more.
+    """Yield each record's offset, timestamp, position of the key's length, and end, reading nothing else.
 
     Raises: Malformed, possibly after some records.
     """
-    # Varints are read in place where they usually have one or two bytes: 0.4 µs of 1.4 per record, and views
-    # pay it for every record. Reading past the end raises IndexError.
+    # Varints are read in place where they usually have one or two bytes: this saves views 0.4 of 1.4 µs for
+    # every record. Reading past the end raises IndexError.
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     append_time = header.max_timestamp if header.is_append_time else None
     last_delta, size = header.last_offset_delta, len(body)
@@ -171,7 +171,7 @@ def record_heads(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, i
             whole = at <= end <= size
             if not (whole and 0 <= delta <= last_delta and _INT64_MIN <= timestamp <= _INT64_MAX):
                 problem = (
-                    f"ends by its length at byte {end} of {size}; offset delta {delta}, timestamp {timestamp}"
+                    f"by its length ends at byte {end} of {size}; offset delta {delta}, timestamp {timestamp}"
                 )
                 raise Malformed(at, f"record {number}", problem)
             yield base_offset + delta, timestamp if append_time is None else append_time, at, end
@@ -183,7 +183,7 @@ def record_heads(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, i
 
 
 def _records(header: BatchHeader, body: bytes) -> Iterator[Record]:
-    # A wrong length shows in `at` when the record ends.
+    # A wrong length shows in `at` at the record's end.
     offset = header.base_offset
     try:
         for offset, timestamp, at, end in record_heads(header, body):
@@ -204,7 +204,7 @@ def _records(header: BatchHeader, body: bytes) -> Iterator[Record]:
             value = None if length < 0 else body[at : (at := at + length)]
             headers, at = read_headers(body, at) if body[at] else ((), at + 1)
             if at != end:
-                problem = f"ends at byte {at}, by its length at {end}"
+                problem = f"ends at byte {at}; by its length, at {end}"
                 raise Malformed(at, f"record of offset {offset}", problem)
             # Record(...) itself would cost 0.1 µs more.
             yield _new_tuple(Record, (offset, timestamp, key, value, headers))
@@ -213,26 +213,26 @@ def _records(header: BatchHeader, body: bytes) -> Iterator[Record]:
 
 
 def read_headers(body: bytes, at: int) -> tuple[Headers, int]:
-    """Read the headers whose count is at `at`; returns them and where they end."""
+    """Read the headers whose count is at `at`; return them and the position after them."""
     count, at = read_varint(body, at)
     if not 0 <= count <= (len(body) - at) // _HEADER_ENTRY_BYTES_MIN:
-        raise Malformed(at, "header count", f"{count}, {len(body) - at} bytes are left")
+        raise Malformed(at, "header count", f"{count}; {len(body) - at} bytes are left")
     headers: list[tuple[str, bytes | None]] = []
     for _ in range(count):
         length, at = read_varint(body, at)
         if not 0 <= length <= len(body) - at:
-            raise Malformed(at, "header key length", f"{length}, {len(body) - at} bytes are left")
+            raise Malformed(at, "header key length", f"{length}; {len(body) - at} bytes are left")
         key = str(body[at : at + length], "utf-8", "surrogateescape")
         length, at = read_varint(body, at + length)
         if length > len(body) - at:
-            raise Malformed(at, "header value length", f"{length}, {len(body) - at} bytes are left")
+            raise Malformed(at, "header value length", f"{length}; {len(body) - at} bytes are left")
         value = None if length < 0 else body[at : (at := at + length)]
         headers.append((key, value))
     return tuple(headers), at
 
 
 def read_varint(body: bytes, at: int, bits: int = _VARINT_BITS) -> tuple[int, int]:
-    """Read a zigzag varint; returns (value, position behind it). IndexError where the bytes end."""
+    """Read a zigzag varint; return (value, position after it). Raises: IndexError at the end; Malformed."""
     byte = body[at]
     if byte < 128:
         return _ZIGZAG[byte], at + 1

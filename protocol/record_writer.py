@@ -1,10 +1,10 @@
-"""Write record batches: for the broker's own topics, transaction markers, views, compaction, tools and tests.
+"""Record batches made of records: for the broker's topics, markers, views, compaction, tools and tests.
 
-What producers send is stored as it came; this makes batches out of records, byte for byte as Java's client
-would (`record_reader` has the layout).  Batches are returned as bytearrays, because a log patches offset and
-leader epoch in.
+Producers' batches are stored as they came; here batches are made byte for byte as Java's client
+would (`record_reader` has the layout). They are returned as bytearrays, because a log patches offset
+and leader epoch.
 
-Source: Kafka 4.3, org.apache.kafka.common.record.internal.MemoryRecordsBuilder and
+Source: Kafka 4.3, org.apache.kafka.common.record.internal: MemoryRecordsBuilder,
 DefaultRecordBatch.writeHeader.
 """
 
@@ -35,12 +35,12 @@ from protocol.records import (
 _MARKER_KEY: Final = struct.Struct(">hh")
 _MARKER_VALUE: Final = struct.Struct(">hi")
 _ABORT, _COMMIT = 0, 1
-# As attributes, and as a count of headers.
+# For the attributes of a record, and as a count of headers.
 _NOTHING: Final = b"\x00"
 _NO_HEADERS: Final = [_NOTHING]
-# The varint of -1, for the length of what is null.
+# The varint of -1: the length of a null.
 _NULL: Final = b"\x01"
-# Numbers from -8192 to 8191: 16,384 entries, 1.5 MB when all of them have occurred.
+# Varints of the numbers from -8192 to 8191: 16,384 entries, 1.5 MB when all of them have occurred.
 _KEPT_BYTES_MAX: Final = 2
 _NO_HEADER: Final = bytes(HEADER_BYTES)
 
@@ -60,18 +60,18 @@ def encode_batch(
     transactional: bool = False,
     control: bool = False,
 ) -> bytearray:
-    """Return a batch of `records`, of which there must be one at least; 0.8 µs per record of 100 bytes.
+    """Return a batch of `records`, at least one; takes 0.8 µs per record of 100 bytes.
 
-    The records' offsets must ascend and may have gaps.  `base_offset` is the first record's and `last_offset`
-    the last one's unless given: a batch may begin before its first record and end behind its last, where
-    others were left out.  `append_time_ms`: the batch bears the broker's time for all its records.
+    The records' offsets must ascend and may have gaps. `base_offset` and `last_offset` are those of the first
+    and last record unless given: a batch may begin before its first record and end after its last where
+    others were left out. `append_time_ms`: the broker's time, which counts for all its records.
     """
     listed = records if isinstance(records, list) else list(records)
     first, last = listed[0], listed[-1]
     base = first.offset if base_offset is None else base_offset
     end = last.offset if last_offset is None else last_offset
     assert base <= first.offset, "a batch begins at its first record or before"
-    assert last.offset <= end, "a batch ends at its last record or behind"
+    assert last.offset <= end, "a batch ends at its last record or after"
     max_timestamp = (
         max(record.timestamp_ms for record in listed) if append_time_ms is None else append_time_ms
     )
@@ -114,8 +114,8 @@ def empty_batch(
 ) -> bytearray:
     """Return a batch without records from `base_offset` to `last_offset`, as Kafka's log cleaner leaves it.
 
-    Clients move their position behind `last_offset`; Spark and Java consumers stall where such a tail is
-    missing.
+    Clients move their position past `last_offset`; Spark and Java consumers stall where such a
+    tail is missing.
     """
     assert base_offset <= last_offset, "an empty batch spans one offset at least"
     batch = bytearray(HEADER_BYTES)
@@ -164,7 +164,7 @@ def transaction_marker_batch(
 
 
 def _fields(records: list[Record], base_offset: int, base_timestamp: int) -> list[bytes]:
-    """Return the encoded fields of all records in order; joining them once is all the copying there is."""
+    """Return the encoded fields of all records in order; they are copied once, when they are joined."""
     varints = VARINTS
     fields: list[bytes] = []
     for offset, timestamp, key, value, headers in records:
@@ -197,7 +197,7 @@ def _header_fields(headers: Headers) -> list[bytes]:
 
 
 class _Varints(dict[int, bytes]):
-    """Zigzag varints of int32 and int64 numbers by number; those of up to two bytes are kept once made."""
+    """The zigzag varints of int32 and int64 numbers, by number; those of up to two bytes are kept."""
 
     def __missing__(self, number: int) -> bytes:
         rest = number << 1 ^ number >> 63

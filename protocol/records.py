@@ -7,11 +7,11 @@ A batch is 61 bytes of header and then its records, compressed as a whole or not
     43 producer id:i64   51 producer epoch:i16   53 base sequence:i32   57 record count:i32   61 records
 
 The CRC-32C covers byte 21 to the end: base offset, length and leader epoch may be patched without touching
-it. Attributes: bits 0-2 codec, 3 append time, 4 transactional, 5 control, 6 delete horizon; the others are
-unused.
+it. Attributes: bits 0-2 codec, 3 append time, 4 transactional, 5 control, 6 delete horizon; the
+rest is unused.
 
-Everything here works per batch, never per record.  `batch_check` says what a producer may append,
-`record_reader` and `record_writer` look inside.
+Everything here works per batch, never per record. `batch_check` says what a producer may append;
+`record_reader` and `record_writer` deal with the records inside.
 
 Source: Kafka 4.3, org.apache.kafka.common.record.internal.DefaultRecordBatch; KIP-98.
 """
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     import construct
 
 Writable = bytearray | memoryview
-"""Whatever can be patched in place; all functions take exactly one batch that begins at its first byte."""
+"""The types that can be patched in place; all functions take exactly one batch, from its first byte."""
 
 MAGIC = 2
 HEADER_BYTES = 61
-# Base offset and length: what precedes the bytes that the length counts.
+# Base offset and length, which the batch length does not count.
 PREFIX_BYTES = 12
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
@@ -48,8 +48,8 @@ CODEC_MASK = 0x07
 APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
-# Set by Kafka's log cleaner on batches with tombstones; the base timestamp then is when they may go
-# (KIP-534).
+# Set by Kafka's log cleaner on batches with tombstones; the base timestamp is then the time when they
+# may go (KIP-534).
 DELETE_HORIZON = 0x40
 _KNOWN_ATTRIBUTES = 0x7F
 
@@ -68,7 +68,8 @@ _MAX_TIMESTAMP_AT = 35
 
 _new_tuple = tuple.__new__
 
-# The CRC of 1 MiB takes 0.05 ms; were the interpreter lock released for it, it could take 5 ms to come back.
+# The CRC of 1 MiB takes 0.05 ms; if the interpreter lock were released for it, getting it back could
+# take 5 ms.
 _KEEP_LOCK = 0
 
 
@@ -91,44 +92,44 @@ class BatchHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Size of the whole batch with its header."""
+        """The size of the whole batch with its header."""
         return self.batch_length + PREFIX_BYTES
 
     @property
     def last_offset(self) -> int:
-        """Offset of the last record, or of where it was before compaction or filtering removed it."""
+        """The offset of the last record, also if compaction or filtering removed that record."""
         return self.base_offset + self.last_offset_delta
 
     @property
     def codec(self) -> int:
-        """Codec number, of which 5 to 7 are unknown."""
+        """The codec's number; 5 to 7 are unknown."""
         return self.attributes & CODEC_MASK
 
     @property
     def timestamp_type(self) -> int:
-        """Kafka's number: 0 CreateTime, 1 LogAppendTime."""
+        """Kafka's number of the timestamp type: 0 CreateTime, 1 LogAppendTime."""
         return self.attributes >> 3 & 1
 
     @property
     def is_append_time(self) -> bool:
-        """The broker's time of append (`max_timestamp`) counts for every record, not the records' own."""
+        """Whether the time of append (`max_timestamp`) counts for every record, not the record's own."""
         return bool(self.attributes & APPEND_TIME)
 
     @property
     def is_transactional(self) -> bool:
-        """Part of a transaction."""
+        """Whether the batch is part of a transaction."""
         return bool(self.attributes & TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
-        """Holds a transaction marker, not records of a producer."""
+        """Whether the batch holds a transaction marker, not a producer's records."""
         return bool(self.attributes & CONTROL)
 
     @property
     def has_plausible_max_timestamp(self) -> bool:
         """False when the timestamps in the header contradict each other, so that only the records can tell.
 
-        No known producer writes such a header.  True is no proof: over several records a wrong maximum shows
+        No known producer writes such a header. True is no proof: with several records a wrong maximum shows
         only in the records themselves (`timestamp_lookup.corrected_max_timestamp`).
         """
         if self.record_count == 1 and self.max_timestamp != self.base_timestamp:
@@ -137,7 +138,7 @@ class BatchHeader(NamedTuple):
 
 
 def read_batch_header(data: Readable, position: int = 0) -> BatchHeader:
-    """Read the header at `position`; nothing in it is checked, not even that all of the batch is there.
+    """Read the header at `position`; nothing in it is checked, not even that the batch is all there.
 
     Raises: Malformed when fewer than 61 bytes are left.
     """
@@ -146,12 +147,12 @@ def read_batch_header(data: Readable, position: int = 0) -> BatchHeader:
         return _new_tuple(BatchHeader, HEADER.unpack_from(data, position))
     except struct.error:
         raise Malformed(
-            position, "batch header", f"{len(data) - position} bytes are left, it has 61"
+            position, "batch header", f"{len(data) - position} bytes are left; it has 61"
         ) from None
 
 
 def iter_batches(data: Readable) -> Iterator[memoryview]:
-    """Yield each whole batch in `data` as a slice of it; a cut one at the end is left out, as clients do.
+    """Yield each whole batch in `data` as a slice of it; leave out a cut one at the end, as clients do.
 
     Raises: Malformed for a batch length that cannot hold a header.
     """
@@ -160,7 +161,7 @@ def iter_batches(data: Readable) -> Iterator[memoryview]:
     while len(view) - position >= PREFIX_BYTES:
         length = _INT32.unpack_from(view, position + LENGTH_AT)[0]
         if length < HEADER_BYTES - PREFIX_BYTES:
-            raise Malformed(position + LENGTH_AT, "batch length", f"{length}, the least is 49")
+            raise Malformed(position + LENGTH_AT, "batch length", f"{length}; the least is 49")
         end = position + PREFIX_BYTES + length
         if end > len(view):
             return
@@ -169,7 +170,7 @@ def iter_batches(data: Readable) -> Iterator[memoryview]:
 
 
 def check_crc(data: Readable) -> bool:
-    """Tell whether the batch at the start of `data` is all there and has the CRC that its header carries."""
+    """Return whether the batch at the start of `data` is all there and has the CRC in its header."""
     header = read_batch_header(data)
     size = header.size_bytes
     return HEADER_BYTES <= size <= len(data) and header.crc == computed_crc(data, size)
@@ -182,7 +183,7 @@ def computed_crc(data: Readable, size_bytes: int) -> int:
 
 
 def renew_crc(batch: Writable) -> None:
-    """Write into the header the CRC that the bytes of `batch` have now."""
+    """Write the CRC that the bytes of `batch` have now into its header."""
     _UINT32.pack_into(batch, _CRC_AT, computed_crc(batch, len(batch)))
 
 
@@ -195,7 +196,7 @@ def patch_offset_and_epoch(batch: Writable, base_offset: int, leader_epoch: int)
 def patch_append_time(batch: Writable, append_time_ms: int) -> None:
     """Stamp the batch with the broker's time, which then counts for every record; the CRC is renewed.
 
-    Attribute bits without a meaning are cleared, as by Kafka when it rewrites a header.
+    Attribute bits without a meaning are cleared, as Kafka does when it rewrites a header.
     """
     _patch_timestamp(batch, APPEND_TIME, append_time_ms)
 
@@ -203,8 +204,8 @@ def patch_append_time(batch: Writable, append_time_ms: int) -> None:
 def patch_create_time(batch: Writable, max_timestamp_ms: int) -> None:
     """Clear the append-time bit and set the maximum timestamp; the CRC is renewed when either changes.
 
-    What Kafka does on a CreateTime topic; `max_timestamp_ms` is the header's own unless it had to be
-    corrected.
+    Kafka does this on a CreateTime topic; `max_timestamp_ms` is the header's own unless it had
+    to be corrected.
     """
     header = read_batch_header(batch)
     if header.is_append_time or header.max_timestamp != max_timestamp_ms:
@@ -219,7 +220,7 @@ def _patch_timestamp(batch: Writable, kind: int, timestamp_ms: int) -> None:
 
 
 def patch_last_offset(batch: Writable, last_offset: int) -> None:
-    """Stretch the batch to end at `last_offset`; clients then move over what was left out behind its records.
+    """Stretch the batch to end at `last_offset`; clients then move past what was left out after its records.
 
     The CRC is renewed.
     """
@@ -231,7 +232,7 @@ def patch_last_offset(batch: Writable, last_offset: int) -> None:
 
 @cache
 def reference_batch_header() -> construct.Struct:
-    """Return the header's declaration in construct: the reference for the struct layout used above."""
+    """Return the header's declaration in construct, the reference for the struct layout above."""
     import construct
 
     return construct.Struct(

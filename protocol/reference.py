@@ -1,13 +1,11 @@
 """The reference codec: construct objects built from a message's layout, one tree per message and version.
 
-construct's primitives and its Construct base class are used; its VarInt (unlimited, quadratic), GreedyRange
-and Array (which trust a count before the bytes are there) are not: here every length and count is checked
-against the bytes that are left before anything is allocated. Parsing runs on a `Source` and building into a
-`Sink` instead of byte streams, so that record batches are slices of the input and payloads are passed on
-uncopied.
-
-Messages that are not `hot` are served by this codec; for the hot ones it says what their generated code must
-do.
+construct's primitives and its Construct base class are used, but not its VarInt (unlimited, quadratic),
+GreedyRange and Array (which trust a count before the bytes are there): every length and count is checked
+here against the bytes that are left before anything is allocated. Parsing runs on a `Source` and building
+into a `Sink` instead of byte streams, so that record batches are slices of the input and payloads are not
+copied. Messages that are not `hot` are served by this codec; for hot ones it is the reference of
+their generated code.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ _NO_CONTEXT: Any = Container()
 
 
 class Numeric(Base):
-    """A fixed-width number: construct's FormatField behind a check of the input's end."""
+    """A fixed-width number: construct's FormatField after a check of the input's end."""
 
     def __init__(self, kind: Fixed) -> None:
         super().__init__()
@@ -74,7 +72,7 @@ class Numeric(Base):
 
 
 class UuidField(BaseAdapter):
-    """Sixteen bytes as a uuid.UUID."""
+    """A uuid.UUID in sixteen bytes."""
 
     def __init__(self) -> None:
         super().__init__(RawBytes(16))
@@ -93,7 +91,7 @@ class UuidField(BaseAdapter):
 
 
 class Prefixed(Base):
-    """A value behind its length, or count: the common part of strings, bytes, records and arrays."""
+    """A value after its length or count: the common part of strings, bytes, records and arrays."""
 
     def __init__(self, field: Field, length: Numeric | None) -> None:
         super().__init__()
@@ -156,7 +154,7 @@ class Text(Prefixed):
 
 
 class Blob(Prefixed):
-    """Bytes: copied, as they outlive the input."""
+    """Bytes, which are copied because they outlive the input."""
 
     def _parse_content(self, length: int, stream: Any, context: Any, path: str) -> Any:
         if not 0 <= length <= stream.left:
@@ -171,7 +169,7 @@ class Blob(Prefixed):
 
 
 class Payload(Prefixed):
-    """Record batches: a slice of the input; when built, buffers of their own."""
+    """Record batches: parsed, a slice of the input; built, buffers of their own."""
 
     def _parse_content(self, length: int, stream: Any, context: Any, path: str) -> Any:
         if not 0 <= length <= stream.left:
@@ -211,7 +209,7 @@ class Many(Prefixed):
 
 
 class Plan(NamedTuple):
-    """What is the same in the whole tree of one codec."""
+    """The values that are the same in the whole tree of one codec."""
 
     version: int
     flexible: bool
@@ -329,9 +327,9 @@ def _node(plan: Plan, field: Field, path: str) -> Base:
     if isinstance(kind, Fixed):
         return UuidField() if kind is schema.Uuid else Numeric(kind)
     if isinstance(kind, ArrayOf):
-        one = element_field(field)
-        element = _node(plan, one, path)
-        least = least_size_bytes(one, plan.flexible)
+        inner = element_field(field)
+        element = _node(plan, inner, path)
+        least = least_size_bytes(inner, plan.flexible)
         return Many(field, None if plan.flexible else _LENGTHS["l"], element, least)
     if isinstance(kind, type):
         assert field.layout is not None
@@ -357,7 +355,7 @@ class Codec(Base):
         return self.root._build(obj, stream, context, self.root.path)
 
     def decode(self, data: bytes | bytearray | memoryview, position: int = 0) -> tuple[Any, int]:
-        """Return the message at `position` and the position behind it.
+        """Return the message at `position` and the position after it.
 
         Raises: Malformed.
         """
@@ -374,7 +372,7 @@ class Codec(Base):
         return [buffer for buffer in sink.buffers if not isinstance(buffer, bytearray) or buffer]
 
     def parse(self, data: Any, **contextkw: Any) -> Any:
-        """Return the message that `data` begins with; construct's entry for bytes."""
+        """Return the message at the start of `data`; construct's entry for bytes."""
         return self.decode(data)[0]
 
     def build(self, obj: Any, **contextkw: Any) -> bytes:

@@ -1,6 +1,6 @@
-"""How a message is declared: kinds of field, `wire()`, `@message`, `@struct`.
+"""The declaration of messages: kinds of field, `wire()`, `@message`, `@struct`.
 
-The dataclass *is* the declaration, one per message for all its versions:
+The dataclass *is* the declaration: one per message, for all its versions.
 
     @message(api=ApiKey.HEARTBEAT, versions="0-4", flexible="4+", hot=True)
     class HeartbeatRequest:
@@ -9,7 +9,7 @@ The dataclass *is* the declaration, one per message for all its versions:
 
 A field that a version does not carry takes its default when decoded; a value other than the default that a
 version cannot carry is refused when encoded, unless the field is `ignorable`. A field without `default=` must
-be given to the constructor. Every class also has `unknown_tags`, which keeps tagged fields that this
+be given to the constructor. Every class also has `unknown_tags`, which keeps tagged fields that the
 declaration does not know.
 
 `layout.py` resolves the ranges for one version; both codecs (`reference.py`, `compiled.py`) are built from
@@ -33,7 +33,7 @@ ZERO_UUID: Final = UUID(int=0)
 
 
 class _NoTags(Mapping[int, bytes]):
-    """An empty mapping that stays empty; copied and pickled as the one it is."""
+    """An empty mapping that stays empty; its copies and pickles are the same object."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ class _NoTags(Mapping[int, bytes]):
 
 
 NO_TAGS: Final[Mapping[int, bytes]] = _NoTags()
-"""The `unknown_tags` of nearly every object: one for all, so that it costs nothing."""
+"""The `unknown_tags` of nearly every object: shared, so that it costs nothing."""
 
 VERSIONS_END: Final = 32_768
 """Versions are int16 on the wire, so "3+" means 3 to 32,767."""
@@ -65,7 +65,7 @@ generated code, 0.2 s of construct. Requests that list partitions allow 200,000,
 """
 
 RESPONSE_ELEMENTS_MAX: Final = 4_000_000
-"""The same for what is no request: only our own tools decode that, metadata of 100,000 partitions for one."""
+"""The same for other messages, which only our own tools decode: metadata of 100,000 partitions, say."""
 
 
 class Fixed:
@@ -83,7 +83,7 @@ class Fixed:
 
 
 class Sized:
-    """A kind behind its length: a uvarint of length + 1 in flexible versions, else an int16 or int32."""
+    """A kind preceded by its length: a uvarint of length + 1 in flexible versions, else an int16 or int32."""
 
     __slots__ = ("length_format", "name")
 
@@ -161,11 +161,10 @@ def wire(
 ) -> Any:
     """Declare a field of `kind`, present in `versions`.
 
-    `default`: its value where a version does not carry it, and what the constructor takes when it is not
-    given.
+    `default`: its value where a version does not carry it, and where the constructor is not given one.
     `nullable`: versions in which it may be None on the wire.  `tag`: the field is tagged (in all its
-    versions), and left out when it equals its default.  `ignorable`: a version that cannot carry it drops the
-    value in silence.
+    versions), and left out when it equals its default. `ignorable`: a version that cannot carry the value
+    drops it silently.
     `secret`: never shown by `repr`.
     """
     return WireField(
@@ -174,7 +173,7 @@ def wire(
 
 
 class Declaration:
-    """What `@message` and `@struct` keep about a class, as its attribute `__wire__`."""
+    """The facts that `@message` and `@struct` keep about a class, in its attribute `__wire__`."""
 
     __slots__ = ("api", "cls", "elements_max", "fields", "flexible", "hot", "versions")
 
@@ -189,14 +188,14 @@ class Declaration:
 
 
 def declaration(cls: type[Any]) -> Declaration:
-    """Return what was declared for a message or struct class."""
+    """Return the declaration of a message or struct class."""
     found: Declaration = cls.__wire__
     return found
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(wire,))
 def struct(cls: type[T]) -> type[T]:
-    """Make a slotted, keyword-only dataclass that occurs inside messages, in the versions of these."""
+    """Make a slotted, keyword-only dataclass that occurs inside messages, in their versions."""
     return _build(cls)
 
 
@@ -211,9 +210,9 @@ def message(
 ) -> Callable[[type[T]], type[T]]:
     """Make a slotted, keyword-only dataclass that is encoded on its own.
 
-    `versions`: those that can be decoded and encoded.  `flexible`: those with compact lengths and tags.
-    `api`: its key, None for schemas of stored records.  `hot`: use generated code, not construct.
-    `elements_max`: array elements and unknown tags that it may hold, if not ELEMENTS_MAX.
+    `versions`: those that can be decoded and encoded. `flexible`: those with compact lengths and tags. `api`:
+    its key, None for schemas of stored records. `hot`: use generated code, not construct. `elements_max`: how
+    many array elements and unknown tags it may hold, if not the default.
     """
 
     def decorate(cls: type[T]) -> type[T]:
@@ -248,12 +247,12 @@ def parse_versions(text: str) -> range:
 
 # --- the class ----------------------------------------------------------------------------------------------
 # `dataclasses.dataclass` costs 0.35 ms a class and its import 13 ms; a broker has some 150 of these classes
-# and wants to answer 0.3 s after exec. So the class is built here with slots only, and its __init__ is
-# written when first called.
+# and is to answer 0.3 s after exec. So the class is built here with slots only, and its __init__ is written
+# when first called.
 
 
 def _build(cls: type[T]) -> type[T]:
-    """Return `cls` again with slots for its fields in place of their declarations."""
+    """Return `cls` anew, with slots for its fields in place of their declarations."""
     fields = []
     for name in cls.__annotations__:
         field = cls.__dict__[name]
@@ -280,7 +279,7 @@ def _first_init(self: Any, **values: Any) -> None:
 
 
 def _write_init(declared: Declaration) -> Callable[..., None]:
-    """Generate `def __init__(self, *, group_id, generation_id, …)`; lists are made anew for every object."""
+    """Generate `def __init__(self, *, group_id, generation_id, …)`; every object gets lists of its own."""
     scope: dict[str, Any] = {"absent": REQUIRED, "NO_TAGS": NO_TAGS}
     parameters, body = [], []
     for field in declared.fields:
@@ -307,7 +306,8 @@ def _equal(self: Any, other: Any) -> Any:
     if other.__class__ is not self.__class__:
         return NotImplemented
     return all(
-        (one := getattr(self, name)) is (two := getattr(other, name)) or one == two for name in self.__slots__
+        (mine := getattr(self, name)) is (theirs := getattr(other, name)) or mine == theirs
+        for name in self.__slots__
     )
 
 
@@ -322,7 +322,7 @@ def _represent(self: Any) -> str:
 
 
 class _StandardFields:
-    """Lets `dataclasses.fields`, `replace` and `asdict` work, without importing them until they are used."""
+    """A descriptor for `dataclasses.fields`, `replace` and `asdict`, which imports them only when used."""
 
     def __get__(self, instance: object, owner: type[Any]) -> dict[str, Any]:
         import dataclasses

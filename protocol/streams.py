@@ -1,4 +1,4 @@
-"""What the reference codec parses from and builds into, in place of byte streams."""
+"""The source and sink of the reference codec, in place of byte streams."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from protocol.primitives import Buffer, too_many, too_short
 
 
 class Source:
-    """What is being parsed: bytes, the position in them, and how many elements the message may still hold."""
+    """The input being parsed: bytes, the position, and how many elements the message may still hold."""
 
     __slots__ = ("data", "elements_left", "elements_max", "position")
 
@@ -17,29 +17,29 @@ class Source:
 
     @property
     def left(self) -> int:
-        """Bytes that are not yet read."""
+        """The number of bytes not yet read."""
         return len(self.data) - self.position
 
     def read(self, size_bytes: int) -> memoryview:
-        """Return the next bytes; what construct calls."""
+        """Return the next bytes; called by construct."""
         start = self.position
         self.position += size_bytes
         return self.data[start : self.position]
 
     def require(self, size_bytes: int, field: str) -> None:
-        """Refuse the input if it ends before so many further bytes."""
+        """Refuse the input if fewer than `size_bytes` bytes are left."""
         if size_bytes > self.left:
             raise too_short(self.position, field, size_bytes, self.left)
 
     def count_elements(self, count: int, field: str) -> None:
-        """Take `count` from what the message may still hold."""
+        """Take `count` elements from those that the message may still hold."""
         self.elements_left -= count
         if self.elements_left < 0:
             raise too_many(self.position, field, self.elements_max)
 
 
 class Sink:
-    """What is being built: buffers, the last of which grows."""
+    """The output being built: buffers, the last of which grows."""
 
     __slots__ = ("buffers", "out")
 
@@ -48,6 +48,6 @@ class Sink:
         self.buffers: list[Buffer] = [self.out]
 
     def write(self, data: bytes) -> int:
-        """Append bytes; what construct calls."""
+        """Append bytes; called by construct."""
         self.out += data
         return len(data)

@@ -1,6 +1,6 @@
-"""Find records of a batch by timestamp: the last step of ListOffsets, behind the log's own index.
+"""Lookup of a batch's records by timestamp: the last step of ListOffsets, after the log's own index.
 
-A batch is read only as far as the first three fields of its records, 0.8 µs each, plus decompression.
+Only the first three fields of each record are read: 0.8 µs per record, plus decompression.
 
 Source: Kafka 4.3, FileRecords.searchForTimestamp and RecordBatch.offsetOfMaxTimestamp; KIP-79, KIP-734.
 """
@@ -15,7 +15,7 @@ from protocol.records import NO_TIMESTAMP, read_batch_header
 
 
 class TimestampedOffset(NamedTuple):
-    """What a lookup by timestamp found."""
+    """The result of a lookup by timestamp."""
 
     timestamp_ms: int
     offset: int
@@ -24,10 +24,10 @@ class TimestampedOffset(NamedTuple):
 def find_timestamp(
     batch: Readable, timestamp_ms: int, *, from_offset: int = 0, limit_bytes: int = OUTPUT_BYTES_MAX
 ) -> TimestampedOffset | None:
-    """Return the first record at or behind `from_offset` whose timestamp is `timestamp_ms` or later, if any.
+    """Return the first record at or after `from_offset` whose timestamp is `timestamp_ms` or later, if any.
 
-    What ListOffsets answers for a timestamp.  Costs 0.8 µs per record plus decompression, nothing when the
-    header's greatest timestamp is earlier.
+    ListOffsets answers this for a timestamp. It costs nothing when the header's greatest
+    timestamp is earlier.
 
     Raises: Malformed.
     """
@@ -42,9 +42,9 @@ def find_timestamp(
 def find_max_timestamp(
     batch: Readable, *, from_offset: int = 0, limit_bytes: int = OUTPUT_BYTES_MAX
 ) -> TimestampedOffset | None:
-    """Return the first record with the greatest timestamp of those at or behind `from_offset`, if any.
+    """Return the first record with the greatest timestamp of those at or after `from_offset`, if any.
 
-    What ListOffsets answers for timestamp -3 (KIP-734).  The records count, not what the header says of them.
+    ListOffsets answers this for timestamp -3 (KIP-734). The records count, not what the header says of them.
 
     Raises: Malformed.
     """
@@ -58,11 +58,9 @@ def find_max_timestamp(
 def corrected_max_timestamp(batch: Readable, limit_bytes: int = OUTPUT_BYTES_MAX) -> int:
     """Return the max timestamp that the header should carry: that of its records, at least -1.
 
-    Kafka does this for every batch produced.  It costs 0.8 µs per record and decompression, so it is for
-    headers that contradict themselves (`BatchHeader.has_plausible_max_timestamp`) and for tools.
-
-    A broker that corrects must do so before it holds the greatest timestamp against its clock: Kafka accepts
-    a batch whose header alone is in the future.
+    Kafka does this for every batch produced; here it is for headers that contradict themselves
+    (`BatchHeader.has_plausible_max_timestamp`) and for tools. A broker that corrects must do so before it
+    compares the greatest timestamp with its clock: Kafka accepts a batch whose header alone is in the future.
 
     Raises: Malformed.
     """

@@ -1,15 +1,14 @@
-"""The message engine's front: declare messages, decode and encode them.
+"""The entry points of the message codecs: to declare, decode and encode messages.
 
 `decode` and `encode` find the codec of a class and version, making it at its first use: generated code for
-messages declared `hot` (`compiled.py`, about 1 ms each), construct for all others (`reference.py`). Importing
-this file and a message imports neither.
+messages declared `hot` (`compiled.py`), construct for all others (`reference.py`). Importing this file and a
+message imports neither.
 
 Guarantees, the same for both codecs:
 - Input is never trusted: a length or count is checked against the bytes that are left, and all elements of a
-  message against one limit, before anything is allocated. Whatever the bytes are, decoding ends in a message,
-  in `Malformed` or in
-  `UnsupportedVersion`.
-- `Records` are slices of the input (valid as long as it is), everything else is copied out of it.
+  message against one limit, before anything is allocated. For any bytes, decoding ends in a message, in
+  `Malformed` or in `UnsupportedVersion`.
+- `Records` are slices of the input (valid as long as it is); everything else is copied out of it.
 - Unknown tagged fields survive decoding and encoding byte for byte.
 """
 
@@ -91,9 +90,9 @@ _references: dict[tuple[type[Any], int], Codec] = {}
 def decode(
     cls: type[T], version: int, data: bytes | bytearray | memoryview, position: int = 0
 ) -> tuple[T, int]:
-    """Return the message of class `cls` at `position` of `data`, and the position behind it.
+    """Return the message of class `cls` at `position` of `data`, and the position after it.
 
-    Bytes behind the message are left to the caller.
+    Bytes after the message are left to the caller.
     Raises: Malformed, UnsupportedVersion.
     """
     decoder = _decoders.get((cls, version)) or _make_decoder(cls, version)
@@ -103,8 +102,8 @@ def decode(
 def encode(message: Any, version: int) -> list[Buffer]:
     """Return the buffers that carry `message`: small parts joined, record payloads above 1 KiB uncopied.
 
-    Raises: UnsupportedVersion; Unencodable (of which UnsupportedField): the message is wrong, which is our
-    own bug.
+    Raises: UnsupportedVersion; Unencodable (among them UnsupportedField) for a wrong message, which is
+    our own bug.
     """
     cls = message.__class__
     encoder = _encoders.get((cls, version)) or _make_encoder(cls, version)
@@ -112,7 +111,7 @@ def encode(message: Any, version: int) -> list[Buffer]:
 
 
 def size_bytes(buffers: Sequence[Buffer]) -> int:
-    """Return how many bytes the buffers of an encoded message have together."""
+    """Return the total size in bytes of an encoded message's buffers."""
     return sum(
         len(buffer) if isinstance(buffer, (bytes, bytearray, memoryview)) else buffer.size_bytes
         for buffer in buffers
@@ -120,9 +119,9 @@ def size_bytes(buffers: Sequence[Buffer]) -> int:
 
 
 def joined(buffers: Sequence[Buffer]) -> bytes:
-    """Return an encoded message in one piece, for tools and tests; all its payloads must be bytes."""
+    """Return an encoded message in one piece, for tools and tests; all payloads must be bytes."""
     pieces = [buffer for buffer in buffers if isinstance(buffer, (bytes, bytearray, memoryview))]
-    assert len(pieces) == len(buffers), "a payload that is elsewhere cannot be joined"
+    assert len(pieces) == len(buffers), "a payload that lies elsewhere cannot be joined"
     return b"".join(pieces)
 
 

@@ -1,1 +1,1 @@
-"""The write-ahead-log engine: vnodes, streams, frames and the disk; stores opaque batches with offsets."""
+"""The write-ahead-log engine: vnodes, streams, frames and the disk, for opaque batches with offsets."""

@@ -1,4 +1,4 @@
-"""Append batches and meta entries to the open frame: the writing half of a vnode's log, before any disk."""
+"""Appending batches and meta entries to the open frame: a log's writing half, before any disk."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _pack_epoch = LEADER_EPOCH.pack_into
 
 
 class Appended:
-    """Where an append will be once it is synced."""
+    """The place of an append, valid once it is synced."""
 
     __slots__ = ("base_offset", "next_offset", "version")
 
@@ -49,10 +49,10 @@ class LogAppending(LogReading):
         self._open: OpenFrame | None = None
         """The frame that takes the next append; also the last one of `state.pending`."""
         self._refused: WalError | None = state.refusal()
-        """Why every append is refused now, if it is.
+        """The reason why every append is refused now, if it is.
 
-        One object for all of them: raised without the traceback of the last time, which would grow with every
-        refusal and hold on to what the callers had in hand.
+        One object for all refusals, raised without its last traceback: that would grow with every refusal and
+        keep the callers' objects alive.
         """
 
     def append(
@@ -68,9 +68,9 @@ class LogAppending(LogReading):
 
         Base offset and leader epoch are patched in place; the bytes are kept by reference, so they must
         neither change nor be reused. `producer` is the batch's stamp when `producers(stream_id).check` found
-        it new; of a CONTROL batch the marker is read from the batch. `reserved` may use the room kept for
-        commits and deletions when the disk is full. Raises: LogFailed, LogDamaged, LogClosed, DiskFull,
-        StreamDropped; nothing was appended then.
+        it new; a CONTROL batch's marker is read from the batch. `reserved`: on a full disk the append may use
+        the room kept for commits and deletions.
+        Raises: LogFailed, LogDamaged, LogClosed, DiskFull, StreamDropped; then nothing was appended.
         """
         state = self._state
         if self._refused is not None:
@@ -131,16 +131,16 @@ class LogAppending(LogReading):
             producers.ended(stream_id, marker, offset=base_offset, now_ms=now_ms)
 
     def append_refused(self, stream_id: int, producer: ProducerStamp) -> None:
-        """Note that a batch found new by `producers(stream_id).check` could not be appended.
+        """Record that a batch found new by `producers(stream_id).check` could not be appended.
 
-        Whatever its producer sent behind it is then out of order until the batch has come again.
+        Everything its producer sent after it is then out of order until the batch comes again.
         """
         self._state.producers.refused(stream_id, producer, now_ms=self._state.now_ms)
 
     def append_meta(self, stream_id: int, payload: bytes) -> int:
-        """Add the caller's own bytes under a stream id; returns the version they take.
+        """Add the caller's own bytes under a stream id; return the version that they take.
 
-        They are found again by `read_versions`, once synced.
+        `read_versions` finds them once they are synced.
         Raises: LogFailed, LogDamaged, LogClosed.
         """
         return self._append_meta(stream_id, opaque_meta(payload))
@@ -148,7 +148,7 @@ class LogAppending(LogReading):
     def set_log_start(self, stream_id: int, offset: int) -> int:
         """Move a stream's log start up to `offset`, at most to the high watermark; visible once synced.
 
-        Returns the version with which it is; one that is written already when nothing had to be done.
+        Returns the version that makes it visible; one that is already written when nothing had to be done.
         Raises: OffsetOutOfRange above the high watermark; LogFailed, LogDamaged, LogClosed.
         """
         state = self._state
@@ -158,7 +158,7 @@ class LogAppending(LogReading):
             raise OffsetOutOfRange(stream_id, offset, log_start, end)
         if stream is None or offset <= log_start:
             return state.written_version - 1
-        # What a move on its way releases must not be released again.
+        # Bytes that a pending move releases must not be released again.
         announced = state.announced_starts.get(stream_id, log_start)
         if offset > announced:
             released_bytes = bytes_between(state, stream, announced, offset)
@@ -167,7 +167,7 @@ class LogAppending(LogReading):
         return state.next_version - 1
 
     def drop_stream(self, stream_id: int) -> None:
-        """Drop a stream: appends are refused at once, the stream is forgotten once this is synced."""
+        """Drop a stream: appends are refused at once, and the stream is forgotten once this is synced."""
         if self._refused is not None:
             raise self._refused.with_traceback(None)
         stream = self._state.streams.get(stream_id)
@@ -176,14 +176,14 @@ class LogAppending(LogReading):
             self._append_meta(stream_id, drop_meta())
 
     def set_leader_epoch(self, stream_id: int, epoch: int) -> None:
-        """Begin a new leader epoch at the stream's log end; it must be above the one before."""
+        """Begin a new leader epoch at the stream's log end; it must be above the last one."""
         stream = self._state.stream(stream_id)
         assert epoch > stream.leader_epoch
         self._append_meta(stream_id, leader_epoch_meta(epoch, stream.next_offset))
         stream.leader_epoch = epoch
 
     def fill_lost_offsets(self, stream_id: int) -> None:
-        """Append an empty batch over the offsets between a stream's last batch and its end, if any."""
+        """Append an empty batch over the offsets, if any, between a stream's last batch and its end."""
         stream = self._state.stream(stream_id)
         end, last = stream.high_watermark, max(stream.log_start, end_of_data(self._state, stream_id))
         if last < end:

@@ -1,11 +1,11 @@
 """The catalogue's log: opaque records, replaced by snapshots from time to time.
 
-    snapshot := header records crc[4]           files snapshot.0, snapshot.1: two generations, the newer
-    counts header   := magic[8] format:u16 zeros[6] generation:u64 version:u64 count:u32
+    snapshot := header records crc[4]      files snapshot.0, snapshot.1: two generations, the newer counts
+    header   := magic[8] format:u16 zeros[6] generation:u64 version:u64 count:u32
     records  := (size:u32 bytes)*
 
-A snapshot holds what all records below `version` amount to. It is synced, renamed and its directory synced
-before a segment that it replaces may go; the snapshot before it is kept.
+A snapshot holds the sum of all records below `version`. It is synced, renamed and its directory synced before
+a segment that it replaces may be deleted; the snapshot before it is kept.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ SNAPSHOT_HEADER = struct.Struct("<8sH6xQQI")
 SIZE = struct.Struct("<I")
 
 CATALOGUE_STREAM = 0
-"""The stream id that catalogue records are appended under."""
+"""The stream id under which catalogue records are appended."""
 
 READ_BYTES = MIB
 
 
 class Snapshot(NamedTuple):
-    """What the records below `version` amount to."""
+    """The sum of the records below `version`."""
 
     generation: int
     version: int
@@ -44,7 +44,7 @@ class Snapshot(NamedTuple):
 
 
 class SnapshotJob(Job):
-    """Write a snapshot in a thread."""
+    """A job that writes a snapshot in a thread."""
 
     def __init__(self, disk: Disk, directory: str, snapshot: Snapshot) -> None:
         self.disk = disk
@@ -52,14 +52,14 @@ class SnapshotJob(Job):
         self.snapshot = snapshot
 
     def run(self) -> None:
-        """Write it so that a crash leaves the old generation or the new one."""
+        """Write the snapshot so that a crash leaves the old generation or the new one."""
         name = SNAPSHOT_NAMES[self.snapshot.generation % len(SNAPSHOT_NAMES)]
         data = encode_snapshot(self.snapshot)
         replace_file(self.disk, self.directory, name, data, temporary=SNAPSHOT_TEMPORARY)
 
 
 class Catalogue:
-    """The catalogue's records at start, and the log that takes new ones; make it with `open`."""
+    """The catalogue's records at start, and the log that takes new ones; made with `open`."""
 
     def __init__(self, disk: Disk, directory: str, log: VnodeLog, snapshots: list[Snapshot]) -> None:
         self.log = log
@@ -67,7 +67,7 @@ class Catalogue:
         self._directory = directory
         self._snapshots = snapshots
         self.records: list[bytes] = list(snapshots[0].records) if snapshots else []
-        """Snapshot and later records as they were found at start, in order."""
+        """The records of the snapshot and the later ones as found at start, in order."""
         self.bytes_since_snapshot = 0
 
     @classmethod
@@ -78,17 +78,17 @@ class Catalogue:
         """
         snapshots, odd = load_snapshots(disk, directory)
         log = VnodeLog.open(disk, directory, options=options, now_ms=now_ms)
-        begin = snapshots[0].version if snapshots else 0
-        damage = log.damage_from(begin)
+        start = snapshots[0].version if snapshots else 0
+        damage = log.damage_from(start)
         if damage is not None:
             raise MetadataLost(f"the catalogue is damaged: {damage}")
-        if (odd and not snapshots) or log.first_version > begin:
+        if (odd and not snapshots) or log.first_version > start:
             raise MetadataLost(
-                f"{directory}: records below version {log.first_version} are needed, and no valid snapshot "
+                f"{directory}: records below version {log.first_version} are needed, but no valid snapshot "
                 f"holds them (not valid: {', '.join(odd) or 'none'}); restore the directory from a backup"
             )
         catalogue = cls(disk, directory, log, snapshots)
-        catalogue._replay(begin)
+        catalogue._replay(start)
         return catalogue
 
     def _replay(self, version: int) -> None:
@@ -104,19 +104,19 @@ class Catalogue:
             version = entries[-1].version + 1
 
     def append(self, record: bytes) -> int:
-        """Add a record to the log's open frame; returns its version.  Raises: as VnodeLog.append."""
+        """Add a record to the log's open frame; return its version.  Raises: as VnodeLog.append."""
         self.bytes_since_snapshot += len(record)
         return self.log.append_meta(CATALOGUE_STREAM, record)
 
     def begin_snapshot(self, records: list[bytes]) -> SnapshotJob:
-        """A job that writes `records` in place of all that is visible in the log now."""
+        """Return a job that writes `records` in place of all that is visible in the log now."""
         generation = self._snapshots[0].generation + 1 if self._snapshots else 0
         return SnapshotJob(
             self._disk, self._directory, Snapshot(generation, self.log.next_version, list(records))
         )
 
     def snapshot_done(self, job: SnapshotJob) -> None:
-        """Take back a job whose `run` returned; segments below the snapshot before it may go."""
+        """Take back a job whose `run` returned; segments below the snapshot before it may be deleted."""
         self._snapshots = [job.snapshot, *self._snapshots[:1]]
         self.bytes_since_snapshot = 0
         if len(self._snapshots) > 1:
@@ -124,7 +124,7 @@ class Catalogue:
 
 
 def encode_snapshot(snapshot: Snapshot) -> bytes:
-    """The bytes of a snapshot file."""
+    """Return the bytes of a snapshot file."""
     parts = [
         SNAPSHOT_HEADER.pack(
             SNAPSHOT_MAGIC, SNAPSHOT_FORMAT, snapshot.generation, snapshot.version, len(snapshot.records)
@@ -137,7 +137,7 @@ def encode_snapshot(snapshot: Snapshot) -> bytes:
 
 
 def decode_snapshot(data: bytes) -> Snapshot | None:
-    """The snapshot in a file's bytes, or None when they are not a whole one of this format."""
+    """Return the snapshot in a file's bytes, or None when they are not a whole one of this format."""
     end = len(data) - SIZE.size
     if end < SNAPSHOT_HEADER.size or crc32c(memoryview(data)[:end]) != SIZE.unpack_from(data, end)[0]:
         return None
@@ -153,5 +153,5 @@ def decode_snapshot(data: bytes) -> Snapshot | None:
 
 
 def load_snapshots(disk: Disk, directory: str) -> tuple[list[Snapshot], list[str]]:
-    """The valid generations, newest first, and the names of the files that are not valid."""
+    """Return the valid generations, newest first, and the names of invalid files."""
     return load_generations(disk, directory, SNAPSHOT_NAMES, decode_snapshot)

@@ -1,15 +1,15 @@
-"""Checkpoints and the witness: where recovery may begin, and what it must find.
+"""Checkpoints and the witness: the point where recovery may begin, and the frames that it must find.
 
-    checkpoint.0, checkpoint.1   two generations, the newer one counts; tmp, fdatasync, rename, directory sync
+    checkpoint.0, checkpoint.1   two generations, the newer counts; tmp, fdatasync, rename, directory sync
     witness                      two slots of 4 KiB, written in turn in place, each with its own crc
 
-A checkpoint is the durable state of all streams after the frame `sequence - 1`; a scan goes on from there.
-A witness says how far the log was synced, so that bytes missing at its end are known to be missing. Neither
-is on the path of an append.
+A checkpoint is the durable state of all streams after the frame `sequence - 1`; a scan continues from
+there. A witness says how far the log was synced, so that bytes missing at its end are noticed. Appends
+wait for neither.
 
     checkpoint := header table{4} producers crc[4]      tables: segments, streams, leader epochs, compactions
-    table      := column*, u64 or i64 each              producers: the bytes of `wal.producers`, transactions
-    too
+    table      := column*                               each column u64 or i64
+    producers  := the bytes of `wal.producer_snapshot`, with transactions
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CHECKPOINT_TEMPORARY = "checkpoint.tmp"
 CHECKPOINT_HEADERS = {1: struct.Struct("<8sHHIQQQQI3IQ"), CHECKPOINT_FORMAT: struct.Struct("<8sHHIQQQQI4IQ")}
 CHECKPOINT_START = struct.Struct("<8sH")
 CLEAN = 1
-"""Flag: written by a clean stop."""
+"""The flag of a checkpoint that a clean stop wrote."""
 
 SEGMENT_COLUMNS = "QQQQQQqQQ"
 # base version, base sequence, salt, next version, next sequence, end position, max timestamp, last crc,
@@ -70,15 +70,15 @@ class Checkpoint:
     vnode_id: int
     generation: int
     sequence: int
-    """The first frame that is not in it."""
+    """The first frame that the checkpoint does not cover."""
     durable_sequence: int
     version: int
-    """The next version after it."""
+    """The next version after the checkpoint."""
     last_crc: int
-    """Header CRC of the frame before `sequence`."""
+    """The header CRC of the frame before `sequence`."""
     clean: bool
     segments: Table
-    """All sealed segments before `sequence`; the scan begins in the segment behind the last one."""
+    """All sealed segments before `sequence`; the scan begins in the segment after the last one."""
     streams: Table
     epochs: Table
     compactions: Table
@@ -86,7 +86,7 @@ class Checkpoint:
 
 
 def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
-    """The bytes of a checkpoint file."""
+    """Return the bytes of a checkpoint file."""
     tables = (checkpoint.segments, checkpoint.streams, checkpoint.epochs, checkpoint.compactions)
     producers = encode_producers(checkpoint.producers)
     header = CHECKPOINT_HEADERS[CHECKPOINT_FORMAT].pack(
@@ -100,7 +100,7 @@ def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
 
 
 def decode_checkpoint(data: bytes) -> Checkpoint | None:
-    """The checkpoint in a file's bytes, or None when they are not a whole one of this format."""
+    """Return the checkpoint in a file's bytes, or None when they are not a whole one of this format."""
     end = len(data) - CRC.size
     if end < CHECKPOINT_START.size:
         return None
@@ -131,7 +131,7 @@ def decode_checkpoint(data: bytes) -> Checkpoint | None:
 def _decode_tables(
     data: bytes, position: int, columns: Sequence[str], rows: Sequence[int]
 ) -> tuple[list[Table], int]:
-    """The tables from `position` on, and where they end."""
+    """Return the tables from `position` on, and the position after them."""
     tables: list[Table] = []
     for codes, count in zip(columns, rows, strict=True):
         table: Table = []
@@ -143,12 +143,12 @@ def _decode_tables(
 
 
 def empty_table(codes: str) -> Table:
-    """A table without rows."""
+    """Return a table without rows."""
     return [array(code) for code in codes]
 
 
 def table_of(codes: str, rows: Sequence[tuple[int, ...]]) -> Table:
-    """A table from its rows."""
+    """Return a table of these rows."""
     if not rows:
         return empty_table(codes)
     return [array(code, column) for code, column in zip(codes, zip(*rows, strict=True), strict=True)]
@@ -161,22 +161,22 @@ def write_checkpoint(disk: Disk, directory: str, checkpoint: Checkpoint) -> None
 
 
 def load_checkpoints(disk: Disk, directory: str) -> tuple[list[Checkpoint], list[str]]:
-    """The valid generations, newest first, and the names of the files that are not valid."""
+    """Return the valid generations, newest first, and the names of invalid files."""
     return load_generations(disk, directory, CHECKPOINT_NAMES, decode_checkpoint)
 
 
 class Witness(NamedTuple):
-    """How far the log was synced when it was written."""
+    """A statement of how far the log was synced when it was written."""
 
     generation: int
     durable_sequence: int
     version: int
     base_version: int
-    """Base version of the newest segment."""
+    """The base version of the newest segment."""
 
 
 def write_witness(disk: Disk, directory: str, witness: Witness) -> None:
-    """Write the slot that is not the newest one, and sync."""
+    """Write the slot that is not the newest, and sync."""
     path = f"{directory}/{WITNESS_NAME}"
     is_new = not disk.exists(path)
     file = disk.open(path, create=True)
@@ -194,7 +194,7 @@ def write_witness(disk: Disk, directory: str, witness: Witness) -> None:
 
 
 def load_witness(disk: Disk, directory: str) -> Witness | None:
-    """The newest valid slot, if there is one."""
+    """Return the newest valid slot, if there is one."""
     path = f"{directory}/{WITNESS_NAME}"
     if not disk.exists(path):
         return None

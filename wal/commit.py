@@ -1,7 +1,7 @@
-"""Group commit: turn the open frame into a job, and what came of the job into state.
+"""Group commit: the open frame becomes a job, and the outcome of the job becomes state.
 
-`begin_commit` and `begin_seal` only prepare; nothing they decide is true before `commit_done` says so. After
-a failure `roll_back` takes everything back that no finished job covers, as if it had never been appended.
+`begin_commit` and `begin_seal` only prepare; nothing they decide takes effect before `commit_done`. After a
+failure `roll_back` takes back everything that no finished job covers, as if it had never been appended.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from wal.segment import SPARE, TEMPORARY, Segment, Totals, header_of
 from wal.state import LogState
 
 CLOSE_EARLY_FRACTION = 16
-"""A segment with less than this fraction of its room left gets its footer with the frame: one sync less."""
+"""A segment with less than this fraction of its room left gets its footer with the frame, to save a sync."""
 
 
 FULL_SEGMENT_BYTES = 1 << 20
-"""Size of segments while the disk is full: what may use the reserve must not need a whole segment of it."""
+"""The size of segments while the disk is full: a use of the reserve must not need a whole segment of it."""
 
 
 class Advanced(NamedTuple):
@@ -50,7 +50,7 @@ class Advanced(NamedTuple):
 
 @dataclass(slots=True)
 class Tail:
-    """Where the next frame goes while a job is put together."""
+    """The place of the next frame while a job is put together."""
 
     position: int
     sequence: int
@@ -59,7 +59,7 @@ class Tail:
 
 
 def begin_commit(state: LogState, frame: OpenFrame, now_ms: int) -> CommitJob:
-    """A job that writes `frame`, in a new segment when the active one has no room for it."""
+    """Return a job that writes `frame`, in a new segment when the active one has no room for it."""
     now_ms += state.wall_offset_ms
     segment, seal, create, tail = _target(state, frame, now_ms)
     built = frame.build(
@@ -83,7 +83,7 @@ def begin_commit(state: LogState, frame: OpenFrame, now_ms: int) -> CommitJob:
 
 
 def begin_seal(state: LogState, now_ms: int) -> CommitJob:
-    """A job that writes a seal: it proves how far the log was synced before, as the next frame would."""
+    """Return a job that writes a seal, which proves, as the next frame would, how far the log was synced."""
     segment = state.active
     assert segment is not None
     now_ms += state.wall_offset_ms
@@ -91,7 +91,8 @@ def begin_seal(state: LogState, now_ms: int) -> CommitJob:
     position = tail.position
     buffers: list[Buffer] = []
     gap = -position % SEAL_BLOCK_BYTES
-    # Neither vouches for what the job itself syncs: the pad, and what durability `os` has not synced yet.
+    # Neither frame vouches for what this job syncs: the pad, and bytes that durability `os` has
+    # not synced yet.
     durable = state.durable_sequence
     if gap:
         gap += SEAL_BLOCK_BYTES if gap < HEADER_BYTES else 0
@@ -137,7 +138,7 @@ def _target(
 
 
 def _takes(active: Segment, size_bytes: int) -> bool:
-    # A segment that holds no version yet takes any frame: its successor would bear the same name.
+    # A segment that holds no version yet takes any frame: its successor would have the same name.
     fits = active.end_position + size_bytes + FOOTER_FRAME_BYTES <= active.capacity
     return (fits and active.format == FORMAT) or active.next_version == active.base_version
 
@@ -196,7 +197,7 @@ def _plain(
 
 
 def _durable(state: LogState, seal: SealPlan | None) -> int:
-    """What is synced when the frame is written: a roll syncs the whole old segment and its footer first."""
+    """Return the first sequence not synced when the frame is written: a roll first syncs the old segment."""
     return state.durable_sequence if seal is None else state.next_sequence + 1
 
 
@@ -223,7 +224,7 @@ def _job(
 
 
 def commit_done(state: LogState, job: CommitJob) -> list[Advanced]:
-    """Make true what a finished job wrote; returns the streams that readers may read further."""
+    """Apply what a finished job wrote; return the streams that readers may read further."""
     roll_done(state, job)
     segment = job.segment
     segment.end_position = job.position + job.size_bytes
@@ -239,7 +240,7 @@ def commit_done(state: LogState, job: CommitJob) -> list[Advanced]:
 
 
 def roll_done(state: LogState, job: CommitJob) -> None:
-    """Make true what a job did to roll, which may have worked although the rest of the job failed."""
+    """Apply what a job did to roll, which may have worked although the rest of the job failed."""
     if job.create is not None:
         state.spare_in_use = False
     seal = job.seal
@@ -281,7 +282,7 @@ def _frame_done(state: LogState, segment: Segment, position: int, built: BuiltFr
         if stream_id < COPIES_BIT:
             advanced.append(Advanced(stream_id, stream.high_watermark, run.size_bytes))
         else:
-            # Nobody waits for copies: what readers at the end want must not go for them.
+            # Copies are not read at the end of the log: they must not displace what readers there want.
             cached_bytes -= run.size_bytes
             for extent in run.extents:
                 del kept[position - run.size_bytes + extent.start]
@@ -305,5 +306,5 @@ def roll_back(state: LogState, frames: list[OpenFrame]) -> None:
     active = state.active
     state.next_version = state.written_version
     if active is not None and active.sealed and active.base_version == state.next_version:
-        # The next segment is named after its first version; without this it would bear the same name.
+        # The next segment is named after its first version; without this it would have the same name.
         state.next_version = state.written_version = active.base_version + 1

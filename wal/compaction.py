@@ -1,18 +1,18 @@
-"""Replace the old part of a stream by what compaction left of it: copies first, then a word that they count.
+"""Compaction's half of the log: copies replace the old part of a stream once a meta entry makes them count.
 
-    id = begin_copies()             a stream of copies, which nobody reads
+    id = begin_copies()             a stream of copies, not read yet
     append_copy(id, batch) ...      at their old offsets, ascending; each takes one version of the vnode
     let_copies_count(...)           a meta entry. Once it is durable, reads below `clean_end` see the copies
-                                    and nothing else; the copies before them and the original batches are
-                                    needed by nobody, and their segments go as all segments do
+                                    and nothing else; earlier copies and the original batches are no longer
+                                    needed, and their segments are deleted like any other
     give_up_copies(id)              instead: the copies are forgotten
 
     stream 7    [ copies: 3 17 18 40 ]            clean end = 50           [ 50 51 52 ... ]
                 in newer segments, by offset                              where they were written
 
-A crash before that word is durable leaves copies that no stream names; recovery forgets them. Old segments
-are only read, so until the word is durable, what was acknowledged is where it was.
-What compaction keeps is decided elsewhere: here a batch is bytes with an offset.
+A crash before that entry is durable leaves copies that no stream names; recovery forgets them. Old segments
+are only read, so until then every acknowledged batch stays where it was. What compaction keeps is decided
+elsewhere: here a batch is bytes with an offset.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from wal.state import LogState
 
 
 class LogCompacting(LogAppending):
-    """The half of `VnodeLog` that compaction writes with; one pass at a time."""
+    """The half of `VnodeLog` with which compaction writes; one pass at a time."""
 
     def __init__(self, state: LogState) -> None:
         super().__init__(state)
         self._copies_id = 0
-        """The stream of copies of the pass under way; 0: there is none."""
+        """The stream of copies of the pass under way; 0 without one."""
 
     def clean_end(self, stream_id: int) -> int:
-        """The offset up to which the stream was compacted; 0 when it never was."""
+        """Return the offset up to which the stream was compacted; 0 when it never was."""
         stream = self._state.streams.get(stream_id)
         return stream.clean_end if stream is not None else 0
 
     def copied_bytes(self, stream_id: int) -> int:
-        """Bytes of the stream's batches below its clean end."""
+        """Return the size in bytes of the stream's batches below its clean end."""
         stream = self._state.streams.get(stream_id)
         copies = self._state.streams.get(stream.copies_id) if stream is not None else None
         return copies.size_bytes if copies is not None else 0
@@ -54,15 +54,15 @@ class LogCompacting(LogAppending):
         return state.active is None or state.active.format == FORMAT
 
     def begin_copies(self) -> int | None:
-        """Begin a pass; returns the id of its stream of copies, None when the log `takes_copies` not."""
+        """Begin a pass; return the id of its stream of copies, or None unless the log `takes_copies`."""
         if not self.takes_copies:
             return None
-        # Each copy takes a version, so an id with which anything was written never comes again.
+        # Each copy takes a version, so an id that was used for writing never recurs.
         self._copies_id = COPIES_BIT | self._state.next_version
         return self._copies_id
 
     def append_copy(self, copies_id: int, batch: bytearray | bytes) -> int:
-        """Add a whole batch at its own offset, above those before, to the open frame; returns its version.
+        """Add a whole batch to the open frame at its own offset, above the last copy's; return its version.
 
         The bytes are kept by reference and must not change.
         Raises: LogFailed, LogDamaged, LogClosed, DiskFull.
@@ -98,18 +98,19 @@ class LogCompacting(LogAppending):
         return version
 
     def replaced_bytes(self, stream_id: int, start: int, end: int) -> int:
-        """Bytes that a pass replaces between two offsets; those of parts that lie side by side add up."""
+        """Return how many bytes a pass replaces between two offsets; the counts of adjacent parts add up."""
         stream = self._state.streams.get(stream_id)
         return bytes_between(self._state, stream, start, end) if stream is not None else 0
 
     def let_copies_count(
         self, stream_id: int, *, clean_end: int, copies_id: int, replaced_bytes: int | None = None
     ) -> int:
-        """End a pass: below `clean_end`, where a batch of the stream begins, the copies count once durable.
+        """End a pass: once durable, the copies count below `clean_end`, where a batch of the stream begins.
 
-        Returns the version with which that is so. From here on the pass can be given up only when that was
-        lost.  `replaced_bytes` are those from the log start up to `clean_end`; None: they are added up here,
-        which takes 1 us for each extent.  Raises: StreamDropped, LogFailed, LogDamaged, LogClosed.
+        Returns the version that makes them count. From here on the pass can be given up only if that version
+        was lost. `replaced_bytes` counts from the log start up to `clean_end`; None: they are added up here,
+        which takes 1 µs for each extent.
+        Raises: StreamDropped, LogFailed, LogDamaged, LogClosed.
         """
         assert copies_id == self._copies_id
         state = self._state
@@ -128,7 +129,7 @@ class LogCompacting(LogAppending):
         return version
 
     def give_up_copies(self, copies_id: int) -> None:
-        """End a pass that came to nothing, also one whose frames were lost; harmless when it has ended."""
+        """End a pass without effect, also one whose frames were lost; harmless when it has already ended."""
         stream_ids = {stream.copies_id for stream in self._state.streams.values()}
         if copies_id not in stream_ids:
             forget_copies(self._state, copies_id)
@@ -137,7 +138,9 @@ class LogCompacting(LogAppending):
 
 
 def forget_unfinished(state: LogState) -> None:
-    """Forget the copies that no stream names: a crash came before their word."""
+    """Forget the copies that no stream names: a crash came before the entry that makes them count."""
     named = {stream.copies_id for stream in state.streams.values()}
-    for stream_id in [one for one in state.streams if one >= COPIES_BIT and one not in named]:
+    for stream_id in [
+        copies_id for copies_id in state.streams if copies_id >= COPIES_BIT and copies_id not in named
+    ]:
         forget_copies(state, stream_id)

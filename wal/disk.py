@@ -1,24 +1,23 @@
 """The only door from the engine to the operating system's file calls.
 
-`Disk` and `File` are what the engine is written against; `OsDisk` is the real one. `wal.memory_disk`
-simulates both, and tests record them to enumerate crash states, so nothing else in `wal` may touch a file.
-
-Durability, in one place, because every other file argues from it:
+The engine is written against `Disk` and `File`; `OsDisk` is the real one. `wal.memory_disk` simulates both,
+and tests record them to enumerate crash states, so nothing else in `wal` may touch a file. Durability,
+described in one place because every other file relies on it:
 
     File.write_at, truncate     reach the page cache only; they survive the process, not the machine
-    File.allocate               likewise: blocks are reserved, the reservation itself is not yet durable
+    File.allocate               likewise: blocks are reserved, but the reservation is not durable yet
     File.sync                   makes the file's bytes and size durable, never its name
     Disk.sync_directory         makes names durable: creations, renames and removals in that directory
     a sync that failed          is final. The kernel marks the pages clean and drops the error, so a second
-                                sync succeeds without writing anything (seen on ext4 and xfs), and reads go
-                                on showing the lost bytes until `drop_cache`
+                                sync succeeds without writing anything (seen on ext4 and xfs), and reads
+                                show the lost bytes until `drop_cache`
 
 Calls block; the caller decides which ones leave the event loop. Positions and sizes are bytes. A `File` may
 be read in one thread while another writes and syncs it: all calls are positional and share no cursor.
 Interrupted calls (EINTR) are retried by the interpreter (PEP 475).
 
 There is no write-and-sync in one call: pwritev with RWF_DSYNC took as long as pwritev and fdatasync at 1 KiB,
-64 KiB and 1 MiB into a preallocated file, and its failure does not tell a failed write from a failed sync.
+64 KiB and 1 MiB into a preallocated file, and its failure does not say whether the write or the sync failed.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ __all__ = [
     "SyncFailed",
 ]
 
-# Readable by the owner and the owner's group: records may hold what other accounts must not see.
+# Readable by the owner and the owner's group only: records may be confidential.
 FILE_MODE = 0o640
 DIRECTORY_MODE = 0o750
 
@@ -65,23 +64,23 @@ class File(Protocol):
 
     @property
     def path(self) -> str:
-        """The path it was opened by; a later rename does not change it."""
+        """The path with which it was opened; a later rename does not change it."""
 
     @property
     def descriptor(self) -> int:
         """The file descriptor, for sendfile; -1 when the file is simulated."""
 
     def write_at(self, position: int, buffers: Sequence[Buffer]) -> None:
-        """Write all buffers one after the other from `position` on, growing the file if needed.
+        """Write all buffers in order from `position` on, growing the file if needed.
 
-        Raises: DiskFull or another DiskError; then any part of the bytes may have been stored.
+        Raises: DiskFull or another DiskError; then some of the bytes may have been stored.
         """
 
     def read_at(self, position: int, size_bytes: int) -> bytes:
-        """Read exactly `size_bytes`, fewer only when the file ends before."""
+        """Read exactly `size_bytes`; fewer only when the file ends first."""
 
     def read_at_if_cached(self, position: int, size_bytes: int) -> bytes | None:
-        """Read as `read_at` does, but answer None instead of waiting for the device."""
+        """Read as `read_at` does, but return None instead of waiting for the device."""
 
     def allocate(self, size_bytes: int) -> None:
         """Reserve room for the first `size_bytes`; the file reads as zeros where nothing was written.
@@ -93,13 +92,13 @@ class File(Protocol):
         """Set the file's size: cut it, or grow it by a hole of zeros."""
 
     def sync(self) -> None:
-        """Make bytes and size durable (fdatasync).  Raises: SyncFailed, after which nothing is known."""
+        """Make bytes and size durable (fdatasync).  Raises: SyncFailed; then nothing is certain."""
 
     def drop_cache(self) -> None:
-        """Forget clean cached pages, so that the next read shows what the device really holds."""
+        """Drop clean cached pages, so that the next read shows what the device really holds."""
 
     def size(self) -> int:
-        """The file's size in bytes, preallocated room included."""
+        """Return the file's size in bytes, including preallocated room."""
 
     def close(self) -> None:
         """Close the file; it does not sync. Closing twice is allowed."""
@@ -109,33 +108,33 @@ class Lock(Protocol):
     """A lock held on a file until `release`, or until the process ends."""
 
     def release(self) -> None:
-        """Give the lock up; releasing twice is allowed."""
+        """Release the lock; releasing twice is allowed."""
 
 
 class Disk(Protocol):
-    """Names and what hangs on them; durable after sync_directory. Every call may raise DiskError."""
+    """Directories and the names in them, durable after sync_directory. Every call may raise DiskError."""
 
     def open(
         self, path: str, *, create: bool = False, exclusive: bool = False, read_only: bool = False
     ) -> File:
         """Open a file for reading and writing.
 
-        `create` makes a missing one; `exclusive` with it demands that it was missing; `read_only` opens a
-        file that must not be written.
+        `create` makes a missing file; `exclusive` with it requires that the file was missing; `read_only`
+        opens a file that must not be written.
         Raises: NoSuchFile, AlreadyExists.
         """
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file or directory has this name."""
+        """Return whether a file or directory has this name."""
 
     def list(self, directory: str) -> list[str]:
-        """The names in a directory, sorted, without the directory's own path.  Raises: NoSuchFile."""
+        """Return the names in a directory, sorted, without the directory's own path.  Raises: NoSuchFile."""
 
     def make_directory(self, path: str) -> None:
-        """Make one directory inside an existing one; fine when it is there already.  Raises: NoSuchFile."""
+        """Make one directory inside an existing one; it may already exist.  Raises: NoSuchFile."""
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file or directory another name, replacing a file of that name in one step.
+        """Rename a file or directory, replacing a file of the new name in one step.
 
         Raises: NoSuchFile.
         """
@@ -147,20 +146,20 @@ class Disk(Protocol):
         """Remove an empty directory.  Raises: NoSuchFile."""
 
     def sync_directory(self, directory: str) -> None:
-        """Make the names in a directory durable.  Raises: SyncFailed, after which nothing is known."""
+        """Make the names in a directory durable.  Raises: SyncFailed; then nothing is certain."""
 
     def lock(self, path: str) -> Lock:
         """Take the lock file at `path` for this process, without waiting.  Raises: LockHeld."""
 
     def free_bytes(self, path: str) -> int:
-        """Bytes an unprivileged writer may still add to the file system that holds `path`."""
+        """Return how many bytes an unprivileged writer may still add to the file system of `path`."""
 
     def total_bytes(self, path: str) -> int:
-        """Size of the file system that holds `path`."""
+        """Return the size in bytes of the file system of `path`."""
 
 
 class OsDisk:
-    """The operating system's disk. Paths are used as given, relative ones from the working directory."""
+    """The operating system's disk. Paths are used as given; relative ones start at the working directory."""
 
     def open(
         self, path: str, *, create: bool = False, exclusive: bool = False, read_only: bool = False
@@ -175,18 +174,18 @@ class OsDisk:
             fail("create" if create else "open", path, error)
 
     def exists(self, path: str) -> bool:
-        """Look without following: a dangling link is a name too, and one that must not be taken for free."""
+        """Look without following links: a dangling link is a name too, and not a free one."""
         return os.path.lexists(path)
 
     def list(self, directory: str) -> list[str]:
-        """List with scandir, sorted so that nothing depends on the file system's order."""
+        """List with listdir, sorted so that nothing depends on the file system's order."""
         try:
             return sorted(os.listdir(directory))
         except OSError as error:
             fail("list", directory, error)
 
     def make_directory(self, path: str) -> None:
-        """Make it with mkdir; an existing directory is fine, an existing file is AlreadyExists."""
+        """Make it with mkdir; an existing directory is accepted, an existing file is AlreadyExists."""
         try:
             os.mkdir(path, DIRECTORY_MODE)
         except FileExistsError as error:
@@ -196,7 +195,7 @@ class OsDisk:
             fail("make the directory", path, error)
 
     def rename(self, old: str, new: str) -> None:
-        """Rename in one step, both names being on one file system."""
+        """Rename in one step; both names are on one file system."""
         try:
             os.rename(old, new)
         except OSError as error:
@@ -217,7 +216,7 @@ class OsDisk:
             fail("remove the directory", path, error)
 
     def sync_directory(self, directory: str) -> None:
-        """Sync by fsync on the directory itself."""
+        """Sync with fsync on the directory itself."""
         try:
             descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
@@ -230,11 +229,11 @@ class OsDisk:
             close(descriptor, directory)
 
     def lock(self, path: str) -> OsLock:
-        """Lock with flock and leave our process id in the file for whoever comes second."""
+        """Lock with flock, and leave our process id in the file for the next process that tries."""
         return take_lock(path, FILE_MODE)
 
     def free_bytes(self, path: str) -> int:
-        """Ask statvfs; the blocks kept for root are not counted."""
+        """Ask statvfs; blocks reserved for root do not count."""
         try:
             answer = os.statvfs(path)
         except OSError as error:
@@ -242,7 +241,7 @@ class OsDisk:
         return answer.f_bavail * answer.f_frsize
 
     def total_bytes(self, path: str) -> int:
-        """Ask statvfs; the blocks kept for root are counted."""
+        """Ask statvfs; blocks reserved for root count."""
         try:
             answer = os.statvfs(path)
         except OSError as error:

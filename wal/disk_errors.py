@@ -1,16 +1,16 @@
-"""What can go wrong with a file: one tree of errors for the real and for the simulated disk."""
+"""The errors of files: one tree for the real and the simulated disk."""
 
 from __future__ import annotations
 
 import errno
 import os
 
-# "No room", whoever says so: the file system, a quota, or the process's file size limit (RLIMIT_FSIZE).
+# All mean "no room": from the file system, a quota, or the process's file size limit (RLIMIT_FSIZE).
 _NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
 class DiskError(OSError):
-    """A file call failed; `errno`, `filename` and `operation` say which, on what and why.
+    """A file call that failed; `operation`, `filename` and `errno` say which, on what and why.
 
     Tree: DiskError > DiskFull, SyncFailed, NoSuchFile, AlreadyExists, LockHeld.
     """
@@ -22,7 +22,7 @@ class DiskError(OSError):
 
     @property
     def path(self) -> str:
-        """The file or directory the call was about."""
+        """The file or directory of the call."""
         return str(self.filename)
 
     def __str__(self) -> str:
@@ -32,34 +32,34 @@ class DiskError(OSError):
 
 
 class DiskFull(DiskError):
-    """There is no room for the bytes (ENOSPC, EDQUOT, EFBIG); what was stored before is untouched."""
+    """No room for the bytes (ENOSPC, EDQUOT, EFBIG); what was stored before is untouched."""
 
 
 class SyncFailed(DiskError):
-    """Bytes or names written before may be lost, whatever the errno: stop, never sync again and hope."""
+    """A failed sync, whatever the errno: bytes or names written before may be lost; never just sync again."""
 
 
 class NoSuchFile(DiskError):
-    """The path does not exist (ENOENT)."""
+    """A path that does not exist (ENOENT)."""
 
 
 class AlreadyExists(DiskError):
-    """The path exists though it must be new (EEXIST)."""
+    """A path that exists although it must be new (EEXIST)."""
 
 
 class LockHeld(DiskError):
-    """Another process holds the lock; `holder_pid` is its process id, 0 when it did not say."""
+    """A lock held by another process; `holder_pid` is its process id, 0 when unknown."""
 
     def __init__(self, path: str, holder_pid: int) -> None:
-        who = f"process {holder_pid}" if holder_pid else "another process"
+        holder = f"process {holder_pid}" if holder_pid else "another process"
         super().__init__(
-            "lock", path, errno.EWOULDBLOCK, f"it is held by {who}; stop it or use another directory"
+            "lock", path, errno.EWOULDBLOCK, f"it is held by {holder}; stop it or use another directory"
         )
         self.holder_pid = holder_pid
 
 
 def disk_error(operation: str, path: str, number: int) -> DiskError:
-    """The DiskError of the kind that the errno `number` stands for."""
+    """Return the DiskError of the kind that the errno `number` stands for."""
     if number in _NO_ROOM:
         return DiskFull(operation, path, number, "free some space or add a larger disk")
     if number == errno.ENOENT:
@@ -70,5 +70,5 @@ def disk_error(operation: str, path: str, number: int) -> DiskError:
 
 
 def sync_failed(path: str, number: int) -> SyncFailed:
-    """The error of a failed sync. ENOSPC here means lost bytes (thin storage), so it is no DiskFull."""
+    """Return the error of a failed sync. ENOSPC is no DiskFull here: it means lost bytes (thin storage)."""
     return SyncFailed("sync", path, number, "bytes written to it before may be lost")

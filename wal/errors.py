@@ -1,11 +1,11 @@
-"""What the engine tells its callers: one tree of errors, and the disk's own `DiskFull` beside it.
+"""The engine's errors: one tree, and the disk's own `DiskFull`.
 
 WalError
   OffsetOutOfRange     a read below the log start or above the high watermark
   StreamDropped        an append to a stream that was dropped
   LogClosed            a call after close
   LogFailed            the vnode stopped after a failed write or sync; reopen it
-  LogDamaged           acknowledged bytes are damaged; reads below the damage go on
+  LogDamaged           acknowledged bytes are damaged; reads below the damage still work
   StoreError           the data directory cannot be used (subclasses say why)
 """
 
@@ -32,11 +32,11 @@ __all__ = [
 
 
 class WalError(Exception):
-    """Base of everything the engine raises on purpose, but for the disk's own errors."""
+    """The base of every error that the engine raises on purpose, except for the disk's own."""
 
 
 class OffsetOutOfRange(WalError):
-    """The offset is below the log start or above the high watermark; both are given."""
+    """An offset below the log start or above the high watermark; both are given."""
 
     def __init__(self, stream_id: int, offset: int, log_start: int, high_watermark: int) -> None:
         super().__init__(
@@ -50,7 +50,7 @@ class OffsetOutOfRange(WalError):
 
 
 class StreamDropped(WalError):
-    """The stream was dropped; its id is never used again."""
+    """An append to a stream that was dropped; its id is never used again."""
 
     def __init__(self, stream_id: int) -> None:
         super().__init__(f"stream {stream_id} was dropped; create a new stream instead of appending to it")
@@ -58,24 +58,24 @@ class StreamDropped(WalError):
 
 
 class LogClosed(WalError):
-    """The log was closed; nothing more can be appended to it."""
+    """A call to a log that was closed; nothing more can be appended to it."""
 
 
 class LogFailed(WalError):
-    """A write or a sync failed, so nothing is acknowledged until the log was verified against the disk."""
+    """A failed write or sync: nothing is acknowledged until the log has been verified against the disk."""
 
 
 class LogDamaged(WalError):
-    """Acknowledged bytes are damaged: `file` and the byte range [`start`, `end`) are named.
+    """Damage to acknowledged bytes, in `file` and the byte range [`start`, `end`).
 
-    Reads below the damage go on; appends are refused until `kawal wal repair --accept-loss`.
+    Reads below the damage still work; appends are refused until `kawal wal repair --accept-loss`.
     """
 
     def __init__(self, file: str, start: int, end: int, problem: str) -> None:
         super().__init__(
             f"{file}: bytes {start} to {end} are damaged: {problem}; records acknowledged to clients were "
-            "stored there, so this is no torn tail. restore the file, or run "
-            "'kawal wal repair --accept-loss' to go on without them"
+            "stored there, so this is no torn tail; restore the file, or run "
+            "'kawal wal repair --accept-loss' to continue without them"
         )
         self.file = file
         self.start = start
@@ -84,19 +84,19 @@ class LogDamaged(WalError):
 
 
 class StoreError(WalError):
-    """The data directory cannot be used as it is."""
+    """A data directory that cannot be used as it is."""
 
 
 class NotUsable(StoreError):
-    """The path is no directory, or may not be read and written."""
+    """A path that is no directory, or may not be read and written."""
 
 
 class UnknownFormat(StoreError):
-    """The data directory was written in a format that this version does not know."""
+    """A data directory in a format that this version does not know."""
 
 
 class StoreInUse(StoreError):
-    """Another process holds the data directory; `holder_pid` is its process id, 0 when unknown."""
+    """A data directory held by another process; `holder_pid` is its process id, 0 when unknown."""
 
     def __init__(self, message: str, holder_pid: int) -> None:
         super().__init__(message)
@@ -104,12 +104,12 @@ class StoreInUse(StoreError):
 
 
 class ForeignDirectory(StoreError):
-    """The directory is not empty and holds no Kawal metadata."""
+    """A directory that is not empty and holds no Kawal metadata."""
 
 
 class MetadataLost(StoreError):
-    """The metadata of the data directory is damaged or missing while data is there."""
+    """A data directory whose metadata is damaged or missing although data is there."""
 
 
 class VnodeMissing(StoreError):
-    """The catalogue knows a vnode whose directory is not there."""
+    """A vnode that the catalogue knows but whose directory is missing."""

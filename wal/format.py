@@ -7,9 +7,9 @@
                pad     payload = zeros up to a 4 KiB boundary
                seal    payload = zeros: the frame fills its 4 KiB block and only carries durable_sequence
                footer  table = totals of the segment; nothing follows
-               lost    entry_count = how many frames a repair gave up; payload = zeros where they were
+               lost    entry_count = number of frames that a repair gave up; payload = zeros where they were
 
-Our own fields are little endian; client batches stay big endian as on the wire. What protects what:
+Our own fields are little endian; client batches stay big endian as on the wire. The checksums:
 
     header crc   crc32c of the header before it, seeded with the segment's salt: bytes of another file, or
                  of an older file of this name, never pass for a frame of this one
@@ -39,29 +39,29 @@ if sys.byteorder != "little":  # .idx and checkpoint columns are arrays in memor
     raise ImportError("the log format is little endian; this machine is not")
 
 FORMAT = 2
-"""The format of new segments; 2 may hold what compaction copies, which a reader of 1 would misunderstand."""
+"""The format of new segments; 2 may hold compaction's copies, which a reader of 1 would misunderstand."""
 
 READABLE_FORMATS = (1, 2)
 SEGMENT_MAGIC = b"KAWALSEG"
 FRAME_MAGIC = b"\xf7KWF"
 HEADER_BYTES = 64
-"""Size of a segment header and of a frame header."""
+"""The size of a segment header and of a frame header."""
 
 HEADER_COPY_POSITION = 512
-"""Where a segment repeats its header: in another sector, because without the salt no frame can be checked."""
+"""The position of a segment's second header: another sector, as no frame can be checked without the salt."""
 
 FIRST_FRAME_POSITION = 1024
-"""Where a segment's frames begin."""
+"""The position at which a segment's frames begin."""
 
 SEAL_BLOCK_BYTES = 4096
-"""A seal lies alone in such a block: what destroys one sector cannot hit a frame and its seal together."""
+"""A seal has such a block to itself: a destroyed sector cannot hit a frame and its seal together."""
 
 BATCH_CRC_START = 21
 """A v2 batch's CRC covers its bytes from here on.  Source: KIP-98, record batch v2."""
 
 
 class FrameKind(IntEnum):
-    """What a frame is; see the module's grammar."""
+    """The kind of a frame; see the module's grammar."""
 
     DATA = 1
     SEAL = 2
@@ -71,7 +71,7 @@ class FrameKind(IntEnum):
 
 
 class EntryKind(IntEnum):
-    """What an entry of a data frame is."""
+    """The kind of an entry in a data frame."""
 
     DATA = 0
     """A client's record batch."""
@@ -80,39 +80,39 @@ class EntryKind(IntEnum):
     META = 2
     """No records: `MetaKind` and its body; it has a version and no offset."""
     COPY = 3
-    """A batch of what compaction left, at its old offset, in a stream of copies; it takes one version."""
+    """A batch that compaction kept, at its old offset, in a stream of copies; it takes one version."""
 
 
 class MetaKind(IntEnum):
     """The first byte of a meta entry's payload."""
 
     OPAQUE = 0
-    """The caller's bytes; the engine does not look into them."""
+    """The caller's bytes, opaque to the engine."""
     LOG_START = 1
-    """i64 the stream's new log start, u64 bytes that lie before it now."""
+    """i64 the stream's new log start, u64 bytes that now lie before it."""
     DROP = 2
-    """Nothing: the stream is gone."""
+    """Nothing: the stream was dropped."""
     LEADER_EPOCH = 3
     """i32 epoch, i64 offset from which it counts."""
     RETIRED = 4
-    """u64: base version of a segment that no stream needs any more."""
+    """u64 base version of a segment that no stream needs any more."""
     COMPACTED = 5
     """i64 offset below which the copies count, u64 stream of the copies, u64 bytes that they replace."""
 
 
 COPIES_BIT = 1 << 63
-"""Set in the ids of streams of copies, never in those that a caller gives."""
+"""The bit that is set in the ids of streams of copies, never in a caller's."""
 
 
 class SegmentHeader(NamedTuple):
-    """What a segment says of itself, at its begin and once more."""
+    """A segment's description of itself, at its beginning and once more."""
 
     vnode_id: int
     base_version: int
     base_sequence: int
     salt: int
     previous_crc: int
-    """Header CRC of the last frame of the segment before, 0 for the first: it proves that none is missing."""
+    """The header CRC of the previous segment's last frame, 0 in the first: it proves that none is missing."""
     created_ms: int
     format: int = FORMAT
 
@@ -123,11 +123,11 @@ class FrameHeader(NamedTuple):
     kind: int
     sequence: int
     durable_sequence: int
-    """All frames below it were synced when this one was written."""
+    """All frames below this sequence were synced when this one was written."""
     base_version: int
     entry_count: int
     record_count: int
-    """Versions that this frame takes."""
+    """The number of versions that this frame takes."""
     table_bytes: int
     payload_bytes: int
     ingest_ms: int
@@ -135,7 +135,7 @@ class FrameHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes from this header to the next frame's."""
+        """The number of bytes from this header to the next frame's."""
         return HEADER_BYTES + self.table_bytes + self.payload_bytes
 
 
@@ -148,7 +148,7 @@ class Entry(NamedTuple):
     leader_epoch: int
     base_offset: int
     record_count: int
-    """Offsets that the batch takes: its last offset delta + 1; a meta entry takes one version, no offset."""
+    """Offsets that the batch takes, its last offset delta + 1; a meta entry takes one version, no offset."""
     size_bytes: int
     max_timestamp: int
     crc: int
@@ -156,17 +156,17 @@ class Entry(NamedTuple):
 
 
 class Footer(NamedTuple):
-    """Totals of a sealed segment."""
+    """The totals of a sealed segment."""
 
     frame_count: int
-    """Frames before the footer."""
+    """The number of frames before the footer."""
     entry_count: int
     record_count: int
     payload_bytes: int
     max_timestamp: int
     next_version: int
     chain_crc: int
-    """crc32c over the headers of all frames before: each covers its table, a table covers its batches."""
+    """crc32c over the headers of all frames before: a header covers its table, a table covers its batches."""
 
 
 class BatchPrefix(NamedTuple):
@@ -214,37 +214,37 @@ FOOTER_FRAME_BYTES = HEADER_BYTES + FOOTER.size
 
 
 def seed_of(salt: int) -> int:
-    """The start value of a segment's CRCs."""
+    """Return the start value of a segment's CRCs."""
     return int(crc32c(SALT.pack(salt)))
 
 
 def table_seed(seed: int, sequence: int) -> int:
-    """The start value of one frame's table CRC."""
+    """Return the start value of one frame's table CRC."""
     return (seed ^ sequence) & 0xFFFFFFFF
 
 
 def encode_segment_header(header: SegmentHeader) -> bytes:
-    """The 64 bytes of a segment header."""
+    """Return the 64 bytes of a segment header."""
     body = SEGMENT_BODY.pack(SEGMENT_MAGIC, header.format, *header[:-1])
     return body + CRC.pack(crc32c(body))
 
 
 def encode_segment_start(header: SegmentHeader) -> bytes:
-    """The bytes of a segment before its first frame: the header, twice."""
+    """Return the bytes of a segment before its first frame: the header, twice."""
     data = encode_segment_header(header)
     start = data.ljust(HEADER_COPY_POSITION, b"\0") + data
     return start.ljust(FIRST_FRAME_POSITION, b"\0")
 
 
 def decode_segment_start(data: bytes) -> tuple[SegmentHeader | None, bool]:
-    """The header at a segment's start, and whether both copies of it are valid and equal."""
+    """Return the header at a segment's start, and whether both copies of it are valid and equal."""
     first = decode_segment_header(data[:HEADER_BYTES])
     second = decode_segment_header(data[HEADER_COPY_POSITION : HEADER_COPY_POSITION + HEADER_BYTES])
     return first or second, first == second
 
 
 def decode_segment_header(data: bytes | memoryview) -> SegmentHeader | None:
-    """The header in the first 64 bytes, or None when they are not a valid one of this format."""
+    """Return the header in the first 64 bytes, or None when they are not a valid one of a readable format."""
     if len(data) < HEADER_BYTES:
         return None
     (crc,) = CRC.unpack_from(data, SEGMENT_BODY.size)
@@ -255,7 +255,7 @@ def decode_segment_header(data: bytes | memoryview) -> SegmentHeader | None:
 
 
 def unknown_format(data: bytes) -> int | None:
-    """The format of a segment that is whole and of a format nobody here can read; None for any other."""
+    """Return the format of a segment with a valid header but an unreadable format; None for any other."""
     for position in (0, HEADER_COPY_POSITION):
         copy = data[position : position + HEADER_BYTES]
         if len(copy) < HEADER_BYTES:
@@ -270,14 +270,14 @@ def unknown_format(data: bytes) -> int | None:
 
 
 def encode_frame_header(header: FrameHeader, seed: int) -> tuple[bytes, int]:
-    """The 64 bytes of a frame header, and their CRC."""
+    """Return the 64 bytes of a frame header, and their CRC."""
     body = FRAME_BODY.pack(FRAME_MAGIC, *header)
     crc = crc32c(body, seed)
     return body + CRC.pack(crc), crc
 
 
 def decode_frame_header(data: bytes | memoryview, position: int, seed: int) -> tuple[FrameHeader, int] | None:
-    """The frame header at `position` and its CRC, or None when no valid one of this segment is there."""
+    """Return the frame header at `position` and its CRC; None unless a valid one of this segment is there."""
     if len(data) - position < HEADER_BYTES or data[position : position + 4] != FRAME_MAGIC:
         return None
     end = position + FRAME_BODY.size
@@ -290,7 +290,7 @@ def decode_frame_header(data: bytes | memoryview, position: int, seed: int) -> t
 def encode_frame(
     header: FrameHeader, table: bytes, seed: int, *, padding_bytes: int = 0
 ) -> tuple[bytes, int]:
-    """A frame without batches: header, `table` and zeros; the sizes and the table CRC are filled in here."""
+    """Return a frame without batches: header, `table` and zeros; sizes and table CRC are filled in here."""
     full = header._replace(
         table_bytes=len(table),
         payload_bytes=padding_bytes,
@@ -301,7 +301,7 @@ def encode_frame(
 
 
 def empty_batch(offset_count: int) -> bytearray:
-    """A v2 batch without records that takes `offset_count` offsets, as compaction leaves them."""
+    """Return a v2 batch without records that takes `offset_count` offsets, as compaction leaves them."""
     body = (0, offset_count - 1, -1, -1, -1, -1, -1, 0)
     batch = bytearray(BATCH_PREFIX.pack(0, BATCH_PREFIX.size - 12, 0, 2, 0, *body))
     crc = crc32c(memoryview(batch)[BATCH_CRC_START:])
@@ -311,14 +311,14 @@ def empty_batch(offset_count: int) -> bytearray:
 def plain_header(
     kind: FrameKind, *, sequence: int, durable_sequence: int, version: int, now_ms: int
 ) -> FrameHeader:
-    """The header of a frame that takes no versions; sizes and CRC still open."""
+    """Return the header of a frame that takes no versions, with sizes and CRC still open."""
     return FrameHeader(kind, sequence, durable_sequence, version, 0, 0, 0, 0, now_ms, 0)
 
 
 def reference_codecs() -> dict[str, Construct[Any, Any]]:
-    """The same structures as construct declarations: the readable reference, held equal by a test.
+    """Return the same structures as construct declarations: the readable reference, kept equal by a test.
 
-    The import is in here because the server never needs it and it would cost start-up time.
+    construct is imported here because the server never needs it and it would cost start-up time.
     """
     import construct as c
 

@@ -1,8 +1,8 @@
 """The open frame: batches and meta entries that will be committed together.
 
-Batches are kept by reference and grouped by stream, so that each stream's run is contiguous in the payload;
-entries are packed as they come, because base version and base offsets are known by then. Meta entries follow
-all batches, in their order. Nothing here loops over records.
+Batches are kept by reference and grouped by stream, so that each stream's run is contiguous in the payload.
+Entries are packed on arrival, when base version and base offsets are already known. Meta entries follow all
+batches, in order of arrival. Nothing here loops over records.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from wal.stream import Stream
 
 
 class Extent:
-    """A part of a run that becomes one row of the index; `start` counts from the run's begin."""
+    """A part of a run that becomes one row of the index; `start` counts from the beginning of the run."""
 
     __slots__ = ("base", "buffers", "max_timestamp", "next_offset", "size", "start", "version")
 
@@ -51,7 +51,7 @@ class Extent:
 
 
 class Run:
-    """One stream's batches of the frame."""
+    """One stream's batches in the frame."""
 
     __slots__ = ("entries", "extents", "last", "size_bytes", "stream")
 
@@ -97,7 +97,7 @@ class Run:
 
 
 class MetaRecord:
-    """A meta entry: what `synced` applies once it is durable."""
+    """A meta entry, which `synced` applies once it is durable."""
 
     __slots__ = ("entry", "payload", "stream_id")
 
@@ -108,7 +108,7 @@ class MetaRecord:
 
 
 class OpenFrame:
-    """What was appended since the last frame was closed."""
+    """The batches and meta entries appended since the last frame was closed."""
 
     __slots__ = (
         "base_version", "entry_count", "metas", "next_version", "payload_bytes", "producers_token", "runs",
@@ -120,17 +120,17 @@ class OpenFrame:
         self.entry_count = 0
         self.payload_bytes = 0
         self.producers_token = 0
-        """What of the producers' changes is durable with this frame."""
+        """The token of the producers' changes that become durable with this frame."""
         self.runs: dict[int, Run] = {}
         self.metas: list[MetaRecord] = []
 
     @property
     def size_bytes(self) -> int:
-        """What the frame takes in the file."""
+        """The size of the frame in the file."""
         return HEADER_BYTES + self.entry_count * ENTRY_BYTES + self.payload_bytes
 
     def add_meta(self, stream_id: int, payload: bytes) -> int:
-        """Add a meta entry; returns its version."""
+        """Add a meta entry; return its version."""
         version = self.next_version
         entry = ENTRY.pack(
             stream_id,
@@ -151,7 +151,7 @@ class OpenFrame:
         return version
 
     def build(self, *, sequence: int, durable_sequence: int, now_ms: int, seed: int) -> BuiltFrame:
-        """Close the frame: header, table and the batches in payload order."""
+        """Close the frame: build its header, its table and the batches in payload order."""
         runs = self.runs.values()
         parts = [run.entries for run in runs]
         parts.append([meta.entry for meta in self.metas])
@@ -172,7 +172,7 @@ class OpenFrame:
 
 
 class BuiltFrame:
-    """A closed frame, ready to be written as it is."""
+    """A closed frame, ready to be written."""
 
     __slots__ = ("buffers", "crc", "frame", "head", "header")
 

@@ -1,18 +1,20 @@
-"""Where a stream's offsets lie in one segment: extents, as columns, in memory or from the segment's `.idx`.
+"""The index of a segment: the extents of each stream, as columns, in memory or from the segment's `.idx`.
 
-An extent is a run of one stream's batches inside one frame, cut so that it has at most `EXTENT_BYTES` or is
-one single batch: a reader that goes on where it stopped always stands at the begin of an extent.
+An extent is a run of one stream's batches inside one frame, cut so that it has at most `EXTENT_BYTES` or is a
+single batch: a reader that continues where it stopped is always at the beginning of an extent.
 
-    .idx := header[64] columns crc[4]
-    columns, one after the other, little endian, sizes from the header's counts (S streams, E extents, F
-    frames):
-        stream_ids u64[S], sorted        base i64[E]  version u64[E]  max_timestamp i64[E]      frame_version
-        u64[F] starts u32[S + 1]: extents of stream i are starts[i] .. starts[i + 1]
-        count u32[E]  position u32[E]  size u32[E]                                              frame_position
-        u32[F]
-    extents are sorted by stream, then offset; header and crc are seeded with the segment's salt
+    .idx    := header[64] columns crc[4]
+    columns := stream_ids u64[S]                    sorted
+               base i64[E]  version u64[E]  max_timestamp i64[E]
+               frame_version u64[F]
+               starts u32[S + 1]                    extents of stream i are starts[i] .. starts[i + 1]
+               count u32[E]  position u32[E]  size u32[E]
+               frame_position u32[F]
 
-An index is derived: one that is missing or odd is rebuilt from the segment, and never decides anything.
+All is little endian; the header counts S streams, E extents and F frames. Extents are sorted by stream, then
+offset. Header and crc are seeded with the segment's salt.
+
+An index is derived data: a missing or invalid one is rebuilt from the segment, and it never decides anything.
 """
 
 from __future__ import annotations
@@ -30,10 +32,10 @@ from wal.format import ENTRY, HEADER_BYTES, EntryKind, FrameKind
 from wal.scan import NO_TIMESTAMP, FoundFrame
 
 EXTENT_BYTES = 128 << 10
-"""Largest extent of more than one batch: what a reader may have to walk when it begins inside one."""
+"""The largest extent of more than one batch: a reader that begins inside one may have to walk that much."""
 
 EXTENT_OFFSETS = (1 << 32) - 1
-"""Most offsets of an extent: copies of what compaction left may lie far apart, and a count has 32 bits."""
+"""The most offsets of an extent: compaction's copies may lie far apart, and a count has 32 bits."""
 
 INDEX_MAGIC = b"KAWALIDX"
 INDEX_FORMAT = 1
@@ -46,7 +48,7 @@ Column = Sequence[int]
 
 
 class SegmentIndex:
-    """The extents of a segment as parallel columns; `slots` says which rows are a stream's."""
+    """The extents of a segment as parallel columns; `slots` gives the rows of a stream."""
 
     __slots__ = (
         "base",
@@ -69,15 +71,15 @@ class SegmentIndex:
     frame_position: Column
 
     def slots(self, stream_id: int) -> Sequence[int] | None:
-        """The rows of a stream's extents, oldest first; None when it has none here."""
+        """Return the rows of a stream's extents, oldest first; None when it has none here."""
         raise NotImplementedError
 
     def stream_ids(self) -> Sequence[int]:
-        """The streams that have data here."""
+        """Return the streams that have data here."""
         raise NotImplementedError
 
     def range_of(self, stream_id: int) -> tuple[int, int] | None:
-        """The stream's offsets here: first and next; None when it has none."""
+        """Return the stream's offsets here, first and next; None when it has none."""
         slots = self.slots(stream_id)
         if not slots:
             return None
@@ -85,11 +87,11 @@ class SegmentIndex:
         return self.base[slots[0]], self.base[last] + self.count[last]
 
     def place(self, slots: Sequence[int], offset: int) -> int:
-        """Where in `slots` the last extent at or before `offset` is; -1 when all are behind."""
+        """Return the place in `slots` of the last extent at or before `offset`; -1 when all come after it."""
         return bisect_right(slots, offset, key=self.base.__getitem__) - 1
 
     def frame_of(self, version: int) -> int:
-        """The row of the last frame that begins at or before `version`; -1 when all are behind."""
+        """Return the row of the last frame that begins at or before `version`; -1 when all come after it."""
         return bisect_right(self.frame_version, version) - 1
 
 
@@ -119,15 +121,15 @@ class ActiveIndex(SegmentIndex):
         self.by_stream: dict[int, array[int]] = {}
 
     def slots(self, stream_id: int) -> Sequence[int] | None:
-        """The rows of a stream's extents; the array grows with the segment."""
+        """Return the rows of a stream's extents; the array grows with the segment."""
         return self.by_stream.get(stream_id)
 
     def stream_ids(self) -> Sequence[int]:
-        """The streams that have data here, in no order."""
+        """Return the streams that have data here, in no order."""
         return list(self.by_stream)
 
     def add_frame(self, position: int, version: int) -> None:
-        """Note where a data frame begins and its first version."""
+        """Add a data frame: its position and first version."""
         self.frame_position.append(position)
         self.frame_version.append(version)
 
@@ -155,12 +157,12 @@ class ActiveIndex(SegmentIndex):
         self.version.append(version)
 
     def highest_timestamp(self) -> int:
-        """The highest timestamp of all extents."""
+        """Return the highest timestamp of all extents."""
         return max(self.max_timestamp, default=NO_TIMESTAMP)
 
 
 def index_frame(index: ActiveIndex, frame: FoundFrame) -> None:
-    """Add what a scan found: the same extents as when the frame was written."""
+    """Add a scanned frame, with the same extents as when it was written."""
     header = frame.header
     if header.kind != FrameKind.DATA:
         return
@@ -218,26 +220,26 @@ class FileIndex(SegmentIndex):
         self.frame_position = columns.take("I", frames)
 
     def slots(self, stream_id: int) -> Sequence[int] | None:
-        """The rows of a stream's extents: a range, since they lie together."""
+        """Return the rows of a stream's extents: a range, since they are adjacent."""
         row = bisect_left(self._stream_ids, stream_id)
         if row == len(self._stream_ids) or self._stream_ids[row] != stream_id:
             return None
         return range(self._starts[row], self._starts[row + 1])
 
     def stream_ids(self) -> Sequence[int]:
-        """The streams that have data here, sorted."""
+        """Return the streams that have data here, sorted."""
         return self._stream_ids
 
 
 class _Cutter:
-    """Cut typed columns from the bytes of an index, one after the other."""
+    """A cutter of typed columns from the bytes of an index, in order."""
 
     def __init__(self, data: bytes) -> None:
         self._data = memoryview(data)
         self._position = HEADER_BYTES
 
     def take(self, code: Literal["Q", "q", "I"], count: int) -> memoryview[int]:
-        """The next `count` items of the type `code`."""
+        """Return the next `count` items of the type `code`."""
         end = self._position + count * (8 if code in "Qq" else 4)
         column = self._data[self._position : end].cast(code)
         self._position = end
@@ -247,7 +249,7 @@ class _Cutter:
 def encode_index(
     index: ActiveIndex, *, vnode_id: int, base_version: int, end_position: int, next_version: int, seed: int
 ) -> bytes:
-    """The bytes of the `.idx` for a segment that will not grow any more."""
+    """Return the bytes of the `.idx` of a segment that no longer grows."""
     stream_ids = array("Q", sorted(index.by_stream))
     order: list[int] = []
     starts = array("I", [0])
@@ -282,7 +284,7 @@ def _reordered(column: array[int], order: list[int]) -> array[int]:
 
 
 def decode_index(data: bytes, *, base_version: int, seed: int) -> FileIndex | None:
-    """The index in `data`, or None when it is not a whole one of this segment."""
+    """Return the index in `data`, or None when it is not a whole one of this segment."""
     if len(data) < HEADER_BYTES + INDEX_CRC.size:
         return None
     magic, version, _, base, _, streams, extents, frames, _, _ = INDEX_HEADER.unpack_from(data)

@@ -1,7 +1,7 @@
-"""Look into a log without opening it: what `kawal wal inspect` shows and `kawal wal verify` checks.
+"""Inspection of a log without opening it, for `kawal wal inspect` and `kawal wal verify`.
 
-Nothing is written and no lock is taken, so a server may be running: what it is writing at this moment shows
-as an unfinished tail, never as damage, because the witness is read before the segments are.
+Nothing is written and no lock is taken, so a server may be running: bytes that it is just writing show as an
+unfinished tail, never as damage, because the witness is read before the segments.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from wal.whole_files import read_file
 
 
 class FrameView(NamedTuple):
-    """A frame as people want to see it."""
+    """A frame with its entries, for display."""
 
     position: int
     header: FrameHeader
@@ -44,13 +44,13 @@ class FrameView(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """`data`, `seal`, `pad`, `footer` or `lost`; a number when the kind is not known."""
+        """The kind: `data`, `seal`, `pad`, `footer` or `lost`; a number when it is unknown."""
         known = self.header.kind in set(FrameKind)
         return FrameKind(self.header.kind).name.lower() if known else str(self.header.kind)
 
 
 class Damage(NamedTuple):
-    """Bytes [start, end) of a file that are not what was written."""
+    """A range [start, end) of a file whose bytes are not those that were written."""
 
     file: str
     start: int
@@ -63,56 +63,56 @@ class Damage(NamedTuple):
 
 @dataclass(slots=True)
 class SegmentReport:
-    """One segment, read completely."""
+    """The report on one segment, read completely."""
 
     path: str
     header: SegmentHeader | None = None
     size_bytes: int = 0
     end_position: int = 0
-    """Where the last valid frame ends."""
+    """The end of the last valid frame."""
     next_sequence: int = 0
-    """The sequence that is due there."""
+    """The sequence due there."""
     last_crc: int = 0
     frames: dict[str, int] = field(default_factory=dict)
-    """How many frames of each kind."""
+    """The number of frames of each kind."""
     entries: int = 0
     records: int = 0
     payload_bytes: int = 0
     lost_frames: int = 0
     sealed: bool = False
     tail: str = ""
-    """What lies behind the last frame: nothing, room, or unfinished bytes."""
+    """The bytes after the last frame: none, room, or unfinished bytes."""
     index: str = ""
-    """Whether its `.idx` is `good`, `missing` or `odd`; a missing or odd one is rebuilt when needed."""
+    """The state of its `.idx`: `good`, `missing` or `odd`; a missing or odd one is rebuilt when needed."""
     note: str = ""
-    """Something odd that costs nothing."""
+    """A harmless oddity."""
     retired: set[int] = field(default_factory=set)
-    """Base versions of the segments that its frames allow to go."""
+    """The base versions of the segments whose deletion its frames allow."""
     damages: list[Damage] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class LogReport:
-    """A whole vnode's log."""
+    """The report on a whole vnode's log."""
 
     directory: str
     segments: list[SegmentReport] = field(default_factory=list)
     witnessed_sequence: int = 0
-    """Frames below it were synced, by witness and checkpoints."""
+    """Frames below this sequence were synced, according to witness and checkpoints."""
     checkpoint_sequence: int = 0
     """The first frame that the newest checkpoint does not cover."""
     notes: list[str] = field(default_factory=list)
-    """Odd things that cost nothing."""
+    """Harmless oddities."""
     damages: list[Damage] = field(default_factory=list)
 
     @property
     def is_good(self) -> bool:
-        """True when nothing acknowledged is damaged or missing."""
+        """Whether nothing acknowledged is damaged or missing."""
         return not self.damages
 
 
 def frames(disk: Disk, path: str) -> Iterator[FrameView]:
-    """The valid frames of a segment file, with their entries; ends at the first invalid one.
+    """Yield the valid frames of a segment file, with their entries, up to the first invalid one.
 
     Raises: ValueError when the file does not begin with a segment header; DiskError.
     """
@@ -137,7 +137,7 @@ def frames(disk: Disk, path: str) -> Iterator[FrameView]:
 def _entries(frame: FoundFrame) -> list[Entry]:
     if frame.header.kind != FrameKind.DATA:
         return []
-    return [Entry._make(one) for one in ENTRY.iter_unpack(frame.table)]
+    return [Entry._make(fields) for fields in ENTRY.iter_unpack(frame.table)]
 
 
 def verify_segment(disk: Disk, path: str, *, witnessed_sequence: int = 0) -> SegmentReport:
@@ -151,14 +151,14 @@ def verify_segment(disk: Disk, path: str, *, witnessed_sequence: int = 0) -> Seg
         if report.header is None:
             version = unknown_format(start)
             problem = (
-                "both copies of the segment header are not valid"
+                "neither copy of the segment header is valid"
                 if version is None
                 else f"the segment has format {version}, which this version of kawal does not read"
             )
             report.damages.append(Damage(path, 0, FIRST_FRAME_POSITION, problem))
             return report
         if not both:
-            report.note = "one copy of the segment header is not valid; the other one serves"
+            report.note = "one copy of the segment header is not valid; the other one is used"
         seed = seed_of(report.header.salt)
         scan = Scan(file, seed=seed, position=FIRST_FRAME_POSITION, sequence=report.header.base_sequence)
         _count(report, scan)
@@ -179,7 +179,7 @@ def verify_segment(disk: Disk, path: str, *, witnessed_sequence: int = 0) -> Seg
 
 
 def _count(report: SegmentReport, scan: Scan) -> None:
-    """Walk the frames, add them up, and hold the footer against the sum."""
+    """Walk the frames, add them up, and compare the footer with the sum."""
     totals = Totals()
     for frame in scan:
         header = frame.header
@@ -191,7 +191,7 @@ def _count(report: SegmentReport, scan: Scan) -> None:
         if header.kind == FrameKind.FOOTER:
             stated = Footer._make(FOOTER.unpack(frame.table))
             if not report.lost_frames and (*stated[:5], stated.chain_crc) != totals:
-                problem = f"the footer states {tuple(stated)}, the frames add up to {tuple(totals)}"
+                problem = f"the footer states {tuple(stated)}, but the frames add up to {tuple(totals)}"
                 report.damages.append(Damage(report.path, frame.position, frame.next_position, problem))
             return
         totals = totals.with_frame(frame.head, header, frame.max_timestamp())
@@ -203,7 +203,7 @@ def _count(report: SegmentReport, scan: Scan) -> None:
 
 
 def _retired(frame: FoundFrame) -> set[int]:
-    """Base versions of the segments that the frame's meta entries give up."""
+    """Return the base versions of the segments that the frame's meta entries retire."""
     assert frame.payload is not None
     found, start = set(), 0
     for entry in ENTRY.iter_unpack(frame.table):
@@ -224,7 +224,7 @@ def _index_state(disk: Disk, report: SegmentReport, seed: int) -> str:
 
 
 def verify_log(disk: Disk, directory: str) -> Iterator[SegmentReport | LogReport]:
-    """Check a whole log: a report for each segment as it is read, and one for all at the end.
+    """Check a whole log: yield a report for each segment as it is read, and one for the log at the end.
 
     Raises: NoSuchFile when the directory is missing; DiskError.
     """
@@ -249,16 +249,16 @@ def verify_log(disk: Disk, directory: str) -> Iterator[SegmentReport | LogReport
 
 
 def _read_marks(disk: Disk, report: LogReport) -> set[int]:
-    """Note what the witness and the checkpoints vouch for; returns the segments that must be there."""
+    """Read witness and checkpoints for how far the log was synced; return the segments that must exist."""
     checkpoints, odd = load_checkpoints(disk, report.directory)
     witness = load_witness(disk, report.directory)
-    marks = [one.durable_sequence for one in checkpoints]
+    marks = [checkpoint.durable_sequence for checkpoint in checkpoints]
     if witness is not None:
         marks.append(witness.durable_sequence)
     elif disk.exists(f"{report.directory}/{WITNESS_NAME}"):
-        report.notes.append(f"{WITNESS_NAME} has no valid slot; it is written anew by the next start")
+        report.notes.append(f"{WITNESS_NAME} has no valid slot; the next start writes a new one")
     report.witnessed_sequence = max(marks, default=0)
-    report.notes += [f"{name} is not a valid checkpoint; an older one serves" for name in odd]
+    report.notes += [f"{name} is not a valid checkpoint; an older one is used" for name in odd]
     if not checkpoints:
         return set()
     report.checkpoint_sequence = checkpoints[0].sequence
@@ -267,7 +267,7 @@ def _read_marks(disk: Disk, report: LogReport) -> set[int]:
 
 
 def _check_place(report: LogReport, segment: SegmentReport, base: int) -> None:
-    """Hold a segment against its name and the segment before it."""
+    """Check a segment against its name and the segment before it."""
     header, before = segment.header, report.segments[-1] if report.segments else None
     if header is None:
         return
@@ -284,11 +284,11 @@ def _check_place(report: LogReport, segment: SegmentReport, base: int) -> None:
         problem = f"it does not continue {before.path}: crc {before.last_crc:#010x} is not repeated"
         segment.damages.append(Damage(segment.path, 0, FIRST_FRAME_POSITION, problem))
     else:
-        before.tail = ""  # what a failed write left; the successor proves that nothing is missing
+        before.tail = ""  # left by a failed write; the successor proves that nothing is missing
 
 
 def _check_missing(report: LogReport, missing: set[int]) -> None:
-    """Report segments that the checkpoint knows, that are not there and were not retired since."""
+    """Report segments that the checkpoint lists and that are missing without having been retired since."""
     retired: set[int] = set().union(*(segment.retired for segment in report.segments))
     for base in sorted(missing - retired):
         path = f"{report.directory}/{base:020d}{SUFFIX}"
@@ -296,13 +296,13 @@ def _check_missing(report: LogReport, missing: set[int]) -> None:
     last = report.segments[-1] if report.segments else None
     due = last.next_sequence if last is not None else 0
     if report.witnessed_sequence > due and (last is None or last.sealed):
-        problem = f"frames {due} to {report.witnessed_sequence - 1} were synced and their file is missing"
+        problem = f"frames {due} to {report.witnessed_sequence - 1} were synced, but their file is missing"
         report.damages.append(Damage(report.directory, 0, 0, problem))
     due = 0
     for segment in report.segments:
-        begin = segment.header.base_sequence if segment.header is not None else due
-        # Below the checkpoint its list of segments counts: what is not in it was retired.
-        if begin > max(due, report.checkpoint_sequence) and not report.damages:
-            problem = f"frames {due} to {begin - 1} are missing before it"
+        first = segment.header.base_sequence if segment.header is not None else due
+        # Below the checkpoint its list of segments counts: a segment not in it was retired.
+        if first > max(due, report.checkpoint_sequence) and not report.damages:
+            problem = f"frames {due} to {first - 1} are missing before it"
             report.damages.append(Damage(segment.path, 0, 0, problem))
         due = max(due, segment.next_sequence)

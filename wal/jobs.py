@@ -1,7 +1,7 @@
-"""Work that touches the disk and runs in a thread: everything it needs is prepared, nothing is shared.
+"""Jobs that touch the disk and run in a thread: everything they need is prepared, nothing is shared.
 
-A job is made on the event loop, `run` in a worker thread, and handed back to the log with what came of it.
-At most one `SyncJob` of a log is under way; what it does, in this order, is what crash safety rests on:
+A job is made on the event loop, `run` in a worker thread, and handed back to the log with the outcome. At
+most one `SyncJob` of a log is under way; crash safety rests on its steps and their order:
 
     roll     footer into the old segment, cut, fdatasync
              `next.tmp` made new, allocated, header, fdatasync; renamed; directory synced
@@ -23,10 +23,10 @@ from wal.segment import Segment, SharedFile, Totals, base_version_of
 
 
 class Phase(Enum):
-    """How far a job came; a failure is judged by it."""
+    """The progress of a job, which decides how a failure is treated."""
 
     PREPARE = "prepare"
-    """Nothing that an acknowledged record depends on was touched."""
+    """Nothing on which an acknowledged record depends has been touched."""
     WRITE = "write"
     SYNC = "sync"
     DONE = "done"
@@ -34,7 +34,7 @@ class Phase(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class SealPlan:
-    """Close a segment: write its footer, give back the room behind it, sync."""
+    """The closing of a segment: its footer, the release of the room after it, a sync."""
 
     segment: Segment
     file: SharedFile
@@ -44,7 +44,7 @@ class SealPlan:
     done: bool = False
 
     def run(self) -> None:
-        """Write, cut, sync."""
+        """Write the footer, cut the file, sync."""
         self.file.file.write_at(self.position, [self.footer])
         self.file.file.truncate(self.position + len(self.footer))
         self.file.file.sync()
@@ -53,7 +53,7 @@ class SealPlan:
 
 @dataclass(slots=True, kw_only=True)
 class CreatePlan:
-    """Make a segment under a temporary name, complete and synced, and only then give it its name."""
+    """The making of a segment: complete and synced under a temporary name, and only then given its own."""
 
     disk: Disk
     directory: str
@@ -62,11 +62,11 @@ class CreatePlan:
     capacity: int
     header: bytes
     spare: File | None = None
-    """An allocated file of the temporary name, when there is one already."""
+    """An already allocated file with the temporary name, if there is one."""
     done: bool = False
 
     def allocate(self) -> File:
-        """The file with its room reserved.  Raises: DiskFull, and then nothing is left of it."""
+        """Return the file with its room reserved.  Raises: DiskFull; then nothing is left of it."""
         if self.spare is not None:
             return self.spare
         return make_spare(self.disk, self.temporary_path, self.capacity)
@@ -81,7 +81,7 @@ class CreatePlan:
 
 
 def make_spare(disk: Disk, path: str, capacity: int) -> File:
-    """A new file with room for `capacity` bytes; on an error its name is removed again."""
+    """Make a file with room for `capacity` bytes; on an error, remove its name again."""
     if disk.exists(path):
         disk.remove(path)
     file = disk.open(path, create=True, exclusive=True)
@@ -95,11 +95,11 @@ def make_spare(disk: Disk, path: str, capacity: int) -> File:
 
 
 class SyncJob:
-    """What `VnodeLog.begin_sync` gives out: run it in a thread, then hand it to `synced` or `failed`."""
+    """A job from `VnodeLog.begin_sync`, to be run in a thread and then handed to `synced` or `failed`."""
 
     phase: Phase = Phase.PREPARE
     on_written: Callable[[], None] | None = None
-    """Called in the worker thread when the bytes are written and not yet synced."""
+    """Called in the worker thread once the bytes are written but not yet synced."""
 
     def run(self) -> None:
         """Do the work.  Raises: DiskError."""
@@ -108,11 +108,11 @@ class SyncJob:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class CommitJob(SyncJob):
-    """Write a frame and make it durable, rolling to a new segment before when that is due."""
+    """A job that writes a frame and makes it durable, rolling to a new segment first when that is due."""
 
     disk: Disk
     segment: Segment
-    """The segment the frame goes to."""
+    """The segment for the frame."""
     file: SharedFile | None
     """Its file; made by the job when `create` is given."""
     position: int
@@ -124,22 +124,22 @@ class CommitJob(SyncJob):
     last_crc: int
     totals: Totals
     closes: bool
-    """The last frame is a footer."""
+    """Whether the last frame is a footer."""
     needs_sync: bool
     seal: SealPlan | None = None
     create: CreatePlan | None = None
     free_bytes: int | None = None
-    """Free space, measured when a segment was made."""
+    """The free space, measured when a segment was made."""
     phase: Phase = Phase.PREPARE
     on_written: Callable[[], None] | None = None
 
     @property
     def entry_count(self) -> int:
-        """The entries that become durable together: batches, and what is written about streams."""
+        """The number of entries that become durable together: batches, and meta entries of streams."""
         return 0 if self.built is None else self.built.header.entry_count
 
     def run(self) -> None:
-        """Roll, write, sync."""
+        """Roll when due, write, sync."""
         if self.seal is not None:
             self.phase = Phase.SYNC
             self.seal.run()
@@ -166,11 +166,11 @@ class CommitJob(SyncJob):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ReopenJob(SyncJob):
-    """Find out what the disk really holds after a failure, and put the good part into a fresh file.
+    """A job that finds out what the disk really holds after a failure, and copies the good part.
 
-    The kernel forgets a failed sync and goes on showing the lost bytes, so the cache is dropped first. The
-    segment's frames up to the last acknowledged one are checked, copied to a new file of the same content,
-    synced and put in the old one's place; bytes behind them, written or not, are gone with the old file.
+    The kernel forgets a failed sync and keeps showing the lost bytes, so the cache is dropped first. The
+    segment's frames up to the last acknowledged one are checked, copied to a new file, synced and put in the
+    old file's place; bytes after them, written or not, disappear with the old file.
     """
 
     disk: Disk
@@ -179,9 +179,9 @@ class ReopenJob(SyncJob):
     file: SharedFile | None
     temporary_path: str
     keep: set[int]
-    """Base versions of the segments that the log knows; any other is what the failed job left."""
+    """The base versions of the segments that the log knows; any other was left by the failed job."""
     trust_cache: bool
-    """Durability `os`: what is only in the cache was acknowledged too, so copy it while it is there."""
+    """Durability `os`: bytes that are only in the cache were acknowledged too, so they must be copied."""
     problem: str = ""
     damage_position: int = 0
     fresh: SharedFile | None = None

@@ -1,8 +1,8 @@
-"""Find the segment that holds an offset of a stream, and keep the indexes of sealed segments in bounds.
+"""The search for the segment that holds an offset of a stream, with bounded memory for indexes.
 
-Which segments hold a stream is written nowhere but in their indexes, so that an idle stream costs nothing.
-Looking one up in an index costs about a microsecond; the search halves the segments, and where one does not
-know the stream it walks to the nearest older one that does. The segment found is remembered in the stream.
+Only the indexes say which segments hold a stream, so that an idle stream costs nothing. A look-up in an index
+takes about a microsecond. The search is binary; at a segment without the stream it walks to the nearest older
+one that has it. The segment found is remembered in the stream.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wal.stream import Stream
 
 
 def index_of(state: LogState, segment: Segment) -> SegmentIndex:
-    """The segment's index: in memory, from its `.idx`, or rebuilt from its frames."""
+    """Return the segment's index: from memory, from its `.idx`, or rebuilt from its frames."""
     index = segment.index
     if index is None:
         index = segment.load_index(state.disk)
@@ -28,7 +28,7 @@ def index_of(state: LogState, segment: Segment) -> SegmentIndex:
 
 
 def rebuild_index(state: LogState, segment: Segment) -> ActiveIndex:
-    """Index a segment from the headers and tables of its frames."""
+    """Build a segment's index from the headers and tables of its frames."""
     index = ActiveIndex()
     file = segment.open_shared(state.disk).file
     start, sequence = FIRST_FRAME_POSITION, segment.base_sequence
@@ -38,7 +38,7 @@ def rebuild_index(state: LogState, segment: Segment) -> ActiveIndex:
 
 
 def locate(state: LogState, stream: Stream, offset: int) -> Segment | None:
-    """The segment whose extents hold `offset`, or the next one that has the stream when none does."""
+    """Return the segment whose extents hold `offset`, or the next one with the stream when none does."""
     segments = state.segments.all
     stream_id = stream.stream_id
     if not segments:
@@ -69,7 +69,7 @@ def locate(state: LogState, stream: Stream, offset: int) -> Segment | None:
 
 
 def _nearest(state: LogState, stream_id: int, row: int, low: int) -> tuple[tuple[int, int] | None, int]:
-    """The stream's offsets in the newest segment of rows [low, row] that has it, and that row."""
+    """Return the stream's offsets in the newest segment of rows [low, row] that has it, and that row."""
     while row >= low:
         found = index_of(state, state.segments.all[row]).range_of(stream_id)
         if found is not None:
@@ -84,7 +84,7 @@ def _remember(stream: Stream, segment: Segment) -> Segment:
 
 
 def next_with(state: LogState, stream_id: int, segment: Segment) -> Segment | None:
-    """The next segment after `segment` that has data of the stream."""
+    """Return the next segment after `segment` that has data of the stream."""
     segments = state.segments.all
     for row in range(state.segments.row_of(segment.base_version) + 1, len(segments)):
         if index_of(state, segments[row]).slots(stream_id):

@@ -1,16 +1,16 @@
-"""A vnode's log: append batches of many streams, commit them together, read them back by stream and offset.
+"""A vnode's log: batches of many streams, appended, committed together, and read by stream and offset.
 
-One writer, the event loop: no method but `SyncJob.run` blocks for long, and none waits.
+The event loop is the only writer: no method but `SyncJob.run` blocks for long, and none waits.
 
     append ... append      join the open frame; nothing is promised yet
     job = begin_sync()     closes the open frame; what is appended from now on joins the next one
     job.run()              in a thread: one write, one fdatasync (and the roll to a new segment when due)
     synced(job)            readers may see the frame; its batches may be acknowledged
-    failed(job, error)     everything not acknowledged is taken back; the log refuses appends until it was
-                           reopened, which the next `begin_sync` attempts
+    failed(job, error)     everything not acknowledged is taken back; the log refuses appends until it has
+                           been reopened, which the next `begin_sync` attempts
 
-`begin_maintenance` gives out the work that nobody waits for: indexes of sealed segments, checkpoints, the
-witness, room for the next segment, deletions. It may run beside a SyncJob, in another thread.
+`begin_maintenance` gives out background work: indexes of sealed segments, checkpoints, the witness, room for
+the next segment, deletions. It may run beside a SyncJob, in another thread.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from wal.segment import DELETED_SUFFIX, SPARE, TEMPORARY
 from wal.state import LogState
 
 EXPIRY_MS = 10_000
-"""How often a slice of the idle producers is looked at."""
+"""The interval at which a slice of the idle producers is examined."""
 
 
 class VnodeLog(LogCompacting):
-    """The log of one vnode; make it with `open`."""
+    """The log of one vnode; made with `open`."""
 
     def __init__(self, state: LogState, recovery: RecoveryReport, marks: Marks) -> None:
         super().__init__(state)
@@ -52,9 +52,9 @@ class VnodeLog(LogCompacting):
 
     @classmethod
     def open(cls, disk: Disk, directory: str, *, options: LogOptions, now_ms: int) -> VnodeLog:
-        """Recover the log in `directory`, which must exist; `recovery` of the result tells what was found.
+        """Recover the log in `directory`, which must exist; `recovery` of the result is the report.
 
-        A damaged log opens too: it serves what lies below the damage and refuses appends.
+        A damaged log opens too: it serves records below the damage and refuses appends.
         Raises: DiskError when the directory cannot be read or written.
         """
         recovery = Recovery(disk, directory, options, now_ms)
@@ -67,7 +67,7 @@ class VnodeLog(LogCompacting):
 
     @property
     def state(self) -> str:
-        """`OPEN`, `FAILED`, `DAMAGED` or `CLOSED`."""
+        """The state: `OPEN`, `FAILED`, `DAMAGED` or `CLOSED`."""
         if self._state.damage is not None:
             return "DAMAGED"
         if self._state.failure is not None:
@@ -78,26 +78,26 @@ class VnodeLog(LogCompacting):
 
     @property
     def damage(self) -> LogDamaged | None:
-        """What is damaged, when something is: a log with damage takes no appends."""
+        """The damage, if there is any: a log with damage takes no appends."""
         return self._state.damage or next(iter(self._state.scrub_damages), None)
 
     def damage_from(self, version: int) -> LogDamaged | None:
-        """What is damaged in segments with entries from `version` on, or in the log as a whole."""
-        found = (one.damage for one in self._state.segments.all if one.next_version > version)
+        """Return the damage in segments with entries from `version` on, or in the log as a whole."""
+        found = (segment.damage for segment in self._state.segments.all if segment.next_version > version)
         return self._state.damage or next((damage for damage in found if damage is not None), None)
 
     @property
     def scrub_damages(self) -> list[LogDamaged]:
-        """Damage that was found in sealed segments: reads of it raise, all else is read."""
+        """The damage found in sealed segments: reads of damaged bytes raise, all others work."""
         return self._state.scrub_damages
 
     @property
     def open_frame_bytes(self) -> int:
-        """Bytes appended and not yet given to a job."""
+        """The number of bytes appended but not yet given to a job."""
         return sum(frame.size_bytes for frame in self._state.pending)
 
     def begin_sync(self, now_ms: int) -> SyncJob | None:
-        """Close the open frame into a job, when there is something to write and no job is under way."""
+        """Turn the open frame into a job, when there is something to write and no job is under way."""
         state = self._state
         state.now_ms = now_ms
         if self._job is not None or state.closed or state.damage is not None:
@@ -114,7 +114,7 @@ class VnodeLog(LogCompacting):
         return self._job
 
     def _seal_wanted(self) -> bool:
-        """Whether frames wait for a seal; a footer, of a roll that went no further, has sealed them too."""
+        """Return whether frames need a seal; the footer of a roll that got no further has sealed them too."""
         active = self._state.active
         return self._unsealed and active is not None and not active.sealed
 
@@ -127,7 +127,7 @@ class VnodeLog(LogCompacting):
         )
 
     def synced(self, job: SyncJob, now_ms: int) -> list[Advanced]:
-        """Take back a job whose `run` returned; gives the streams that advanced."""
+        """Take back a job whose `run` returned; return the streams that advanced."""
         assert job is self._job
         self._job = None
         state = self._state
@@ -150,10 +150,10 @@ class VnodeLog(LogCompacting):
         return advanced
 
     def failed(self, job: SyncJob, error: BaseException, now_ms: int) -> None:
-        """Take back a job whose `run` raised: everything not acknowledged is taken back, to be answered 56.
+        """Take back a job whose `run` raised: everything unacknowledged is rolled back and gets error 56.
 
-        When only the room for a new segment was missing the log goes on and refuses ordinary appends with
-        DiskFull; after any other failure it refuses all appends until it was verified against the disk.
+        When only the room for a new segment was missing, the log stays open and refuses ordinary appends with
+        DiskFull; after any other failure it refuses all appends until it has been verified against the disk.
         """
         assert job is self._job
         self._job = None
@@ -177,7 +177,8 @@ class VnodeLog(LogCompacting):
         roll_back(state, [])
         self._open = None
         state.failure = LogFailed(
-            f"{state.directory}: {error}; nothing is acknowledged until the log was verified against the disk"
+            f"{state.directory}: {error}; nothing is acknowledged until the log has been verified "
+            "against the disk"
         )
         self._refused = state.refusal()
 
@@ -192,7 +193,7 @@ class VnodeLog(LogCompacting):
             file=segment.shared if segment is not None else None,
             temporary_path=state.path(TEMPORARY),
             trust_cache=state.options.durability == "os",
-            keep={one.base_version for one in state.segments.all},
+            keep={known.base_version for known in state.segments.all},
         )
 
     def _reopened(self, job: ReopenJob) -> None:
@@ -211,7 +212,7 @@ class VnodeLog(LogCompacting):
         self._refused = state.refusal()
 
     def begin_maintenance(self, now_ms: int) -> Job | None:
-        """The most urgent work that nobody waits for, when some is due and none is under way."""
+        """Return the most urgent maintenance job, when one is due and none is under way."""
         return self._maintenance.begin(now_ms)
 
     def maintained(self, job: Job, now_ms: int) -> None:
@@ -220,7 +221,7 @@ class VnodeLog(LogCompacting):
         self._refused = self._state.refusal()
 
     def maintenance_failed(self, job: Job, error: BaseException, now_ms: int) -> None:
-        """Take back a maintenance job whose `run` raised; it is tried again later."""
+        """Take back a maintenance job whose `run` raised; it is retried later."""
         if self._maintenance.failed(job, now_ms):
             self._stop_error = error
             self._maybe_stop()
@@ -233,23 +234,23 @@ class VnodeLog(LogCompacting):
         self._fail(error)
 
     def retire_segments(self) -> int:
-        """Announce the segments that no stream needs; maintenance deletes them once that is synced.
+        """Announce the segments that no stream needs; once that is synced, maintenance deletes them.
 
-        Returns how many. Call it after log starts were moved; a frame and a job must follow.
+        Returns their number. Call it after log starts have moved; a frame and a job must follow.
         """
         return self._announce_retired(self._maintenance.retirable_segments())
 
     @property
     def retirement_waits(self) -> bool:
-        """Whether segments that no stream needs are kept until a checkpoint has passed them."""
+        """Whether segments that no stream needs are kept until a checkpoint has moved past them."""
         return self._maintenance.checkpoint_wanted
 
     def retire_below(self, version: int) -> int:
-        """Announce the segments that end below `version`, whatever they hold; returns how many."""
+        """Announce the segments that end below `version`, whatever they hold; return their number."""
         return self._announce_retired(self._maintenance.segments_below(version))
 
     def next_deadline(self) -> int | None:
-        """When `begin_sync` and `begin_maintenance` should be asked again although nothing is appended."""
+        """Return when to call `begin_sync` and `begin_maintenance` again although nothing is appended."""
         if self._state.failure is not None:
             return self._reopen_at_ms
         deadline = self._maintenance.next_deadline()
@@ -263,13 +264,14 @@ class VnodeLog(LogCompacting):
 
     @property
     def options(self) -> LogOptions:
-        """The options that hold now."""
+        """The options in effect."""
         return self._state.options
 
     def change_options(self, options: LogOptions) -> None:
-        """Let these options hold from now on, but for identity, vnode id and the sizes of the caches.
+        """Apply these options from now on, except for identity, vnode id and cache sizes.
 
-        A durability that becomes `disk` holds from the next commit on, whose sync covers what was written.
+        A change of durability to `disk` takes effect with the next commit, whose sync covers all
+        bytes written before.
         """
         before = self._state.options
         self._state.options = replace(
@@ -282,25 +284,25 @@ class VnodeLog(LogCompacting):
         self._state.producers.expiration_ms = options.producer_expiry_ms
         self._state.producers.producers_per_stream_max = options.producers_per_stream_max
         if self._state.spare is not None and options.segment_bytes != before.segment_bytes:
-            # Of the size before: the next one takes its name.
+            # It has the old size; the next one takes its name.
             self._state.spare.close()
             self._state.spare = None
 
     def set_wall_clock(self, *, now_ms: int, wall_ms: int) -> None:
-        """Tell the wall clock's time; frames and segments carry it. Nothing is decided by it."""
+        """Set the wall clock's time, which frames and segments carry. No decision depends on it."""
         self._state.wall_offset_ms = wall_ms - now_ms
 
     def tick(self, now_ms: int) -> None:
-        """Do what time brings and needs no disk: idle producers expire."""
+        """Do the timed work that needs no disk: expire idle producers."""
         self._state.now_ms = now_ms
         if now_ms >= self._next_expiry_ms:
             self._next_expiry_ms = now_ms + EXPIRY_MS
             self._state.producers.expire(now_ms)
 
     def close(self, now_ms: int) -> list[Advanced]:
-        """Stop cleanly: commit what is open, seal, write checkpoint and witness; blocks until that is done.
+        """Stop cleanly: commit the open frame, seal, write checkpoint and witness; block until that is done.
 
-        No job may be under way. Returns what advanced. A log that failed or is damaged is left as it is.
+        No job may be under way. Returns the streams that advanced. A failed or damaged log is left as it is.
         """
         assert self._job is None
         assert self._maintenance.job is None
@@ -326,7 +328,7 @@ class VnodeLog(LogCompacting):
         return advanced
 
     def abandon(self) -> None:
-        """Close the log and write nothing: its directory is about to be removed.  No job may be under way."""
+        """Close the log without writing: its directory is about to be removed.  No job may be under way."""
         assert self._job is None
         assert self._maintenance.job is None
         state = self._state

@@ -1,4 +1,4 @@
-"""Find records by their time: the batch to look into, not the record in it."""
+"""The search for records by their time: it finds the batch to look into, not the record in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wal.stream import Stream
 
 
 class TimeHit(NamedTuple):
-    """A batch whose largest timestamp is at least the one looked for."""
+    """A batch whose largest timestamp is at least the one searched for."""
 
     base_offset: int
     next_offset: int
@@ -22,9 +22,9 @@ class TimeHit(NamedTuple):
 
 
 def find_timestamp(state: LogState, stream: Stream, timestamp_ms: int, from_offset: int) -> TimeHit | None:
-    """The first visible batch at or after `from_offset` with a record at or after `timestamp_ms`.
+    """Return the first visible batch at or after `from_offset` with a record at or after `timestamp_ms`.
 
-    The extents' largest timestamps are compared first, so only one extent is opened as a rule.
+    The extents' largest timestamps are compared first, so usually only one extent is opened.
     """
     start = max(from_offset, stream.log_start)
     for segment, index, row, data_start in extents_from(state, stream, start):
@@ -41,7 +41,7 @@ def find_timestamp(state: LogState, stream: Stream, timestamp_ms: int, from_offs
 
 
 def max_timestamp(state: LogState, stream: Stream) -> tuple[int, int] | None:
-    """The largest timestamp of the stream's visible batches and an offset in the extent that has it.
+    """Return the largest timestamp of the stream's visible batches and an offset in its extent.
 
     None when the stream is empty. Of equal timestamps the first one counts, as in Kafka.
     """
@@ -56,7 +56,7 @@ def max_timestamp(state: LogState, stream: Stream) -> tuple[int, int] | None:
         if offset < start:
             # Part of this extent is deleted; the rest may have a lower maximum.
             data = extent_bytes(state, segment, index.position[row], index.size[row])
-            visible = [one[3] for one in batches(data) if one[2] > start]
+            visible = [timestamp for _, _, next_offset, timestamp in batches(data) if next_offset > start]
             timestamp, offset = max(visible, default=NO_TIMESTAMP), start
         if best is None or timestamp > best[0]:
             best = timestamp, offset
@@ -75,7 +75,7 @@ class StreamExtent(NamedTuple):
 
 
 def stream_extents(state: LogState, stream: Stream, from_offset: int) -> Iterator[StreamExtent]:
-    """The visible extents from the one with `from_offset` on; the first may begin below the log start."""
+    """Yield the visible extents from the one with `from_offset` on, which may begin below the log start."""
     for _, index, row, data_start in extents_from(state, stream, max(from_offset, stream.log_start)):
         base = index.base[row]
         next_offset = base + index.count[row]
@@ -83,7 +83,7 @@ def stream_extents(state: LogState, stream: Stream, from_offset: int) -> Iterato
 
 
 def end_of_data(state: LogState, stream_id: int) -> int:
-    """The offset behind the stream's last stored batch; 0 when there is none."""
+    """Return the offset after the stream's last stored batch; 0 when there is none."""
     stream = state.streams.get(stream_id)
     clean_end = stream.clean_end if stream is not None else 0
     for segment in reversed(state.segments.all):
@@ -94,7 +94,7 @@ def end_of_data(state: LogState, stream_id: int) -> int:
 
 
 def bytes_between(state: LogState, stream: Stream, start: int, offset: int) -> int:
-    """Bytes of the extents from the one that holds `start` on that end at or below `offset`."""
+    """Return the total size of the extents from the one with `start` on that end at or below `offset`."""
     total = 0
     for _, index, row, _ in extents_from(state, stream, start):
         if index.base[row] + index.count[row] > offset:

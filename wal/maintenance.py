@@ -1,14 +1,14 @@
-"""The work that nobody waits for, one job at a time, beside the commits and on other files than they.
+"""Background work, one job at a time, alongside the commits but on other files.
 
     due                                        job
     a segment was closed                       IndexJob        write its `.idx`
     enough was written since the last one      CheckpointJob   then the scan at the next start begins there
-    frames were synced since the last one      WitnessJob      at most every `witness_ms`; measures free space
-    too the active segment is three quarters full  SpareJob        reserve room for the next one
+    frames were synced since the last one      WitnessJob      at most every `witness_ms`; free space measured
+    the active segment is 3/4 full             SpareJob        reserve room for the next one
     a segment was retired durably              RenameJob       to `*.deleted`, directory synced
     `delete_delay_ms` after that               UnlinkJob
     durability `os`, `flush_ms` passed         FlushJob        fdatasync of the active segment
-    nothing else, and its turn has come        ScrubJob        read a sealed segment again, check every CRC
+    nothing else, and a segment's turn         ScrubJob        read a sealed segment again, check every CRC
 
 A failed job costs nothing but its work, except a failed sync of the log itself, which stops the log.
 """
@@ -41,24 +41,24 @@ from wal.state import LogState
 __all__ = ["RETRY_MS", "Job", "Maintenance", "Marks", "retirable"]
 
 RETRY_MS = 1_000
-"""Pause after a failed job: what failed once usually fails again at once."""
+"""The pause after a failed job: tried again at once, it would usually fail again."""
 
 
 class Marks(NamedTuple):
-    """What recovery found out and maintenance goes on from."""
+    """The results of recovery from which maintenance continues."""
 
     generation: int
-    """The next checkpoint's."""
+    """The next checkpoint's generation."""
     witness_generation: int
-    """The last witness's."""
+    """The last witness's generation."""
     sequences: tuple[int, int]
-    """The first frames behind the two checkpoint generations, older first."""
+    """The first frames after the two checkpoint generations, older first."""
     cost_bytes: int
-    """What was scanned behind the newest checkpoint."""
+    """The cost of the scan after the newest checkpoint."""
 
 
 class Maintenance:
-    """Decides what is due; `begin` gives out a job, `done` and `failed` take it back."""
+    """The scheduler of background work: `begin` gives out a job, `done` and `failed` take it back."""
 
     def __init__(self, state: LogState, marks: Marks) -> None:
         self.state = state
@@ -66,10 +66,10 @@ class Maintenance:
         self.witness_generation = marks.witness_generation
         self.checkpoint_wanted = False
         self.cost_bytes = marks.cost_bytes
-        """Written since the last checkpoint, entries counted in."""
+        """The bytes written since the last checkpoint, plus a cost for each entry."""
         self.job: Job | None = None
         self._sequences = marks.sequences
-        """The first frames behind the two checkpoint generations: below the older one segments may go."""
+        """The first frames after the two checkpoint generations: segments below the older may be deleted."""
         self._witnessed_sequence = state.durable_sequence
         self._next_witness_ms = state.now_ms
         self._next_flush_ms = state.now_ms
@@ -78,7 +78,7 @@ class Maintenance:
         """A checkpoint in the making; until it is done, no segment is renamed."""
         self._scrubbing = Scrubbing(state.now_ms)
         self._deleted: deque[tuple[int, list[str]]] = deque()
-        """(when to remove them, paths)."""
+        """Deleted files, as (when to remove them, their paths)."""
 
     def wrote(self, size_bytes: int, entries: int) -> None:
         """Count a committed frame."""
@@ -89,7 +89,7 @@ class Maintenance:
         self._deleted.append((now_ms + self.state.options.delete_delay_ms, paths))
 
     def begin(self, now_ms: int) -> Job | None:
-        """The most urgent job that is due, when none is under way."""
+        """Return the most urgent job that is due, when none is under way."""
         if self.job is not None or now_ms < self._not_before_ms or self.state.stop() is not None:
             return None
         self.job = (
@@ -105,7 +105,7 @@ class Maintenance:
         return self.job
 
     def next_deadline(self) -> int | None:
-        """When `begin` should be asked again although nothing was appended."""
+        """Return when to call `begin` again although nothing was appended."""
         deadlines = [] if self._capture is None else [self.state.now_ms]
         if self.state.durable_sequence > self._witnessed_sequence or self.state.full:
             deadlines.append(self._next_witness_ms)
@@ -145,7 +145,7 @@ class Maintenance:
         return WitnessJob(state.disk, state.directory, witness)
 
     def make_witness(self) -> Witness:
-        """What is synced now."""
+        """Return a witness of what is synced now."""
         state = self.state
         base = state.active.base_version if state.active is not None else 0
         self.witness_generation += 1
@@ -165,7 +165,7 @@ class Maintenance:
         return self._checkpoint_job(self._capture) if self._capture.step() else None
 
     def make_clean_checkpoint(self) -> CheckpointJob:
-        """A job that writes the state as a clean stop leaves it."""
+        """Return a job that writes the state as a clean stop leaves it."""
         capture = Capture(self.state, generation=self.generation, clean=True)
         while not capture.step():
             pass
@@ -190,7 +190,7 @@ class Maintenance:
         return RenameJob(state.disk, state.directory, retired, self._sync_first(), state.next_sequence)
 
     def _sync_first(self) -> SharedFile | None:
-        """The file that durability `os` has not synced yet, if there is one."""
+        """Return the file that durability `os` has not synced yet, if there is one."""
         state, active = self.state, self.state.active
         if active is None or state.durable_sequence >= state.next_sequence:
             return None
@@ -211,7 +211,7 @@ class Maintenance:
             self.state.scrub_damages.append(job.damage)
 
     def done(self, job: Job, now_ms: int) -> None:
-        """Make true what a finished job did."""
+        """Apply what a finished job did."""
         assert job is self.job
         self.job = None
         state = self.state
@@ -243,7 +243,7 @@ class Maintenance:
         if job.capacity == self.state.options.segment_bytes:
             self.state.spare = job.file
         else:
-            # Changed meanwhile: the next one takes its name.
+            # The size was changed meanwhile; the next one takes its name.
             job.file.close()
 
     def _synced_first(self, job: CheckpointJob | RenameJob) -> None:
@@ -258,13 +258,13 @@ class Maintenance:
             self.state.retired_bases.discard(segment.base_version)
             paths += [segment.path + DELETED_SUFFIX, segment.index_path + DELETED_SUFFIX]
             if segment.damage is not None:
-                # Nobody needs what was damaged.
+                # The damaged bytes are no longer needed.
                 self.state.scrub_damages.remove(segment.damage)
                 paths.append(damage_path(segment))
         self.delete_later(paths, now_ms)
 
     def failed(self, job: Job, now_ms: int) -> bool:
-        """Take back a failed job; true when it means that the log itself can no longer be trusted."""
+        """Take back a failed job; return whether the log itself can no longer be trusted."""
         assert job is self.job
         self.job = None
         self._not_before_ms = now_ms + RETRY_MS
@@ -277,17 +277,21 @@ class Maintenance:
         return isinstance(job, FlushJob)
 
     def retirable_segments(self) -> list[Segment]:
-        """Segments that neither a stream nor a kept checkpoint needs; wants checkpoints when those do."""
-        return self._droppable([one for one in self.state.segments.all if retirable(self.state, one)])
+        """Return the segments that no stream or kept checkpoint needs; ask for a checkpoint if one does."""
+        return self._droppable(
+            [segment for segment in self.state.segments.all if retirable(self.state, segment)]
+        )
 
     def segments_below(self, version: int) -> list[Segment]:
-        """Segments that end at or below `version` and that no kept checkpoint needs."""
-        return self._droppable([one for one in self.state.segments.all if one.next_version <= version])
+        """Return the segments that end at or below `version` and that no kept checkpoint needs."""
+        return self._droppable(
+            [segment for segment in self.state.segments.all if segment.next_version <= version]
+        )
 
     def _droppable(self, segments: list[Segment]) -> list[Segment]:
         found = []
         for segment in segments:
-            # The newest one stays: recovery continues its sequence and its crc.
+            # The newest segment stays: recovery continues its sequence and its crc.
             if not segment.sealed or segment.retired or segment is self.state.active:
                 continue
             if segment.base_version in self.state.retiring_bases:
@@ -300,7 +304,7 @@ class Maintenance:
 
 
 def retirable(state: LogState, segment: Segment) -> bool:
-    """Whether no live stream has data at or above its log start in the segment."""
+    """Return whether no live stream has data at or above its log start in the segment."""
     if not segment.sealed or segment.retired:
         return False
     index = index_of(state, segment)

@@ -1,6 +1,6 @@
-"""The jobs of maintenance: each knows all it needs and touches no state, so it runs in any thread.
+"""The jobs of maintenance: each has all it needs and touches no state, so it can run in any thread.
 
-When they are due, and what is true once they are done, is `wal.maintenance`'s business.
+`wal.maintenance` decides when they are due, and applies what they did.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Job:
 
 @dataclass(slots=True, eq=False)
 class IndexJob(Job):
-    """Write the index of a closed segment; no sync, because a torn one is known by its CRC and rebuilt."""
+    """A job that writes the index of a closed segment, unsynced: a torn one fails its CRC and is rebuilt."""
 
     disk: Disk
     segment: Segment
@@ -34,7 +34,7 @@ class IndexJob(Job):
     vnode_id: int
 
     def run(self) -> None:
-        """Encode and write."""
+        """Encode and write the index."""
         segment = self.segment
         data = encode_index(
             self.index, vnode_id=self.vnode_id, base_version=segment.base_version,
@@ -50,17 +50,17 @@ class IndexJob(Job):
 
 @dataclass(slots=True, eq=False)
 class CheckpointJob(Job):
-    """Write a checkpoint; for durability `os` sync the log first, because it must not promise more."""
+    """A job that writes a checkpoint; durability `os` syncs the log first, so that it promises no more."""
 
     disk: Disk
     directory: str
     checkpoint: Checkpoint
     sync_first: SharedFile | None
     sequence: int
-    """What `sync_first` makes durable: the frames below it."""
+    """The frames below this sequence become durable with `sync_first`."""
 
     def run(self) -> None:
-        """Sync when needed, then write."""
+        """Sync when needed, then write the checkpoint."""
         if self.sync_first is not None:
             self.sync_first.file.sync()
         write_checkpoint(self.disk, self.directory, self.checkpoint)
@@ -68,7 +68,7 @@ class CheckpointJob(Job):
 
 @dataclass(slots=True, eq=False)
 class WitnessJob(Job):
-    """Write down how far the log is synced, and look how much room is left."""
+    """A job that records how far the log is synced, and measures the free space."""
 
     disk: Disk
     directory: str
@@ -76,7 +76,7 @@ class WitnessJob(Job):
     free_bytes: int = 0
 
     def run(self) -> None:
-        """Write, measure."""
+        """Write the witness, measure the free space."""
         if self.witness is not None:
             write_witness(self.disk, self.directory, self.witness)
         self.free_bytes = self.disk.free_bytes(self.directory)
@@ -84,7 +84,7 @@ class WitnessJob(Job):
 
 @dataclass(slots=True, eq=False)
 class SpareJob(Job):
-    """Reserve room for the next segment under a temporary name."""
+    """A job that reserves room for the next segment under a temporary name."""
 
     disk: Disk
     path: str
@@ -99,7 +99,7 @@ class SpareJob(Job):
 
 @dataclass(slots=True, eq=False)
 class RenameJob(Job):
-    """Give retired segments their last name; what retired them must be durable before."""
+    """A job that gives retired segments their last name; their retirement must be durable before."""
 
     disk: Disk
     directory: str
@@ -108,7 +108,7 @@ class RenameJob(Job):
     sequence: int
 
     def run(self) -> None:
-        """Rename what is still there, and make it durable."""
+        """Rename the files that still exist, and make that durable."""
         if self.sync_first is not None:
             self.sync_first.file.sync()
         for segment in self.segments:
@@ -120,13 +120,13 @@ class RenameJob(Job):
 
 @dataclass(slots=True, eq=False)
 class UnlinkJob(Job):
-    """Remove deleted files; readers keep what they have open."""
+    """A job that removes deleted files; readers keep the files that they have open."""
 
     disk: Disk
     paths: list[str]
 
     def run(self) -> None:
-        """Remove what is still there."""
+        """Remove the files that still exist."""
         for path in self.paths:
             if self.disk.exists(path):
                 self.disk.remove(path)
@@ -134,7 +134,7 @@ class UnlinkJob(Job):
 
 @dataclass(slots=True, eq=False)
 class ScrubJob(Job):
-    """Read a sealed segment again and check every CRC."""
+    """A job that reads a sealed segment again and checks every CRC."""
 
     disk: Disk
     directory: str
@@ -142,7 +142,7 @@ class ScrubJob(Job):
     damage: LogDamaged | None = None
 
     def run(self) -> None:
-        """Read and check all of it; remember what is wrong."""
+        """Read and check the whole segment; remember any damage."""
         self.damage = damage_of(self.disk, self.segment)
         if self.damage is not None:
             remember_damage(self.disk, self.directory, self.segment)
@@ -150,11 +150,11 @@ class ScrubJob(Job):
 
 @dataclass(slots=True, eq=False)
 class FlushJob(Job):
-    """Make durable what durability `os` has written."""
+    """A job that syncs what durability `os` has written."""
 
     file: SharedFile
     sequence: int
 
     def run(self) -> None:
-        """Sync."""
+        """Sync the file."""
         self.file.file.sync()

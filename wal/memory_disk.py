@@ -1,8 +1,8 @@
 """A disk in memory: deterministic, crashable, and faulty on request.
 
 It serves brokers that need no disk, simulations, and tests. The bytes live in `wal.memory_image`; here are
-the calls of `wal.disk.Disk`, the room there is, locks, and faults. Paths are separated by slashes, relative
-ones begin at the root, which always exists.
+the calls of `wal.disk.Disk`, the capacity, locks, and faults. Paths are separated by slashes; relative ones
+begin at the root, which always exists.
 
     disk = MemoryDisk(capacity_bytes=1 << 20)               # ENOSPC beyond
     disk.faults.append(failing("sync", errno.EIO, nth=3))   # the third sync fails, and loses what it covered
@@ -38,14 +38,14 @@ from wal.memory_image import (
     Write,
 )
 
-# What an unlimited disk says it has free: more than any test writes, less than what overflows an int64.
+# The free space that an unlimited disk reports: more than any test writes, and no overflow of an int64.
 UNLIMITED_BYTES = 1 << 60
 
 _NO_FAULT = Fault()
 
 
 class MemoryFile:
-    """A `wal.disk.File` in memory; see there for what its methods promise."""
+    """A `wal.disk.File` in memory; the protocol says what its methods promise."""
 
     __slots__ = ("_disk", "_is_open", "_node", "_read_only", "number", "path")
 
@@ -78,7 +78,7 @@ class MemoryFile:
             self._disk.happened(Write(self.number, position, data))
 
     def read_at(self, position: int, size_bytes: int) -> bytes:
-        """Read what was written last, synced or not."""
+        """Read the bytes written last, synced or not."""
         fault = self._begin("read", position, size_bytes)
         if fault.errno:
             raise disk_error("read from", self.path, fault.errno)
@@ -86,7 +86,7 @@ class MemoryFile:
         return self._node.read(position, size_bytes)
 
     def read_at_if_cached(self, position: int, size_bytes: int) -> bytes | None:
-        """Read unless the cache was dropped and nobody read the file since."""
+        """Read unless the cache was dropped and the file has not been read since."""
         return None if self._node.is_cold else self.read_at(position, size_bytes)
 
     def allocate(self, size_bytes: int) -> None:
@@ -100,7 +100,7 @@ class MemoryFile:
             self._disk.happened(Resize(self.number, size_bytes))
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut or grow."""
+        """Cut or grow the file."""
         fault = self._begin("truncate", 0, size_bytes, writes=True)
         if fault.is_lie:
             return
@@ -119,7 +119,7 @@ class MemoryFile:
         self._disk.happened(Synced(self.number))
 
     def drop_cache(self) -> None:
-        """Show what a failed sync lost; from here `read_at_if_cached` answers None until a read."""
+        """Show what a failed sync lost; `read_at_if_cached` then returns None until the next read."""
         fault = self._begin("drop_cache")
         if fault.is_lie:
             return
@@ -128,11 +128,11 @@ class MemoryFile:
         self._disk.happened(CacheDropped(self.number))
 
     def size(self) -> int:
-        """The size as reads see it."""
+        """Return the size as reads see it."""
         return self._node.size
 
     def close(self) -> None:
-        """Close the file, and free it when no name leads to it any more."""
+        """Close the file, and free it when no name refers to it any more."""
         if self._is_open:
             self._is_open = False
             self._disk.closed(self)
@@ -151,16 +151,16 @@ class MemoryLock:
         self._path = path
 
     def release(self) -> None:
-        """Let the next one have it."""
+        """Release the lock for the next holder."""
         if self._disk.locks.get(self._path) is self:
             del self._disk.locks[self._path]
 
 
 class MemoryDisk:
-    """A `wal.disk.Disk` in memory; see there for what its methods promise.
+    """A `wal.disk.Disk` in memory; the protocol says what its methods promise.
 
-    `faults` are asked before every call. `observe`, when set, is told every effect on the image, which is
-    enough to repeat it. `pause`, when given, is called with the milliseconds that a fault delays a call;
+    `faults` are asked before every call. `observe`, when set, is called with every effect on the image, which
+    is enough to replay it. `pause`, when given, is called with the milliseconds that a fault delays a call;
     `delayed_ms` adds them up for drivers with a clock of their own.
     """
 
@@ -185,7 +185,7 @@ class MemoryDisk:
     def open(
         self, path: str, *, create: bool = False, exclusive: bool = False, read_only: bool = False
     ) -> MemoryFile:
-        """Open a file, making it when `create` says so."""
+        """Open a file, making it first if `create` is set."""
         self._begin("open", path)
         number = self.image.find(path)
         if number is not None and create and exclusive:
@@ -205,7 +205,7 @@ class MemoryDisk:
         return self.image.find(path) is not None
 
     def list(self, directory: str) -> list[str]:
-        """The names, sorted."""
+        """Return the names, sorted."""
         self._begin("list", directory)
         return sorted(self._directory("list", directory).entries)
 
@@ -260,7 +260,7 @@ class MemoryDisk:
         self._free_unreachable()
 
     def lock(self, path: str) -> MemoryLock:
-        """Lock within this disk; `restart` releases, as the end of the process does."""
+        """Lock within this disk; `restart` releases the lock, as the end of the process does."""
         self._begin("lock", path)
         if path in self.locks:
             raise LockHeld(path, self.process_id)
@@ -272,47 +272,47 @@ class MemoryDisk:
         return lock
 
     def free_bytes(self, path: str) -> int:
-        """What is left of the capacity."""
+        """Return how much of the capacity is left."""
         self._find("read the free space of", path)
         return UNLIMITED_BYTES if self.capacity_bytes is None else self.capacity_bytes - self.used_bytes()
 
     def total_bytes(self, path: str) -> int:
-        """The capacity."""
+        """Return the capacity."""
         self._find("read the size of", path)
         return UNLIMITED_BYTES if self.capacity_bytes is None else self.capacity_bytes
 
     def used_bytes(self) -> int:
-        """The sizes of all files that have a name or are open."""
+        """Return the total size of all files that have a name or are open."""
         return sum(node.size for node in self._visible_files().values())
 
     def crash(self, fates: Fates = DROP_ALL) -> MemoryDisk:
-        """The disk as the next boot finds it after a power cut; this one is left as it is."""
+        """Return the disk as the next boot finds it after a power cut; this one is left as it is."""
         image = self.image.crash(fates)
         return MemoryDisk(capacity_bytes=self.capacity_bytes, image=image, process_id=self.process_id + 1)
 
     def kill(self) -> MemoryDisk:
-        """The disk as the next process finds it: page cache and all; this one is left as it is."""
+        """Return the disk as the next process finds it, page cache and all; this one is left as it is."""
         image = self.image.copy()
         return MemoryDisk(capacity_bytes=self.capacity_bytes, image=image, process_id=self.process_id + 1)
 
     def restart(self) -> None:
-        """End the process: files and locks are gone; what was not synced is neither lost nor safe."""
+        """End the process: files are closed and locks released; unsynced bytes are neither lost nor safe."""
         for file in list(self._open_files):
             file.close()
         self.locks.clear()
         self.process_id += 1
 
     def files(self) -> Sequence[str]:
-        """The paths of all files, sorted."""
+        """Return the paths of all files, sorted."""
         return sorted(path for path, number in self.image.names_below(ROOT, "") if self._is_file(number))
 
     def contents(self, path: str) -> bytes:
-        """A file's bytes as reads see them, without asking the faults."""
+        """Return a file's bytes as reads see them, without asking the faults."""
         node = self.image.file(self._find("read from", path))
         return node.read(0, node.size)
 
     def damage(self, path: str, position: int, data: bytes) -> None:
-        """Change bytes behind everybody's back, durably: rot on the device. The file must be synced."""
+        """Change bytes unnoticed and durably, as by rot on the device. The file must be synced."""
         self.image.file(self._find("damage", path)).damage(position, data)
 
     def ask(self, call: Call) -> Fault:
@@ -328,22 +328,22 @@ class MemoryDisk:
         return _NO_FAULT
 
     def happened(self, effect: Effect) -> None:
-        """Let one thing happen to the image, and tell the observer."""
+        """Apply an effect to the image, and tell the observer."""
         self.image.apply(effect)
         if self.observe is not None:
             self.observe(effect)
 
     def room_for(self, number: int, size_bytes: int) -> int:
-        """How large the file may become, at most `size_bytes`."""
+        """Return how large the file may become, at most `size_bytes`."""
         if self.capacity_bytes is None:
             return size_bytes
         others = sum(node.size for other, node in self._visible_files().items() if other != number)
         return min(size_bytes, self.capacity_bytes - others)
 
     def closed(self, file: MemoryFile) -> None:
-        """Take note that a file was closed; the garbage collector may be the one who does it, at any time.
+        """Remove a file from those that are open; the garbage collector may close one at any time.
 
-        What no name leads to any more is therefore freed later, when a directory is synced.
+        Nodes to which no name leads any more are therefore freed later, when a directory is synced.
         """
         self._open_files.discard(file)
 
@@ -385,7 +385,7 @@ class MemoryDisk:
         return {number: node for number, node in nodes.items() if isinstance(node, FileNode)}
 
     def _open_numbers(self) -> set[int]:
-        """The nodes of open files; the garbage collector may close some at any allocation."""
+        """Return the nodes of open files; the garbage collector may close some at any allocation."""
         return {file.number for file in tuple(self._open_files)}
 
     def _free_unreachable(self) -> None:

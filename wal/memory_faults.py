@@ -1,4 +1,4 @@
-"""Faults of the simulated disk: what a call is asked, what may happen instead of it."""
+"""Faults of the simulated disk, which may happen instead of a call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 class Call(NamedTuple):
     """A call about to happen, as fault hooks see it.
 
-    `kind` is the method's name: open, read, write, allocate, truncate, sync, drop_cache, close; list,
+    `kind` is the method's name: open, read, write, allocate, truncate, sync, drop_cache; list,
     make_directory, rename, remove, remove_directory, sync_directory, lock.
     """
 
@@ -20,10 +20,10 @@ class Call(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What happens instead of the call.
+    """A fault that happens instead of the call.
 
     `errno` other than 0 makes it fail; a failing write stores its first `stored_bytes`, a failing sync loses
-    what it covered. `is_lie` makes it answer success without doing anything. `delay_ms` comes first always.
+    what it covered. `is_lie` makes it report success without doing anything. `delay_ms` always comes first.
     """
 
     errno: int = 0
@@ -32,14 +32,14 @@ class Fault(NamedTuple):
     delay_ms: int = 0
 
 
-# Asked before every call, the first answer that is not None wins; it may also block (a slow disk) or raise.
+# Asked before every call; the first answer that is not None wins. It may also block (a slow disk) or raise.
 FaultHook = Callable[[Call], Fault | None]
 
 
 def failing(
     kind: str, number: int, *, path: str = "", nth: int = 1, times: int = 1, stored_bytes: int = 0
 ) -> FaultHook:
-    """A hook that fails the `nth` call (1 is the first) and the following of a kind, by part of the path."""
+    """Return a hook that fails `times` calls of a kind from the `nth` (1: first) on, by part of the path."""
     seen = 0
 
     def hook(call: Call) -> Fault | None:

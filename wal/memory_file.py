@@ -1,4 +1,4 @@
-"""A file of the simulated disk: what reads see, what is durable, and what a crash makes of the difference."""
+"""A file of the simulated disk: the bytes that reads see, the durable ones, and the effect of a crash."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 
 class Fate(NamedTuple):
-    """What a crash leaves of one edit: byte ranges relative to the edit (None: all), and whether the size."""
+    """The part of one edit that survives a crash: byte ranges in it (None: all), and whether its size."""
 
     kept: tuple[tuple[int, int], ...] | None
     sized: bool
@@ -15,17 +15,17 @@ class Fate(NamedTuple):
 
 KEEP = Fate(None, True)
 DROP = Fate((), False)
-GROW = Fate((), True)  # the size reached the disk, the bytes did not: they read as zeros
+GROW = Fate((), True)  # the size reached the disk but the bytes did not: they read as zeros
 
 
 class _State(Enum):
-    DIRTY = "dirty"  # in the page cache, will reach the disk some day
+    DIRTY = "dirty"  # in the page cache, will reach the disk some time
     LOST = "lost"  # its sync failed: clean, visible, and not on the disk
     DURABLE = "durable"  # on the disk, kept in the list only because a lost edit comes before it
 
 
 class Edit:
-    """One change of a file since its last sync, with what it takes to undo it."""
+    """One change of a file since its last sync, with the data to undo it."""
 
     __slots__ = ("after", "before", "is_resize", "position", "size_after", "size_before", "state")
 
@@ -39,26 +39,26 @@ class Edit:
         self.state = _State.DIRTY
 
     def copy(self) -> Edit:
-        """The same edit for another image."""
+        """Return the same edit for another image."""
         twin = Edit(self.position, self.after, self.size_after, is_resize=self.is_resize)
         twin.before, twin.size_before, twin.state = self.before, self.size_before, self.state
         return twin
 
     @property
     def is_lost(self) -> bool:
-        """True when a failed sync gave this edit up."""
+        """Whether a failed sync gave this edit up."""
         return self.state is _State.LOST
 
 
 class EditFates(Protocol):
-    """Chooses what a crash leaves of a file's edits; asked in the order they happened."""
+    """The choice of what a crash leaves of a file's edits; asked in the order in which they happened."""
 
     def of_edit(self, node: int, edit: Edit) -> Fate:
-        """The fate of one edit of file `node`; a resize survives if the fate says `sized`."""
+        """Return the fate of one edit of file `node`; a resize survives if the fate is `sized`."""
 
 
 class FileNode:
-    """A file's bytes. `data` may be shorter than `size`: what is missing reads as zeros (preallocated)."""
+    """A file's bytes. `data` may be shorter than `size`: the rest reads as zeros (preallocated)."""
 
     __slots__ = ("data", "is_cold", "is_shared", "size", "unsynced")
 
@@ -70,7 +70,7 @@ class FileNode:
         self.unsynced: list[Edit] = []
 
     def read(self, position: int, size_bytes: int) -> bytes:
-        """Bytes as reads see them, cut at the file's end."""
+        """Return bytes as reads see them, cut at the file's end."""
         end = min(position + size_bytes, self.size)
         if end <= position:
             return b""
@@ -98,11 +98,11 @@ class FileNode:
             self.unsynced.clear()
 
     def sync_lost(self) -> None:
-        """Give every dirty edit up, without changing what reads see."""
+        """Give up every dirty edit, without changing what reads see."""
         self._move(_State.DIRTY, _State.LOST)
 
     def drop_cache(self) -> None:
-        """Show what the disk holds: the lost edits are undone under those that came later."""
+        """Show what the disk holds: lost edits are undone beneath those that came later."""
         self.is_cold = True
         if not any(edit.is_lost for edit in self.unsynced):
             return
@@ -115,21 +115,21 @@ class FileNode:
             self.unsynced.clear()
 
     def copy(self) -> FileNode:
-        """The same file for another image; the bytes are shared until one of the two changes them."""
+        """Return the same file for another image; the bytes are shared until one of the two changes them."""
         self.is_shared = True
         twin = FileNode(self.data, self.size, is_shared=True)
         twin.unsynced = [edit.copy() for edit in self.unsynced]
         return twin
 
     def damage(self, position: int, data: bytes) -> None:
-        """Change the bytes on the device itself; nothing may be unsynced, or undoing would mend them."""
+        """Change the bytes on the device itself; nothing may be unsynced, or undoing it would repair them."""
         assert not self.unsynced, "sync the file before damaging it"
-        assert position + len(data) <= self.size, "damage changes bytes, it does not add any"
+        assert position + len(data) <= self.size, "damage changes bytes and adds none"
         self._own()
         self._store(position, data)
 
     def after_crash(self, node: int, fates: EditFates) -> FileNode:
-        """The file as the next boot finds it, all of it durable."""
+        """Return the file as the next boot finds it, all of it durable."""
         if not self.unsynced:
             self.is_shared = True
             return FileNode(self.data, self.size, is_shared=True)

@@ -1,15 +1,14 @@
-"""What a simulated disk holds: what reads see, what a crash would leave, and the difference between the two.
+"""The content of a simulated disk: what reads see, what a crash would leave, and the difference.
 
 Each file has its bytes as reads see them (the page cache) and the edits since its last sync; each directory
-has its entries as lookups see them and those that are durable. Everything that happens is one of the
-effects below, so a list of effects is a complete trace, and applying it to a copy of the start gives the
-same disk again.
+has its entries as lookups see them and those that are durable. Everything that happens is one of the effects
+below, so a list of effects is a complete trace: applied to a copy of the start, it gives the same disk again.
 
 A crash keeps what is durable and, of the rest, what a `Fates` object chooses. Any subset may survive: the
 page cache is written back in no order, whole, short or in parts. Not modelled, because no journaling file
-system does it: half a rename, one file under two names, and bytes that nobody wrote. Harsher than Linux, on
-purpose: a sync of a file never makes its name durable, and a write beside a lost one never saves the lost
-bytes of its page.
+system does it: half a rename, one file under two names, and bytes that were never written. Harsher than
+Linux, on purpose: a sync of a file never makes its name durable, and a write next to a lost one never saves
+the lost bytes of its page.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ ROOT = 0
 
 
 class Write(NamedTuple):
-    """Bytes stored in a file."""
+    """A write of bytes to a file."""
 
     node: int
     position: int
@@ -31,7 +30,7 @@ class Write(NamedTuple):
 
 
 class Resize(NamedTuple):
-    """A file cut or grown to a size."""
+    """A cut or growth of a file to a size."""
 
     node: int
     size_bytes: int
@@ -50,7 +49,7 @@ class SyncLost(NamedTuple):
 
 
 class CacheDropped(NamedTuple):
-    """The clean pages of a file forgotten: lost edits vanish from what reads see."""
+    """A drop of a file's clean pages: lost edits vanish from what reads see."""
 
     node: int
 
@@ -101,35 +100,35 @@ class NameChange:
         self.is_lost = False  # a failed directory sync gave it up
 
     def copy(self) -> NameChange:
-        """The same change for another image."""
+        """Return the same change for another image."""
         twin = NameChange(self.entries)
         twin.is_lost = self.is_lost
         return twin
 
     def touches(self, directories: set[int]) -> bool:
-        """True when one of the entries is in one of the directories."""
+        """Return whether one of the entries is in one of the directories."""
         return any(entry.directory in directories for entry in self.entries)
 
 
 class Fates(EditFates, Protocol):
-    """Chooses what a crash leaves of everything that is not durable; names are asked about first."""
+    """The choice of what a crash leaves of everything that is not durable; names come first."""
 
     def of_names(self, change: NameChange) -> bool:
-        """True when the directory entries reached the disk."""
+        """Return whether the directory entries reached the disk."""
 
 
 class Uniform(NamedTuple):
-    """The same fate for every edit and the same for every name."""
+    """One fate for every edit and one for every name."""
 
     edits: Fate
     names: bool
 
     def of_edit(self, node: int, edit: Edit) -> Fate:
-        """The one fate for edits."""
+        """Return the fate of edits."""
         return self.edits
 
     def of_names(self, change: NameChange) -> bool:
-        """The one fate for names."""
+        """Return the fate of names."""
         return self.names
 
 
@@ -138,7 +137,7 @@ KEEP_ALL = Uniform(KEEP, names=True)
 
 
 class DirectoryNode:
-    """A directory's names, as lookups see them and as they are durable."""
+    """A directory's names, those that lookups see and those that are durable."""
 
     __slots__ = ("durable", "entries")
 
@@ -147,7 +146,7 @@ class DirectoryNode:
         self.durable = dict(entries if durable is None else durable)
 
     def copy(self) -> DirectoryNode:
-        """The same directory for another image."""
+        """Return the same directory for another image."""
         return DirectoryNode(dict(self.entries), self.durable)
 
 
@@ -160,19 +159,19 @@ class Image:
         self.next_node = 1
 
     def file(self, node: int) -> FileNode:
-        """The file of this number."""
+        """Return the file with this number."""
         found = self.nodes[node]
         assert isinstance(found, FileNode)
         return found
 
     def directory(self, node: int) -> DirectoryNode:
-        """The directory of this number."""
+        """Return the directory with this number."""
         found = self.nodes[node]
         assert isinstance(found, DirectoryNode)
         return found
 
     def find(self, path: str) -> int | None:
-        """The node a path leads to; relative paths begin at the root too."""
+        """Return the node to which a path leads; relative paths begin at the root too."""
         node: int | None = ROOT
         for name in path.split("/"):
             if not name or name == ".":
@@ -184,14 +183,14 @@ class Image:
         return node
 
     def names_below(self, directory: int, path: str) -> Iterator[tuple[str, int]]:
-        """Every path below a directory as lookups see it, and its node."""
+        """Yield every path below a directory as lookups see it, and its node."""
         for name, number in self.directory(directory).entries.items():
             yield f"{path}/{name}", number
             if isinstance(self.nodes[number], DirectoryNode):
                 yield from self.names_below(number, f"{path}/{name}")
 
     def apply(self, effect: Effect) -> None:
-        """Let one thing happen."""
+        """Apply one effect."""
         match effect:
             case Write():
                 edit = Edit(effect.position, effect.data, 0, is_resize=False)
@@ -228,7 +227,7 @@ class Image:
         self.pending_names.append(NameChange(entries))
 
     def _sync_names(self, directory: int) -> None:
-        """Settle the changes of a directory, and those of others that came first where a rename joins two."""
+        """Settle a directory's changes, and earlier ones of others where a rename joins the two."""
         joined = {directory}
         settled = []
         for change in reversed(self.pending_names):
@@ -241,7 +240,7 @@ class Image:
                 _set_entry(self.directory(entry.directory).durable, entry)
 
     def copy(self) -> Image:
-        """The same image, what is not durable included; the bytes are shared until one of the two changes."""
+        """Return the same image with all pending changes; bytes are shared until one of the two changes."""
         twin = Image()
         twin.nodes = {number: node.copy() for number, node in self.nodes.items()}
         twin.pending_names = [change.copy() for change in self.pending_names]
@@ -249,14 +248,14 @@ class Image:
         return twin
 
     def crash(self, fates: Fates) -> Image:
-        """The image as the next boot finds it: everything in it durable; this one is left as it is."""
+        """Return the image as the next boot finds it, all of it durable; this one is left as it is."""
         durable = {
             number: dict(node.durable)
             for number, node in self.nodes.items()
             if isinstance(node, DirectoryNode)
         }
         for change in self.pending_names:
-            # A lost one must not come back over names that were synced after it.
+            # A lost change must not return over names that were synced after it.
             if not change.is_lost and fates.of_names(change):
                 _move_names(durable, change)
         survivor = Image()
@@ -270,12 +269,12 @@ class Image:
         return survivor
 
     def is_settled(self) -> bool:
-        """True when everything is durable, so that a crash would change nothing."""
+        """Return whether everything is durable, so that a crash would change nothing."""
         files = (node for node in self.nodes.values() if isinstance(node, FileNode))
         return not self.pending_names and not any(node.unsynced for node in files)
 
     def forget_unreachable(self, in_use: Iterable[int]) -> None:
-        """Free the nodes that no name, durable or not, and none of the open files `in_use` leads to."""
+        """Free the nodes to which neither a name, durable or not, nor an open file in `in_use` leads."""
         kept = {ROOT, *in_use}
         for change in self.pending_names:
             kept.update(entry.node for entry in change.entries if entry.node is not None)
@@ -294,13 +293,13 @@ def _set_entry(entries: dict[str, int], entry: Entry) -> None:
 
 
 def _move_names(directories: dict[int, dict[str, int]], change: NameChange) -> None:
-    """Apply a change; a node it names loses the name it had, which may not be the one it was renamed from."""
+    """Apply a change; a node in it loses its present name, which may not be the one it was renamed from."""
     for entry in change.entries:
         if entry.node is not None:
             for entries in directories.values():
                 for name in [name for name, node in entries.items() if node == entry.node]:
                     del entries[name]
-        if entry.directory in directories:  # else it was removed, and that is durable
+        if entry.directory in directories:  # otherwise it was removed, and that is durable
             _set_entry(directories[entry.directory], entry)
 
 

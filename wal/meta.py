@@ -1,4 +1,4 @@
-"""Meta entries: what they say, and what they do to the state once they are durable."""
+"""Meta entries: their payloads, and their effect on the state once they are durable."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from wal.stream import Stream
 
 
 def log_start_meta(offset: int, released_bytes: int) -> bytes:
-    """The payload that moves a stream's log start, leaving `released_bytes` behind it."""
+    """Return the payload that moves a stream's log start past `released_bytes`."""
     return LOG_START_META.pack(MetaKind.LOG_START, offset, released_bytes)
 
 
 def drop_meta() -> bytes:
-    """The payload that drops a stream."""
+    """Return the payload that drops a stream."""
     return bytes((MetaKind.DROP,))
 
 
 def leader_epoch_meta(epoch: int, offset: int) -> bytes:
-    """The payload that begins a leader epoch at an offset."""
+    """Return the payload that begins a leader epoch at an offset."""
     return LEADER_EPOCH_META.pack(MetaKind.LEADER_EPOCH, epoch, offset)
 
 
 def retired_meta(base_version: int) -> bytes:
-    """The payload that says: this segment may go."""
+    """Return the payload that allows the deletion of a segment."""
     return RETIRED_META.pack(MetaKind.RETIRED, base_version)
 
 
 def compacted_meta(clean_end: int, copies_id: int, replaced_bytes: int) -> bytes:
-    """The payload that lets a stream's copies count below `clean_end`, in place of so many bytes."""
+    """Return the payload that makes a stream's copies count below `clean_end`, in place of so many bytes."""
     return COMPACTED_META.pack(MetaKind.COMPACTED, clean_end, copies_id, replaced_bytes)
 
 
 def opaque_meta(payload: bytes) -> bytes:
-    """The payload that carries a caller's bytes."""
+    """Return the payload that carries a caller's bytes."""
     return bytes((MetaKind.OPAQUE,)) + payload
 
 
 def apply_meta(state: LogState, stream_id: int, payload: bytes | memoryview) -> None:
-    """Do what a durable meta entry says; doing it again changes nothing."""
+    """Apply a durable meta entry; applying it again changes nothing."""
     kind = payload[0]
     if kind == MetaKind.LOG_START:
         state.deletions += 1
@@ -69,7 +69,7 @@ def apply_meta(state: LogState, stream_id: int, payload: bytes | memoryview) -> 
 
 
 def undo_meta(state: LogState, stream_id: int, payload: bytes) -> None:
-    """Take back what appending a meta entry announced, since it did not become durable."""
+    """Take back what appending a meta entry announced, since the entry did not become durable."""
     stream = state.streams.get(stream_id)
     kind = payload[0]
     if kind == MetaKind.LOG_START:
@@ -85,7 +85,7 @@ def undo_meta(state: LogState, stream_id: int, payload: bytes) -> None:
 def let_copies_count(
     state: LogState, stream_id: int, clean_end: int, copies_id: int, replaced_bytes: int
 ) -> None:
-    """Read the copies below `clean_end` from now on; the ones before them, and what they replace, may go."""
+    """Read these copies below `clean_end` from now on, not earlier copies or the batches replaced."""
     stream = state.streams.get(stream_id)
     if stream is None:
         forget_copies(state, copies_id)
@@ -96,15 +96,15 @@ def let_copies_count(
         copied_bytes = copies.size_bytes if copies is not None else 0
         stream.size_bytes = max(0, stream.size_bytes - replaced_bytes) + copied_bytes
         if stream.max_timestamp_offset < clean_end:
-            # Its record may be gone: looked up again when somebody asks.
+            # Its record may have been deleted: it is looked up again on demand.
             stream.max_timestamp_offset = -1
-        # Whatever was aborted below has no records left; readers need not be told of it.
+        # Transactions aborted below have no records left; readers need not know of them.
         state.producers.log_start_moved(stream_id, max(stream.log_start, clean_end))
         move_copies_start(state, stream)
 
 
 def move_copies_start(state: LogState, stream: Stream) -> None:
-    """Let the copies begin where their stream does; they are forgotten when that is behind them."""
+    """Let the copies begin where their stream does; forget them when that is past their end."""
     copies = state.streams.get(stream.copies_id) if stream.copies_id else None
     if copies is not None and stream.log_start > copies.log_start:
         copies.log_start = stream.log_start
@@ -113,14 +113,14 @@ def move_copies_start(state: LogState, stream: Stream) -> None:
 
 
 def forget_copies(state: LogState, copies_id: int) -> None:
-    """Forget a stream of copies, if there is one of that id."""
+    """Forget the stream of copies with this id, if there is one."""
     copies = state.streams.pop(copies_id, None) if copies_id else None
     if copies is not None:
         copies.dropped = copies.forgotten = True
 
 
 def move_log_start(stream: Stream, offset: int, released_bytes: int) -> None:
-    """Raise the log start; it never goes back."""
+    """Raise the log start; it never moves back."""
     if offset <= stream.log_start:
         return
     stream.log_start = offset

@@ -1,4 +1,4 @@
-"""How one vnode's log behaves: sizes in bytes, times in milliseconds."""
+"""The options of one vnode's log: sizes in bytes, times in milliseconds."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
-    """Options of a `VnodeLog`; the defaults are those of an ordinary vnode."""
+    """The options of a `VnodeLog`; the defaults are those of an ordinary vnode."""
 
     vnode_id: int = 0
     identity: bytes = b""
-    """What makes this store's files differ from another store's; it goes into the salts."""
+    """Part of the salts, so that this store's files differ from another store's."""
     durability: Literal["disk", "os"] = "disk"
     """`disk`: visible and acknowledged once synced. `os`: once written; synced every `flush_ms`."""
     segment_bytes: int = 64 * MIB
@@ -23,7 +23,7 @@ class LogOptions:
     """A frame takes no further batch beyond this; one larger batch makes a frame of its own."""
     tail_cache_bytes: int = 32 * MIB
     index_cache_bytes: int = 16 * MIB
-    """Indexes of sealed segments kept in memory."""
+    """The memory for indexes of sealed segments."""
     seal_idle_ms: int = 100
     seal_interval_ms: int = 1_000
     """At most one seal in this time: each takes a block of 4 KiB and a sync."""
@@ -32,19 +32,19 @@ class LogOptions:
     checkpoint_bytes: int = 256 * MIB
     """Write a checkpoint after this much; an entry counts as `ENTRY_COST_BYTES` on top of its bytes."""
     min_free_bytes: int = 64 * MIB
-    """Below this much free space, ordinary appends are refused with DiskFull."""
+    """With less free space than this, ordinary appends are refused with DiskFull."""
     delete_delay_ms: int = 60_000
-    """A deleted segment's file keeps its name `*.deleted` this long: time to bring it back by hand."""
+    """A deleted segment's file stays as `*.deleted` this long: time to restore it by hand."""
     torn_copy_bytes: int = MIB
-    """How much of a torn tail is copied aside before it is cut."""
+    """The most that is copied aside of a torn tail before it is cut."""
     scrub_bytes_per_second: int = 10_000_000
-    """How fast sealed segments are read again to find damage; 0: not at all."""
+    """The speed at which sealed segments are read again to find damage; 0: not at all."""
     scrub_pass_ms: int = 86_400_000
     """A pass over all segments begins at most this often."""
     producer_expiry_ms: int = 86_400_000
     producers_per_stream_max: int = 10_000
-    """Idempotent producers remembered for a stream; one more, and the one idle longest is forgotten."""
+    """The most idempotent producers remembered for a stream; beyond it, the one idle longest is forgotten."""
 
 
 ENTRY_COST_BYTES = 1_000
-"""What replaying one entry costs at recovery, in bytes scanned (measured: about 2 us against 3 GB/s)."""
+"""The cost of replaying one entry at recovery, in bytes scanned (measured: about 2 µs against 3 GB/s)."""

@@ -13,15 +13,15 @@ from wal.disk_errors import LockHeld, disk_error, sync_failed
 # A memoryview must be of bytes (format "B"), so that its len() is its size in bytes.
 Buffer = bytes | bytearray | memoryview
 
-# The most buffers one pwritev accepts: IOV_MAX of Linux, 1024 since 2.0.
+# The most buffers that one pwritev accepts: Linux's IOV_MAX, 1024 since 2.0.
 BUFFERS_PER_WRITE = os.sysconf("SC_IOV_MAX")
 
-# A lock file holds a process id in decimal digits and a line end; anything longer is not ours.
+# A lock file holds a process id in decimal digits and a newline; anything longer is not ours.
 _LOCK_FILE_BYTES = 32
 
 
 class OsFile:
-    """A `File` of the operating system; see there for what its methods promise."""
+    """A `File` of the operating system; the protocol says what its methods promise."""
 
     __slots__ = ("_cache_can_be_asked", "descriptor", "path")
 
@@ -31,7 +31,7 @@ class OsFile:
         self._cache_can_be_asked = True
 
     def write_at(self, position: int, buffers: Sequence[Buffer]) -> None:
-        """Write with one pwritev when it takes all, which is nearly always; else go on where it stopped."""
+        """Write with one pwritev, which nearly always takes all; otherwise continue where it stopped."""
         try:
             while buffers:
                 group = buffers[:BUFFERS_PER_WRITE] if len(buffers) > BUFFERS_PER_WRITE else buffers
@@ -46,7 +46,7 @@ class OsFile:
             fail("write to", self.path, error)
 
     def read_at(self, position: int, size_bytes: int) -> bytes:
-        """Read with one pread when it gives all, which is nearly always."""
+        """Read with one pread, which nearly always returns all."""
         try:
             data = os.pread(self.descriptor, size_bytes, position)
             while data and len(data) < size_bytes:
@@ -59,7 +59,7 @@ class OsFile:
         return data
 
     def read_at_if_cached(self, position: int, size_bytes: int) -> bytes | None:
-        """Read with RWF_NOWAIT; None too where the file system does not know that flag."""
+        """Read with RWF_NOWAIT; also return None where the file system does not support that flag."""
         if not self._cache_can_be_asked:
             return None
         data = bytearray(size_bytes)
@@ -81,7 +81,7 @@ class OsFile:
         return bytes(data) if length == size_bytes else bytes(data[:length])
 
     def allocate(self, size_bytes: int) -> None:
-        """Reserve with posix_fallocate; what a failed try reserved is given back."""
+        """Reserve with posix_fallocate; release what a failed attempt reserved."""
         before = self.size()
         try:
             os.posix_fallocate(self.descriptor, 0, size_bytes)
@@ -97,7 +97,7 @@ class OsFile:
             fail("truncate", self.path, error)
 
     def sync(self) -> None:
-        """Sync with fdatasync: it writes the size too when the size is needed to read the bytes back."""
+        """Sync with fdatasync, which also writes the size when it is needed to read the bytes back."""
         try:
             if self.descriptor < 0:
                 raise OSError(errno.EBADF, "the file is closed")
@@ -106,7 +106,7 @@ class OsFile:
             raise sync_failed(self.path, error.errno or errno.EIO) from error
 
     def drop_cache(self) -> None:
-        """Ask for it with POSIX_FADV_DONTNEED, which drops clean pages only."""
+        """Drop it with POSIX_FADV_DONTNEED, which affects clean pages only."""
         try:
             os.posix_fadvise(self.descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         except OSError as error:
@@ -120,7 +120,7 @@ class OsFile:
             fail("read the size of", self.path, error)
 
     def close(self) -> None:
-        """Close the descriptor. It is gone even when the call fails, so it is never closed twice."""
+        """Close the descriptor. It is released even when the call fails, so it is never closed twice."""
         if self.descriptor < 0:
             return
         descriptor, self.descriptor = self.descriptor, -1
@@ -128,7 +128,7 @@ class OsFile:
 
 
 def _left_after(buffers: Sequence[Buffer], written: int) -> list[Buffer]:
-    """What is left to write of `buffers` when the first `written` bytes are stored."""
+    """Return the rest of `buffers` to write when the first `written` bytes are stored."""
     for index, buffer in enumerate(buffers):
         if written < len(buffer):
             return [memoryview(buffer)[written:], *buffers[index + 1 :]]
@@ -146,7 +146,7 @@ class OsLock:
         self._descriptor = descriptor
 
     def release(self) -> None:
-        """Unlock by closing. The file stays: were it removed, two could lock two files of one name."""
+        """Unlock by closing. The file stays: otherwise two processes could lock two files of one name."""
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1
@@ -172,7 +172,7 @@ def take_lock(path: str, mode: int) -> OsLock:
 
 
 def _holder_of(path: str, descriptor: int) -> int:
-    """Read the process id out of a lock file and close it; 0 when there is none to read."""
+    """Return the process id in a lock file and close the file; 0 when there is none."""
     try:
         content = os.pread(descriptor, _LOCK_FILE_BYTES, 0).strip()
     except OSError as error:
@@ -191,5 +191,5 @@ def close(descriptor: int, path: str) -> None:
 
 
 def fail(operation: str, path: str, error: OSError) -> NoReturn:
-    """Raise the DiskError that an error of the operating system stands for."""
+    """Raise the DiskError for an error of the operating system."""
     raise disk_error(operation, path, error.errno or errno.EIO) from error

@@ -1,7 +1,7 @@
-"""Why a producer's batch, or a transaction's marker, is refused; each error carries the facts of its answer.
+"""The refusals of a producer's batch or a transaction's marker; each carries the facts for its answer.
 
 WalError > ProducerError
-  InvalidProducerEpoch     a newer instance of the producer wrote already           (Kafka's 47)
+  InvalidProducerEpoch     a newer instance of the producer has already written          (Kafka's 47)
   OutOfOrderSequence       batches are missing, or this one is older than the last five   (45)
   InvalidSequence          a producer id without a sequence                              (87)
   InvalidTransactionState  a batch outside the transaction that its producer has open    (48)
@@ -14,7 +14,7 @@ from wal.errors import WalError
 
 
 class ProducerError(WalError):
-    """Base: `producer_id` says whose batch it was. Nothing was stored and nothing changed."""
+    """The base; `producer_id` is the batch's producer. Nothing was stored and nothing changed."""
 
     def __init__(self, producer_id: int, problem: str) -> None:
         super().__init__(f"producer {producer_id}: {problem}")
@@ -22,25 +22,25 @@ class ProducerError(WalError):
 
 
 class InvalidProducerEpoch(ProducerError):
-    """The epoch is below the one that wrote last, or not above it where a marker must be."""
+    """An epoch below the one that wrote last, or not above it where a marker's must be."""
 
     def __init__(self, producer_id: int, *, epoch: int, current_epoch: int) -> None:
         super().__init__(
             producer_id,
-            f"epoch {epoch} is over, epoch {current_epoch} wrote already; ask for a producer id again",
+            f"epoch {epoch} is over: epoch {current_epoch} has already written; ask for a producer id again",
         )
         self.epoch = epoch
         self.current_epoch = current_epoch
 
 
 class OutOfOrderSequence(ProducerError):
-    """The batch does not follow the last one, and is none of the last five."""
+    """A batch that does not follow the last one, and is none of the last five."""
 
     def __init__(self, producer_id: int, *, epoch: int, sequence: int, expected_sequence: int) -> None:
         super().__init__(
             producer_id,
-            f"sequence {sequence} of epoch {epoch} does not follow what is stored, "
-            f"{expected_sequence} was expected; send what is missing first",
+            f"sequence {sequence} of epoch {epoch} does not follow the last one stored; "
+            f"{expected_sequence} was expected: send the missing batches first",
         )
         self.epoch = epoch
         self.sequence = sequence
@@ -48,7 +48,7 @@ class OutOfOrderSequence(ProducerError):
 
 
 class InvalidSequence(ProducerError):
-    """The batch names a producer and has no sequence, as only markers may."""
+    """A batch that names a producer but has no sequence, as only markers may."""
 
     def __init__(self, producer_id: int, *, sequence: int) -> None:
         super().__init__(producer_id, f"sequence {sequence} is below 0; number the batches of a producer id")
@@ -56,7 +56,7 @@ class InvalidSequence(ProducerError):
 
 
 class InvalidTransactionState(ProducerError):
-    """A batch outside a transaction while the producer has one open in the stream."""
+    """A batch outside the transaction that its producer has open in the stream."""
 
     def __init__(self, producer_id: int, *, first_offset: int) -> None:
         super().__init__(
@@ -67,7 +67,7 @@ class InvalidTransactionState(ProducerError):
 
 
 class CoordinatorFenced(ProducerError):
-    """The marker comes from a coordinator that another one has replaced."""
+    """A marker from a coordinator that another one has replaced."""
 
     def __init__(self, producer_id: int, *, coordinator_epoch: int, current_epoch: int) -> None:
         super().__init__(

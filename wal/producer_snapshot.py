@@ -1,14 +1,14 @@
-"""The producer table as the checkpoint keeps it: taken in no time, made columns of in another thread.
+"""The producer table for the checkpoint: captured at once, turned into columns in another thread.
 
     snapshot := counts columns                       little endian, like all of our own bytes
     counts   := format:u32 streams:u32 producers:u32 aborted:u32 state_bytes:u64
-    columns, one after the other:
-        stream_id u64[streams]  its producers u32[streams]  its aborted transactions u32[streams]
-        producer_id i64[producers]  size of its state u16[producers]
-        producer_id, first_offset, last_offset, last_stable_offset of the aborted, i64[aborted] each
-        states, joined (see wal.stream_producers)
+    columns  := stream_id u64[streams]  producer count u32[streams]  aborted count u32[streams]
+                producer_id i64[producers]  state size u16[producers]
+                producer_id i64[aborted]  first_offset i64[aborted]
+                last_offset i64[aborted]  last_stable_offset i64[aborted]
+                states u8[state_bytes]           joined (see wal.stream_producers)
 
-Its integrity is the checkpoint's business; sizes that do not fit together are refused all the same.
+The checkpoint guards its integrity; sizes that do not fit together are refused nevertheless.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ AbortedColumns = tuple["array[int]", ...]
 
 @dataclass(slots=True)
 class ProducerSnapshot:
-    """The streams in parallel lists; nothing in it is changed by anybody any more."""
+    """The streams in parallel lists; nothing in it changes any more."""
 
     stream_ids: list[int] = field(default_factory=list)
     states: list[dict[int, bytes]] = field(default_factory=list)
-    """Per stream, the packed state of each producer, the one that wrote last at the end."""
+    """Per stream, the packed state of each producer, the latest writer last."""
     aborted: dict[int, AbortedColumns] = field(default_factory=dict)
-    """The aborted transactions of those streams that have some, as columns."""
+    """The aborted transactions of the streams that have some, as columns."""
 
 
 def encode(snapshot: ProducerSnapshot) -> bytes:
-    """The bytes of a snapshot; touches nothing else, so it may run beside the loop."""
+    """Return the bytes of a snapshot; it touches nothing else, so it may run beside the loop."""
     none = tuple(array(code) for code in _ABORTED_TYPES)
     aborted = [snapshot.aborted.get(stream_id, none) for stream_id in snapshot.stream_ids]
     values = list(chain.from_iterable(map(dict.values, snapshot.states)))
@@ -58,9 +58,9 @@ def encode(snapshot: ProducerSnapshot) -> bytes:
 
 
 def decode(data: bytes | memoryview) -> ProducerSnapshot:
-    """The snapshot in these bytes.
+    """Return the snapshot in these bytes.
 
-    Raises: ValueError when they are none; the table is then rebuilt from the log.
+    Raises: ValueError when they are not one; the table is then rebuilt from the log.
     """
     if len(data) < _COUNTS.size:
         raise ValueError(f"a producer snapshot has {len(data)} bytes, which is less than its counts take")

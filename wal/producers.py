@@ -1,9 +1,8 @@
-"""Who wrote which sequences in all streams of a vnode, and what of it is durable.
+"""The producers of all streams of a vnode: the sequences that each wrote, and which of them are durable.
 
-What was appended counts at once, so that the next batch is checked against it; `revert` takes back what a
-failed sync lost.  Unlike Kafka, idleness is counted from the append and not from the timestamps in the
-records, so that old data written today does not expire its producer at once.
-The rules for one stream are in `wal.stream_producers`.
+An append counts at once, so that the next batch is checked against it; `revert` takes back what a failed sync
+lost. Unlike in Kafka, idleness counts from the append and not from the records' timestamps, so that old data
+written today does not expire its producer at once. The rules for one stream are in `wal.stream_producers`.
 """
 
 from __future__ import annotations
@@ -59,16 +58,16 @@ EXPIRATION_MS = 24 * 3600 * 1000
 """Kafka's default of producer.id.expiration.ms."""
 
 PRODUCERS_PER_STREAM_MAX = 10_000
-"""About 4 MB. Kafka has no bound; without one, a client that asks for ids in a loop could fill the memory."""
+"""About 4 MB. Kafka has no limit; without one, a client that asks for ids in a loop could fill the memory."""
 
 _NOBODY = StreamProducers()
 
 HEAD_BYTES = 128
-"""What `Producers.replay` needs of a batch at most: the prefix, and all of a control batch."""
+"""The most that `Producers.replay` needs of a batch: the prefix, and the whole of a control batch."""
 
 
 class _Change(NamedTuple):
-    """What it takes to undo one change: the state before, and the marker that was appended, if it was one."""
+    """The data to undo one change: the state before it, and the marker that was appended, if it was one."""
 
     stream_id: int
     producer_id: int
@@ -77,10 +76,10 @@ class _Change(NamedTuple):
 
 
 class Producers:
-    """The producers of all streams of a vnode, with what is needed to take back what did not become durable.
+    """The producers of all streams of a vnode, with the data to undo changes that did not become durable.
 
     `token` names a point in the order of changes. A group commit that ends at a token calls `durable(token)`;
-    when it failed, `revert` forgets everything after what was durable last.
+    when it failed, `revert` takes back everything that is not durable.
     """
 
     def __init__(
@@ -92,21 +91,21 @@ class Producers:
         self.expiration_ms = expiration_ms
         self.producers_per_stream_max = producers_per_stream_max
         self._streams: dict[int, StreamProducers] = {}
-        self._changes: deque[_Change] = deque()  # those that are not durable, oldest first
+        self._changes: deque[_Change] = deque()  # the changes that are not durable, oldest first
         self._durable_token = 0
         self._to_expire: Iterator[int] = iter(())
 
     @property
     def token(self) -> int:
-        """The number of changes so far; the sync that covers them makes all before it durable."""
+        """The number of changes so far; a sync makes durable those that it covers."""
         return self._durable_token + len(self._changes)
 
     def of(self, stream_id: int) -> StreamProducers:
-        """The producers of a stream, to look at; nothing is kept for a stream without any."""
+        """Return the producers of a stream, read-only; nothing is kept for a stream without any."""
         return self._streams.get(stream_id, _NOBODY)
 
     def undecided_streams(self) -> list[int]:
-        """The streams in which a transaction is open, or ended with a marker that is not durable yet."""
+        """Return the streams with a transaction that is open, or whose marker is not durable yet."""
         return [
             stream_id
             for stream_id, stream in self._streams.items()
@@ -116,7 +115,7 @@ class Producers:
     def appended(
         self, stream_id: int, stamp: ProducerStamp, *, base_offset: int, timestamp_ms: int, now_ms: int
     ) -> None:
-        """Take note of a batch that `check` found new; `timestamp_ms` is what a duplicate is answered."""
+        """Record a batch that `check` found new; `timestamp_ms` is the answer to a duplicate."""
         stream = self._have(stream_id)
         state = stream.state_after(stamp, base_offset=base_offset, timestamp_ms=timestamp_ms, now_ms=now_ms)
         self._change(stream_id, stream, stamp.producer_id, state)
@@ -126,10 +125,10 @@ class Producers:
                 self._change(stream_id, stream, evicted, None)
 
     def refused(self, stream_id: int, stamp: ProducerStamp, *, now_ms: int) -> None:
-        """Take note of a batch that `check` found new and that could not be appended.
+        """Record that a batch that `check` found new could not be appended.
 
-        An unknown producer may begin at any sequence; one whose first batch was refused must not, because
-        what it has sent behind that batch would be stored before it.
+        An unknown producer may begin at any sequence; one whose first batch was refused must not, because the
+        batches that it sent after that one would be stored before it.
         """
         stream = self._have(stream_id)
         is_first = stamp.first_sequence == 0 and stamp.producer_id not in stream.states
@@ -138,7 +137,7 @@ class Producers:
         self._forget_if_empty(stream_id, stream)
 
     def ended(self, stream_id: int, marker: TransactionMarker, *, offset: int, now_ms: int) -> None:
-        """Take note of a marker appended at `offset`; one that ends nothing still raises the epoch."""
+        """Record a marker appended at `offset`; one that ends nothing still raises the epoch."""
         stream = self._have(stream_id)
         before = stream.states.get(marker.producer_id)
         self._changes.append(_Change(stream_id, marker.producer_id, before, offset))
@@ -147,10 +146,11 @@ class Producers:
         stream.put(marker.producer_id, stream.state_after_marker(marker, now_ms=now_ms))
 
     def replay(self, stream_id: int, head: bytes | memoryview, *, ingest_ms: int) -> None:
-        """Take note of a batch found in the log; it is durable, and not checked again.
+        """Record a batch found in the log; it is durable, and not checked again.
 
-        `head` is the begin of the batch: its 61-byte prefix, and for control batches the whole (`HEAD_BYTES`
-        are enough). What the state knows already is skipped, so that replay may begin too early.
+        `head` is the beginning of the batch: its 61-byte prefix, or the whole of a control batch
+        (`HEAD_BYTES` are enough). Batches that the state already knows are skipped, so that replay may
+        begin too early.
         """
         prefix = BatchPrefix._make(BATCH_PREFIX.unpack_from(head))
         if prefix.producer_id < 0 or self.of(stream_id).knows(prefix):
@@ -167,7 +167,7 @@ class Producers:
         self.durable(self.token)
 
     def durable(self, token: int) -> None:
-        """Everything before `token` is on the disk and will not be taken back."""
+        """Mark everything before `token` as durable; it will not be taken back."""
         assert token <= self.token, f"token {token} is ahead of {self.token}"
         while self._durable_token < token:
             self._changes.popleft()
@@ -183,7 +183,7 @@ class Producers:
                 stream.transactions.undo_end(change.marker_offset)
             before = change.before
             if before is None and change.marker_offset == NO_OFFSET:
-                # Batches behind the lost first one may be on their way: none of them is a begin.
+                # Batches after the lost first one may be on their way: none of them may come first.
                 before = without_first(stream.states[change.producer_id])
             stream.put(change.producer_id, before)
         for stream_id, stream in touched.items():
@@ -196,7 +196,7 @@ class Producers:
     def log_start_moved(self, stream_id: int, log_start: int) -> None:
         """Forget the aborted transactions below the log start.
 
-        Producers stay: their retries may still come, also after all they wrote was deleted.
+        Producers stay: their retries may still come, even after all their records were deleted.
         """
         stream = self._streams.get(stream_id)
         if stream is not None and stream.transactions is not None:
@@ -204,9 +204,9 @@ class Producers:
             self._forget_if_empty(stream_id, stream)
 
     def expire(self, now_ms: int, *, stream_count: int = 1000) -> int:
-        """Forget idle producers in the next `stream_count` streams, in turn, and say how many they were.
+        """Forget idle producers in the next `stream_count` streams, and return their number.
 
-        A producer with an open transaction stays.  Called again and again, this goes round all streams.
+        A producer with an open transaction stays. Repeated calls cycle through all streams.
         """
         expired = 0
         for _ in range(min(stream_count, len(self._streams))):
@@ -221,9 +221,9 @@ class Producers:
         return expired
 
     def snapshot(self) -> ProducerSnapshot:
-        """What is durable of all this, for the checkpoint; later changes do not reach it.
+        """Return the durable part of all this, for the checkpoint; later changes do not affect it.
 
-        The tables are shared, not copied, until their next change: about 0.1 us per stream.
+        The tables are shared, not copied, until their next change: about 0.1 µs per stream.
         """
         snapshot = ProducerSnapshot(list(self._streams))
         undone, markers = self._undone()
@@ -240,7 +240,7 @@ class Producers:
         return snapshot
 
     def restore(self, snapshot: ProducerSnapshot) -> None:
-        """Become what was saved; everything before is forgotten."""
+        """Replace everything with a snapshot."""
         self._streams = {}
         self._durable_token = self.token
         self._changes.clear()
@@ -250,7 +250,7 @@ class Producers:
                 stream.have_transactions().set_aborted(snapshot.aborted[stream_id])
 
     def _undone(self) -> tuple[dict[int, dict[int, bytes | None]], dict[int, int]]:
-        """Per stream, the durable states of what changed since, and the first marker that is not durable."""
+        """Return per stream the durable states of changed producers, and the first undurable marker."""
         states: dict[int, dict[int, bytes | None]] = {}
         markers: dict[int, int] = {}
         for change in reversed(self._changes):

@@ -1,9 +1,9 @@
-"""Read a stream: find the extent that holds an offset and gather whole batches from there on.
+"""Reads of a stream: whole batches, gathered from the extent that holds an offset on.
 
-Extents are cut so that a reader who goes on where it stopped always stands at the begin of one; only an
-offset inside an extent costs a walk over the heads of its batches. Large runs are handed out as file ranges,
-small ones as the bytes that arrived when they are still in memory, else read from the file, neighbours
-together.
+Extents are cut so that a reader that continues where it stopped is always at the beginning of one; only an
+offset inside an extent costs a walk over the heads of its batches. Large runs are handed out as file
+ranges. Small ones are the bytes that arrived if they are still in memory; otherwise they are read from the
+file, neighbours together.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from wal.state import LogState
 from wal.stream import Stream
 
 FILE_RANGE_BYTES = 64 << 10
-"""Runs of at least this size are handed out as file ranges: below, sendfile costs more than it saves."""
+"""Runs of at least this size are handed out as file ranges: below it, sendfile costs more than it saves."""
 
 SPAN_GAP_BYTES = 16 << 10
 """Extents on disk at most this far apart are read with one call."""
 
 SPAN_BYTES = 1 << 20
-"""Largest such read."""
+"""The largest such read."""
 
 JOIN_BELOW_BYTES = 4 << 10
-"""Cached batches smaller than this on average are joined once: one buffer sends faster than many."""
+"""Cached batches smaller than this on average are joined once: one buffer is sent faster than many."""
 
 Part = Buffer | FileRange
 
@@ -42,12 +42,12 @@ class ReadResult(NamedTuple):
     parts: list[Part]
     size_bytes: int
     next_offset: int
-    """Where to read on."""
+    """The offset at which to continue."""
 
 
 @dataclass(slots=True)
 class Piece:
-    """Part of one extent that is to be handed out."""
+    """A part of one extent to hand out."""
 
     segment: Segment
     position: int
@@ -75,13 +75,13 @@ def read(
 def _gather(
     state: LogState, stream: Stream, offset: int, max_bytes: int, *, minimum_one: bool
 ) -> tuple[list[Piece], int]:
-    """The pieces to hand out, and the offset behind them."""
+    """Return the pieces to hand out, and the offset after them."""
     pieces: list[Piece] = []
     total = 0
     for segment, index, row, start in extents_from(state, stream, offset):
         offset = max(offset, start)
         base, size, position = index.base[row], index.size[row], index.position[row]
-        # Below the clean end there are gaps where nothing is missing.
+        # Below the clean end, gaps are normal.
         if base > offset >= stream.clean_end and state.damage is not None:
             break
         damage = segment.damage
@@ -122,11 +122,11 @@ def _cut(
     room: int,
     must: bool,
 ) -> tuple[int, int, int]:
-    """The whole batches of an extent from `offset` on that fit into `room`, at least one when `must`.
+    """Find the whole batches of an extent from `offset` on that fit into `room`, at least one if `must`.
 
-    Returns begin and end in the extent, and the offset behind them.
+    Returns their start and end in the extent, and the offset after them.
     """
-    if size > EXTENT_BYTES:  # one single batch, by construction
+    if size > EXTENT_BYTES:  # a single batch, by construction
         return (0, size, end) if must or size <= room else (0, 0, offset)
     start = stop = 0
     reached = offset
@@ -144,7 +144,7 @@ def _cut(
 
 
 def batches(data: Buffer) -> Iterator[tuple[int, int, int, int]]:
-    """Begin, size, next offset and max timestamp of every batch of an extent."""
+    """Yield start, size, next offset and max timestamp of every batch of an extent."""
     position = 0
     while position < len(data):
         prefix = BATCH_PREFIX.unpack_from(data, position)
@@ -153,11 +153,11 @@ def batches(data: Buffer) -> Iterator[tuple[int, int, int, int]]:
 
 
 Extents = Iterator[tuple[Segment, SegmentIndex, int, int]]
-"""Extents as segment, its index, the row in it, and the offset below which its batches do not count."""
+"""Extents: segment, its index, the row in it, and the offset below which its batches do not count."""
 
 
 def extents_from(state: LogState, stream: Stream, offset: int) -> Extents:
-    """The extents from the one that holds `offset` on: the copies' below the clean end, then the others."""
+    """Yield the extents from the one that holds `offset` on: the copies' up to the clean end, then others."""
     if stream.copies_id:
         return _with_copies(state, stream, offset)
     return _extents_from(state, stream, offset, 0)
@@ -189,7 +189,7 @@ def _extents_from(state: LogState, stream: Stream, offset: int, start: int) -> E
 
 
 def extent_bytes(state: LogState, segment: Segment, position: int, size: int) -> Buffer:
-    """An extent's bytes, from memory when they are there."""
+    """Return an extent's bytes, from memory if they are there."""
     cached = segment.tail.get(position)
     if cached is not None:
         if len(cached) > 1:
@@ -202,11 +202,11 @@ def extent_bytes(state: LogState, segment: Segment, position: int, size: int) ->
 
 
 def _too_short(segment: Segment, start: int, end: int) -> LogDamaged:
-    return LogDamaged(segment.path, start, end, "the file ends before")
+    return LogDamaged(segment.path, start, end, "the file ends too early")
 
 
 def _parts(state: LogState, pieces: list[Piece]) -> list[Part]:
-    """Bytes or file ranges for the pieces, contiguous ones together."""
+    """Return bytes or file ranges for the pieces, contiguous ones together."""
     parts: list[Part] = []
     start = 0
     while start < len(pieces):
@@ -236,7 +236,7 @@ def _range(state: LogState, piece: Piece, size: int) -> FileRange:
 
 
 def _cached(piece: Piece) -> list[Buffer]:
-    """The arrived bytes of a piece."""
+    """Return the bytes of a piece as they arrived."""
     tail = piece.segment.tail
     buffers = tail[piece.extent_position]
     whole = piece.position == piece.extent_position and piece.size == sum(map(len, buffers))
@@ -249,7 +249,7 @@ def _cached(piece: Piece) -> list[Buffer]:
 
 
 def _span(pieces: list[Piece], start: int, stop: int) -> int:
-    """How far the pieces from `start` on lie so close together that one read brings them all."""
+    """Return the end of the pieces from `start` on that lie close enough together for one read."""
     first = pieces[start]
     while stop < len(pieces):
         last, piece = pieces[stop - 1], pieces[stop]

@@ -1,18 +1,18 @@
-"""Bring a vnode's log back: find where it ends, tell a torn tail from damage, and rebuild what is derived.
+"""Recovery of a vnode's log: find its end, distinguish a torn tail from damage, rebuild derived data.
 
 Let s be the first frame that is missing or invalid, and D the highest `durable_sequence` of any valid frame
-behind it, of the witness and of the checkpoints. All frames below D were synced, so
+after it, of the witness and of the checkpoints. All frames below D were synced, so
 
-    D > s     an acknowledged frame is damaged: serve what lies below s, refuse appends, name file and bytes
-    D <= s    a torn tail: nobody was promised anything behind s; keep a copy, cut, go on
+    D > s     an acknowledged frame is damaged: serve frames below s, refuse appends, name file and bytes
+    D <= s    a torn tail: nothing from s on was acknowledged; keep a copy, cut, continue
 
-What was read may be in the page cache and nowhere else: after a failed sync the kernel shows the lost bytes
-and takes them for written, so that syncing again writes nothing. The frames that nothing proves synced are
-therefore written once more before the log goes on.
+Frames that were read may be in the page cache only: after a failed sync the kernel shows the lost bytes and
+takes them for written, so that another sync writes nothing. Frames not proved to be synced are therefore
+written again before the log continues.
 
-A segment is followed by one that begins with the sequence due and repeats the CRC of the last frame before;
-if it does not, frames or whole segments are missing. After a write that failed a segment may end without a
-footer, and its successor proves that nothing is missing.
+A segment is followed by one that begins with the sequence due and repeats the CRC of the last frame before
+it; otherwise frames or whole segments are missing. After a failed write a segment may end without a footer;
+its successor proves that nothing is missing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ NO_BYTES = memoryview(b"")
 
 
 def _refuse_unknown_format(path: str, start: bytes) -> None:
-    """Tell a segment of a later program from a damaged one, for which a repair would give records up.
+    """Refuse a segment of a later program; a repair would take it for damaged and give up its records.
 
     Raises: UnknownFormat.
     """
@@ -56,8 +56,8 @@ def _refuse_unknown_format(path: str, start: bytes) -> None:
     if version is not None:
         known = " and ".join(map(str, READABLE_FORMATS))
         raise UnknownFormat(
-            f"{path}: the segment has format {version}, this version of kawal reads {known}; use the version "
-            "that wrote it or a newer one"
+            f"{path}: the segment has format {version}, but this version of kawal reads {known}; use the "
+            "version that wrote it or a newer one"
         )
 
 
@@ -72,25 +72,25 @@ class Recovery:
         self.state = LogState(disk, directory, options, now_ms)
         self.report = RecoveryReport()
         self.thorough = thorough
-        """Check all segments, not only those behind the checkpoint."""
+        """Whether to check all segments, not only those after the checkpoint."""
         self._generations: list[Checkpoint] = []
         self.witness: Witness | None = None
         self._promised = 0
-        """Highest sequence below which everything was synced, by witness and checkpoints."""
+        """The highest sequence below which everything was synced, according to witness and checkpoints."""
         self._unproven: deque[FoundFrame] = deque()
-        """The last frames of the newest segment, those that no later frame says were synced."""
+        """The last frames of the newest segment, which no later frame declares synced."""
         self._replay_from = 0
         self._due: int | None = 0
-        """The sequence with which the next segment must begin; None when only the checkpoint could tell."""
+        """The sequence with which the next segment must begin; None when only the checkpoint knew."""
         self._crc: int | None = 0
-        """The predecessor's crc that it must repeat; None behind what a repair gave up."""
+        """The predecessor's crc that the next segment must repeat; None after frames given up by a repair."""
         self.missing: Segment | None = None
-        """The segment that the checkpoint knows, of a fault of that kind."""
+        """The missing segment that the checkpoint lists, for a fault of that kind."""
         self.fault: Fault | None = None
-        """What `report.damage` is about, for a repair."""
+        """The fault in `report.damage`, for a repair."""
 
     def run(self) -> LogState:
-        """Recover.  Raises: DiskError when the disk cannot be read or the good part not be synced."""
+        """Recover.  Raises: DiskError when the disk cannot be read or the good part cannot be synced."""
         names = self.disk.list(self.directory)
         self._remove_temporaries(names)
         bases = sorted(base for name in names if (base := base_version_of(name)) is not None)
@@ -118,7 +118,7 @@ class Recovery:
 
     @property
     def previous_crc(self) -> int:
-        """What a segment in the place where the scan ended must repeat of its predecessor."""
+        """The predecessor's crc for a segment in the place where the scan ended."""
         return self._crc or 0
 
     def _remove_temporaries(self, names: list[str]) -> None:
@@ -134,14 +134,14 @@ class Recovery:
             self.report.notes.append(f"{name} is not a valid checkpoint; going back to an older one")
         if self.witness is not None:
             self._promised = self.witness.durable_sequence
-        for one in generations:
-            self._promised = max(self._promised, one.durable_sequence)
+        for checkpoint in generations:
+            self._promised = max(self._promised, checkpoint.durable_sequence)
         newest = generations[0] if generations else None
         self._generations = generations
         return newest
 
     def marks(self) -> Marks:
-        """Where maintenance goes on."""
+        """Return the marks from which maintenance continues."""
         found = self._generations
         cost = self.report.scanned_bytes + self.report.entries * ENTRY_COST_BYTES
         return Marks(
@@ -183,7 +183,7 @@ class Recovery:
             self._unusable(path, header, base)
             return False
         if not both:
-            self.report.notes.append(f"{path}: one of the two headers is damaged; the other one serves")
+            self.report.notes.append(f"{path}: one of the two headers is damaged; the other one is used")
         segment = Segment(path, base_version=base, base_sequence=header.base_sequence, salt=header.salt)
         segment.shared = shared
         segment.format = header.format
@@ -194,7 +194,7 @@ class Recovery:
         return True
 
     def _unusable(self, path: str, header: SegmentHeader | None, base: int) -> None:
-        """Note for a repair whether the file itself is the fault, or what is missing before it."""
+        """Record for a repair whether the file itself is at fault, or frames before it are missing."""
         due = self._due if self._due is not None else self._replay_from
         is_of_this_log = (
             header is not None
@@ -212,15 +212,19 @@ class Recovery:
         if header.base_version != base:
             return f"the file holds the segment of version {header.base_version}: it was renamed or copied"
         if header.vnode_id != self.state.options.vnode_id:
-            return f"the file belongs to vnode {header.vnode_id}, this is vnode {self.state.options.vnode_id}"
+            own_id = self.state.options.vnode_id
+            return f"the file belongs to vnode {header.vnode_id}, but this is vnode {own_id}"
         if self._due is None or self._due < header.base_sequence <= self._replay_from:
-            # The first segment behind the checkpoint: those between the ones it names were retired.
+            # The first segment after those that the checkpoint lists: any between them were retired.
             if header.base_sequence <= self._replay_from:
                 return ""
-            return f"it begins with frame {header.base_sequence}, frame {self._replay_from} is due before it"
+            return (
+                f"it begins with frame {header.base_sequence}, but frame {self._replay_from} is due before it"
+            )
         if header.base_sequence != self._due:
             return (
-                f"it begins with frame {header.base_sequence}, frame {self._due} is due: a segment is missing"
+                f"it begins with frame {header.base_sequence}, "
+                f"but frame {self._due} is due: a segment is missing"
             )
         if self._crc is not None and header.previous_crc != self._crc:
             return (
@@ -229,7 +233,7 @@ class Recovery:
         return ""
 
     def _scan_segment(self, segment: Segment) -> Scan:
-        """Index the frames that the checkpoint covers by their tables; check and replay the ones behind."""
+        """Index the frames that the checkpoint covers by their tables; check and replay those after it."""
         assert segment.shared is not None
         file = segment.shared.file
         scan = Scan(
@@ -274,14 +278,14 @@ class Recovery:
         self.state.written_version = max(self.state.written_version, segment.next_version)
 
     def _continues(self, base: int) -> bool:
-        """Whether the next segment proves that the one before it ends where its scan stopped."""
+        """Return whether the next segment proves that the one before it ends where its scan stopped."""
         header, _ = self._read_start(base)
         if header is None or header.base_sequence != self._due:
             return False
         return self._crc is None or header.previous_crc == self._crc
 
     def _judge_tail(self, segment: Segment, scan: Scan) -> None:
-        """Decide what the end of the newest segment is: never written, torn, or damaged."""
+        """Decide whether the end of the newest segment was never written, is torn, or is damaged."""
         assert segment.shared is not None
         file = segment.shared.file
         survey = survey_after(file, seed=segment.seed, position=scan.position + 1, sequence=scan.sequence)
@@ -301,7 +305,7 @@ class Recovery:
         self._damaged_frames(segment, scan, survey, next_sequence)
 
     def _damaged_frames(self, segment: Segment, scan: Scan, survey: Survey, next_sequence: int) -> None:
-        """Report damaged frames; they end at the next valid one, else before the frame `next_sequence`."""
+        """Report damaged frames, up to the next valid one or else the frame `next_sequence`."""
         self._damage(segment.path, scan.position, survey.position, scan.problem)
         end_position = None
         if survey.sequence > scan.sequence:
@@ -318,13 +322,13 @@ class Recovery:
     def _judge_end(self) -> None:
         if self.report.damage is not None:
             return
-        # Behind the checkpointed segments one must lie that holds the frames up to the checkpoint.
+        # After the checkpointed segments there must be one that holds the frames up to the checkpoint.
         due = self._due if self._due is not None else max(0, self.state.next_sequence - 1)
         if self._promised > due:
             known = self.state.segments.all
             version = known[-1].next_version if known else self.state.written_version
             problem = (
-                f"frames {due} to {self._promised - 1} were synced, and the file that held them is missing"
+                f"frames {due} to {self._promised - 1} were synced, but the file that held them is missing"
             )
             path = self.state.path(segment_name(version))
             self._damage(path, 0, 0, problem)
@@ -355,7 +359,7 @@ class Recovery:
         self.state.damage = self.report.damage
 
     def _write_unproven(self, file: File) -> None:
-        """Make the unproven frames dirty again, with the bytes they have: a sync then writes them."""
+        """Make the unproven frames dirty again, with unchanged bytes: a sync then writes them."""
         if self.report.damage is not None:
             return
         for frame in self._unproven:
@@ -364,7 +368,7 @@ class Recovery:
                 file.write_at(frame.position, [data])
 
     def _finish(self, checkpoint: Checkpoint | None) -> None:
-        """Make sure that what was found is on the disk before anything is built on it."""
+        """Make sure that the frames found are on the disk before anything is built on them."""
         state = self.state
         active = state.active
         state.next_version = state.written_version

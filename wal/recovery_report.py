@@ -1,4 +1,4 @@
-"""What a recovery found: a report for people, and the damage as a repair needs to know it."""
+"""The findings of a recovery: a report for people, and the damage for a repair."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wal.errors import LogDamaged
 
 
 class FaultKind(Enum):
-    """What kind of thing is damaged."""
+    """The kind of thing that is damaged."""
 
     FRAMES = "frames"
     """Bytes inside a segment."""
@@ -19,13 +19,13 @@ class FaultKind(Enum):
     GAP = "gap"
     """The frames before this segment are missing."""
     SEGMENT = "segment"
-    """A segment that the checkpoint knows is missing."""
+    """A segment that the checkpoint lists is missing."""
     END = "end"
     """The newest frames are missing, with their file."""
 
 
 class Fault(NamedTuple):
-    """A damage, as a repair needs to know it."""
+    """A damage, with the facts that a repair needs."""
 
     kind: FaultKind
     path: str
@@ -33,25 +33,25 @@ class Fault(NamedTuple):
     due: int
     """The first sequence that is missing."""
     next_sequence: int
-    """The first one that is there again, as far as is known."""
+    """The first sequence after it that is there, as far as is known."""
     base_version: int
     end_position: int | None = None
-    """Where the next valid frame of the segment begins, if there is one."""
+    """The start of the next valid frame of the segment, if there is one."""
 
 
 @dataclass(slots=True)
 class RecoveryReport:
-    """What recovery found and did."""
+    """The findings and actions of a recovery."""
 
     frames: int = 0
-    """Frames read behind the checkpoint."""
+    """The number of frames read after the checkpoint."""
     entries: int = 0
     scanned_bytes: int = 0
     truncated_bytes: int = 0
     torn_file: str = ""
-    """Where a copy of the torn tail lies."""
+    """The path of the copy of the torn tail."""
     clean: bool = False
-    """The log ends where a clean stop left it."""
+    """Whether the log ends where a clean stop left it."""
     damage: LogDamaged | None = None
     notes: list[str] = field(default_factory=list)
-    """Odd things that cost nothing: a checkpoint that was not valid, leftovers removed."""
+    """Harmless oddities: an invalid checkpoint, leftovers removed."""

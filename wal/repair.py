@@ -1,12 +1,12 @@
-"""Go on without bytes that are damaged: an operator's decision, made offline, for one vnode's log.
+"""Repair of one vnode's log, which gives up damaged bytes: an operator's decision, made offline.
 
-Nothing that is still good is given up. Where frames cannot be read any more, a LOST frame takes their place:
-it counts them, so that sequences go on, and the frames behind it stay. Streams then have a gap in their
-offsets, as compacted topics have, or end earlier than they did; in that case offsets are given out again, and
-a new leader epoch in every stream tells consumers so (KIP-320). What is replaced is kept under other names.
+No good bytes are given up. Where frames can no longer be read, a LOST frame takes their place: it counts
+them, so that sequences continue, and the frames after it stay. Streams then have a gap in their offsets, like
+compacted topics, or end earlier than before; in that case offsets are assigned again, and a new leader epoch
+in every stream tells consumers so (KIP-320). Replaced bytes are kept under other names.
 
     frames inside a segment      copied aside, overwritten by a LOST frame up to the next valid one
-    a file that is none of ours  renamed to *.damaged; what it should have held counts as missing
+    a file that is not ours      renamed to *.damaged; the frames that it should hold count as missing
     a segment that is missing    replaced by one that holds a LOST frame
 """
 
@@ -35,28 +35,28 @@ from wal.state import LogState
 from wal.torn import keep_copy, written_bytes
 
 FAULTS_MAX = 10_000
-"""Damages mended in one run; a log with more is not worth mending frame by frame."""
+"""The most damages repaired in one run; a log with more is not worth repairing frame by frame."""
 
 DAMAGED_SUFFIX = ".damaged"
 
 
 @dataclass(slots=True)
 class RepairReport:
-    """What a repair found, and what it did when it was allowed to."""
+    """The findings of a repair, and its actions when it was allowed to act."""
 
     damages: list[str] = field(default_factory=list)
     """Each damage in one sentence."""
     lost_frames: int = 0
     kept: list[str] = field(default_factory=list)
-    """Files that hold what was replaced."""
+    """The files that hold replaced bytes."""
     mended: bool = False
-    """The log can be opened and written again."""
+    """Whether the log can be opened and written again."""
 
 
 def repair(
     disk: Disk, directory: str, *, options: LogOptions, now_ms: int, accept_loss: bool
 ) -> RepairReport:
-    """Mend a vnode's log; without `accept_loss` only tell the first damage. Nobody may have the log open.
+    """Repair a vnode's log; without `accept_loss` only report the first damage. The log must not be open.
 
     Raises: DiskError.
     """
@@ -100,7 +100,7 @@ def _mend(recovery: Recovery, state: LogState, report: RepairReport, now_ms: int
 
 
 def _overwrite_frames(state: LogState, fault: Fault, report: RepairReport, now_ms: int) -> None:
-    """Put a LOST frame over the bad bytes, which end at the next valid frame or where nothing was written."""
+    """Put a LOST frame over the bad bytes, up to the next valid frame or the end of what was written."""
     file = state.disk.open(fault.path)
     try:
         header, _ = decode_segment_start(file.read_at(0, FIRST_FRAME_POSITION))
@@ -123,7 +123,7 @@ def _overwrite_frames(state: LogState, fault: Fault, report: RepairReport, now_m
         file.close()
     index_path = fault.path.removesuffix(SUFFIX) + INDEX_SUFFIX
     if state.disk.exists(index_path):
-        state.disk.remove(index_path)  # derived, and wrong now: it is built again
+        state.disk.remove(index_path)  # derived, and wrong now: it is rebuilt
 
 
 def _lost_frame(
@@ -151,14 +151,14 @@ def _set_aside(state: LogState, path: str, report: RepairReport) -> None:
 
 
 def _gap_segment(state: LogState, fault: Fault) -> Segment:
-    """A segment between the ones around the gap; its name must lie between theirs."""
+    """Return a segment for the gap; its name must lie between those of its neighbours."""
     before = state.segments.all[-1] if state.segments.all else None
     wanted = max(before.next_version, before.base_version + 1) if before is not None else 0
     return state.new_segment(min(wanted, fault.base_version - 1), fault.due)
 
 
 def _replace(state: LogState, segment: Segment, fault: Fault, previous_crc: int, now_ms: int) -> None:
-    """Make the missing segment, holding nothing but a LOST frame."""
+    """Make the missing segment, with only a LOST frame in it."""
     header = header_of(segment, vnode_id=state.options.vnode_id, previous_crc=previous_crc, created_ms=now_ms)
     frame = _lost_frame(state, fault, segment.seed, now_ms)
     temporary = state.path(TEMPORARY)

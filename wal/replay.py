@@ -1,4 +1,4 @@
-"""Apply a frame that a scan found to the state of the streams: what `synced` did when it was written."""
+"""Replay of a scanned frame: its effect on the streams' state, as in `synced` when it was written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wal.state import LogState
 
 
 def replay_frame(state: LogState, frame: FoundFrame) -> None:
-    """Apply the frame's entries; what the state already contains is skipped."""
+    """Apply the frame's entries; skip those that the state already contains."""
     if frame.header.kind != FrameKind.DATA:
         return
     assert frame.payload is not None

@@ -1,21 +1,21 @@
-"""Where a stream's log begins after retention: logical segments, cut and deleted as Apache Kafka 4.3 does it.
+"""Retention of a stream: logical segments, cut and deleted as in Apache Kafka 4.3, give its new log start.
 
-A vnode's files hold many streams, so a stream has no files of its own that could be deleted. What a topic's
-`segment.bytes`, `segment.ms`, `retention.ms` and `retention.bytes` promise is kept by cutting the stream into
-the segments that Kafka would have made, and moving its log start over whole ones.
+A vnode's files hold many streams, so a stream has no files of its own to delete. A topic's `segment.bytes`,
+`segment.ms`, `retention.ms` and `retention.bytes` are observed by cutting the stream into the segments that
+Kafka would have made, and moving its log start over whole ones.
 
-    a batch begins a new segment     when it does not fit into segment.bytes any more, or
+    a batch begins a new segment     when it no longer fits into segment.bytes, or
                                      when its timestamp is more than segment.ms after that of the segment's
                                      first batch (if that has none, the times of append are compared), or
                                      when its offset is more than 2^31 - 1 above the segment's first
     oldest segments go, in turn      while they lie below the log start,
-                                     then while what is left without them is still retention.bytes or more,
+                                     then while the rest without them is still retention.bytes or more,
                                      then while their largest timestamp is older than retention.ms
-    none goes                        that reaches above the high watermark; the newest may go like the others
+    none goes                        that reaches above the high watermark; the newest may go too
 
-Times are milliseconds of the wall clock, as records have them; -1 as a limit means there is none.
-Not followed: segment.jitter.ms, and rolling because an index file is full.
-Which files no stream needs any more is `wal.maintenance`'s question.
+Times are milliseconds of the wall clock, as in records; a limit of -1 means none. Not followed:
+segment.jitter.ms, and rolling because an index file is full. `wal.maintenance` finds the files that no stream
+needs any more.
 Source: UnifiedLog.deleteOldSegments, LogSegment.shouldRoll, LogSegment.timeWaitedForRoll.
 """
 
@@ -33,8 +33,8 @@ _RELATIVE_OFFSET_MAX = 2**31 - 1
 class Run(NamedTuple):
     """One batch of the stream, or several that were appended together, in offset order.
 
-    `appended_ms` is looked at only where timestamps are negative, in place of the times of Kafka's files;
-    without it, such records are never too old.
+    `appended_ms` counts only where timestamps are negative, in place of the times of Kafka's files; without
+    it, such records are never too old.
     """
 
     base_offset: int
@@ -45,21 +45,21 @@ class Run(NamedTuple):
 
 
 class RollPolicy(NamedTuple):
-    """When a new segment begins: `segment.bytes` and `segment.ms` of the topic."""
+    """The limits of a segment: `segment.bytes` and `segment.ms` of the topic."""
 
     segment_bytes: int
     segment_ms: int
 
 
 class RetentionPolicy(NamedTuple):
-    """What is kept: `retention.bytes` and `retention.ms` of a topic whose cleanup policy deletes; -1: all."""
+    """The limits of retention: `retention.bytes` and `retention.ms` of a topic that deletes; -1: no limit."""
 
     retention_bytes: int
     retention_ms: int
 
 
 class LogicalSegment:
-    """A segment that Kafka would have had a file for."""
+    """A segment for which Kafka would have a file."""
 
     __slots__ = (
         "appended_ms",
@@ -81,14 +81,14 @@ class LogicalSegment:
         self.appended_ms = first.appended_ms
 
     def add(self, run: Run) -> None:
-        """Let the run be the segment's newest."""
+        """Add the segment's newest run."""
         self.next_offset = run.next_offset
         self.size_bytes += run.size_bytes
         self.max_timestamp = max(self.max_timestamp, run.max_timestamp)
         self.appended_ms = run.appended_ms
 
     def rolls_before(self, run: Run, policy: RollPolicy) -> bool:
-        """Whether the run, taken as one batch, begins a new segment."""
+        """Return whether the run, taken as one batch, begins a new segment."""
         if self.size_bytes + run.size_bytes > policy.segment_bytes:
             return True
         if run.next_offset - 1 - self.base_offset > _RELATIVE_OFFSET_MAX:
@@ -99,15 +99,15 @@ class LogicalSegment:
 
     @property
     def newest_ms(self) -> int:
-        """What the segment's age is counted from; NO_TIME when nothing is known."""
+        """The time from which the segment's age counts; NO_TIME when it is unknown."""
         return self.max_timestamp if self.max_timestamp >= 0 else self.appended_ms
 
 
 class LogicalSegments:
     """The segments of one stream, oldest first.
 
-    Made anew from the stream's extents, or kept and fed with what comes: a later change of the roll policy
-    then leaves the old segments as they are, as in Kafka.
+    Made anew from the stream's extents, or kept and extended: a later change of the roll policy then leaves
+    the old segments as they are, as in Kafka.
     """
 
     __slots__ = ("segments",)
@@ -123,13 +123,13 @@ class LogicalSegments:
             self.segments.append(LogicalSegment(run))
 
     def takes_whole(self, run: Run, policy: RollPolicy) -> bool:
-        """Whether no batch of the run begins a new segment, so that the run need not be looked into."""
+        """Return whether no batch of the run begins a new segment, so that the run need not be opened."""
         return bool(self.segments) and not self.segments[-1].rolls_before(run, policy)
 
     def add_all(
         self, runs: Iterable[Run], policy: RollPolicy, *, batches_of: Callable[[Run], Iterable[Run]]
     ) -> None:
-        """Add runs, looking through `batches_of` into those in which a segment may begin."""
+        """Add runs, using `batches_of` to open those in which a segment may begin."""
         for run in runs:
             if self.takes_whole(run, policy):
                 self.segments[-1].add(run)
@@ -140,10 +140,10 @@ class LogicalSegments:
     def delete_old(
         self, policy: RetentionPolicy, *, log_start: int, log_end: int, high_watermark: int, now_ms: int
     ) -> int:
-        """Drop the segments that are to go, and return the stream's new log start.
+        """Drop the segments that are due for deletion, and return the stream's new log start.
 
-        `log_end` is the offset the next record gets. When the log start cannot be moved in the end, this
-        object is worth nothing any more.
+        `log_end` is the offset of the next record. If the log start then cannot be moved, this object is
+        no longer valid.
         """
         if not self.segments:
             return log_start

@@ -1,6 +1,6 @@
-"""Walk the frames of a segment file and check them: the one reader that recovery, inspect and repair share.
+"""A checking walk over the frames of a segment file, shared by recovery, inspect and repair.
 
-A scan yields valid frames with contiguous sequences and stops at the first bytes that are none; then
+A scan yields valid frames with contiguous sequences and stops at the first bytes that are not one; then
 `position`, `sequence` and `problem` say where it stopped, which frame was due there, and why.
 """
 
@@ -27,10 +27,10 @@ from wal.format import (
 )
 
 NO_TIMESTAMP = -(1 << 63)
-"""Below every timestamp a batch can carry."""
+"""A value below every timestamp that a batch can carry."""
 
 WINDOW_BYTES = 1 << 20
-"""Bytes read ahead at once: large enough that small frames cost no call each."""
+"""The bytes read ahead at once: enough that small frames do not cost a call each."""
 
 SKIMMING_WINDOW_BYTES = 1 << 16
 """The same when payloads are skipped."""
@@ -53,23 +53,23 @@ class FoundFrame(NamedTuple):
 
     @property
     def payload_position(self) -> int:
-        """Where the payload begins in the file."""
+        """The position of the payload in the file."""
         return self.position + HEADER_BYTES + self.header.table_bytes
 
     @property
     def next_position(self) -> int:
-        """Where the next frame begins."""
+        """The position of the next frame."""
         return self.position + self.header.size_bytes
 
     @property
     def next_sequence(self) -> int:
-        """The sequence due there: one more, or as many as a repair gave up."""
+        """The sequence due there: one higher, or higher by the number of frames that a repair gave up."""
         if self.header.kind == FrameKind.LOST:
             return self.header.sequence + self.header.entry_count
         return self.header.sequence + 1
 
     def max_timestamp(self) -> int:
-        """The highest timestamp of the frame's batches."""
+        """Return the highest timestamp of the frame's batches."""
         if self.header.kind != FrameKind.DATA:
             return NO_TIMESTAMP
         batches = (e for e in ENTRY.iter_unpack(self.table) if e[1] != EntryKind.META)
@@ -77,9 +77,9 @@ class FoundFrame(NamedTuple):
 
 
 class Scan:
-    """Iterate over the frames of `file` from `position`, where the frame `sequence` is due.
+    """An iteration over the frames of `file` from `position`, where the frame `sequence` is due.
 
-    `skim` leaves the payloads out: headers and tables are checked, batches are not.
+    `skim` skips the payloads: headers and tables are checked, batches are not.
     """
 
     def __init__(self, file: File, *, seed: int, position: int, sequence: int, skim: bool = False) -> None:
@@ -87,7 +87,7 @@ class Scan:
         self.sequence = sequence
         self.problem = ""
         self.finished = False
-        """A footer was met: nothing follows."""
+        """Whether a footer was found: nothing follows it."""
         self._file = file
         self._seed = seed
         self._skim = skim
@@ -117,7 +117,8 @@ class Scan:
             self.problem = f"frame {header.sequence} lies where frame {self.sequence} is due"
             return None
         if self.position + header.size_bytes > self._size:
-            self.problem = f"frame {header.sequence} has {header.size_bytes} bytes, the file ends before"
+            size = header.size_bytes
+            self.problem = f"frame {header.sequence} has {size} bytes, but the file ends before that"
             return None
         wanted = HEADER_BYTES + header.table_bytes
         if header.kind == FrameKind.DATA and not self._skim:
@@ -150,7 +151,7 @@ class Scan:
 
 
 def payload_problem(table: memoryview, payload: memoryview) -> str:
-    """What is wrong with a frame's batches, held against its table; empty when nothing is."""
+    """Return what is wrong with a frame's batches according to its table; "" when nothing is."""
     start = 0
     for index, entry in enumerate(ENTRY.iter_unpack(table)):
         _, kind, _, leader_epoch, base_offset, _, size_bytes, _, crc, _ = entry
@@ -171,18 +172,18 @@ def payload_problem(table: memoryview, payload: memoryview) -> str:
 
 
 class Survey(NamedTuple):
-    """What lies behind a bad frame."""
+    """The valid frames found after a bad one."""
 
     durable_sequence: int
     """The highest durable_sequence of all valid frame headers there; 0 when there is none."""
     position: int
-    """Where the first valid frame behind the bad ones begins; the file's size when there is none."""
+    """The start of the first valid frame after the bad ones; the file's size when there is none."""
     sequence: int
     """Its sequence; 0 when there is none."""
 
 
 def survey_after(file: File, *, seed: int, position: int, sequence: int) -> Survey:
-    """Search valid frame headers from `position` on, wherever they begin; the frame `sequence` is bad."""
+    """Search for valid frame headers from `position` on, wherever they begin; the frame `sequence` is bad."""
     durable, first, first_sequence = 0, file.size(), 0
     while True:
         window = file.read_at(position, WINDOW_BYTES)
@@ -201,7 +202,7 @@ def survey_after(file: File, *, seed: int, position: int, sequence: int) -> Surv
 
 
 def _tail(file: File, window: bytes, position: int, found: int) -> bytes:
-    """The 64 bytes at `found`, read again where the window cuts them."""
+    """Return the 64 bytes at `found`, read again where the window cuts them."""
     if found + HEADER_BYTES <= len(window):
         return window[found : found + HEADER_BYTES]
     return file.read_at(position + found, HEADER_BYTES)

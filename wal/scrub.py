@@ -1,4 +1,4 @@
-"""Check a sealed segment completely: header, every frame, every batch, up to where it is known to end."""
+"""The complete check of a sealed segment: header, every frame and every batch, up to its known end."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ from wal.segment import SUFFIX, Segment
 from wal.state import LogState
 
 DAMAGE_SUFFIX = ".damage"
-"""An empty file beside a segment that a scrub found damaged: the next start looks at that segment again."""
+"""An empty file next to a segment that a scrub found damaged: the next start checks that segment again."""
 
 FIRST_PASS_AFTER_MS = 600_000
-"""How long after the start the first pass begins: a start has better things to do."""
+"""The delay between the start and the first pass: a start has more urgent work."""
 
 
 class Scrubbing:
-    """Whose turn it is: all sealed segments one after the other, slowly, then a pause."""
+    """The schedule of scrubs: all sealed segments in order, slowly, then a pause."""
 
     def __init__(self, now_ms: int) -> None:
         self.due_ms = now_ms + FIRST_PASS_AFTER_MS
         self._pass_began_ms = self.due_ms
         self._after = -1
-        """Base version of the segment that was read last."""
+        """The base version of the segment that was read last."""
 
     def wants(self, state: LogState) -> bool:
-        """Whether there is something to read, now or later."""
-        return state.options.scrub_bytes_per_second > 0 and any(one.sealed for one in state.segments.all)
+        """Return whether there is something to read, now or later."""
+        return state.options.scrub_bytes_per_second > 0 and any(
+            segment.sealed for segment in state.segments.all
+        )
 
     def next_segment(self, state: LogState, now_ms: int) -> Segment | None:
-        """The segment whose turn it is now, if its time has come."""
+        """Return the segment to read now, if one is due."""
         if now_ms < self.due_ms or not self.wants(state):
             return None
         for segment in state.segments.all:
@@ -47,7 +49,7 @@ class Scrubbing:
 
 
 def scrub(disk: Disk, segment: Segment) -> tuple[Fault, str] | None:
-    """Read all of a sealed segment; gives the first fault and what is wrong, None when all is well.
+    """Read all of a sealed segment; return the first fault and the problem, or None when all is well.
 
     Raises: NoSuchFile, DiskError.
     """
@@ -80,7 +82,7 @@ def scrub(disk: Disk, segment: Segment) -> tuple[Fault, str] | None:
 
 
 def damage_of(disk: Disk, segment: Segment) -> LogDamaged | None:
-    """What a scrub finds wrong with the segment.  Raises: NoSuchFile, DiskError."""
+    """Return the damage that a scrub finds in the segment.  Raises: NoSuchFile, DiskError."""
     found = scrub(disk, segment)
     if found is None:
         return None
@@ -89,18 +91,18 @@ def damage_of(disk: Disk, segment: Segment) -> LogDamaged | None:
 
 
 def damage_path(segment: Segment) -> str:
-    """The path of the file that remembers the damage over a restart."""
+    """Return the path of the file that records the damage across restarts."""
     return segment.path.removesuffix(SUFFIX) + DAMAGE_SUFFIX
 
 
 def remember_damage(disk: Disk, directory: str, segment: Segment) -> None:
-    """Let the next start look at the segment before it takes an append.  Raises: DiskError."""
+    """Make the next start check the segment before it takes an append.  Raises: DiskError."""
     disk.open(damage_path(segment), create=True).close()
     disk.sync_directory(directory)
 
 
 def look_again(state: LogState, names: list[str]) -> None:
-    """Scrub the segments in which damage was found before; what was mended or is gone is forgotten.
+    """Scrub the segments in which damage was found before; forget those repaired or deleted since.
 
     `names` are those of the log's directory.  Raises: DiskError.
     """

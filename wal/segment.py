@@ -1,4 +1,4 @@
-"""Segments: the files of a log, the order they come in, and the descriptors they are read by."""
+"""Segments: the files of a log, their order, and the descriptors by which they are read."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ SUFFIX = ".wal"
 INDEX_SUFFIX = ".idx"
 DELETED_SUFFIX = ".deleted"
 SPARE = "spare.tmp"
-"""The name of room reserved for a segment that does not exist yet."""
+"""The name of the file that reserves room for a segment that does not exist yet."""
 
 TEMPORARY = "next.tmp"
-"""The name of a segment until it is complete; what is left of it after a crash is removed."""
+"""The name of a segment until it is complete; recovery removes one left by a crash."""
 
 
 def segment_name(base_version: int) -> str:
-    """The file name of the segment that begins with this version."""
+    """Return the file name of the segment that begins with this version."""
     return f"{base_version:020d}{SUFFIX}"
 
 
 def base_version_of(name: str) -> int | None:
-    """The first version in a segment's file name; None when the name is not one."""
+    """Return the first version in a segment's file name; None for any other name."""
     stem = name.removesuffix(SUFFIX)
     return int(stem) if name.endswith(SUFFIX) and len(stem) == 20 and stem.isdigit() else None
 
@@ -38,8 +38,8 @@ def base_version_of(name: str) -> int | None:
 class SharedFile:
     """An open file that closes with the last reference to it.
 
-    A reply that is still being sent holds one, so a segment may be deleted or its descriptor given up
-    meanwhile.
+    A response that is still being sent holds one, so the segment may be deleted or its
+    descriptor released meanwhile.
     """
 
     __slots__ = ("__weakref__", "file")
@@ -52,7 +52,7 @@ class SharedFile:
 
 
 class FileRange:
-    """Bytes of a segment to be sent as they lie there; the file stays open as long as this object lives."""
+    """Bytes of a segment to be sent unchanged; the file stays open as long as this object lives."""
 
     __slots__ = ("maybe_cold", "position", "shared", "size_bytes")
 
@@ -61,20 +61,20 @@ class FileRange:
         self.position = position
         self.size_bytes = size_bytes
         self.maybe_cold = maybe_cold
-        """The bytes may have to come from the device first: read them in a thread before sending."""
+        """Whether the bytes may have to come from the device: then read them in a thread before sending."""
 
     @property
     def file(self) -> File:
-        """The open file; its `descriptor` is what sendfile wants."""
+        """The open file, with the `descriptor` for sendfile."""
         return self.shared.file
 
     def read(self) -> bytes:
-        """The bytes themselves, for whoever cannot send from a file; blocks when they are cold."""
+        """Return the bytes, for callers that cannot send from a file; block when they are cold."""
         return self.file.read_at(self.position, self.size_bytes)
 
 
 class Totals(NamedTuple):
-    """What a segment holds so far: what its footer will state."""
+    """The totals of a segment so far, as its footer will state them."""
 
     frame_count: int = 0
     entry_count: int = 0
@@ -86,7 +86,7 @@ class Totals(NamedTuple):
     def with_frame(
         self, head: bytes | memoryview, header: FrameHeader, max_timestamp: int = NO_TIMESTAMP
     ) -> Totals:
-        """The totals after one more frame; `head` is its encoded header."""
+        """Return the totals after one more frame; `head` is its encoded header."""
         return Totals(
             self.frame_count + 1,
             self.entry_count + header.entry_count,
@@ -112,30 +112,30 @@ class Segment:
         self.base_sequence = base_sequence
         self.salt = salt
         self.format = FORMAT
-        """The format of its file while it is active; a sealed one takes nothing new."""
+        """The format of its file while it is active; a sealed segment takes nothing new."""
         self.seed = seed_of(salt)
         self.shared: SharedFile | None = None
         self.capacity = 0
-        """Bytes preallocated for it."""
+        """The number of bytes preallocated for it."""
         self.end_position = FIRST_FRAME_POSITION
-        """Where the next frame goes, or where the last one ended."""
+        """The position for the next frame, or the end of the last one."""
         self.next_version = base_version
         self.next_sequence = base_sequence
         self.last_crc = 0
-        """Header CRC of the last frame; the next segment repeats it."""
+        """The header CRC of the last frame; the next segment repeats it."""
         self.totals = Totals()
         self.sealed = False
-        """Nothing will be appended to it any more."""
+        """Whether nothing will be appended to it any more."""
         self.index: SegmentIndex | None = None
         self.index_stored = False
-        """Its `.idx` is on disk, as far as is known."""
+        """Whether its `.idx` is on disk, as far as is known."""
         self.tail: dict[int, list[Buffer]] = {}
-        """Position of an extent -> its batches, as long as they are kept in memory."""
+        """Batches by the position of their extent, as long as they are kept in memory."""
         self.blocker: int | None = None
-        """A stream that still needs the segment, when one was found."""
+        """A stream that was found still to need the segment."""
         self.retired = False
         self.damage: LogDamaged | None = None
-        """What a scrub found wrong with it; extents that lie there are not handed out."""
+        """The damage that a scrub found; extents in it are not handed out."""
 
     @property
     def index_path(self) -> str:
@@ -144,18 +144,18 @@ class Segment:
 
     @property
     def active_index(self) -> ActiveIndex:
-        """The index while it grows."""
+        """The index, while it grows."""
         assert isinstance(self.index, ActiveIndex)
         return self.index
 
     def open_shared(self, disk: Disk) -> SharedFile:
-        """The open file, opened for reading when it was not."""
+        """Return the open file; open it for reading if necessary."""
         if self.shared is None:
             self.shared = SharedFile(disk.open(self.path, read_only=True))
         return self.shared
 
     def load_index(self, disk: Disk) -> SegmentIndex | None:
-        """The index, read from the `.idx` when it is not in memory; None when that one is missing or odd."""
+        """Return the index, from the `.idx` if it is not in memory; None if that is missing or invalid."""
         if self.index is None and disk.exists(self.index_path):
             data = read_file(disk, self.index_path)
             self.index = decode_index(data, base_version=self.base_version, seed=self.seed)
@@ -184,12 +184,12 @@ class Segments:
         del self.all[row], self._bases[row]
 
     def row_of(self, version: int) -> int:
-        """The row of the last segment that begins at or before `version`; -1 when there is none."""
+        """Return the row of the last segment that begins at or before `version`; -1 when there is none."""
         return bisect_right(self._bases, version) - 1
 
 
 def header_of(segment: Segment, *, vnode_id: int, previous_crc: int, created_ms: int) -> SegmentHeader:
-    """The header of a new segment."""
+    """Return the header of a new segment."""
     return SegmentHeader(
         vnode_id, segment.base_version, segment.base_sequence, segment.salt, previous_crc, created_ms
     )

@@ -1,4 +1,4 @@
-"""A vnode's durable state as a checkpoint, and back."""
+"""The conversion of a vnode's durable state to a checkpoint and back."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from wal.stream import Stream
 from wal.stream_producers import with_appended_ms
 
 STREAMS_PER_STEP = 5_000
-"""Streams captured before other work has its turn: about 2 ms."""
+"""The number of streams captured before other work gets its turn: about 2 ms."""
 
 
 class Capture:
-    """Takes a checkpoint of a running log, a slice of the streams at a time.
+    """The capture of a checkpoint from a running log, a slice of the streams at a time.
 
-    Streams of later slices are captured in a later state. That does no harm: what is captured is durable by
-    then, and replay begins at the frame where the capture began and skips what a stream already contains.
-    The same holds for a stream and its copies: of other copies replay learns, with the word that they count.
+    Streams of later slices are captured in a later state. That is harmless: the captured state is durable by
+    then, and replay begins at the frame where the capture began and skips batches that a stream already
+    contains. The same is true of a stream and its copies: replay learns of later copies from the meta entry
+    that makes them count.
     """
 
     def __init__(self, state: LogState, *, generation: int, clean: bool) -> None:
@@ -36,14 +37,14 @@ class Capture:
         self._sequence = state.next_sequence
         self._version = state.written_version
         self._last_crc = state.expected_crc
-        self._segments = [_segment_row(one) for one in state.segments.all if one.sealed]
+        self._segments = [_segment_row(segment) for segment in state.segments.all if segment.sealed]
         self._todo = list(state.streams.values())
         self._columns: Table = empty_table(STREAM_COLUMNS)
         self._epochs: list[tuple[int, int, int]] = []
         self._compactions: list[tuple[int, int, int]] = []
 
     def step(self) -> bool:
-        """Capture a slice; true when it was the last one."""
+        """Capture a slice; return whether it was the last one."""
         streams, self._todo = self._todo[-STREAMS_PER_STEP:], self._todo[:-STREAMS_PER_STEP]
         streams = [stream for stream in streams if not stream.forgotten]
         ids, ends, starts, sizes, timestamps, offsets = self._columns
@@ -61,7 +62,7 @@ class Capture:
         return not self._todo
 
     def finish(self) -> Checkpoint:
-        """The checkpoint, after the last step."""
+        """Return the checkpoint, after the last step."""
         state = self._state
         assert not self._todo
         return Checkpoint(
@@ -89,7 +90,7 @@ def _segment_row(segment: Segment) -> tuple[int, ...]:
 
 
 def restore(state: LogState, checkpoint: Checkpoint) -> list[Segment]:
-    """Fill an empty state from a checkpoint; returns the sealed segments that it knows, oldest first."""
+    """Fill an empty state from a checkpoint; return the sealed segments that it lists, oldest first."""
     state.next_sequence = checkpoint.sequence
     state.durable_sequence = checkpoint.sequence
     state.written_version = state.next_version = checkpoint.version
@@ -103,7 +104,7 @@ def restore(state: LogState, checkpoint: Checkpoint) -> list[Segment]:
         stream.leader_epoch = epoch
     for stream_id, clean_end, copies_id in zip(*checkpoint.compactions, strict=True):
         streams[stream_id].clean_end, streams[stream_id].copies_id = clean_end, copies_id
-    # Idleness is counted on a clock that does not survive the process: everybody begins anew.
+    # Idleness counts on a clock that does not survive the process: it restarts for every producer.
     for states in checkpoint.producers.states:
         for producer_id, producer in states.items():
             states[producer_id] = with_appended_ms(producer, state.now_ms)

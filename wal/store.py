@@ -1,12 +1,12 @@
-"""The data directory: who owns it, which format it has, and the logs in it.
+"""The data directory: its owner, its format, and the logs in it.
 
-    <data>/LOCK                       held as long as the store is open; holds the process id
+    <data>/LOCK                       locked as long as the store is open; contains the process id
     <data>/kawal.json                 the marker: format, cluster id, node id, secret
     <data>/meta/                      the catalogue: a log of its own, with snapshots
     <data>/<database>/vnode-<n>/      one log per vnode; <database> is the database's id, never client text
 
-A directory that is not empty and has no valid marker is never touched: it is somebody else's, or its metadata
-was lost. A store is only made anew in an empty directory.
+A directory that is not empty and has no valid marker is never touched: it belongs to something else, or its
+metadata was lost. A store is only created in an empty directory.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from wal.segment import SUFFIX
 from wal.whole_files import read_file, replace_file
 
 STORE_FORMAT = 2
-"""The format of a data directory; it is raised with any change that an older program would misunderstand.
+"""The format of a data directory; any change that an older program would misunderstand raises it.
 
 1   segments of format 1
-2   segments of format 2 beside them, which may hold what compaction copied
+2   also segments of format 2, which may hold compaction's copies
 """
 
 OLDER_FORMATS = (1,)
-"""Formats that are brought to `STORE_FORMAT` at the first start, by the marker alone: what lies in the files
-is read as it is.  From then on the programs before refuse the directory."""
+"""Formats that the first start raises to `STORE_FORMAT`, by the marker alone: the files are read as they
+are. From then on older programs refuse the directory."""
 
 MARKER = "kawal.json"
 MARKER_TEMPORARY = "kawal.json.tmp"
@@ -42,14 +42,14 @@ LOCK = "LOCK"
 META = "meta"
 VNODE_PREFIX = "vnode-"
 DATABASE_PREFIX = "db-"
-"""How the directories of databases begin, but for the first one's: what begins so is ours to remove."""
+"""The prefix of databases' directories, except the first one's: directories with it are ours to remove."""
 META_SEGMENT_BYTES = MIB
 """Catalogue changes are few and small."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreIdentity:
-    """Whose directory it is; given when it is made, read ever after."""
+    """The identity of a data directory: given when it is made, read from then on."""
 
     cluster_id: str
     node_id: int
@@ -58,7 +58,7 @@ class StoreIdentity:
 
 
 class Store:
-    """An open data directory; make it with `open`."""
+    """An open data directory; made with `open`."""
 
     def __init__(
         self, disk: Disk, path: str, identity: StoreIdentity, lock: Lock, options: LogOptions
@@ -100,7 +100,7 @@ class Store:
         return store
 
     def _upgrade(self) -> None:
-        """Let the marker say the newest format before anything of it is written."""
+        """Set the marker to the newest format before anything of that format is written."""
         version = marker_format(self.disk, f"{self.path}/{MARKER}")
         if version != STORE_FORMAT:
             _write_marker(self.disk, self.path, self.identity)
@@ -130,11 +130,11 @@ class Store:
         return self.identity.secret.encode()
 
     def vnode_path(self, database: str, vnode_id: int) -> str:
-        """The directory of a vnode."""
+        """Return the directory of a vnode."""
         return vnode_path(self.path, database, vnode_id)
 
     def create_vnode(self, database: str, vnode_id: int) -> None:
-        """Make a vnode's directory, durably; harmless when it exists."""
+        """Make a vnode's directory durably; harmless when it exists."""
         assert _is_plain_name(database), database
         self.disk.make_directory(f"{self.path}/{database}")
         self.disk.make_directory(self.vnode_path(database, vnode_id))
@@ -151,14 +151,14 @@ class Store:
         directory = self.vnode_path(database, vnode_id)
         if not self.disk.exists(directory):
             raise VnodeMissing(
-                f"{directory}: the catalogue knows this vnode and its directory is missing; "
+                f"{directory}: the catalogue knows this vnode, but its directory is missing; "
                 "restore it from a backup"
             )
         filled = replace(options or self.options, identity=self._salt, vnode_id=vnode_id)
         return VnodeLog.open(self.disk, directory, options=filled, now_ms=now_ms)
 
     def vnodes(self) -> list[tuple[str, int]]:
-        """Every vnode directory: database and vnode id."""
+        """Return database and vnode id of every vnode directory."""
         return list(vnodes_in(self.disk, self.path))
 
     def remove_vnode(self, database: str, vnode_id: int) -> None:
@@ -170,7 +170,7 @@ class Store:
         self.disk.sync_directory(f"{self.path}/{database}")
 
     def remove_database(self, database: str) -> None:
-        """Remove a database's directory with all its vnodes; harmless when it, or part of it, is gone.
+        """Remove a database's directory with all its vnodes; harmless when it, or part of it, is missing.
 
         Their logs must be closed, and the catalogue must not know the database any more.
         """
@@ -186,14 +186,14 @@ class Store:
         self.disk.sync_directory(self.path)
 
     def databases(self) -> set[str]:
-        """The names of the directories that have vnodes, or had some."""
+        """Return the names of the directories that have vnodes, or had some."""
         names = filter(_is_plain_name, self.disk.list(self.path))
         return {name for name in names if name.startswith(DATABASE_PREFIX)} | {
             name for name, _ in self.vnodes()
         }
 
     def holds_records(self, database: str) -> bool:
-        """Whether a vnode of the database has a segment."""
+        """Return whether a vnode of the database has a segment."""
         return any(
             name.endswith(SUFFIX)
             for found, index in self.vnodes()
@@ -202,7 +202,7 @@ class Store:
         )
 
     def close(self, now_ms: int) -> None:
-        """Close the catalogue and give the directory free; vnode logs are closed by whoever opened them."""
+        """Close the catalogue and release the directory; vnode logs must be closed by their users."""
         try:
             if self._catalogue is not None:
                 self._catalogue.log.close(now_ms)
@@ -210,19 +210,19 @@ class Store:
             self.release()
 
     def release(self) -> None:
-        """Give the directory free and leave its logs as they are: the next start recovers them."""
+        """Release the directory and leave its logs as they are: the next start recovers them."""
         self._lock.release()
 
 
 def vnode_path(path: str, database: str, vnode_id: int) -> str:
-    """The directory of a vnode in the data directory `path`."""
+    """Return the directory of a vnode in the data directory `path`."""
     return f"{path}/{database}/{VNODE_PREFIX}{vnode_id}"
 
 
 def vnodes_in(disk: Disk, path: str) -> Iterator[tuple[str, int]]:
-    """Database and vnode id of every vnode directory in the data directory `path`.
+    """Yield database and vnode id of every vnode directory in the data directory `path`.
 
-    What cannot be a database, such as lost+found or a file that somebody put there, is passed over.
+    Names that cannot be a database's, such as lost+found, and stray files are skipped.
     """
     for database in filter(_is_plain_name, disk.list(path)):
         try:
@@ -242,7 +242,7 @@ def _is_plain_name(name: str) -> bool:
 
 
 def _make_directories(disk: Disk, path: str) -> None:
-    """Make the data directory and what leads to it."""
+    """Make the data directory and its parents."""
     if disk.exists(path):
         return
     parent = path.rpartition("/")[0]
@@ -264,7 +264,7 @@ def take_lock(disk: Disk, path: str) -> Lock:
         names = disk.list(path)
         if names and MARKER not in names and not _only_ours(names):
             raise ForeignDirectory(
-                f"{path}: not empty ({names[0]!r} lies there) and no {MARKER} in it; "
+                f"{path}: not empty ({names[0]!r} is in it), but without {MARKER}; "
                 "give an empty directory, or restore the marker if this is a data directory"
             )
         return disk.lock(f"{path}/{LOCK}")
@@ -282,12 +282,12 @@ def take_lock(disk: Disk, path: str) -> Lock:
 
 
 def _only_ours(names: list[str]) -> bool:
-    """Whether a start that was interrupted before the marker was there can have left just this."""
+    """Return whether a start interrupted before the marker was written can have left just these names."""
     return set(names) <= {LOCK, MARKER_TEMPORARY, META}
 
 
 def _identity(disk: Disk, path: str, new_identity: StoreIdentity) -> StoreIdentity:
-    """The marker's content; written first when the directory is new."""
+    """Return the marker's content; write the marker first when the directory is new."""
     marker = f"{path}/{MARKER}"
     if disk.exists(marker):
         return read_marker(disk, marker)
@@ -296,7 +296,7 @@ def _identity(disk: Disk, path: str, new_identity: StoreIdentity) -> StoreIdenti
         raise MetadataLost(
             f"{path}: {MARKER} is missing and {META} is not empty; restore the marker from a backup"
         )
-    # The marker comes last: with it the directory counts as made, so the catalogue must be there.
+    # The marker comes last: with it the directory counts as complete, so the catalogue must exist.
     disk.make_directory(meta)
     disk.sync_directory(path)
     _write_marker(disk, path, new_identity)
@@ -310,12 +310,12 @@ def _write_marker(disk: Disk, path: str, identity: StoreIdentity) -> None:
 
 
 def read_marker(disk: Disk, marker: str) -> StoreIdentity:
-    """Whose directory it is, as its marker says.  Raises: NotUsable, MetadataLost, UnknownFormat."""
+    """Return the directory's identity from its marker.  Raises: NotUsable, MetadataLost, UnknownFormat."""
     return _read_marker(disk, marker)[1]
 
 
 def marker_format(disk: Disk, marker: str) -> int:
-    """The format that a marker says.  Raises: as `read_marker`."""
+    """Return the format in a marker.  Raises: as `read_marker`."""
     return _read_marker(disk, marker)[0]
 
 
@@ -338,6 +338,6 @@ def _read_marker(disk: Disk, marker: str) -> tuple[int, StoreIdentity]:
     is_newer = type(version) is int and version > STORE_FORMAT
     known = ", ".join(map(str, (*OLDER_FORMATS, STORE_FORMAT)))
     raise UnknownFormat(
-        f"{marker}: the data directory has format {version!r}, this version of kawal reads {known}; "
+        f"{marker}: the data directory has format {version!r}, but this version of kawal reads {known}; "
         f"use the version that wrote it{' or a newer one' if is_newer else ''}"
     )

@@ -1,4 +1,4 @@
-"""Mend the logs of a whole data directory: what `kawal wal repair` does, while no server has it open."""
+"""Repair of all logs of a data directory, for `kawal wal repair`, while no server has it open."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from wal.store import MARKER, META, META_SEGMENT_BYTES, read_marker, take_lock, 
 
 
 class RepairedLog(NamedTuple):
-    """One log's folder and what was found and done there."""
+    """One log's directory and the report of its repair."""
 
     directory: str
     report: RepairReport
 
 
 def repair_store(disk: Disk, path: str, *, now_ms: int, accept_loss: bool) -> Iterator[RepairedLog]:
-    """Mend the catalogue's log and every vnode's, one after the other; without `accept_loss` only tell.
+    """Repair the catalogue's log and every vnode's in turn; without `accept_loss` only report.
 
     The data directory is locked meanwhile, so a server neither runs nor starts.
     Raises: StoreError when the directory cannot be used or its marker is lost; DiskError.

@@ -1,4 +1,4 @@
-"""What the log keeps of one stream: where it begins, where it ends, and what is durable of it."""
+"""The log's record of one stream: its beginning, its end, and the part of it that is durable."""
 
 from __future__ import annotations
 
@@ -42,37 +42,37 @@ class Stream:
     ) -> None:
         self.stream_id = stream_id
         self.next_offset = next_offset
-        """The log end: what the next batch gets."""
+        """The log end: the offset of the next batch."""
         self.high_watermark = next_offset
-        """What readers may see ends here: for durability `disk` what is synced, for `os` what is written."""
+        """The end of what readers may see: what is synced (durability `disk`) or written (`os`)."""
         self.log_start = log_start
         self.size_bytes = size_bytes
-        """Bytes of the visible batches from the log start on, extents counted whole."""
+        """The size of the visible batches from the log start on, with extents counted whole."""
         self.max_timestamp = max_timestamp
         self.max_timestamp_offset = max_timestamp_offset
-        """Base offset of an extent or batch that has it."""
+        """The base offset of an extent or batch that has it."""
         self.clean_end = 0
-        """Compaction went up to here: below it the copies are read, and nothing else."""
+        """The end of the compacted part: below it only the copies are read."""
         self.copies_id = 0
-        """Stream of the copies; 0 when there never were any. Later ones have higher ids."""
+        """The stream of the copies; 0 when there never were any. Later ones have higher ids."""
         self.leader_epoch = 0
         self.epochs: tuple[tuple[int, int], ...] = ()
         """(epoch, first offset) of every epoch after 0, oldest first."""
         self.dropped = False
-        """A drop was appended: no further batch is taken."""
+        """Whether a drop was appended: no further batch is accepted."""
         self.forgotten = False
-        """The drop is durable: the log does not know the stream any more."""
+        """Whether the drop is durable: the log no longer knows the stream."""
         self.segment_hint = 0
-        """Base version of the sealed segment that was read last: where to look first."""
+        """The base version of the sealed segment that was read last, to be tried first."""
 
     @property
     def data_start(self) -> int:
-        """Below it nothing is read from where it was first written: it is deleted, or its copies are read."""
+        """The offset below which no original batch is read: it is deleted, or its copy is read."""
         return max(self.log_start, self.clean_end)
 
 
 class StreamIds(Container[int], Iterable[int]):
-    """The ids of the streams that callers know: without those of copies. Shows what is there now."""
+    """A live view of the ids of the streams that callers know, without those of copies."""
 
     __slots__ = ("_streams",)
 

@@ -1,6 +1,6 @@
-"""The producers of one stream: what each wrote last, and whether its next batch is new, repeated or wrong.
+"""The producers of one stream: the last batches of each, to judge whether its next is new, repeated or wrong.
 
-Per producer id one packed value, little endian and immutable, so that undoing, copying and saving it are
+Each producer id has one packed value, little endian and immutable, so that undoing, copying and saving it are
 trivial and a hundred thousand of them do not burden the garbage collector:
 
     state := epoch:i16 coordinator_epoch:i32 appended_ms:i64 transaction_first_offset:i64 batch*
@@ -9,12 +9,12 @@ trivial and a hundred thousand of them do not burden the garbage collector:
 
 Rules, in this order (Kafka's ProducerAppendInfo, 4.3):
 
-    same epoch and sequences as one of the five batches   duplicate: answer what it was answered
+    same epoch and sequences as one of the five batches   duplicate: repeat that batch's answer
     no state                                              any sequence may begin
     lower epoch                                           InvalidProducerEpoch
     higher epoch                                          begins at 0, else OutOfOrderSequence
     same epoch                                            follows the last one (0 follows 2^31 - 1)
-    a batch outside the transaction that is open          InvalidTransactionState
+    a batch outside the open transaction                  InvalidTransactionState
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ BATCH_BYTES = _BATCH.size
 
 
 class ProducerStamp(NamedTuple):
-    """What a batch says about its producer; `record_count` is its last offset delta + 1."""
+    """A batch's statement about its producer; `record_count` is its last offset delta + 1."""
 
     producer_id: int
     epoch: int
@@ -61,11 +61,11 @@ class ProducerStamp(NamedTuple):
 
 
 class New(NamedTuple):
-    """The batch is the next one: append it."""
+    """The verdict on a batch that is the next one: append it."""
 
 
 class Duplicate(NamedTuple):
-    """The batch is stored already: answer this, but not before `last_offset` is as durable as asked for."""
+    """The verdict on a batch already stored: answer this, once `last_offset` is as durable as requested."""
 
     base_offset: int
     last_offset: int
@@ -76,7 +76,7 @@ NEW = New()
 
 
 class ProducerDescription(NamedTuple):
-    """One producer as DescribeProducers shows it; -1 where there is nothing to tell."""
+    """One producer as DescribeProducers shows it; -1 where there is no value."""
 
     producer_id: int
     epoch: int
@@ -87,18 +87,18 @@ class ProducerDescription(NamedTuple):
 
 
 def with_appended_ms(state: bytes, now_ms: int) -> bytes:
-    """The state as if its last batch came now: what a restart does, since its clock began anew."""
+    """Return the state as if its last batch came now: needed at a restart, which begins a new clock."""
     epoch, coordinator_epoch, _, first_offset = _STATE.unpack_from(state)
     return _STATE.pack(epoch, coordinator_epoch, now_ms, first_offset) + state[_STATE.size :]
 
 
 def awaiting_first(epoch: int, now_ms: int) -> bytes:
-    """The state of a producer whose first batch, of sequence 0, was not stored and must come first."""
+    """Return the state of a producer whose first batch, of sequence 0, was not stored and must come first."""
     return _STATE.pack(epoch, NO_EPOCH, now_ms, NO_OFFSET)
 
 
 def without_first(state: bytes) -> bytes | None:
-    """What is left of a state when its only batch is taken back; nothing when that began above 0."""
+    """Return the rest of a state whose only batch is taken back; None when that began above 0."""
     if len(state) == STATE_BYTES or _BATCH.unpack_from(state, STATE_BYTES)[0] != 0:
         return None
     epoch, _, appended_ms, _ = _STATE.unpack_from(state)
@@ -106,7 +106,7 @@ def without_first(state: bytes) -> bytes | None:
 
 
 def stamp_of(prefix: BatchPrefix) -> ProducerStamp | None:
-    """The stamp in a batch's prefix; None without a producer, and for markers, which have no sequence."""
+    """Return the stamp in a batch's prefix; None without a producer, and for markers (no sequence)."""
     if prefix.producer_id < 0 or prefix.attributes & CONTROL_BIT:
         return None
     return ProducerStamp(
@@ -119,14 +119,14 @@ def stamp_of(prefix: BatchPrefix) -> ProducerStamp | None:
 
 
 class StreamProducers:
-    """The producers of one stream, the one that wrote last at the end."""
+    """The producers of one stream, the latest writer last."""
 
     __slots__ = ("_is_shared", "states", "transactions")
 
     def __init__(self, states: dict[int, bytes] | None = None) -> None:
         """Begin with the states of a snapshot, which is not changed."""
         self.states: dict[int, bytes] = {} if states is None else states
-        self._is_shared = states is not None  # a snapshot reads the same table: copy it before a change
+        self._is_shared = states is not None  # a snapshot shares the table: copy it before a change
         self.transactions: StreamTransactions | None = None  # made with the first one
         for producer_id, state in self.states.items():
             first_offset = _STATE.unpack_from(state)[3]
@@ -134,7 +134,7 @@ class StreamProducers:
                 self.have_transactions().open[producer_id] = first_offset
 
     def check(self, stamp: ProducerStamp) -> New | Duplicate:
-        """Say whether the batch is to be appended, or is stored already.
+        """Return whether the batch is to be appended or is already stored.
 
         Raises: InvalidProducerEpoch, OutOfOrderSequence, InvalidSequence, InvalidTransactionState.
         """
@@ -152,7 +152,7 @@ class StreamProducers:
         return NEW
 
     def check_marker(self, marker: TransactionMarker, *, bumps_epoch: bool) -> bool:
-        """Say whether a marker is to be appended; False when it is a repetition and all is done.
+        """Return whether a marker is to be appended; False when it is a repetition without effect.
 
         `bumps_epoch`: the marker's epoch is above that of the transaction's batches (transaction.version 2).
         Raises: InvalidProducerEpoch, CoordinatorFenced.  Source: KIP-890, KIP-1228.
@@ -174,19 +174,19 @@ class StreamProducers:
         return True
 
     def last_stable_offset(self, high_watermark: int, log_start: int = 0) -> int:
-        """Up to where readers of committed data may read; between the log start and the high watermark."""
+        """Return the end for readers of committed data, between the log start and the high watermark."""
         if self.transactions is None:
             return high_watermark
         return max(log_start, self.transactions.last_stable_offset(high_watermark))
 
     def aborted_between(self, from_offset: int, up_to_offset: int) -> list[AbortedTransaction]:
-        """The aborted transactions that readers of [`from_offset`, `up_to_offset`) skip, by first offset."""
+        """Return the aborted transactions that readers of [`from_offset`, `up_to_offset`) skip, in order."""
         if self.transactions is None:
             return []
         return self.transactions.aborted_between(from_offset, up_to_offset)
 
     def state_after(self, stamp: ProducerStamp, *, base_offset: int, timestamp_ms: int, now_ms: int) -> bytes:
-        """The producer's state once this batch is stored."""
+        """Return the producer's state once this batch is stored."""
         before = self.states.get(stamp.producer_id)
         coordinator_epoch, first_offset, batches = NO_EPOCH, NO_OFFSET, b""
         if before is not None:
@@ -200,7 +200,7 @@ class StreamProducers:
         return state + batches + newest
 
     def state_after_marker(self, marker: TransactionMarker, *, now_ms: int) -> bytes:
-        """The producer's state once this marker is stored; a higher epoch begins without batches."""
+        """Return the producer's state once this marker is stored; a higher epoch begins without batches."""
         before = self.states.get(marker.producer_id)
         state = _STATE.pack(marker.epoch, marker.coordinator_epoch, now_ms, NO_OFFSET)
         if before is None or _STATE.unpack_from(before)[0] != marker.epoch:
@@ -208,7 +208,7 @@ class StreamProducers:
         return state + before[STATE_BYTES:]
 
     def knows(self, prefix: BatchPrefix) -> bool:
-        """True when replaying the batch would go back: its like was seen, or a later epoch."""
+        """Return whether replaying the batch would go back: it was seen already, or a later epoch was."""
         state = self.states.get(prefix.producer_id)
         if state is None:
             return False
@@ -219,7 +219,7 @@ class StreamProducers:
         return prefix.base_offset <= newest_offset
 
     def last_records(self) -> dict[int, tuple[int | None, int]]:
-        """Per producer its epoch and the last offset of its last batch, None when that epoch has none."""
+        """Return per producer its last batch's last offset (None if its epoch has none) and its epoch."""
         found: dict[int, tuple[int | None, int]] = {}
         for producer_id, state in self.states.items():
             last_offset = None
@@ -230,7 +230,7 @@ class StreamProducers:
         return found
 
     def forget_idle(self, since_ms: int) -> int:
-        """Forget the producers that wrote nothing after `since_ms`, and say how many they were."""
+        """Forget the producers that wrote nothing after `since_ms`, and return their number."""
         count = 0
         while (producer_id := self.maybe_idle_longest()) is not None:
             if _STATE.unpack_from(self.states[producer_id])[2] > since_ms:
@@ -240,11 +240,11 @@ class StreamProducers:
         return count
 
     def describe(self) -> list[ProducerDescription]:
-        """Every producer, the one idle for longest first."""
+        """Return every producer, the one idle longest first."""
         return [_describe(producer_id, state) for producer_id, state in self.states.items()]
 
     def share_states(self) -> dict[int, bytes]:
-        """The states by producer, never changed from here on."""
+        """Return the states by producer, never changed from here on."""
         self._is_shared = True
         return self.states
 
@@ -264,23 +264,23 @@ class StreamProducers:
             self.transactions.open.pop(producer_id, None)
 
     def have_transactions(self) -> StreamTransactions:
-        """The stream's transactions, made when there were none."""
+        """Return the stream's transactions; make them when there are none."""
         if self.transactions is None:
             self.transactions = StreamTransactions()
         return self.transactions
 
     def maybe_idle_longest(self) -> int | None:
-        """The producer that wrote longest ago and has no transaction open."""
+        """Return the producer idle longest that has no transaction open."""
         still_open = self.transactions.open if self.transactions is not None else ()
         return next((producer_id for producer_id in self.states if producer_id not in still_open), None)
 
     def is_empty(self) -> bool:
-        """True when there is nothing to remember."""
+        """Return whether there is nothing to remember."""
         return not self.states and (self.transactions is None or self.transactions.is_empty())
 
 
 def _next_sequence(state: bytes) -> int:
-    """The sequence that follows the last batch; 0 when the epoch has none."""
+    """Return the sequence after the last batch; 0 when the epoch has none."""
     if len(state) == STATE_BYTES:
         return 0
     first_sequence, last_offset_delta, _, _ = _BATCH.unpack_from(state, len(state) - BATCH_BYTES)
@@ -288,7 +288,7 @@ def _next_sequence(state: bytes) -> int:
 
 
 def _duplicate(state: bytes, stamp: ProducerStamp, epoch: int, expected: int) -> Duplicate:
-    """The duplicate that a batch out of order is, or the error why it is refused."""
+    """Return the duplicate that a batch out of order repeats, or raise the error that refuses it."""
     if stamp.epoch < epoch:
         raise InvalidProducerEpoch(stamp.producer_id, epoch=stamp.epoch, current_epoch=epoch)
     if stamp.epoch == epoch:

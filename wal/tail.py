@@ -1,4 +1,4 @@
-"""What a log keeps in memory to read from, bounded: the newest extents, indexes of sealed segments."""
+"""The bounded caches of a log: the newest extents, and indexes of sealed segments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wal.segment import Segment
 
 
 class TailCache:
-    """Bytes of recent extents, kept in each segment's `tail`; this object decides how long."""
+    """The bytes of recent extents, kept in each segment's `tail` for as long as this object decides."""
 
     __slots__ = ("_frames", "limit_bytes", "size_bytes")
 
@@ -38,12 +38,12 @@ class TailCache:
 
 
 class IndexCache:
-    """Indexes and descriptors of sealed segments that were read, oldest out first."""
+    """The indexes and descriptors of sealed segments that were read; the oldest leave first."""
 
     __slots__ = ("_sizes", "limit_bytes", "size_bytes")
 
     FILES_MAX = 256
-    """Sealed segments whose files stay open; a process has about 20,000 descriptors."""
+    """The most sealed segments whose files stay open; a process has about 20,000 descriptors."""
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
@@ -51,7 +51,7 @@ class IndexCache:
         self._sizes: dict[Segment, int] = {}
 
     def loaded(self, segment: Segment) -> None:
-        """Note that a sealed segment's index is in memory; older ones are given up for it."""
+        """Record that a sealed segment's index is in memory; older ones make room for it."""
         if segment in self._sizes:
             return
         index = segment.index
@@ -65,7 +65,7 @@ class IndexCache:
             self.forget(next(iter(self._sizes)))
 
     def forget(self, segment: Segment) -> None:
-        """Give up a segment's index and descriptor; both are loaded again when they are needed."""
+        """Drop a segment's index and descriptor; both are loaded again when needed."""
         self.size_bytes -= self._sizes.pop(segment, 0)
         if segment.sealed:
             segment.index = None

@@ -1,4 +1,4 @@
-"""The end of a log that nobody was promised: tell it from room never written, copy it aside, cut it."""
+"""The torn, unacknowledged end of a log: distinguished from room never written, copied aside, cut."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ STEP_BYTES = 1 << 20
 
 
 def is_never_written(file: File, position: int) -> bool:
-    """Whether nothing but zeros lies from `position` on."""
+    """Return whether there are only zeros from `position` on."""
     zeros = bytes(STEP_BYTES)
     while data := file.read_at(position, len(zeros)):
         if data != zeros[: len(data)]:
@@ -19,12 +19,12 @@ def is_never_written(file: File, position: int) -> bool:
 
 
 def written_bytes(file: File, position: int) -> bytes:
-    """What lies from `position` on, without the zeros at the end."""
+    """Return the bytes from `position` on, without the zeros at the end."""
     return file.read_at(position, file.size() - position).rstrip(b"\0")
 
 
 def keep_copy(disk: Disk, path: str, data: bytes) -> None:
-    """Write bytes that are about to go to a file of their own, synced; its name is not durable yet."""
+    """Write bytes about to be lost to a file of their own and sync it; its name is not durable yet."""
     copy = disk.open(path, create=True)
     try:
         copy.truncate(0)
@@ -35,9 +35,9 @@ def keep_copy(disk: Disk, path: str, data: bytes) -> None:
 
 
 def cut_torn_tail(disk: Disk, directory: str, segment: Segment, limit_bytes: int) -> tuple[int, str]:
-    """Cut the segment behind its last frame, keeping a copy of at most `limit_bytes` if there is room for it.
+    """Cut the segment after its last frame; keep a copy of at most `limit_bytes` if there is room for it.
 
-    Returns how many bytes were cut and the path of the copy, "" without one.
+    Returns the number of bytes cut and the path of the copy, "" without one.
     """
     assert segment.shared is not None
     file = segment.shared.file

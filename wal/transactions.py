@@ -1,13 +1,13 @@
-"""The transactions of one stream: which are open, where readers of committed data stop, what was aborted.
+"""The transactions of one stream: those open, the limit for readers of committed data, those aborted.
 
     offsets   .. [a1 b1 a2 ] [b: commit] [ a: abort ] ..      transaction a is open from a1 on, b from b1 on
     last stable offset = first offset of the oldest transaction that has no *durable* marker, else the high
     watermark: a marker that could still be lost must not move it, because it never goes back.
 
-An aborted transaction leaves an entry (producer, first offset, last offset, last stable offset then) in order
-of its last offset, which is the marker's.  A reader of [from, up_to) needs those with last >= from and
-first < up_to; it may stop at the first entry whose last stable offset is >= up_to, because what comes later
-in the index began at or after it.  Source: KIP-98; Kafka's TransactionIndex.
+An aborted transaction leaves an entry (producer, first offset, last offset, last stable offset then), in
+order of its last offset, which is the marker's. A reader of [from, up_to) needs the entries with last >= from
+and first < up_to; it may stop at the first whose last stable offset is >= up_to, because later entries began
+at or after it. Source: KIP-98; Kafka's TransactionIndex.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ABORT, _COMMIT = 0, 1
 
 
 class TransactionMarker(NamedTuple):
-    """The end of a producer's transaction in this stream, as its control batch says it."""
+    """The end of a producer's transaction in this stream, from its control batch."""
 
     producer_id: int
     epoch: int
@@ -38,7 +38,7 @@ class TransactionMarker(NamedTuple):
 
 
 class AbortedTransaction(NamedTuple):
-    """A transaction whose records readers of committed data skip, up to its marker at `last_offset`."""
+    """A transaction whose records, up to its marker at `last_offset`, readers of committed data skip."""
 
     producer_id: int
     first_offset: int
@@ -58,12 +58,12 @@ class StreamTransactions:
 
     def __init__(self) -> None:
         self.open: dict[int, int] = {}  # producer id -> first offset
-        self._ending: list[_Ended] = []  # a marker is appended and may not be durable yet
+        self._ending: list[_Ended] = []  # their markers are appended but may not be durable yet
         # The fields of AbortedTransaction as columns, 32 bytes an entry.
         self._aborted: tuple[array[int], ...] = tuple(array("q") for _ in AbortedTransaction._fields)
 
     def end(self, producer_id: int, *, marker_offset: int, is_commit: bool) -> bool:
-        """Close the producer's transaction with a marker; False when it had none here."""
+        """Close the producer's transaction with a marker; return False when it had none here."""
         first_offset = self.open.pop(producer_id, None)
         if first_offset is None:
             return False
@@ -76,7 +76,7 @@ class StreamTransactions:
         return True
 
     def undo_end(self, marker_offset: int) -> None:
-        """Forget what the newest marker did, but for reopening: the caller restores `open`."""
+        """Undo the newest marker except for reopening: the caller restores `open`."""
         if self._ending and self._ending[-1].marker_offset == marker_offset:
             self._ending.pop()
         last_offsets = self._aborted[2]
@@ -85,7 +85,7 @@ class StreamTransactions:
                 column.pop()
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """Up to where every transaction is decided, durably; at most the high watermark."""
+        """Return the offset below which every transaction is durably decided; at most the high watermark."""
         while self._ending and self._ending[0].marker_offset < high_watermark:
             del self._ending[0]
         stable = min(self.open.values(), default=high_watermark)
@@ -99,17 +99,17 @@ class StreamTransactions:
         return bool(self.open or self._ending)
 
     def aborted_columns(self, before_offset: int | None = None) -> tuple[array[int], ...]:
-        """A copy of the index up to the marker at `before_offset`, by columns, oldest marker first."""
+        """Return a copy of the index up to the marker at `before_offset`, as columns, oldest marker first."""
         last_offsets = self._aborted[2]
         count = len(last_offsets) if before_offset is None else bisect_left(last_offsets, before_offset)
         return tuple(column[:count] for column in self._aborted)
 
     def set_aborted(self, columns: tuple[array[int], ...]) -> None:
-        """Take over an index that `aborted_columns` gave."""
+        """Restore an index from `aborted_columns`."""
         self._aborted = tuple(column[:] for column in columns)
 
     def aborted_between(self, from_offset: int, up_to_offset: int) -> list[AbortedTransaction]:
-        """The aborted transactions with records in [`from_offset`, `up_to_offset`), by first offset.
+        """Return the aborted transactions with records in [`from_offset`, `up_to_offset`), by first offset.
 
         Clients rely on that order.
         """
@@ -129,16 +129,19 @@ class StreamTransactions:
             del column[:count]
 
     def is_empty(self) -> bool:
-        """True when there is nothing to remember."""
+        """Return whether there is nothing to remember."""
         return not (self.open or self._ending or self._aborted[0])
 
 
 def read_marker(batch: bytes | memoryview, *, producer_id: int, epoch: int) -> TransactionMarker | None:
-    """The marker that a control batch holds, or None when it holds another kind of control record.
+    """Return the marker in a control batch, or None when it holds another kind of control record.
 
-    A control batch is never compressed and holds one record: varint length, attributes, varint timestamp
-    delta, varint offset delta, varint key length, key {i16 version, i16 type}, varint value length, value
-    {i16 version, i32 coordinator epoch}.
+    A control batch is never compressed and holds one record:
+
+        record := length:varint attributes:i8 timestamp delta:varint offset delta:varint
+                  key length:varint key value length:varint value
+        key    := version:i16 type:i16
+        value  := version:i16 coordinator epoch:i32
     """
     position = _after_varint(batch, BATCH_PREFIX.size) + 1
     position = _after_varint(batch, _after_varint(batch, position))

@@ -1,4 +1,4 @@
-"""Read a vnode in the order of its versions: every batch and meta entry, of all streams, as they arrived."""
+"""Reads of a vnode in order of versions: every batch and meta entry of all streams, as they arrived."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class VersionedEntry(NamedTuple):
     """An `EntryKind`."""
     base_offset: int
     record_count: int
-    """Versions it takes: [version, version + record_count)."""
+    """The number of versions that it takes: [version, version + record_count)."""
     data: memoryview
-    """The batch as stored; of a meta entry its payload, `MetaKind` byte first."""
+    """The batch as stored, or a meta entry's payload, `MetaKind` byte first."""
 
     @property
     def opaque(self) -> memoryview | None:
@@ -40,28 +40,28 @@ class VersionedEntry(NamedTuple):
 
 
 class FrameRef(NamedTuple):
-    """Where a data frame lies; its bytes are read with `read`, in a thread where that may take long."""
+    """A reference to a data frame; its bytes are read with `read`, in a thread where that may take long."""
 
     segment: Segment
     file: SharedFile
     position: int
     size_bytes: int
-    """The frame's own bytes, and maybe some of what pads the file behind it."""
+    """The size of the frame, and perhaps of some padding after it."""
     base_version: int
     next_version: int
-    """What the frame after it begins with."""
+    """The first version of the next frame."""
 
     def read(self) -> bytes:
-        """The bytes of the frame, which may have to come from the device."""
+        """Return the bytes of the frame, which may have to come from the device."""
         return self.file.file.read_at(self.position, self.size_bytes)
 
     def read_if_cached(self) -> bytes | None:
-        """The same, None when they would have to come from the device."""
+        """Return the same, or None when they would have to come from the device."""
         data = self.file.file.read_at_if_cached(self.position, self.size_bytes)
         return data if data is None or len(data) == self.size_bytes else None
 
     def read_kinds(self) -> list[tuple[int, int]]:
-        """Stream and kind of every entry, from the frame's table alone; may block."""
+        """Return stream and kind of every entry, from the frame's table alone; may block."""
         file = self.file.file
         decoded = decode_frame_header(file.read_at(self.position, HEADER_BYTES), 0, self.segment.seed)
         if decoded is None:
@@ -71,7 +71,7 @@ class FrameRef(NamedTuple):
 
 
 def read_versions(state: LogState, from_version: int, max_bytes: int) -> list[VersionedEntry]:
-    """Entries from the one that holds `from_version` on, in version order, whole frames until `max_bytes`.
+    """Return entries from the one that holds `from_version` on, in order, in frames up to `max_bytes`.
 
     Returns at least one frame's entries when there is one; reads the file, so it may block.
     """
@@ -87,7 +87,7 @@ def read_versions(state: LogState, from_version: int, max_bytes: int) -> list[Ve
 
 
 def frames_from(state: LogState, version: int) -> Iterator[FrameRef]:
-    """The data frames from the one that holds `version` on, oldest first."""
+    """Yield the data frames from the one that holds `version` on, oldest first."""
     first = max(0, state.segments.row_of(version))
     for segment in list(state.segments.all[first:]):
         index = index_of(state, segment)
@@ -105,9 +105,9 @@ def _frame_at(state: LogState, segment: Segment, index: SegmentIndex, row: int) 
 
 
 def frame_entries(frame: FrameRef, data: bytes) -> list[VersionedEntry]:
-    """The entries of a frame from its bytes, in version order.
+    """Return the entries of a frame from its bytes, in version order.
 
-    Raises: LogDamaged when the bytes are not what was written, as a scrub would find.
+    Raises: LogDamaged when the bytes are not those that were written.
     """
     decoded = decode_frame_header(data[:HEADER_BYTES], 0, frame.segment.seed)
     if decoded is None or len(data) < decoded[0].size_bytes:
@@ -119,7 +119,7 @@ def frame_entries(frame: FrameRef, data: bytes) -> list[VersionedEntry]:
     for stream_id, kind, _, _, base_offset, count, size, _, _, delta in ENTRY.iter_unpack(view[:start]):
         batch = view[start : start + size]
         start += size
-        if kind != EntryKind.COPY:  # what it holds was there before, and has its version there
+        if kind != EntryKind.COPY:  # its batch was written before, and has its version there
             version = header.base_version + delta
             found.append(VersionedEntry(version, stream_id, kind, base_offset, count, batch))
     found.sort(key=_version)
@@ -135,7 +135,7 @@ def _no_frame(frame: FrameRef) -> LogDamaged:
 
 
 def end_of_frames_with(state: LogState, wanted: Callable[[int], bool]) -> int:
-    """The version behind the newest frame with records of a wanted stream; the first version without any."""
+    """Return the version after the newest frame with records of a wanted stream, or the first version."""
     for segment in reversed(state.segments.all):
         index = index_of(state, segment)
         newest = -1
@@ -151,9 +151,9 @@ def end_of_frames_with(state: LogState, wanted: Callable[[int], bool]) -> int:
 def first_frame_since(
     state: LogState, wanted: Callable[[int], bool], timestamp_ms: int, from_version: int
 ) -> FrameRef | None:
-    """The first frame from `from_version` on that may hold a wanted record at or after the time.
+    """Return the first frame from `from_version` on that may hold a wanted record at or after the time.
 
-    Largest timestamps of segments and extents are compared, nothing is read but indexes.
+    The largest timestamps of segments and extents are compared; only indexes are read.
     """
     first = max(0, state.segments.row_of(from_version))
     for segment in list(state.segments.all[first:]):
@@ -178,13 +178,17 @@ def first_frame_since(
 def newest_frames(
     state: LogState, wanted: Callable[[int], bool], first: int, end: int
 ) -> Iterator[tuple[int, FrameRef]]:
-    """(a timestamp, a frame): the frames with versions from `first` up to `end`, by their largest timestamps.
+    """Yield (timestamp, frame) for frames with versions from `first` up to `end`, by largest timestamp.
 
-    No wanted record of the frame is newer than that.  The largest comes first, of equal ones the older
-    frame; indexes are read as far as the caller goes on.
+    No wanted record of the frame is newer than the timestamp. The largest comes first; of equal ones, the
+    older frame. Indexes are read only as far as the caller iterates.
     """
-    overlapping = [one for one in state.segments.all if one.base_version < end and one.next_version > first]
-    segments = sorted(overlapping, key=lambda one: (-one.totals.max_timestamp, one.base_version))
+    overlapping = [
+        segment
+        for segment in state.segments.all
+        if segment.base_version < end and segment.next_version > first
+    ]
+    segments = sorted(overlapping, key=lambda segment: (-segment.totals.max_timestamp, segment.base_version))
     heap: list[tuple[int, int, int]] = []
     for number, segment in enumerate(segments):
         while heap and heap[0][:2] < (-segment.totals.max_timestamp, segment.base_version):
@@ -205,12 +209,12 @@ def _frame_of(state: LogState, segments: list[Segment], found: tuple[int, int, i
 def _newest_by_frame(
     index: SegmentIndex, wanted: Callable[[int], bool], first: int, end: int
 ) -> dict[int, int]:
-    """The largest timestamp of each frame's wanted extents, by the frame's first version."""
+    """Return the largest timestamp of each frame's wanted extents, by the frame's first version."""
     newest: dict[int, int] = {}
-    begin = max(0, index.frame_of(first))
+    start = max(0, index.frame_of(first))
     for stream_id in index.stream_ids():
         for row in (index.slots(stream_id) or ()) if wanted(stream_id) else ():
-            if index.version[row] >= end or (frame := index.frame_of(index.version[row])) < begin:
+            if index.version[row] >= end or (frame := index.frame_of(index.version[row])) < start:
                 continue
             version = index.frame_version[frame]
             newest[version] = max(newest.get(version, NO_TIMESTAMP), index.max_timestamp[row])
@@ -218,7 +222,7 @@ def _newest_by_frame(
 
 
 def version_of(state: LogState, stream: Stream, offset: int) -> int | None:
-    """The version of a stream's record; None when its frame is gone. Reads the frame, so it may block."""
+    """Return the version of a stream's record, or None if it was deleted; read its frame, which may block."""
     for segment, index, row, _ in extents_from(state, stream, offset):
         frame = _frame_at(state, segment, index, index.frame_of(index.version[row]))
         for entry in frame_entries(frame, frame.read()):

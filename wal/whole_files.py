@@ -1,6 +1,6 @@
-"""Small files that are read and written as a whole, so that a crash leaves the old content or the new one.
+"""Small files, read and written as a whole, so that a crash leaves the old content or the new.
 
-replace      temporary file, fdatasync · rename · directory synced            each done before the next
+replace      temporary file, fdatasync · rename · directory synced            each before the next
 generations  two names used in turn, so that the older content outlives damage to the newer one
 """
 
@@ -13,18 +13,18 @@ from wal.disk import Disk
 
 
 class Generation(Protocol):
-    """Content that counts its generations."""
+    """A file's content with a generation number."""
 
     @property
     def generation(self) -> int:
-        """One more than that of the content before."""
+        """The number, one above that of the content before."""
 
 
 Found = TypeVar("Found", bound=Generation)
 
 
 def read_file(disk: Disk, path: str) -> bytes:
-    """All bytes of a file.  Raises: NoSuchFile, DiskError."""
+    """Return all bytes of a file.  Raises: NoSuchFile, DiskError."""
     file = disk.open(path, read_only=True)
     try:
         return file.read_at(0, file.size())
@@ -33,9 +33,9 @@ def read_file(disk: Disk, path: str) -> bytes:
 
 
 def replace_file(disk: Disk, directory: str, name: str, data: bytes, *, temporary: str) -> None:
-    """Give the file `name` this content, durably; `temporary` is the name that an interruption may leave.
+    """Give the file `name` this content durably; `temporary` is the name that an interruption may leave.
 
-    Raises: DiskError; the old content is still there then.
+    Raises: DiskError; then the old content is still there.
     """
     path = f"{directory}/{temporary}"
     if disk.exists(path):
@@ -53,7 +53,7 @@ def replace_file(disk: Disk, directory: str, name: str, data: bytes, *, temporar
 def load_generations(
     disk: Disk, directory: str, names: Sequence[str], decode: Callable[[bytes], Found | None]
 ) -> tuple[list[Found], list[str]]:
-    """The valid generations, newest first, and the names of the files that are not valid."""
+    """Return the valid generations, newest first, and the names of invalid files."""
     found, odd = [], []
     for name in names:
         path = f"{directory}/{name}"
@@ -64,4 +64,4 @@ def load_generations(
             odd.append(name)
         else:
             found.append(content)
-    return sorted(found, key=lambda one: -one.generation), odd
+    return sorted(found, key=lambda content: -content.generation), odd

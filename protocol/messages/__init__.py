@@ -1,7 +1,7 @@
 """One file per API: its request and response declarations for every version.
 
-Structs carry Kafka's own names, fields Kafka's names in snake case. Files are imported one by one, when their
-API is asked for: starting a broker must not pay for messages nobody sends.
+Structs have Kafka's names, fields have Kafka's names in snake case. Files are imported one by one, when their
+API is first used: starting a broker must not pay for messages that are never sent.
 """
 
 from __future__ import annotations

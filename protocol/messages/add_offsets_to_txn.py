@@ -8,7 +8,7 @@ from protocol.wire import Int16, Int32, Int64, String, message, wire
 
 @message(api=ApiKey.ADD_OFFSETS_TO_TXN, versions="0-4", flexible="3+", hot=True)
 class AddOffsetsToTxnRequest:
-    """Add the offsets of a group to a transaction.
+    """A request to add the offsets of a group to a transaction.
 
     Source: KIP-98, KIP-890 (v4).
     """

@@ -16,7 +16,7 @@ class AddPartitionsToTxnTopic:
 
 @struct
 class AddPartitionsToTxnTransaction:
-    """What to add to one transaction."""
+    """The partitions to add to one transaction."""
 
     transactional_id: str = wire(String)
     producer_id: int = wire(Int64)
@@ -27,7 +27,7 @@ class AddPartitionsToTxnTransaction:
 
 @message(api=ApiKey.ADD_PARTITIONS_TO_TXN, versions="0-5", flexible="3+", hot=True, elements_max=200_000)
 class AddPartitionsToTxnRequest:
-    """Add partitions to a transaction; from v4 on, sent by brokers only, to several.
+    """A request to add partitions to a transaction; from v4 on to several, and sent by brokers only.
 
     Source: KIP-98, KIP-890 (v4 several transactions, v5).
     """

@@ -33,7 +33,7 @@ class RequestEntryData:
 
 @message(api=ApiKey.ALTER_CLIENT_QUOTAS, versions="0-1", flexible="1+")
 class AlterClientQuotasRequest:
-    """Set or remove quotas of entities.
+    """A request to set or remove quotas of entities.
 
     Source: KIP-546.
     """

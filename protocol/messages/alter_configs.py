@@ -25,7 +25,7 @@ class AlterConfigsResource:
 
 @message(api=ApiKey.ALTER_CONFIGS, versions="0-2", flexible="2+")
 class AlterConfigsRequest:
-    """Set the named configurations of each resource, and drop all others.
+    """A request to set the named configurations of each resource, and drop all others.
 
     Source: KIP-133; superseded by IncrementalAlterConfigs.
     """

@@ -24,7 +24,7 @@ class ReassignableTopic:
 
 @message(api=ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-1", flexible="0+")
 class AlterPartitionReassignmentsRequest:
-    """Begin to reassign partitions, or with null replicas cancel that.
+    """A request to reassign partitions, or with null replicas to cancel that.
 
     Source: KIP-455, KIP-860 (v1).
     """

@@ -16,7 +16,7 @@ class AlterReplicaLogDirTopic:
 
 @struct
 class AlterReplicaLogDir:
-    """A directory and what shall be in it."""
+    """A directory and the partitions to put into it."""
 
     path: str = wire(String)
     topics: list[AlterReplicaLogDirTopic] = wire(ArrayOf(AlterReplicaLogDirTopic))
@@ -24,7 +24,7 @@ class AlterReplicaLogDir:
 
 @message(api=ApiKey.ALTER_REPLICA_LOG_DIRS, versions="1-2", flexible="2+")
 class AlterReplicaLogDirsRequest:
-    """Put replicas into log directories.
+    """A request to put replicas into log directories.
 
     Source: KIP-113.
     """

@@ -27,7 +27,7 @@ class ScramCredentialUpsertion:
 
 @message(api=ApiKey.ALTER_USER_SCRAM_CREDENTIALS, versions="0", flexible="0+")
 class AlterUserScramCredentialsRequest:
-    """Remove and set credentials of users; the password itself is never sent.
+    """A request to remove and set credentials of users; the password itself is never sent.
 
     Source: KIP-554.
     """

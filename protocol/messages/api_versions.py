@@ -1,4 +1,4 @@
-"""ApiVersions (18): which requests, in which versions, a broker serves."""
+"""ApiVersions (18): the requests, and their versions, that a broker serves."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from protocol.wire import ArrayOf, Bool, Int16, Int32, Int64, String, message, s
 
 @message(api=ApiKey.API_VERSIONS, versions="0-4", flexible="3+", hot=True)
 class ApiVersionsRequest:
-    """Ask what the broker serves; the first request on a connection.
+    """The first request on a connection, for what the broker serves.
 
-    Source: KIP-35, KIP-511 (client names, and how a too new request is answered).
+    Source: KIP-35, KIP-511 (client names, and the answer to a request that is too new).
     """
 
     client_software_name: str = wire(String, "3+", default="", ignorable=True)
@@ -28,7 +28,7 @@ class ApiVersion:
 
 @struct
 class SupportedFeatureKey:
-    """A feature and the levels this broker could run."""
+    """A feature and the levels that this broker could run."""
 
     name: str = wire(String)
     min_version: int = wire(Int16)
@@ -37,7 +37,7 @@ class SupportedFeatureKey:
 
 @struct
 class FinalizedFeatureKey:
-    """A feature and the levels the cluster has agreed on."""
+    """A feature and the levels that the cluster has agreed on."""
 
     name: str = wire(String)
     max_version_level: int = wire(Int16)
@@ -48,8 +48,8 @@ class FinalizedFeatureKey:
 class ApiVersionsResponse:
     """The requests and features that the broker serves.
 
-    Its header is always v0, and a request of an unknown version is answered in v0 with UNSUPPORTED_VERSION
-    (35).
+    Its header is always v0, and a request of an unknown version is answered in v0
+    with UNSUPPORTED_VERSION (35).
     Source: KIP-35, KIP-584 (features), KIP-511; v4 lets a supported feature begin at 0 (KAFKA-17011).
     """
 

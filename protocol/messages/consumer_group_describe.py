@@ -13,7 +13,7 @@ NOT_REQUESTED = -(2**31)
 
 @message(api=ApiKey.CONSUMER_GROUP_DESCRIBE, versions="0-1", flexible="0+")
 class ConsumerGroupDescribeRequest:
-    """Ask for some groups.
+    """A request for some groups.
 
     Source: KIP-848. The kafka-python wheel has no specification of it.
     """
@@ -40,7 +40,7 @@ class Assignment:
 
 @struct
 class Member:
-    """A member, what it holds and what it shall hold."""
+    """A member, the partitions it has and those it is to have."""
 
     member_id: str = wire(String)
     instance_id: str | None = wire(String, nullable="0+", default=None)

@@ -18,10 +18,10 @@ class TopicPartitions:
 
 @message(api=ApiKey.CONSUMER_GROUP_HEARTBEAT, versions="0-1", flexible="0+", hot=True)
 class ConsumerGroupHeartbeatRequest:
-    """Join, stay in or leave a group, and say which partitions are held; null means unchanged.
+    """A request to join, stay in or leave a group, with the partitions held; null means unchanged.
 
-    Source: KIP-848; v1 adds the regular expression, and member ids that the member makes itself (KIP-1082).
-    The kafka-python wheel has no specification of it.
+    Source: KIP-848; v1 adds the regular expression and member ids made by the member (KIP-1082). The
+    kafka-python wheel has no specification of it.
     """
 
     group_id: str = wire(String)
@@ -40,7 +40,7 @@ class ConsumerGroupHeartbeatRequest:
 
 @struct
 class Assignment:
-    """The partitions the member may use."""
+    """The partitions that the member may use."""
 
     topic_partitions: list[TopicPartitions] = wire(ArrayOf(TopicPartitions))
 

@@ -21,7 +21,7 @@ class AclCreation:
 
 @message(api=ApiKey.CREATE_ACLS, versions="1-3", flexible="2+")
 class CreateAclsRequest:
-    """Add rules.
+    """A request to add rules.
 
     Source: KIP-140, KIP-290 (v1 patterns), KIP-373 (v3 users).
     """

@@ -8,7 +8,7 @@ from protocol.wire import ArrayOf, Bool, Int16, Int32, String, message, struct, 
 
 @struct
 class CreatePartitionsAssignment:
-    """On which brokers the replicas of one new partition go."""
+    """The brokers for the replicas of one new partition."""
 
     broker_ids: list[int] = wire(ArrayOf(Int32))
 
@@ -27,7 +27,7 @@ class CreatePartitionsTopic:
 
 @message(api=ApiKey.CREATE_PARTITIONS, versions="0-3", flexible="2+", hot=True, elements_max=50_000)
 class CreatePartitionsRequest:
-    """Raise the number of partitions of topics, or only check whether that would work.
+    """A request to raise the number of partitions of topics, or only to check whether that would work.
 
     Source: KIP-195, KIP-599 (v3 quota).
     """

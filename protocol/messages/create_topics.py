@@ -10,7 +10,7 @@ from protocol.wire import ZERO_UUID, ArrayOf, Bool, Int8, Int16, Int32, String, 
 
 @struct
 class CreatableReplicaAssignment:
-    """On which brokers the replicas of one partition go."""
+    """The brokers for the replicas of one partition."""
 
     partition_index: int = wire(Int32)
     broker_ids: list[int] = wire(ArrayOf(Int32))
@@ -29,15 +29,15 @@ class CreatableTopic:
     """A topic to create."""
 
     name: str = wire(String)
-    num_partitions: int = wire(Int32)  # -1: the default, or as `assignments` has it
-    replication_factor: int = wire(Int16)  # -1: the default, or as `assignments` has it
+    num_partitions: int = wire(Int32)  # -1: the default, or as in `assignments`
+    replication_factor: int = wire(Int16)  # -1: the default, or as in `assignments`
     assignments: list[CreatableReplicaAssignment] = wire(ArrayOf(CreatableReplicaAssignment))
     configs: list[CreatableTopicConfig] = wire(ArrayOf(CreatableTopicConfig))
 
 
 @message(api=ApiKey.CREATE_TOPICS, versions="2-7", flexible="5+", hot=True, elements_max=50_000)
 class CreateTopicsRequest:
-    """Create topics, or only check whether that would work.
+    """A request to create topics, or only to check whether that would work.
 
     Source: KIP-4, KIP-464 (v4 defaults: -1 partitions, -1 replicas), KIP-516 (v7).
     """
@@ -79,8 +79,8 @@ class CreatableTopicResult:
 class CreateTopicsResponse:
     """The topics as created, or why they were not.
 
-    Source: KIP-525 (v5 partitions, replicas and configs in the answer), KIP-516 (v7 topic id), KIP-599 (v6
-    quota).
+    Source: KIP-525 (v5 partitions, replicas and configs in the answer), KIP-516 (v7 topic id),
+    KIP-599 (v6 quota).
     """
 
     throttle_time_ms: int = wire(Int32, default=0)

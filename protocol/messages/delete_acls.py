@@ -8,7 +8,7 @@ from protocol.wire import ArrayOf, Int8, Int16, Int32, String, message, struct, 
 
 @struct
 class DeleteAclsFilter:
-    """Which rules to remove."""
+    """A filter for the rules to remove."""
 
     resource_type_filter: int = wire(Int8)
     resource_name_filter: str | None = wire(String, nullable="0+")
@@ -21,7 +21,7 @@ class DeleteAclsFilter:
 
 @message(api=ApiKey.DELETE_ACLS, versions="1-3", flexible="2+")
 class DeleteAclsRequest:
-    """Remove the rules that match some filters.
+    """A request to remove the rules that match some filters.
 
     Source: KIP-140, KIP-290 (v1 patterns), KIP-373 (v3 users).
     """
@@ -55,7 +55,7 @@ class DeleteAclsFilterResult:
 
 @message(api=ApiKey.DELETE_ACLS, versions="1-3", flexible="2+")
 class DeleteAclsResponse:
-    """What each filter removed, in order.
+    """The rules that each filter removed, in order.
 
     Source: as for the request.
     """

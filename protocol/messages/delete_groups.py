@@ -8,7 +8,7 @@ from protocol.wire import ArrayOf, Int16, Int32, String, message, struct, wire
 
 @message(api=ApiKey.DELETE_GROUPS, versions="0-2", flexible="2+")
 class DeleteGroupsRequest:
-    """Delete groups and their offsets.
+    """A request to delete groups and their offsets.
 
     Source: KIP-229.
     """

@@ -8,7 +8,7 @@ from protocol.wire import ArrayOf, Int16, Int32, Int64, String, message, struct,
 
 @struct
 class DeleteRecordsPartition:
-    """Where one partition shall begin."""
+    """The offset at which one partition is to begin."""
 
     partition_index: int = wire(Int32)
     offset: int = wire(Int64)  # -1: the high watermark
@@ -24,7 +24,7 @@ class DeleteRecordsTopic:
 
 @message(api=ApiKey.DELETE_RECORDS, versions="0-2", flexible="2+", hot=True, elements_max=200_000)
 class DeleteRecordsRequest:
-    """Delete all records before an offset of each partition.
+    """A request to delete all records before an offset of each partition.
 
     Source: KIP-107.
     """

@@ -18,7 +18,7 @@ class DeleteTopicState:
 
 @message(api=ApiKey.DELETE_TOPICS, versions="1-6", flexible="4+", hot=True, elements_max=50_000)
 class DeleteTopicsRequest:
-    """Delete topics, by name, or from v6 on by name or id.
+    """A request to delete topics, by name, or from v6 on by name or id.
 
     Source: KIP-4, KIP-516 (v6 ids), KIP-599 (v5 quota).
     """

@@ -8,7 +8,7 @@ from protocol.wire import ArrayOf, Int8, Int16, Int32, String, message, struct, 
 
 @message(api=ApiKey.DESCRIBE_ACLS, versions="1-3", flexible="2+")
 class DescribeAclsRequest:
-    """Ask for the rules that match a filter.
+    """A request for the rules that match a filter.
 
     Source: KIP-140, KIP-290 (v1 patterns), KIP-373 (v3 users).
     """

@@ -17,7 +17,7 @@ class ComponentData:
 
 @message(api=ApiKey.DESCRIBE_CLIENT_QUOTAS, versions="0-1", flexible="1+")
 class DescribeClientQuotasRequest:
-    """Ask for the quotas of matching entities.
+    """A request for the quotas of matching entities.
 
     Source: KIP-546.
     """

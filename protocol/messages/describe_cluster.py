@@ -11,7 +11,7 @@ NOT_REQUESTED = -(2**31)
 
 @message(api=ApiKey.DESCRIBE_CLUSTER, versions="0-2", flexible="0+", hot=True)
 class DescribeClusterRequest:
-    """Ask for the brokers, or from v1 on for the controllers.
+    """A request for the brokers, or from v1 on for the controllers.
 
     Source: KIP-700, KIP-919 (v1 endpoint type), KIP-1073 (v2 fenced brokers).
     """
@@ -23,7 +23,7 @@ class DescribeClusterRequest:
 
 @struct
 class DescribeClusterBroker:
-    """A broker and where clients reach it."""
+    """A broker and its address for clients."""
 
     broker_id: int = wire(Int32)
     host: str = wire(String)

@@ -8,7 +8,7 @@ from protocol.wire import ArrayOf, Bool, Int8, Int16, Int32, String, message, st
 
 @struct
 class DescribeConfigsResource:
-    """A resource, and which of its configurations to show."""
+    """A resource and the configurations of it to show."""
 
     resource_type: int = wire(Int8)  # 2: topic, 4: broker, 8: broker logger, 16: client metrics, 32: group
     resource_name: str = wire(String)
@@ -17,7 +17,7 @@ class DescribeConfigsResource:
 
 @message(api=ApiKey.DESCRIBE_CONFIGS, versions="1-4", flexible="4+", hot=True, elements_max=50_000)
 class DescribeConfigsRequest:
-    """Ask for configurations of topics, brokers or groups.
+    """A request for configurations of topics, brokers or groups.
 
     Source: KIP-133, KIP-226 (v1 synonyms), KIP-569 (v3 types and documentation).
     """

@@ -11,7 +11,7 @@ NOT_REQUESTED = -(2**31)
 
 @message(api=ApiKey.DESCRIBE_GROUPS, versions="0-6", flexible="5+")
 class DescribeGroupsRequest:
-    """Ask for some groups.
+    """A request for some groups.
 
     Source: KIP-430 (v3 authorised operations), KIP-345 (v4 static members), KIP-1043 (v6 GROUP_ID_NOT_FOUND).
     """
@@ -22,7 +22,7 @@ class DescribeGroupsRequest:
 
 @struct
 class DescribedGroupMember:
-    """A member and what it was assigned."""
+    """A member and its assignment."""
 
     member_id: str = wire(String)
     group_instance_id: str | None = wire(String, "4+", nullable="4+", default=None, ignorable=True)

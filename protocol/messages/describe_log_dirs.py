@@ -1,4 +1,4 @@
-"""DescribeLogDirs (35): how much disk partitions take."""
+"""DescribeLogDirs (35): the disk space that partitions take."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class DescribableLogDirTopic:
 
 @message(api=ApiKey.DESCRIBE_LOG_DIRS, versions="1-5", flexible="2+", hot=True)
 class DescribeLogDirsRequest:
-    """Ask for some topics, or with null for all.
+    """A request for the sizes of some topics, or with null of all.
 
     Source: KIP-113.
     """
@@ -56,7 +56,7 @@ class DescribeLogDirsResult:
 
 @message(api=ApiKey.DESCRIBE_LOG_DIRS, versions="1-5", flexible="2+", hot=True)
 class DescribeLogDirsResponse:
-    """The log directories and what is in them.
+    """The log directories and their contents.
 
     Source: KIP-113, KIP-784 (v3 top-level error), KIP-827 (v4 size of the disk), KIP-1066 (v5 cordoned).
     """

@@ -16,7 +16,7 @@ class TopicRequest:
 
 @message(api=ApiKey.DESCRIBE_PRODUCERS, versions="0", flexible="0+")
 class DescribeProducersRequest:
-    """Ask for the producers of some partitions.
+    """A request for the producers of some partitions.
 
     Source: KIP-664.
     """
@@ -56,7 +56,7 @@ class TopicResponse:
 
 @message(api=ApiKey.DESCRIBE_PRODUCERS, versions="0", flexible="0+")
 class DescribeProducersResponse:
-    """What the broker remembers of each producer.
+    """The broker's knowledge of each producer.
 
     Source: KIP-664.
     """

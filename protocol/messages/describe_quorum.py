@@ -25,7 +25,7 @@ class RequestTopicData:
 
 @message(api=ApiKey.DESCRIBE_QUORUM, versions="0-2", flexible="0+")
 class DescribeQuorumRequest:
-    """Ask for the quorum; the only topic there is, is __cluster_metadata.
+    """A request for the quorum; the only topic is __cluster_metadata.
 
     Source: KIP-595.
     """
@@ -35,7 +35,7 @@ class DescribeQuorumRequest:
 
 @struct
 class ReplicaState:
-    """How far a voter or observer has got."""
+    """The progress of a voter or observer."""
 
     replica_id: int = wire(Int32)
     replica_directory_id: UUID = wire(Uuid, "2+", default=ZERO_UUID)
@@ -68,7 +68,7 @@ class ResponseTopicData:
 
 @struct
 class Listener:
-    """Where a controller is reached."""
+    """An address of a controller."""
 
     name: str = wire(String)
     host: str = wire(String)

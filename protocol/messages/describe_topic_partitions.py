@@ -20,7 +20,7 @@ class TopicRequest:
 
 @struct
 class Cursor:
-    """The first partition that the next page shall show."""
+    """The first partition of the next page."""
 
     topic_name: str = wire(String)
     partition_index: int = wire(Int32)
@@ -28,7 +28,7 @@ class Cursor:
 
 @message(api=ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions="0", flexible="0+", hot=True, elements_max=50_000)
 class DescribeTopicPartitionsRequest:
-    """Ask for topics, from a cursor on; no topics mean all.
+    """A request for topics, from a cursor on; no topics mean all.
 
     Source: KIP-966.
     """
@@ -69,7 +69,7 @@ class DescribeTopicPartitionsResponseTopic:
 
 @message(api=ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions="0", flexible="0+", hot=True)
 class DescribeTopicPartitionsResponse:
-    """As many partitions as were asked for, and where to go on.
+    """As many partitions as were asked for, and the cursor of the next page.
 
     Source: KIP-966.
     """

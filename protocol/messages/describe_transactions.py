@@ -8,7 +8,7 @@ from protocol.wire import ArrayOf, Int16, Int32, Int64, String, message, struct,
 
 @message(api=ApiKey.DESCRIBE_TRANSACTIONS, versions="0", flexible="0+")
 class DescribeTransactionsRequest:
-    """Ask for some transactional ids.
+    """A request for the state of some transactional ids.
 
     Source: KIP-664.
     """
@@ -40,7 +40,7 @@ class TransactionState:
 
 @message(api=ApiKey.DESCRIBE_TRANSACTIONS, versions="0", flexible="0+")
 class DescribeTransactionsResponse:
-    """The state of each.
+    """The state of each transaction.
 
     Source: KIP-664.
     """

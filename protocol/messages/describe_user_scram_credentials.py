@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials (50): which SCRAM credentials users have."""
+"""DescribeUserScramCredentials (50): the SCRAM credentials of users."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class UserName:
 
 @message(api=ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, versions="0", flexible="0+")
 class DescribeUserScramCredentialsRequest:
-    """Ask for some users, or with null or [] for all.
+    """A request for some users, or with null or [] for all.
 
     Source: KIP-554.
     """
@@ -43,7 +43,7 @@ class DescribeUserScramCredentialsResult:
 
 @message(api=ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, versions="0", flexible="0+")
 class DescribeUserScramCredentialsResponse:
-    """Mechanisms and iterations of each user; never the secrets.
+    """The mechanisms and iterations of each user, never the secrets.
 
     Source: KIP-554.
     """

@@ -16,7 +16,7 @@ class TopicPartitions:
 
 @message(api=ApiKey.ELECT_LEADERS, versions="0-2", flexible="2+")
 class ElectLeadersRequest:
-    """Elect leaders of some partitions, or with null of all.
+    """A request to elect leaders of some partitions, or with null of all.
 
     Source: KIP-183, KIP-460 (v1 election type).
     """

@@ -8,7 +8,7 @@ from protocol.wire import Bool, Int16, Int32, Int64, String, message, wire
 
 @message(api=ApiKey.END_TXN, versions="0-5", flexible="3+", hot=True)
 class EndTxnRequest:
-    """End a transaction.
+    """A request to end a transaction.
 
     Source: KIP-98, KIP-890 (v5 the producer epoch rises).
     """

@@ -28,7 +28,7 @@ INT64_MAX = 2**63 - 1
 
 @struct
 class ReplicaState:
-    """Which follower fetches."""
+    """The follower that fetches."""
 
     replica_id: int = wire(Int32, default=-1)
     replica_epoch: int = wire(Int64, default=-1)
@@ -36,7 +36,7 @@ class ReplicaState:
 
 @struct
 class FetchPartition:
-    """From where to read in one partition."""
+    """The position to read from in one partition."""
 
     partition: int = wire(Int32)
     current_leader_epoch: int = wire(Int32, "9+", default=-1, ignorable=True)  # -1: do not check
@@ -50,7 +50,7 @@ class FetchPartition:
 
 @struct
 class FetchTopic:
-    """What to read of one topic."""
+    """The partitions to read of one topic."""
 
     topic: str = wire(String, "0-12", default="", ignorable=True)
     topic_id: UUID = wire(Uuid, "13+", default=ZERO_UUID, ignorable=True)
@@ -68,9 +68,9 @@ class ForgottenTopic:
 
 @message(api=ApiKey.FETCH, versions="4-18", flexible="12+", hot=True, elements_max=200_000)
 class FetchRequest:
-    """Read from some partitions, waiting for data up to `max_wait_ms`.
+    """A request to read from some partitions, waiting up to `max_wait_ms` for data.
 
-    Followers speak it too, with replica fields and the tags of v17 and v18; a client leaves those alone.
+    Followers use it too, with replica fields and the tags of v17 and v18; clients do not set those.
     Source: KIP-74 (max bytes), KIP-98 (v4 isolation), KIP-227 (v7 sessions), KIP-320 (v9 leader epochs),
     KIP-392 (v11 rack), KIP-595 (v12), KIP-516 (v13 topic ids), KIP-903 (v15), KIP-951 (v16), KIP-853 (v17),
     KIP-1166 (v18).
@@ -100,7 +100,7 @@ class EpochEndOffset:
 
 @struct
 class LeaderIdAndEpoch:
-    """Who leads the partition now, sent with NOT_LEADER_OR_FOLLOWER and FENCED_LEADER_EPOCH."""
+    """The partition's current leader, sent with NOT_LEADER_OR_FOLLOWER and FENCED_LEADER_EPOCH."""
 
     leader_id: int = wire(Int32, default=-1)
     leader_epoch: int = wire(Int32, default=-1)
@@ -116,7 +116,7 @@ class SnapshotId:
 
 @struct
 class AbortedTransaction:
-    """From which offset on the records of a producer were aborted."""
+    """A producer and the offset from which on its records were aborted."""
 
     producer_id: int = wire(Int64)
     first_offset: int = wire(Int64)
@@ -124,7 +124,7 @@ class AbortedTransaction:
 
 @struct
 class PartitionData:
-    """What was read from one partition."""
+    """The data read from one partition."""
 
     partition_index: int = wire(Int32)
     error_code: int = wire(Int16, default=0)
@@ -144,7 +144,7 @@ class PartitionData:
 
 @struct
 class FetchableTopicResponse:
-    """What was read from one topic."""
+    """The data read from one topic."""
 
     topic: str = wire(String, "0-12", default="", ignorable=True)
     topic_id: UUID = wire(Uuid, "13+", default=ZERO_UUID, ignorable=True)
@@ -153,7 +153,7 @@ class FetchableTopicResponse:
 
 @struct
 class NodeEndpoint:
-    """Where a broker named in `current_leader` is reached."""
+    """The address of a broker named in `current_leader`."""
 
     node_id: int = wire(Int32)
     host: str = wire(String)

@@ -1,4 +1,4 @@
-"""FindCoordinator (10): which broker coordinates a group or transactional id."""
+"""FindCoordinator (10): the broker that coordinates a group or transactional id."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from protocol.wire import ArrayOf, Int8, Int16, Int32, String, message, struct, 
 
 @message(api=ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+", hot=True)
 class FindCoordinatorRequest:
-    """Ask for coordinators, of one key, or from v4 on of several.
+    """A request for the coordinator of one key, or from v4 on of several.
 
     Source: KIP-98 (v1 key type), KIP-699 (v4 several keys), KIP-890 (v5), KIP-932 (v6 share groups).
     """

@@ -8,7 +8,7 @@ from protocol.wire import Int16, Int32, String, message, wire
 
 @message(api=ApiKey.HEARTBEAT, versions="0-4", flexible="4+", hot=True)
 class HeartbeatRequest:
-    """Say that the member is alive.
+    """A sign that the member is alive.
 
     Source: KIP-345 (v3 static members).
     """
@@ -21,7 +21,7 @@ class HeartbeatRequest:
 
 @message(api=ApiKey.HEARTBEAT, versions="0-4", flexible="4+", hot=True)
 class HeartbeatResponse:
-    """Whether the membership still holds.
+    """Whether the membership is still valid.
 
     Source: KIP-124 (v1 throttle time).
     """

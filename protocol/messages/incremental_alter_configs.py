@@ -26,7 +26,7 @@ class AlterConfigsResource:
 
 @message(api=ApiKey.INCREMENTAL_ALTER_CONFIGS, versions="0-1", flexible="1+", hot=True, elements_max=50_000)
 class IncrementalAlterConfigsRequest:
-    """Change the named configurations of each resource, and leave the others alone.
+    """A request to change the named configurations of each resource and leave the others as they are.
 
     Source: KIP-339.
     """

@@ -8,7 +8,7 @@ from protocol.wire import Int16, Int32, Int64, String, message, wire
 
 @message(api=ApiKey.INIT_PRODUCER_ID, versions="0-5", flexible="2+", hot=True)
 class InitProducerIdRequest:
-    """Ask for a producer id, or for a new epoch of a transactional id.
+    """A request for a producer id, or for a new epoch of a transactional id.
 
     v6 (two-phase commit, KIP-939) is not yet stable in Kafka 4.3 and not declared.
     Source: KIP-98, KIP-360 (v3 epoch of the caller), KIP-588 (v4 PRODUCER_FENCED), KIP-890 (v5).

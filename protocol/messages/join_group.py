@@ -8,7 +8,7 @@ from protocol.wire import ArrayOf, Bool, Bytes, Int16, Int32, String, message, s
 
 @struct
 class JoinGroupRequestProtocol:
-    """A protocol the member can take part in."""
+    """A protocol that the member supports."""
 
     name: str = wire(String)
     metadata: bytes = wire(Bytes)
@@ -16,7 +16,7 @@ class JoinGroupRequestProtocol:
 
 @message(api=ApiKey.JOIN_GROUP, versions="0-9", flexible="6+", hot=True)
 class JoinGroupRequest:
-    """Join, or rejoin, a group.
+    """A request to join, or rejoin, a group.
 
     Source: KIP-62 (v1 rebalance timeout), KIP-394 (v4 member id first), KIP-345 (v5 static members), KIP-559
     (v7), KIP-800 (v8 reason), KIP-814 (v9).
@@ -34,7 +34,7 @@ class JoinGroupRequest:
 
 @struct
 class JoinGroupResponseMember:
-    """A member, as the leader needs it to assign."""
+    """A member, as the leader needs it for the assignment."""
 
     member_id: str = wire(String)
     group_instance_id: str | None = wire(String, "5+", nullable="5+", default=None, ignorable=True)
@@ -43,7 +43,7 @@ class JoinGroupResponseMember:
 
 @message(api=ApiKey.JOIN_GROUP, versions="0-9", flexible="6+", hot=True)
 class JoinGroupResponse:
-    """The generation joined; for the leader also all members.
+    """The generation joined, and for the leader all members.
 
     Source: as for the request.
     """

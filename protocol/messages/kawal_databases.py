@@ -9,7 +9,7 @@ from protocol.wire import ArrayOf, Bool, Int8, Int16, Int32, Int64, String, mess
 
 
 class DatabaseAction(IntEnum):
-    """What a request asks for."""
+    """The actions that a request can ask for."""
 
     DESCRIBE = 0
     CREATE = 1
@@ -22,12 +22,12 @@ class DatabaseSetting:
     """One setting, by our name or TDengine's."""
 
     name: str = wire(String)
-    value: str | None = wire(String, nullable="0+")  # ALTER: null takes the setting away
+    value: str | None = wire(String, nullable="0+")  # ALTER: null removes the setting
 
 
 @struct
 class DatabaseItem:
-    """One database that is asked for."""
+    """One database of a request."""
 
     name: str = wire(String)
     settings: list[DatabaseSetting] = wire(ArrayOf(DatabaseSetting))
@@ -35,19 +35,19 @@ class DatabaseItem:
 
 @message(api=ApiKey.KAWAL_DATABASES, versions="0", flexible="0+")
 class KawalDatabasesRequest:
-    """Do one thing with some databases.
+    """A request to do one thing with some databases.
 
     Source: Kawal's own.
     """
 
     action: int = wire(Int8)  # a DatabaseAction
-    databases: list[DatabaseItem] | None = wire(ArrayOf(DatabaseItem), nullable="0+")  # null: all there are
+    databases: list[DatabaseItem] | None = wire(ArrayOf(DatabaseItem), nullable="0+")  # null: all
     validate_only: bool = wire(Bool, default=False)
 
 
 @struct
 class DescribedSetting:
-    """One setting of a database with what holds."""
+    """One setting of a database with its effective value."""
 
     name: str = wire(String)
     value: str = wire(String)
@@ -56,7 +56,7 @@ class DescribedSetting:
 
 @struct
 class DatabaseResult:
-    """What became of one database, and what it is now; a database that is gone or refused has no settings."""
+    """The outcome for one database and its state now; a dropped or refused database has no settings."""
 
     name: str = wire(String)
     error_code: int = wire(Int16, default=0)

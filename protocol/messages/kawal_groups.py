@@ -1,4 +1,4 @@
-"""KawalGroups (30001): consumers and subscriptions as TDengine shows them; Kafka's APIs carry less."""
+"""KawalGroups (30001): consumers and subscriptions as TDengine shows them; Kafka's APIs have less."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from protocol.wire import ArrayOf, Int16, Int32, Int64, String, message, struct,
 
 @message(api=ApiKey.KAWAL_GROUPS, versions="0", flexible="0+")
 class KawalGroupsRequest:
-    """Ask for the consumers and the progress of groups; null for all of them.
+    """A request for the consumers and the progress of groups; null for all of them.
 
     Source: Kawal's own; the columns are those of TDengine's ins_consumers and ins_subscriptions.
     """
@@ -18,7 +18,7 @@ class KawalGroupsRequest:
 
 @struct
 class ConsumerInfo:
-    """A member of a group.  Times are ms since 1970, 0 where unknown."""
+    """A member of a group. Times are in ms since 1970, 0 where unknown."""
 
     group_id: str = wire(String)
     consumer_id: str = wire(String)
@@ -26,14 +26,14 @@ class ConsumerInfo:
     host: str = wire(String)
     user: str = wire(String)
     status: str = wire(String)
-    """rebalancing, ready or lost."""
+    """The state: rebalancing, ready or lost."""
     topics: list[str] = wire(ArrayOf(String))
     up_ms: int = wire(Int64)
     subscribe_ms: int = wire(Int64)
     rebalance_ms: int = wire(Int64)
     poll_ms: int = wire(Int64)
     idle_ms: int = wire(Int64)
-    """For how long it has done nothing that only a polling client does; beating does not count."""
+    """How long it has done nothing that only a polling client does; heartbeats do not count."""
     parameters: str = wire(String)
 
 
@@ -53,11 +53,11 @@ class SubscriptionInfo:
     log_start: int = wire(Int64)
     end_offset: int = wire(Int64)
     lag: int = wire(Int64)
-    """Records between the offset, or the log start without one, and the end."""
+    """The number of records between the offset, or the log start without one, and the end."""
     lag_ms: int = wire(Int64)
-    """Age of the first record that was not read; -1: unknown."""
+    """The age of the first unread record; -1: unknown."""
     rows: int = wire(Int64)
-    """Records that commits have passed since the server started."""
+    """The number of records that commits have passed since the server started."""
 
 
 @message(api=ApiKey.KAWAL_GROUPS, versions="0", flexible="0+")

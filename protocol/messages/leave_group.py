@@ -17,7 +17,7 @@ class MemberIdentity:
 
 @message(api=ApiKey.LEAVE_GROUP, versions="0-5", flexible="4+", hot=True)
 class LeaveGroupRequest:
-    """Leave, or from v3 on make some members leave.
+    """A request to leave, or from v3 on to remove some members.
 
     Source: KIP-345 (v3 several members), KIP-800 (v5 reason).
     """
@@ -38,7 +38,7 @@ class MemberResponse:
 
 @message(api=ApiKey.LEAVE_GROUP, versions="0-5", flexible="4+", hot=True)
 class LeaveGroupResponse:
-    """The outcome, from v3 on for each member.
+    """The outcome; from v3 on, for each member.
 
     Source: as for the request.
     """

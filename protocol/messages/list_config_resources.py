@@ -1,4 +1,4 @@
-"""ListConfigResources (74): which resources have configurations."""
+"""ListConfigResources (74): the resources that have configurations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from protocol.wire import ArrayOf, Int8, Int16, Int32, String, message, struct, 
 
 @message(api=ApiKey.LIST_CONFIG_RESOURCES, versions="0-1", flexible="0+")
 class ListConfigResourcesRequest:
-    """Ask for resources of some types; v0 means client metrics only.
+    """A request for resources of some types; in v0, client metrics only.
 
     Source: KIP-1000, KIP-1142 (v1 types).
     """

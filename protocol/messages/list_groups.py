@@ -8,7 +8,7 @@ from protocol.wire import ArrayOf, Int16, Int32, String, message, struct, wire
 
 @message(api=ApiKey.LIST_GROUPS, versions="0-5", flexible="3+")
 class ListGroupsRequest:
-    """Ask for all groups, or those in some states or of some types.
+    """A request for all groups, or for those in some states or of some types.
 
     Source: KIP-518 (v4 states), KIP-848 (v5 types).
     """

@@ -8,7 +8,7 @@ from protocol.wire import ArrayOf, Int8, Int16, Int32, Int64, String, message, s
 
 @struct
 class ListOffsetsPartition:
-    """What to find in one partition."""
+    """The offsets to find in one partition."""
 
     partition_index: int = wire(Int32)
     current_leader_epoch: int = wire(Int32, "4+", default=-1, ignorable=True)  # -1: do not check
@@ -17,7 +17,7 @@ class ListOffsetsPartition:
 
 @struct
 class ListOffsetsTopic:
-    """What to find in one topic."""
+    """The offsets to find in one topic."""
 
     name: str = wire(String)
     partitions: list[ListOffsetsPartition] = wire(ArrayOf(ListOffsetsPartition))
@@ -25,7 +25,7 @@ class ListOffsetsTopic:
 
 @message(api=ApiKey.LIST_OFFSETS, versions="1-11", flexible="6+", hot=True, elements_max=200_000)
 class ListOffsetsRequest:
-    """Ask for the first offset at or after a timestamp, or for one of the special ones.
+    """A request for the first offset at or after a timestamp, or for a special one.
 
     -1 latest (last stable when reading committed), -2 earliest, -3 with the largest timestamp (v7), -4
     earliest on this disk (v8), -5 last in remote storage (v9), -6 earliest not yet in remote storage (v11).
@@ -41,7 +41,7 @@ class ListOffsetsRequest:
 
 @struct
 class ListOffsetsPartitionResponse:
-    """What was found in one partition."""
+    """The offsets found in one partition."""
 
     partition_index: int = wire(Int32)
     error_code: int = wire(Int16, default=0)
@@ -52,7 +52,7 @@ class ListOffsetsPartitionResponse:
 
 @struct
 class ListOffsetsTopicResponse:
-    """What was found in one topic."""
+    """The offsets found in one topic."""
 
     name: str = wire(String)
     partitions: list[ListOffsetsPartitionResponse] = wire(ArrayOf(ListOffsetsPartitionResponse))

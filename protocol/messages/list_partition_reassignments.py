@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (46): which partitions are being moved."""
+"""ListPartitionReassignments (46): the partitions that are being moved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ListPartitionReassignmentsTopics:
 
 @message(api=ApiKey.LIST_PARTITION_REASSIGNMENTS, versions="0", flexible="0+")
 class ListPartitionReassignmentsRequest:
-    """Ask for some topics, or with null for all.
+    """A request for the reassignments of some topics, or with null of all.
 
     Source: KIP-455.
     """
@@ -29,7 +29,7 @@ class ListPartitionReassignmentsRequest:
 
 @struct
 class OngoingPartitionReassignment:
-    """A partition, its replicas, those that come and those that go."""
+    """A partition, its replicas, those being added and those being removed."""
 
     partition_index: int = wire(Int32)
     replicas: list[int] = wire(ArrayOf(Int32))

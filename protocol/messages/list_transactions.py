@@ -8,7 +8,7 @@ from protocol.wire import ArrayOf, Int16, Int32, Int64, String, message, struct,
 
 @message(api=ApiKey.LIST_TRANSACTIONS, versions="0-2", flexible="0+")
 class ListTransactionsRequest:
-    """Ask for transactions, filtered in several ways.
+    """A request for transactions, with several filters.
 
     Source: KIP-664, KIP-994 (v1 duration), KIP-1152 (v2 pattern).
     """

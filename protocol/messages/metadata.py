@@ -13,7 +13,7 @@ NOT_REQUESTED = -(2**31)
 
 @struct
 class MetadataRequestTopic:
-    """A topic asked for by name, or from v12 on by id with a null name (v10 and v11 carry ids in vain)."""
+    """A topic asked for by name, or from v12 on by id with a null name (v10 and v11 carry unused ids)."""
 
     topic_id: UUID = wire(Uuid, "10+", default=ZERO_UUID, ignorable=True)
     name: str | None = wire(String, nullable="10+")
@@ -21,7 +21,7 @@ class MetadataRequestTopic:
 
 @message(api=ApiKey.METADATA, versions="0-13", flexible="9+", hot=True, elements_max=200_000)
 class MetadataRequest:
-    """Ask for brokers and topics; None means all topics, and so does [] in v0.
+    """A request for brokers and topics; None means all topics, and so does [] in v0.
 
     Source: KIP-4, KIP-165 (v4 auto creation), KIP-430 (v8 authorised operations), KIP-516 (v10 topic ids).
     """
@@ -35,7 +35,7 @@ class MetadataRequest:
 
 @struct
 class MetadataResponseBroker:
-    """A broker and where clients reach it."""
+    """A broker and its address for clients."""
 
     node_id: int = wire(Int32)
     host: str = wire(String)

@@ -1,4 +1,4 @@
-"""OffsetCommit (8): store the offsets a group has reached."""
+"""OffsetCommit (8): store the offsets that a group has reached."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OffsetCommitRequestTopic:
 
 @message(api=ApiKey.OFFSET_COMMIT, versions="2-10", flexible="8+", hot=True, elements_max=200_000)
 class OffsetCommitRequest:
-    """Store the next offset to read of each partition, for a group.
+    """A request to store the next offset to read of each partition, for a group.
 
     v10 names topics by id alone.
     Source: KIP-211 (v5 no retention time), KIP-320 (v6 leader epoch), KIP-345 (v7 static members), KIP-848

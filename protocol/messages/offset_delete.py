@@ -1,4 +1,4 @@
-"""OffsetDelete (47): forget committed offsets of a group."""
+"""OffsetDelete (47): delete committed offsets of a group."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class OffsetDeleteRequestTopic:
 
 @message(api=ApiKey.OFFSET_DELETE, versions="0")
 class OffsetDeleteRequest:
-    """Delete the offsets of some partitions.
+    """A request to delete the offsets of some partitions.
 
-    Source: KIP-496; it has no flexible version.
+    Source: KIP-496; there is no flexible version.
     """
 
     group_id: str = wire(String)

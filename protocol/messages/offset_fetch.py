@@ -1,4 +1,4 @@
-"""OffsetFetch (9): read the offsets a group has committed."""
+"""OffsetFetch (9): read the offsets that a group has committed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OffsetFetchRequestTopics:
 
 @struct
 class OffsetFetchRequestGroup:
-    """What to read of one group."""
+    """The offsets to read of one group."""
 
     group_id: str = wire(String)
     member_id: str | None = wire(String, "9+", nullable="9+", default=None, ignorable=True)
@@ -37,7 +37,7 @@ class OffsetFetchRequestGroup:
 
 @message(api=ApiKey.OFFSET_FETCH, versions="1-10", flexible="6+", hot=True, elements_max=200_000)
 class OffsetFetchRequest:
-    """Ask for committed offsets, of one group, or from v8 on of several; null topics mean all of them.
+    """A request for the committed offsets of one group, or from v8 on of several; null topics mean all.
 
     Source: KIP-88 (v2 all topics), KIP-320 (v5 leader epoch), KIP-447 (v7 stable offsets), KIP-709 (v8
     several groups), KIP-848 (v9 member epochs, v10 topic ids).

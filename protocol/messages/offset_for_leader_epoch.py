@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch (23): where the log of a leader epoch ends."""
+"""OffsetForLeaderEpoch (23): the end of a leader epoch in the log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OffsetForLeaderTopic:
 
 @message(api=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions="2-4", flexible="4+", hot=True, elements_max=200_000)
 class OffsetForLeaderEpochRequest:
-    """Ask where epochs end, to detect a log that was cut after its leader changed.
+    """A request for the ends of epochs, to detect a log that was cut after its leader changed.
 
     Source: KIP-101, KIP-279, KIP-320 (v2 current epoch, v3 replica id).
     """
@@ -36,7 +36,7 @@ class OffsetForLeaderEpochRequest:
 
 @struct
 class EpochEndOffset:
-    """Where the epoch, or the last one before it, ends; -1 and -1 when unknown."""
+    """The end of the epoch, or of the last one before it; -1 and -1 when unknown."""
 
     error_code: int = wire(Int16, default=0)
     partition: int = wire(Int32)

@@ -39,10 +39,10 @@ class TopicProduceData:
 
 @message(api=ApiKey.PRODUCE, versions="3-13", flexible="9+", hot=True, elements_max=200_000)
 class ProduceRequest:
-    """Append one batch to each of some partitions.
+    """A request to append one batch to each of some partitions.
 
-    v13 names topics by id alone. Versions 0 to 2 (magic 0 and 1) do not exist any more, though brokers
-    advertise them for the sake of librdkafka before 2.11.
+    v13 names topics by id alone. Versions 0 to 2 (magic 0 and 1) no longer exist, but brokers advertise them
+    for librdkafka before 2.11.
     Source: KIP-98 (v3 transactional id), KIP-110 (v7 zstd), KIP-896 (removed versions), KIP-890 (v12),
     KIP-516 (v13).
     """
@@ -63,7 +63,7 @@ class BatchIndexAndErrorMessage:
 
 @struct
 class LeaderIdAndEpoch:
-    """Who leads the partition now, sent with NOT_LEADER_OR_FOLLOWER."""
+    """The partition's current leader, sent with NOT_LEADER_OR_FOLLOWER."""
 
     leader_id: int = wire(Int32, default=-1)
     leader_epoch: int = wire(Int32, default=-1)
@@ -96,7 +96,7 @@ class TopicProduceResponse:
 
 @struct
 class NodeEndpoint:
-    """Where a broker named in `current_leader` is reached."""
+    """The address of a broker named in `current_leader`."""
 
     node_id: int = wire(Int32)
     host: str = wire(String)
@@ -106,10 +106,10 @@ class NodeEndpoint:
 
 @message(api=ApiKey.PRODUCE, versions="3-13", flexible="9+", hot=True)
 class ProduceResponse:
-    """Where each batch was put, or why not.
+    """The offset of each batch, or the reason why it was refused.
 
-    Source: KIP-32 (v2 append time), KIP-112 (v5 log start), KIP-467 (v8 errors by record), KIP-951 (v10 new
-    leaders).
+    Source: KIP-32 (v2 append time), KIP-112 (v5 log start), KIP-467 (v8 errors by record), KIP-951
+    (v10 new leaders).
     """
 
     responses: list[TopicProduceResponse] = wire(ArrayOf(TopicProduceResponse))

@@ -8,7 +8,7 @@ from protocol.wire import Bytes, Int16, Int64, String, message, wire
 
 @message(api=ApiKey.SASL_AUTHENTICATE, versions="0-2", flexible="2+", hot=True)
 class SaslAuthenticateRequest:
-    """Bring a token of the client.
+    """A token of the client.
 
     Source: KIP-152, KIP-368 (v1 re-authentication).
     """
@@ -18,7 +18,7 @@ class SaslAuthenticateRequest:
 
 @message(api=ApiKey.SASL_AUTHENTICATE, versions="0-2", flexible="2+", hot=True)
 class SaslAuthenticateResponse:
-    """Bring a token of the server, or refuse.
+    """A token of the server, or a refusal.
 
     Source: as for the request.
     """

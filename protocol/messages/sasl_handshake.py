@@ -8,9 +8,9 @@ from protocol.wire import ArrayOf, Int16, String, message, wire
 
 @message(api=ApiKey.SASL_HANDSHAKE, versions="0-1", hot=True)
 class SaslHandshakeRequest:
-    """Choose a SASL mechanism; it has no flexible version.
+    """The choice of a SASL mechanism; there is no flexible version.
 
-    Source: KIP-43, KIP-152 (v1: SaslAuthenticate follows, after v0 raw tokens).
+    Source: KIP-43, KIP-152 (v1: SaslAuthenticate follows; after v0, raw tokens).
     """
 
     mechanism: str = wire(String)
@@ -18,7 +18,7 @@ class SaslHandshakeRequest:
 
 @message(api=ApiKey.SASL_HANDSHAKE, versions="0-1", hot=True)
 class SaslHandshakeResponse:
-    """Whether the broker offers the mechanism, and which it offers.
+    """Whether the broker offers the mechanism, and the list of those that it offers.
 
     Source: as for the request.
     """

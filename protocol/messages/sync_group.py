@@ -8,7 +8,7 @@ from protocol.wire import ArrayOf, Bytes, Int16, Int32, String, message, struct,
 
 @struct
 class SyncGroupRequestAssignment:
-    """What one member gets."""
+    """The assignment of one member."""
 
     member_id: str = wire(String)
     assignment: bytes = wire(Bytes)
@@ -16,7 +16,7 @@ class SyncGroupRequestAssignment:
 
 @message(api=ApiKey.SYNC_GROUP, versions="0-5", flexible="4+", hot=True)
 class SyncGroupRequest:
-    """Ask for the own assignment; the leader brings those of all members.
+    """A request for the member's assignment; the leader's carries those of all members.
 
     Source: KIP-345 (v3 static members), KIP-559 (v5 protocol type and name).
     """

@@ -26,7 +26,7 @@ class TxnOffsetCommitRequestTopic:
 
 @message(api=ApiKey.TXN_OFFSET_COMMIT, versions="0-5", flexible="3+", hot=True, elements_max=200_000)
 class TxnOffsetCommitRequest:
-    """Store offsets that count once the transaction commits.
+    """A request to store offsets that count once the transaction commits.
 
     Source: KIP-98, KIP-320 (v2 leader epoch), KIP-447 (v3 group membership), KIP-890 (v4, v5).
     """

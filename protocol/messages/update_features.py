@@ -18,7 +18,7 @@ class FeatureUpdateKey:
 
 @message(api=ApiKey.UPDATE_FEATURES, versions="0-2", flexible="0+")
 class UpdateFeaturesRequest:
-    """Raise or lower feature levels.
+    """A request to raise or lower feature levels.
 
     Source: KIP-584, KIP-778 (v1 upgrade type, dry run), KIP-1022 (v2).
     """
@@ -39,7 +39,7 @@ class UpdatableFeatureResult:
 
 @message(api=ApiKey.UPDATE_FEATURES, versions="0-2", flexible="0+")
 class UpdateFeaturesResponse:
-    """The outcome, to v1 for each feature.
+    """The outcome; up to v1, for each feature.
 
     Source: as for the request.
     """

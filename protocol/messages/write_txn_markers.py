@@ -1,4 +1,4 @@
-"""WriteTxnMarkers (27): write the end of transactions into partitions."""
+"""WriteTxnMarkers (27): write the ends of transactions into partitions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WritableTxnMarker:
 
 @message(api=ApiKey.WRITE_TXN_MARKERS, versions="1-2", flexible="1+", hot=True, elements_max=50_000)
 class WriteTxnMarkersRequest:
-    """Write commit or abort markers; sent by brokers, and by administrators to abort a hanging transaction.
+    """A request to write markers; sent by brokers, and by administrators to abort a hanging transaction.
 
     Source: KIP-98, KIP-664, KIP-1228 (v2 transaction version).
     """

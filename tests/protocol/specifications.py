@@ -18,7 +18,7 @@ _FOLDER = Path(_WHEEL.origin).parent / "protocol" / "schemas" / "resources"
 
 
 def specified_names() -> list[str]:
-    """Return the names of all messages that the wheel has a specification of."""
+    """Return the names of all messages that the wheel specifies."""
     return sorted(
         file.name.removesuffix(".json") for file in _FOLDER.iterdir() if file.name.endswith(".json")
     )
@@ -54,7 +54,7 @@ def versions_of(found: dict[str, Any], key: str) -> range:
 
 
 def common(one: range, other: range) -> range:
-    """Return the versions in both ranges; ranges without any are all alike."""
+    """Return the versions in both ranges; all empty ranges are alike."""
     first, end = max(one.start, other.start), min(one.stop, other.stop)
     return range(first, end) if first < end else range(0)
 

@@ -1,4 +1,4 @@
-"""API keys are Kafka's, and know from which version on their headers are flexible."""
+"""API keys are Kafka's, and it is known from which version on their headers are flexible."""
 
 from __future__ import annotations
 

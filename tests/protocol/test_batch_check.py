@@ -1,4 +1,4 @@
-"""A producer's batch is accepted or refused as Kafka 4.3.1 did when asked, with the same code."""
+"""A producer's batch is accepted or refused as by Kafka 4.3.1, with the same code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def good(count: int = 1, **options: Any) -> bytearray:
 
 
 def changed(batch: bytearray, position: int, layout: str, value: int, *, crc: bool = True) -> bytearray:
-    """Overwrite one field, and have the CRC agree unless the test is about that."""
+    """Overwrite one field; renew the CRC unless the test is about that."""
     struct.pack_into(layout, batch, position, value)
     if crc:
         renew_crc(batch)
@@ -88,7 +88,7 @@ def test_a_cut_batch_or_stray_bytes_behind_a_good_one_are_ignored(rest: bytes) -
 REFUSED: dict[str, tuple[Callable[[], bytes | bytearray], type[BatchRefused]]] = {
     "nothing": (lambda: b"", InvalidBatch),
     "cut inside the length": (lambda: good()[:11], InvalidBatch),
-    "cut behind the length": (lambda: good()[:16], InvalidBatch),
+    "cut after the length": (lambda: good()[:16], InvalidBatch),
     "cut inside the header": (lambda: good()[:60], InvalidBatch),
     "cut inside the records": (lambda: good()[:-1], InvalidBatch),
     "length one too many": (lambda: changed(good(), 8, ">i", len(good()) - 11, crc=False), InvalidBatch),
@@ -105,10 +105,10 @@ REFUSED: dict[str, tuple[Callable[[], bytes | bytearray], type[BatchRefused]]] =
     "magic 3, cut": (lambda: changed(good(), 16, ">b", 3)[:50], CorruptBatch),
     "a v0 message of 26 bytes": (lambda: bytes(8) + struct.pack(">i", 14) + bytes(14), InvalidBatch),
     "two batches": (lambda: good() + good(), InvalidBatch),
-    "a v0 message behind": (lambda: good() + bytes(8) + struct.pack(">i", 14) + bytes(14), InvalidBatch),
-    "zeros behind": (lambda: good() + bytes(12), CorruptBatch),
-    "ones behind": (lambda: good() + b"\xff" * 12, CorruptBatch),
-    "magic 3 behind": (lambda: good() + changed(good(), 16, ">b", 3)[:50], CorruptBatch),
+    "a v0 message after it": (lambda: good() + bytes(8) + struct.pack(">i", 14) + bytes(14), InvalidBatch),
+    "zeros after it": (lambda: good() + bytes(12), CorruptBatch),
+    "ones after it": (lambda: good() + b"\xff" * 12, CorruptBatch),
+    "magic 3 after it": (lambda: good() + changed(good(), 16, ">b", 3)[:50], CorruptBatch),
     "base offset 5": (lambda: changed(good(), 0, ">q", 5), InvalidBatch),
     "base offset 5 before the CRC": (lambda: good()[:17] + bytes(4) + good()[21:], CorruptBatch),
     "base offset -1": (lambda: changed(good(), 0, ">q", -1), InvalidBatch),

@@ -19,7 +19,7 @@ HOT = [(cls, version) for cls, version in MESSAGE_VERSIONS if declaration(cls).h
 
 
 def outcome_of(decode: Any, data: bytes) -> object:
-    """Return what decoding ends in: a message and the position behind it, or the complaint."""
+    """Return the outcome of decoding: a message and the position after it, or the complaint."""
     try:
         return decode(memoryview(data), 0)
     except Malformed as error:
@@ -27,7 +27,7 @@ def outcome_of(decode: Any, data: bytes) -> object:
 
 
 def refusal_of(encode: Any, message: Any) -> object:
-    """Return the bytes of a message, or why it cannot be encoded."""
+    """Return the bytes of a message, or the reason why it cannot be encoded."""
     try:
         return joined(encode(message))
     except Unencodable as error:

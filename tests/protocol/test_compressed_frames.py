@@ -1,6 +1,6 @@
-"""The walk over lz4 and zstd frames: where they end, how much they can hold, and which lies are found.
+"""The walk over lz4 and zstd frames: their ends, how much they can hold, and the lies that are found.
 
-Frames are made here byte by byte, so that nothing is assumed of a library; `test_compression.py` reads them.
+Frames are made here byte by byte, so that nothing depends on a library; `test_compression.py` reads them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RAW, REPEATED, COMPRESSED, RESERVED = range(4)
 def lz4_bytes(
     *blocks: bytes, flags: int = 0x60, block_class: int = 4, extra: bytes = b"", checksum: bytes = b""
 ) -> bytes:
-    """A frame of format version 1; its header checksum is not looked at, so it is a byte of nothing."""
+    """Return a frame of format version 1; its header checksum is never looked at, so any byte will do."""
     return b"".join((LZ4_MAGIC, bytes((flags, block_class << 4)), extra, b"?", *blocks, bytes(4), checksum))
 
 
@@ -58,8 +58,8 @@ def problem_of(walk: Callable[[memoryview], FrameExtent], data: bytes) -> str:
 
 def test_an_lz4_frame_of_another_kind_is_named() -> None:
     assert "magic is '02214c18', expected '04224d18'" in problem_of(lz4_frame, b"\x02\x21\x4c\x18" + bytes(9))
-    assert "format version 2, only 1 is known" in problem_of(lz4_frame, lz4_bytes(flags=0xA0))
-    assert "block size class 3, known are 4 to 7" in problem_of(lz4_frame, lz4_bytes(block_class=3))
+    assert "format version 2; only 1 is known" in problem_of(lz4_frame, lz4_bytes(flags=0xA0))
+    assert "block size class 3; 4 to 7 are known" in problem_of(lz4_frame, lz4_bytes(block_class=3))
 
 
 @pytest.mark.parametrize(("block_class", "block_bytes_max"), [(4, 64), (5, 256), (6, 1024), (7, 4096)])
@@ -78,7 +78,7 @@ def test_an_lz4_content_size_outside_what_its_blocks_hold_is_malformed(declared:
     blocks = lz4_block(b"stored 10\n", stored=True), lz4_block(b"compressed", stored=False)
     data = lz4_bytes(*blocks, flags=0x68, extra=struct.pack("<Q", declared))
 
-    assert f"{declared} bytes declared, its blocks hold 10 to 2560" in problem_of(lz4_frame, data)
+    assert f"{declared} bytes declared; its blocks hold 10 to 2560" in problem_of(lz4_frame, data)
 
 
 @pytest.mark.parametrize("declared", [10, 2560])
@@ -177,7 +177,7 @@ def test_every_shape_of_zstd_header_is_walked_over(
 def test_a_zstd_content_size_outside_what_its_blocks_hold_is_malformed(declared: int) -> None:
     data = zstd_bytes(zstd_block(100, last=True), descriptor=0x20, fields=bytes((declared,)))
 
-    assert f"{declared} bytes declared, its blocks hold 100 to 100" in problem_of(zstd_frame, data)
+    assert f"{declared} bytes declared; its blocks hold 100 to 100" in problem_of(zstd_frame, data)
 
 
 @pytest.mark.parametrize("number", range(16))

@@ -118,7 +118,7 @@ def test_no_zstd_decompressor_with_a_large_window_is_kept() -> None:
     writer = zstandard.ZstdCompressor(compression_params=wide).compressobj()
     frame = writer.compress(TEXT) + writer.flush()
     assert decompress(Codec.ZSTD, frame) == TEXT
-    assert all(one.memory_size() <= 4 * MIB for one in compression._zstd_idle)
+    assert all(idle.memory_size() <= 4 * MIB for idle in compression._zstd_idle)
     decompress(Codec.ZSTD, compress(Codec.ZSTD, TEXT))
     kept = list(compression._zstd_idle)
     decompress(Codec.ZSTD, compress(Codec.ZSTD, TEXT))

@@ -1,8 +1,8 @@
-"""Every declaration says what Kafka's own specification says, field by field.
+"""Every declaration agrees with Kafka's own specification, field by field.
 
 Left open on purpose: our constructor may require a field for which Kafka implies a default (0, "", []), and
-a nullable field may default to null where Kafka implies "" (its broker sends null, too). Neither changes a
-byte of what a version carries. `ignorable` means nothing on a field that all versions carry.
+a nullable field may default to null where Kafka implies "" (its broker sends null too). Neither changes a
+byte on the wire. `ignorable` means nothing on a field that all versions carry.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOT_SPECIFIED = {
     "ConsumerGroupDescribeRequest",
     "ConsumerGroupDescribeResponse",
 }
-"""Messages without a specification in the wheel; their docstrings say where they come from."""
+"""Messages without a specification in the wheel; their docstrings name their sources."""
 
 RENAMED = {
     "RequestTopicData": "TopicData",
@@ -40,11 +40,11 @@ RENAMED = {
     "RequestEntryData": "EntryData",
     "ResponseEntryData": "EntryData",
 }
-"""Structs that Kafka calls alike in one request and its answer though they differ."""
+"""Structs that differ between a request and its answer although Kafka gives them the same name."""
 
 
 def is_specified(cls: type[Any]) -> bool:
-    """Whether the wheel specifies the message; it cannot know those of Kawal."""
+    """Return whether the wheel specifies the message; Kawal's own cannot be in it."""
     return cls.__name__ not in NOT_SPECIFIED and not cls.__name__.startswith("Kawal")
 
 
@@ -77,20 +77,20 @@ def test_fields_are_as_specified(cls: type[Any]) -> None:
 def differences(
     path: str, fields: tuple[WireField, ...], specified: list[dict[str, Any]], life: range
 ) -> list[str]:
-    """Compare the fields of a struct that occurs in the versions `life`."""
+    """Return the differences between the fields of a struct that occurs in the versions `life`."""
     ours = [field for field in fields if common(field.versions, life)]
     theirs = [field for field in specified if common(versions_of(field, "versions"), life)]
     names = [snake_case(field["name"]) for field in theirs]
     if [field.name for field in ours] != names:
         return [f"{path} has {[field.name for field in ours]}, specified are {names}"]
     found = []
-    for one, other in zip(ours, theirs, strict=True):
-        found += compare(f"{path}.{one.name}", one, other, life)
+    for field, other in zip(ours, theirs, strict=True):
+        found += compare(f"{path}.{field.name}", field, other, life)
     return found
 
 
 def compare(path: str, field: WireField, specified: dict[str, Any], life: range) -> list[str]:
-    """Compare one field, and what is nested in it."""
+    """Return the differences of one field and the fields nested in it."""
     versions = common(field.versions, life)
     nullable = common(versions_of(specified, "nullableVersions"), versions)
     facts: dict[str, tuple[object, object]] = {
@@ -120,7 +120,7 @@ def tagged(specified: dict[str, Any]) -> range:
 
 
 def kind_name(kind: object) -> str:
-    """Return a kind as specifications write it."""
+    """Return the name of a kind in specifications."""
     if isinstance(kind, ArrayOf):
         return f"[]{kind_name(kind.element)}"
     if isinstance(kind, Fixed | Sized):
@@ -130,7 +130,7 @@ def kind_name(kind: object) -> str:
 
 
 def default_agrees(field: WireField, specified: dict[str, Any], *, needed: bool) -> bool:
-    """Tell whether our default stands for the same; `needed` where some versions leave the field out."""
+    """Return whether our default means the same; `needed` where some versions leave the field out."""
     if "default" in specified:
         expected = default_of(specified)
         return type(field.default) is type(expected) and bool(field.default == expected)

@@ -1,4 +1,4 @@
-"""The blobs of classic consumers are read and written as by kafka-python; whatever else is Malformed."""
+"""The blobs of classic consumers are read and written as by kafka-python; anything else is Malformed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.protocol.specifications import specification
 from tests.protocol.test_conformance import differences
 
 with warnings.catch_warnings():
-    # kafka-python 3.0 reads its schemas by a call that Python 3.11 alone calls deprecated.
+    # kafka-python 3.0 reads its schemas with a call that only Python 3.11 deprecates.
     warnings.simplefilter("ignore", DeprecationWarning)
     import kafka.protocol.consumer.metadata as kafka_python
 

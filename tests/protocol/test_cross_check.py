@@ -1,4 +1,4 @@
-"""Bytes of ours mean the same to kafka-python, whose codec comes straight from Kafka's specifications."""
+"""Our bytes mean the same to kafka-python, whose codec is built straight from Kafka's specifications."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_kafka_python_reads_what_we_write(cls: type[Any], version: int) -> None:
     theirs = their_classes()[cls.__name__]
     chance = Random(f"{cls.__name__} {version}")
     for _ in range(3):
-        # It takes no unknown tags in tagged structs, and reads every ApiVersions error as v0.
+        # kafka-python accepts no unknown tags in tagged structs, and reads every ApiVersions error as v0.
         message = random_message(cls, version, chance, tagged=0)
         if cls.__name__ == "ApiVersionsResponse":
             message.error_code = 0
@@ -47,12 +47,14 @@ def test_kafka_python_reads_what_we_write(cls: type[Any], version: int) -> None:
 
 
 def differences(ours: Any, theirs: Any, path: str) -> list[str]:
-    """Compare values, field by field."""
+    """Return the differences between two values, field by field."""
     if isinstance(ours, list):
         if len(ours) != len(theirs):
             return [f"{path}: {len(ours)} elements, {len(theirs)} read"]
         return [
-            found for one, other in zip(ours, theirs, strict=True) for found in differences(one, other, path)
+            found
+            for mine, other in zip(ours, theirs, strict=True)
+            for found in differences(mine, other, path)
         ]
     if not hasattr(type(ours), "__wire__"):
         return [] if ours == theirs else [f"{path}: {ours!r} was read as {theirs!r}"]
@@ -65,7 +67,7 @@ def differences(ours: Any, theirs: Any, path: str) -> list[str]:
 
 
 def their_value(theirs: Any, name: str) -> Any:
-    """Return a field of theirs; they turn bits of authorised operations into a set of numbers."""
+    """Return one of their fields; bits of authorised operations are a set of numbers there."""
     bit_set = getattr(theirs, "authorized_operations", None)
     if not name.endswith("authorized_operations") or not isinstance(bit_set, set):
         return getattr(theirs, name)

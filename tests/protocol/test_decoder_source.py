@@ -1,4 +1,4 @@
-"""Generated decoders: hostile input, limits, and what the code looks like."""
+"""Generated decoders: hostile input, limits, and the look of the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated encoders: what they refuse, and what the code looks like."""
+"""Generated encoders: their refusals, and the look of the code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_values_that_do_not_fit_are_refused_by_name(
 
 def test_value_that_the_version_does_not_carry_is_refused() -> None:
     request = HeartbeatRequest(group_id="g", generation_id=1, member_id="m", group_instance_id="i")
-    with pytest.raises(UnsupportedField, match=r"group_instance_id: 'i' is set, version 2 has no such field"):
+    with pytest.raises(UnsupportedField, match=r"group_instance_id: 'i' is set; version 2 has no such field"):
         compile_encoder(HeartbeatRequest, 2)(request)
 
 

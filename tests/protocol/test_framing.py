@@ -1,4 +1,4 @@
-"""The frames that come out are those that were sent, however the stream was cut; memory follows arrival."""
+"""The frames that come out are those that were sent, however the stream was cut; memory follows receipt."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def frame(payload: bytes) -> bytes:
 
 
 def receive(reader: FrameReader, data: bytes) -> list[bytes]:
-    """Give `data` to the reader in as many receives as it asks for, like a socket with all of it ready."""
+    """Give `data` to the reader in as many receives as it asks for, like a socket that has it all ready."""
     frames = []
     while data:
         wanted = reader.wanted_buffer()

@@ -1,4 +1,4 @@
-"""Request and response headers, in all their versions and with all that can be wrong with them."""
+"""Request and response headers, in all their versions and with every possible fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one version of a message carries."""
+"""The fields that one version of a message carries."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_elements_are_never_null() -> None:
 def test_a_field_missing_in_some_version_needs_a_default() -> None:
     @message(versions="0-1")
     class Incomplete:
-        """Without the default it needs."""
+        """A struct without the default that it needs."""
 
         late: int = wire(Int32, "1+")
 
@@ -60,7 +60,7 @@ def test_a_field_missing_in_some_version_needs_a_default() -> None:
 def test_tagged_fields_need_a_flexible_version() -> None:
     @message(versions="0-1", flexible="1+")
     class Hasty:
-        """Tagged too early."""
+        """A struct whose field is tagged in a version that is not flexible."""
 
         label: str = wire(String, "0+", tag=0, default="")
 

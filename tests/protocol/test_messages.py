@@ -1,4 +1,4 @@
-"""Every message of every version survives the wire, and no part of it is taken for the whole."""
+"""Every message in every version survives the wire, and no part of it is taken for the whole."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_message_cut_at_any_byte_is_malformed(cls: type[Any], version: int) -> N
 
 
 def is_short(data: bytes) -> tuple[bool, int]:
-    """Prefer a message of about 200 bytes."""
+    """Order messages so that the best has about 200 bytes."""
     return len(data) > 500, abs(len(data) - 200)
 
 

@@ -40,7 +40,7 @@ def frame_of(cls: type[Any], version: int, chance: Random) -> bytes:
 
 
 def mutate(frame: bytes, chance: Random) -> bytes:
-    """Return a frame with one to four faults: bits, bytes, lies for lengths, pieces lost, doubled, added."""
+    """Return a frame with one to four faults: bits, bytes, wrong lengths, pieces lost, doubled or added."""
     out = bytearray(frame)
     for _ in range(chance.randrange(1, 5)):
         at = chance.randrange(len(out)) if out else 0
@@ -64,7 +64,7 @@ def mutate(frame: bytes, chance: Random) -> bytes:
 
 
 def receive(frame: bytes) -> str:
-    """Do what a broker does with a frame; say how it ended."""
+    """Do what a broker does with a frame; return the outcome."""
     try:
         header = decode_request_header(memoryview(frame))
         if header.api_key not in DECLARED:
@@ -106,7 +106,7 @@ def test_no_damaged_request_takes_much_memory() -> None:
     chance = Random(1)
     frames = [mutate(frame_of(*chance.choice(REQUESTS), chance), chance) for _ in range(2_000)]
     for frame in frames:
-        receive(frame)  # Makes the codecs, which stay.
+        receive(frame)  # This makes the codecs, which stay.
     tracemalloc.start()
     try:
         for frame in frames:

@@ -57,7 +57,7 @@ def test_uvarint_of_more_than_32_bits_is_malformed_after_five_bytes(data: str) -
 
 @pytest.mark.parametrize("data", ["", "80", "8080", "808080", "80808080"])
 def test_uvarint_cut_short_is_malformed_where_the_input_ends(data: str) -> None:
-    with pytest.raises(Malformed, match="needs 1 more bytes, 0 are left") as caught:
+    with pytest.raises(Malformed, match="needs 1 more bytes; 0 are left") as caught:
         read_uvarint(memoryview(bytes.fromhex(data)), 0, "x")
     assert caught.value.position == len(data) // 2
 
@@ -80,7 +80,7 @@ def test_known_uuids_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Target:
-    """Takes tagged fields."""
+    """A target for tagged fields."""
 
     unknown_tags = NO_TAGS
     colour = ""
@@ -116,15 +116,15 @@ def test_without_unknown_tags_the_shared_mapping_stays() -> None:
 @pytest.mark.parametrize(
     ("data", "count", "problem"),
     [
-        ("01 00 01 00", 2, "tag 1 after tag 1, they must ascend"),
-        ("02 00 01 00", 2, "tag 1 after tag 2, they must ascend"),
-        ("01 05 aabb", 1, "claims 5 bytes, 2 are left"),
-        ("01 ff ff ff ff 0f", 1, "claims 4294967295 bytes, 0 are left"),
-        ("03 02 72 73", 1, "takes 1 bytes, its tag announces 2"),
-        ("03 00 72", 1, "takes 1 bytes, its tag announces 0"),
+        ("01 00 01 00", 2, "tag 1 after tag 1; they must ascend"),
+        ("02 00 01 00", 2, "tag 1 after tag 2; they must ascend"),
+        ("01 05 aabb", 1, "claims 5 bytes; 2 are left"),
+        ("01 ff ff ff ff 0f", 1, "claims 4294967295 bytes; 0 are left"),
+        ("03 02 72 73", 1, "takes 1 bytes; its tag announces 2"),
+        ("03 00 72", 1, "takes 1 bytes; its tag announces 0"),
         ("01", 1, "needs 1 more bytes"),
         ("", 1, "needs 1 more bytes"),
-        ("", 65, "claims 65 tagged fields, at most 64"),
+        ("", 65, "claims 65 tagged fields; at most 64"),
         ("", 4_294_967_295, "at most 64"),
     ],
 )
@@ -170,6 +170,6 @@ def test_no_parts_need_no_buffer() -> None:
 
 def test_complaint_about_a_string_names_its_limit_first() -> None:
     assert "at most 32767" in bad_string(0, "x", 32_768, 5).problem
-    assert bad_string(0, "x", 32_767, 5).problem == "claims 32767 bytes, 5 are left"
+    assert bad_string(0, "x", 32_767, 5).problem == "claims 32767 bytes; 5 are left"
     assert bad_string(0, "x", -1, 5).problem == "is null where a value is required"
     assert bad_string(0, "x", -2, 5).problem == "has length -2"

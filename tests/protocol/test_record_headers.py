@@ -1,4 +1,4 @@
-"""Headers are added to records without touching anything else of them."""
+"""Headers are added to records without changing anything else in them."""
 
 from __future__ import annotations
 
@@ -57,10 +57,11 @@ def test_records_are_the_same_with_headers_behind_their_own(
     made = with_headers(source, more_of, 2, base_offset=base_offset)
     shift = base_offset - 7
     assert [
-        one._replace(offset=one.offset - shift, headers=one.headers[:-2]) for one in iter_records(made)
+        record._replace(offset=record.offset - shift, headers=record.headers[:-2])
+        for record in iter_records(made)
     ] == list(iter_records(source))
-    assert [one.headers[-2:] for one in iter_records(made)] == [
-        (("from", b"t"), ("offset", b"%d" % one.offset)) for one in records
+    assert [record.headers[-2:] for record in iter_records(made)] == [
+        (("from", b"t"), ("offset", b"%d" % record.offset)) for record in records
     ]
     before, after = read_batch_header(source), read_batch_header(made)
     assert check_crc(made)
@@ -92,7 +93,7 @@ def test_damaged_records_are_malformed_or_read_as_the_reader_reads_them(at: int,
         assert records is None
     else:
         if records is not None:
-            assert [one._replace(headers=one.headers[:-2]) for one in made] == records
+            assert [record._replace(headers=record.headers[:-2]) for record in made] == records
 
 
 def test_a_record_whose_headers_lie_behind_its_end_is_malformed() -> None:

@@ -1,4 +1,4 @@
-"""Records come out as they were put in; whatever else a batch holds ends in Malformed."""
+"""Records come out as they were put in; anything else in a batch is Malformed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FLIGHT = Record(7, 1_357_000_000_000, b"UA", b'{"flight":1545}', (("source", b"c
 
 
 def batch_of(body: bytes, *, count: int = 1, attributes: int = 0, last_delta: int | None = None) -> bytearray:
-    """Return a batch with `body` as its records, taken as it is."""
+    """Return a batch with `body` as its records, unchanged."""
     data = bytearray(HEADER_BYTES) + body
     delta = count - 1 if last_delta is None else last_delta
     HEADER.pack_into(data, 0, 0, len(data) - 12, -1, 2, 0, attributes, delta, 0, 0, -1, -1, -1, count)
@@ -91,19 +91,19 @@ def test_a_batch_the_cleaner_emptied_has_no_records_whatever_its_codec() -> None
         (b"", 1, "cut"),
         (record_of(b"\x00\x00\x00\x01\x01\x00"), 2, "cut"),
         (record_of(b"\x00\x00\x00\x01\x01\x00") * 2, 1, "7 bytes follow"),
-        (b"\x0e\x00\x00\x00\x01\x01\x00", 1, "by its length at byte 8 of 7"),
-        (b"\x0a\x00\x00\x00\x01\x01\x00", 1, "ends at byte 7, by its length at 6"),
-        (b"\x01\x00\x00\x00\x01\x01\x00", 1, "by its length at byte 0 of 7"),
+        (b"\x0e\x00\x00\x00\x01\x01\x00", 1, "by its length ends at byte 8 of 7"),
+        (b"\x0a\x00\x00\x00\x01\x01\x00", 1, "ends at byte 7; by its length, at 6"),
+        (b"\x01\x00\x00\x00\x01\x01\x00", 1, "by its length ends at byte 0 of 7"),
         (record_of(b"\x00\x00\x00\x14ab\x01\x00"), 1, "cut"),
         (record_of(b"\x00\x00\x00\x01\xfe\xff\xff\xff\x0f\x00"), 1, "cut"),
         (record_of(b"\x00\x00\x02\x01\x01\x00"), 1, "offset delta 1"),
         (record_of(b"\x00\x00\x01\x01\x01\x00"), 1, "offset delta -1"),
         (record_of(b"\x00\x00\x00\x01\x01\x01"), 1, "header count.* -1"),
-        (record_of(b"\x00\x00\x00\x01\x01\x02"), 1, "header count.* 1, 0 bytes"),
+        (record_of(b"\x00\x00\x00\x01\x01\x02"), 1, "header count.* 1; 0 bytes"),
         (record_of(b"\x00\x00\x00\x01\x01\xfe\xff\xff\xff\x0f"), 1, "header count"),
         (record_of(b"\x00\x00\x00\x01\x01\x02\x01\x01"), 1, "header key length.* -1"),
-        (record_of(b"\x00\x00\x00\x01\x01\x02\x08ab"), 1, "header key length.* 4, 2 bytes"),
-        (record_of(b"\x00\x00\x00\x01\x01\x02\x02a\x08b"), 1, "header value length.* 4, 1 bytes"),
+        (record_of(b"\x00\x00\x00\x01\x01\x02\x08ab"), 1, "header key length.* 4; 2 bytes"),
+        (record_of(b"\x00\x00\x00\x01\x01\x02\x02a\x08b"), 1, "header value length.* 4; 1 bytes"),
         (b"\xff\xff\xff\xff\xff\x01" + bytes(20), 1, "varint.*goes on after 5 bytes"),
         (b"\xff\xff\xff\xff\x1f" + bytes(20), 1, "varint.*more than 32 bits"),
         (record_of(b"\x00" + b"\xff" * 10 + b"\x01\x00\x01\x01\x00"), 1, "varint.*goes on after 10 bytes"),

@@ -16,7 +16,7 @@ from protocol.record_writer import VARINTS, empty_batch, encode_batch, transacti
 from protocol.records import check_crc, read_batch_header
 
 with warnings.catch_warnings():
-    # kafka-python 3.0 reads its schemas by a call that Python 3.11 alone calls deprecated.
+    # kafka-python 3.0 reads its schemas with a call that only Python 3.11 deprecates.
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
     from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
@@ -107,7 +107,7 @@ def test_kafka_python_reads_a_transaction_marker() -> None:
 
 
 optional_bytes = st.none() | st.binary(max_size=100)
-# kafka-python writes no null header values.
+# kafka-python cannot write null header values.
 headers = st.lists(st.tuples(st.text(max_size=5), st.binary(max_size=20)), max_size=2).map(tuple)
 rows = st.lists(
     st.tuples(st.integers(0, 2**45), optional_bytes, optional_bytes, headers), min_size=1, max_size=20

@@ -1,4 +1,4 @@
-"""The batch header is read as declared, covered by its CRC, and patched where it may be."""
+"""The batch header is read as declared, covered by its CRC, and patched only where that is allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference codec, built from construct: hostile input, refusals and construct's own entries."""
+"""The reference codec, built from construct: hostile input, refusals and construct's own entry points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declarations: version ranges, and the classes that they make."""
+"""Declarations: version ranges, and the classes made from them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from protocol.schema import (
 
 @struct
 class Seat:
-    """A seat."""
+    """A seat in a row."""
 
     row: int = wire(Int32)
     name: str = wire(String, default="window")
@@ -39,7 +39,7 @@ class Seat:
 
 @message(api=ApiKey.FETCH, versions="1-3", flexible="2+")
 class BookRequest:
-    """Book seats."""
+    """A request to book seats."""
 
     seats: list[Seat] = wire(ArrayOf(Seat))
     note: str | None = wire(String, "2+", nullable="2+", default=None)
@@ -48,7 +48,7 @@ class BookRequest:
 
 @message(versions="0", elements_max=7)
 class BookResponse:
-    """Booked."""
+    """The outcome."""
 
     error_code: int = wire(Int16, default=0)
 

@@ -1,4 +1,4 @@
-"""Source and Sink, which the reference codec parses from and builds into."""
+"""The source and sink of the reference codec."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_source_hands_out_slices_of_its_input() -> None:
 def test_source_refuses_more_than_is_left() -> None:
     source = Source(memoryview(b"abcdef"), 4, 10)
     source.require(2, "x")
-    with pytest.raises(Malformed, match="x at byte 4: needs 3 more bytes, 2 are left"):
+    with pytest.raises(Malformed, match="x at byte 4: needs 3 more bytes; 2 are left"):
         source.require(3, "x")
 
 

@@ -1,4 +1,4 @@
-"""Lookups by timestamp find what a walk over all records would."""
+"""Lookups by timestamp find the records that a walk over all of them would find."""
 
 from __future__ import annotations
 

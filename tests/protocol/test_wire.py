@@ -1,4 +1,4 @@
-"""decode and encode, seen from outside: bytes, payloads, tags, versions and refusals."""
+"""Decoding and encoding from outside: bytes, payloads, tags, versions and refusals."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_unknown_tags_may_not_take_the_number_of_a_known_one() -> None:
 
 def test_value_that_a_version_cannot_carry_is_refused() -> None:
     with pytest.raises(
-        UnsupportedField, match=r"coordinator_keys: \['g'\] is set, version 3 has no such field"
+        UnsupportedField, match=r"coordinator_keys: \['g'\] is set; version 3 has no such field"
     ):
         encode(FindCoordinatorRequest(coordinator_keys=["g"]), 3)
 
@@ -203,7 +203,7 @@ def test_any_bytes_can_be_decoded_from_any_position(input_type: Any) -> None:
 
 
 def test_position_of_a_complaint_counts_from_the_beginning_of_the_input() -> None:
-    with pytest.raises(Malformed, match=r"FindCoordinatorRequest.key at byte 4: claims 9 bytes, 1 are left"):
+    with pytest.raises(Malformed, match=r"FindCoordinatorRequest.key at byte 4: claims 9 bytes; 1 are left"):
         decode(FindCoordinatorRequest, 0, b"??\x00\x09g", 2)
 
 

@@ -1,4 +1,4 @@
-"""A pass of compaction as its driver makes it, and what a reader sees of a stream."""
+"""A pass of compaction as its driver makes it, and a reader's view of a stream."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wal.memory_disk import MemoryDisk
 
 
 def stored(data: bytes) -> dict[int, bytes]:
-    """Batches by base offset; bytes that are none fail."""
+    """Return batches by base offset; fail on bytes that are not a batch."""
     found: dict[int, bytes] = {}
     position = 0
     while position < len(data):
@@ -25,12 +25,12 @@ def stored(data: bytes) -> dict[int, bytes]:
 
 
 def seen(log: VnodeLog, stream_id: int, max_bytes: int = 1 << 20) -> dict[int, bytes]:
-    """All visible batches of a stream, by base offset."""
+    """Return all visible batches of a stream, by base offset."""
     return stored(read_all(log, stream_id, max_bytes))
 
 
 def append_copies(log: VnodeLog, stream_id: int, clean_end: int, keep: Callable[[int], bool]) -> int:
-    """Begin a pass and append the batches below `clean_end` that are kept; returns the id of the copies."""
+    """Begin a pass and append the batches below `clean_end` that are kept; return the id of the copies."""
     copies_id = log.begin_copies()
     assert copies_id is not None
     for base, data in seen(log, stream_id).items():
@@ -40,7 +40,7 @@ def append_copies(log: VnodeLog, stream_id: int, clean_end: int, keep: Callable[
 
 
 def compact(log: VnodeLog, stream_id: int, clean_end: int, keep: Callable[[int], bool]) -> None:
-    """A whole pass, durable at its end."""
+    """Make a whole pass, durable at its end."""
     copies_id = append_copies(log, stream_id, clean_end, keep)
     commit(log)
     log.let_copies_count(stream_id, clean_end=clean_end, copies_id=copies_id)
@@ -48,7 +48,7 @@ def compact(log: VnodeLog, stream_id: int, clean_end: int, keep: Callable[[int],
 
 
 def filled(disk: MemoryDisk, batches: int = 20, records: int = 2) -> VnodeLog:
-    """Stream 7 with batches of two records at 0, 2, 4 ..., stream 8 with as many between them."""
+    """Return a log: stream 7 has batches of two records at 0, 2, 4 ..., stream 8 as many between them."""
     log = open_log(disk)
     for number in range(batches):
         log.append(7, batch(records, body=b"seven-%d" % number, timestamp=1_000 + number))

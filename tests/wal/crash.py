@@ -1,32 +1,33 @@
-"""A kit that finds crash bugs: record what a run does to its disk, then try every moment the power may fail.
+"""A kit that finds crash bugs: record a run's effects on its disk, then let the power fail at every moment.
 
     disk = RecordingDisk()
     log = Log.open(disk, "orders")                   # anything written against wal.disk.Disk
-    log.append(b"a"); log.sync(); disk.trace.mark("a")      # a mark: what was promised from here on
+    log.append(b"a"); log.sync(); disk.trace.mark("a")      # a mark: promised from here on
 
-    def check(state: CrashState) -> None:            # recover, and compare with what was promised before
+    def check(state: CrashState) -> None:            # recover, and compare with the promises before
         assert set(state.marks) <= set(Log.open(state.disk, "orders").records())
 
     count = check_every_crash(disk.trace, check)     # raises CrashBug, which names the state
 
-For every prefix of the trace these states are tried, all of what was synced being kept:
+For every prefix of the trace these states are tried; synced bytes always survive:
 
-    dropped     nothing of the rest survives
+    dropped     none of the rest survives
     kept        all of it does
     names       directory entries survive, bytes do not: new files are empty
     bytes       bytes survive, directory entries do not
     grown       entries and sizes survive, bytes do not: files grown but zero
     random-<k>  every directory change kept or dropped; every write kept, dropped, grown but zero, cut short,
-                or torn at 512-byte sectors; each on its own, so that later ones overtake earlier ones
+                or torn at 512-byte sectors; each on its own, so that later ones may overtake earlier ones
 
-A prefix at which all is durable gives one state, "settled". A state carries all marks before the next effect:
-the most that can have been promised by then. States are cheap (bytes are shared until written to), so that
-checking costs about what recovery costs; they are ordinary disks: record one, and crash the recovery too.
+A prefix at which everything is durable gives one state, "settled". A state carries all marks before the
+next effect: the most that can have been promised by then. States are cheap (bytes are shared until
+written to), so that checking costs little more than recovery. They are ordinary disks: record one, and
+crash the recovery too.
 
-`killed_states` gives the other kind of crash: the process dies, the page cache survives and is *not durable*,
-so a recovery that trusts what it reads without syncing it loses it to the next power cut.
+`killed_states` gives the other kind of crash: the process dies, and the page cache survives but is *not
+durable*, so a recovery that trusts bytes without syncing them loses them to the next power cut.
 
-The same trace and seed give the same states; `state_at` gives one of them again, by what the report says.
+The same trace and seed give the same states; `state_at` repeats one, from the values in the report.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from wal.memory_disk import MemoryDisk
 from wal.memory_file import DROP, GROW, KEEP, Edit, Fate
 from wal.memory_image import DROP_ALL, KEEP_ALL, Effect, Fates, Image, NameChange, Uniform
 
-# What disks write in one piece; torn writes are torn here.
+# The unit that disks write in one piece; torn writes are torn at its borders.
 SECTOR_BYTES = 512
 
 _UNIFORM: dict[str, Fates] = {
@@ -53,25 +54,25 @@ _UNIFORM: dict[str, Fates] = {
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something the outside was told, at this place of the trace."""
+    """A promise to the outside, at its place in the trace."""
 
     value: Hashable
 
 
 @dataclass(slots=True)
 class Trace:
-    """What happened to a disk, in order, from a known start."""
+    """The effects on a disk, in order, from a known start."""
 
     start: Image
     events: list[Effect | Mark] = field(default_factory=list)
 
     def mark(self, value: Hashable) -> None:
-        """Note what was promised: every later crash state carries it."""
+        """Record a promise: every later crash state carries it."""
         self.events.append(Mark(value))
 
 
 class RecordingDisk(MemoryDisk):
-    """A MemoryDisk that records everything that changes it; starts empty, or as a copy of another disk."""
+    """A MemoryDisk that records everything that changes it; it starts empty, or as a copy of another disk."""
 
     def __init__(self, start: MemoryDisk | None = None, *, capacity_bytes: int | None = None) -> None:
         image = Image() if start is None else start.image.copy()
@@ -82,7 +83,7 @@ class RecordingDisk(MemoryDisk):
 
 @dataclass(slots=True)
 class CrashState:
-    """A disk after a crash, what had been promised before it, and how to get the same state again."""
+    """A disk after a crash, the promises before it, and the values to get the same state again."""
 
     disk: MemoryDisk
     marks: tuple[Hashable, ...]
@@ -95,11 +96,11 @@ class CrashState:
 
 
 class CrashBug(AssertionError):
-    """A check failed on a crash state."""
+    """A check that failed on a crash state."""
 
 
 class RandomFates:
-    """Fates drawn from a seed; how much survives on the whole is drawn first, so that extremes come up."""
+    """Fates drawn from a seed; the overall share that survives is drawn first, so that extremes occur."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -122,7 +123,7 @@ class RandomFates:
                 return Fate(tuple(self._torn(edit)), sized=self._random.random() < 0.5)
 
     def _torn(self, edit: Edit) -> Iterator[tuple[int, int]]:
-        """The sectors of the edit that survive; sectors are counted from the file's beginning."""
+        """Yield the sectors of the edit that survive; sectors are counted from the file's beginning."""
         start, size = 0, len(edit.after)
         while start < size:
             end = min(size, start + SECTOR_BYTES - (edit.position + start) % SECTOR_BYTES)
@@ -132,7 +133,7 @@ class RandomFates:
 
 
 def crash_states(trace: Trace, *, random_states: int = 4, seed: int = 0) -> Iterator[CrashState]:
-    """Every prefix of the trace, crashed in every way; `random_states` of them per prefix are random."""
+    """Yield every prefix of the trace, crashed in every way; `random_states` per prefix are random."""
     hows = (*_UNIFORM, *(f"random-{number}" for number in range(random_states)))
     for prefix_length, image, marks in _prefixes(trace):
         for how in ("settled",) if image.is_settled() else hows:
@@ -141,14 +142,14 @@ def crash_states(trace: Trace, *, random_states: int = 4, seed: int = 0) -> Iter
 
 
 def killed_states(trace: Trace) -> Iterator[CrashState]:
-    """Every prefix of the trace with the process dead and the page cache alive, where the two differ."""
+    """Yield every prefix of the trace with the process dead and the page cache alive, where that differs."""
     for prefix_length, image, marks in _prefixes(trace):
         if not image.is_settled():
             yield CrashState(MemoryDisk(image=image.copy()), marks, prefix_length, "killed", 0)
 
 
 def state_at(trace: Trace, prefix_length: int, how: str, *, seed: int = 0) -> CrashState:
-    """One state again, by its numbers."""
+    """Return one state again, from its values."""
     for length, image, marks in _prefixes(trace):
         if length == prefix_length:
             after = image.copy() if how == "killed" else image.crash(_fates(length, how, seed))
@@ -159,7 +160,7 @@ def state_at(trace: Trace, prefix_length: int, how: str, *, seed: int = 0) -> Cr
 def check_every_crash(
     trace: Trace, check: Callable[[CrashState], None], *, random_states: int = 4, seed: int = 0
 ) -> int:
-    """Run a check on every crash state and say how many there were.
+    """Run a check on every crash state and return their number.
 
     Raises: CrashBug from the check's own exception, naming the state.
     """
@@ -174,7 +175,7 @@ def check_every_crash(
 
 
 def _prefixes(trace: Trace) -> Iterator[tuple[int, Image, tuple[Hashable, ...]]]:
-    """The length of each prefix that ends before an effect or at the end, with its disk and its marks."""
+    """Yield the length, disk and marks of each prefix that ends before an effect or at the end."""
     image = trace.start.copy()
     marks: tuple[Hashable, ...] = ()
     for position, event in enumerate(trace.events):

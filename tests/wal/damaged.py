@@ -1,4 +1,4 @@
-"""Logs to damage, and ways to do it: what the tests of recovery, repair, scrub and inspection share."""
+"""Logs to damage and ways to do it, shared by the tests of recovery, repair, scrub and inspection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHECKPOINTED = small_options(segment_bytes=4 << 10, checkpoint_bytes=6 << 10, se
 
 
 def finished_log(options: LogOptions = OPTIONS, *, seed: int = 1) -> tuple[MemoryDisk, dict[int, bytes]]:
-    """A log of several segments that was idle long enough to be sealed and witnessed, then killed."""
+    """Return a log of several segments, idle long enough to be sealed and witnessed, then killed."""
     disk = MemoryDisk()
     log = open_log(disk, options)
     chance = random.Random(seed)
@@ -35,12 +35,12 @@ def finished_log(options: LogOptions = OPTIONS, *, seed: int = 1) -> tuple[Memor
 
 
 def wal_files(disk: MemoryDisk) -> list[str]:
-    """The segments, oldest first."""
+    """Return the segments, oldest first."""
     return [f"{DIRECTORY}/{name}" for name in disk.list(DIRECTORY) if name.endswith(".wal")]
 
 
 def change(disk: MemoryDisk, path: str, edit: Callable[[bytearray], bytes]) -> MemoryDisk:
-    """A copy of the disk with one file changed."""
+    """Return a copy of the disk with one file changed."""
     after = disk.crash(KEEP_ALL)
     file = after.open(path)
     data = edit(bytearray(file.read_at(0, file.size())))
@@ -51,7 +51,7 @@ def change(disk: MemoryDisk, path: str, edit: Callable[[bytearray], bytes]) -> M
 
 
 def torn_log(body: bytes, *, options: LogOptions = OPTIONS, disk: MemoryDisk | None = None) -> MemoryDisk:
-    """A log of one batch, killed before it could acknowledge a second one that holds `body`."""
+    """Return a log of one batch, killed before it could acknowledge a second one that holds `body`."""
     disk = disk or MemoryDisk()
     log = open_log(disk, options)
     log.append(1, batch(body=b"first"))
@@ -65,7 +65,7 @@ def torn_log(body: bytes, *, options: LogOptions = OPTIONS, disk: MemoryDisk | N
 
 
 def flip(chance: random.Random) -> Callable[[bytearray], bytes]:
-    """Flip a bit."""
+    """Return an edit that flips a bit."""
 
     def edit(data: bytearray) -> bytes:
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
@@ -75,7 +75,7 @@ def flip(chance: random.Random) -> Callable[[bytearray], bytes]:
 
 
 def damage(chance: random.Random) -> Callable[[bytearray], bytes]:
-    """A flipped bit, zeroed sectors, or a cut."""
+    """Return an edit that flips a bit, zeroes sectors, or cuts the file."""
 
     def edit(data: bytearray) -> bytes:
         kind, place = chance.randrange(3), chance.randrange(len(data))
@@ -92,5 +92,5 @@ def damage(chance: random.Random) -> Callable[[bytearray], bytes]:
 
 
 def mend(disk: MemoryDisk, options: LogOptions = OPTIONS) -> RepairReport:
-    """Repair the log and give up what is damaged."""
+    """Repair the log and give up damaged bytes."""
     return repair(disk, DIRECTORY, options=options, now_ms=10_000, accept_loss=True)

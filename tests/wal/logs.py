@@ -1,4 +1,4 @@
-"""What the tests of the log share: batches, frames and states to begin with, and jobs run at once."""
+"""The common ground of the log's tests: batches, frames, initial states, and jobs run at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def batch(
     producer: tuple[int, int, int] = (-1, -1, -1),
     attributes: int = 0,
 ) -> bytearray:
-    """A v2 batch as it arrives: opaque body, right CRC."""
+    """Return a v2 batch as it arrives: opaque body, right CRC."""
     data = bytearray(
         PREFIX.pack(
             0, 49 + len(body), 0, 2, 0, attributes, records - 1, timestamp, timestamp, *producer, records
@@ -62,7 +62,7 @@ def add_batch(frame: OpenFrame, stream: Stream, data: bytearray) -> None:
 def frame_bytes(
     *batches: bytearray, sequence: int, durable: int = 0, base_version: int = 0, offset: int = 0, seed: int
 ) -> bytes:
-    """A data frame of stream 1, as it lies in a segment."""
+    """Return a data frame of stream 1 with its bytes in a segment."""
     frame, stream = OpenFrame(base_version), Stream(1, offset)
     for data in batches:
         add_batch(frame, stream, data)
@@ -70,14 +70,14 @@ def frame_bytes(
 
 
 def new_state(disk: Disk, options: LogOptions | None = None, *, now_ms: int = 0) -> LogState:
-    """The state of an empty log in DIRECTORY, which is made."""
+    """Make DIRECTORY and return the state of an empty log in it."""
     disk.make_directory(DIRECTORY)
     disk.sync_directory("")
     return LogState(disk, DIRECTORY, options or small_options(), now_ms)
 
 
 def open_log(disk: Disk, options: LogOptions | None = None, *, now_ms: int = 0) -> VnodeLog:
-    """The log in DIRECTORY, which is made when it is missing."""
+    """Open the log in DIRECTORY, which is made when it is missing."""
     if not disk.exists(DIRECTORY):
         disk.make_directory(DIRECTORY)
         disk.sync_directory("")
@@ -85,7 +85,7 @@ def open_log(disk: Disk, options: LogOptions | None = None, *, now_ms: int = 0) 
 
 
 def small_options(**changes: object) -> LogOptions:
-    """Options for small disks: segments of 16 KiB, no reserve."""
+    """Return options for small disks: segments of 16 KiB, no reserve."""
     values: dict[str, object] = {"segment_bytes": 16 << 10, "min_free_bytes": 0, "frame_bytes_max": 8 << 10}
     return LogOptions(**{**values, **changes})  # type: ignore[arg-type]
 
@@ -93,7 +93,7 @@ def small_options(**changes: object) -> LogOptions:
 def commit(
     log: VnodeLog, now_ms: int = 0, *, before_synced: Callable[[SyncJob], None] | None = None
 ) -> list[Advanced]:
-    """Run SyncJobs until nothing is pending; errors of the disk are reported to the log."""
+    """Run SyncJobs until nothing is pending; report errors of the disk to the log."""
     advanced: list[Advanced] = []
     while (job := log.begin_sync(now_ms)) is not None:
         try:
@@ -108,7 +108,7 @@ def commit(
 
 
 def maintain(log: VnodeLog, now_ms: int = 0) -> list[str]:
-    """Run all maintenance that is due; returns the names of the jobs."""
+    """Run all maintenance that is due; return the names of the jobs."""
     names = []
     while (job := log.begin_maintenance(now_ms)) is not None:
         job.run()
@@ -118,12 +118,12 @@ def maintain(log: VnodeLog, now_ms: int = 0) -> list[str]:
 
 
 def content(result: ReadResult) -> bytes:
-    """The bytes of a read."""
+    """Return the bytes of a read."""
     return b"".join(part.read() if isinstance(part, FileRange) else bytes(part) for part in result.parts)
 
 
 def read_all(log: VnodeLog, stream_id: int, max_bytes: int = 1 << 20) -> bytes:
-    """Everything visible of a stream, read in steps."""
+    """Return everything visible of a stream, read in steps."""
     offset, parts = log.log_start(stream_id), []
     while offset < log.high_watermark(stream_id):
         result = log.read(stream_id, offset, max_bytes)

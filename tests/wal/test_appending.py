@@ -1,4 +1,4 @@
-"""Appending to the open frame: what is refused and leaves no trace, and what is given out before any disk."""
+"""Appending to the open frame: refusals that leave no trace, and the values assigned before any disk."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_what_comes_behind_a_refused_batch_is_out_of_order() -> None:
 
 
 def marker(*, is_commit: bool) -> bytearray:
-    """A control batch of producer 7, epoch 0, coordinator epoch 5."""
+    """Return a control batch of producer 7, epoch 0, coordinator epoch 5."""
     key, value = bytes((0, 0, 0, is_commit)), bytes((0, 0, 0, 0, 0, 5))
     record = b"\0\0\0" + bytes((2 * len(key),)) + key + bytes((2 * len(value),)) + value + b"\0"
     body = bytes((2 * len(record),)) + record
@@ -270,9 +270,10 @@ def test_a_marker_ends_its_producers_transaction(*, is_commit: bool) -> None:
 
     assert log.producers(1).last_stable_offset(3) == 3
     aborted = log.producers(1).aborted_between(0, 3)
-    assert [(one.producer_id, one.first_offset, one.last_offset) for one in aborted] == (
-        [] if is_commit else [(7, 0, 2)]
-    )
+    assert [
+        (transaction.producer_id, transaction.first_offset, transaction.last_offset)
+        for transaction in aborted
+    ] == ([] if is_commit else [(7, 0, 2)])
 
 
 def test_an_append_tells_nothing_but_its_place() -> None:

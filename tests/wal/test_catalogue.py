@@ -45,7 +45,7 @@ def snapshot(catalogue: Catalogue, *records: bytes) -> None:
 
 
 def without_segments_below(disk: MemoryDisk, catalogue: Catalogue, version: int) -> None:
-    """Retire what lies below a version, whether a snapshot holds it or not."""
+    """Retire the segments below a version, whether a snapshot covers them or not."""
     for _ in range(2):
         catalogue.log._maintenance.checkpoint_wanted = True
         maintain(catalogue.log)
@@ -150,7 +150,7 @@ def test_two_generations_are_kept_in_turn() -> None:
     for generation in range(5):
         SnapshotJob(disk, "", Snapshot(generation, generation, [])).run()
 
-    assert [one.generation for one in load_snapshots(disk, "")[0]] == [4, 3]
+    assert [kept.generation for kept in load_snapshots(disk, "")[0]] == [4, 3]
     assert disk.list("") == ["snapshot.0", "snapshot.1"]
 
 

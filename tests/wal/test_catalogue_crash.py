@@ -1,4 +1,4 @@
-"""Every crash state of catalogue changes and of making a store: old or new, never a mix, never made anew."""
+"""Every crash state of catalogue changes and of making a store: old or new, no mix, no second store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def open_store(disk: Disk, identity: StoreIdentity) -> Store:
 
 
 def changed_catalogue(disk: RecordingDisk) -> list[bytes]:
-    """A store that takes 30 catalogue records, a snapshot after every 10; returns the records."""
+    """Give a store 30 catalogue records, with a snapshot after every 10; return the records."""
     store = open_store(disk, IDENTITY)
     disk.trace.mark(0)
     catalogue, now_ms = store.catalogue, 0
@@ -44,7 +44,7 @@ def changed_catalogue(disk: RecordingDisk) -> list[bytes]:
 
 
 def promised(state: CrashState) -> int | None:
-    """How many records were acknowledged; None before the store was made."""
+    """Return the number of acknowledged records; None before the store was made."""
     return int(str(state.marks[-1])) if state.marks else None
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints and witnesses come back as they were written, and damaged ones are not taken."""
+"""Checkpoints and witnesses come back as they were written, and damaged ones are rejected."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def test_a_checkpoint_from_before_compaction_is_read() -> None:
     compactions = sum(len(column.tobytes()) for column in original.compactions)
     body = now[CHECKPOINT_HEADERS[2].size : -4]
     tables = sum(
-        len(one.tobytes()) for t in (original.segments, original.streams, original.epochs) for one in t
+        len(column.tobytes())
+        for table in (original.segments, original.streams, original.epochs)
+        for column in table
     )
     fields.pop(-2)
     old = CHECKPOINT_HEADERS[1].pack(magic, 1, *fields) + body[:tables] + body[tables + compactions :]
@@ -102,12 +104,12 @@ def test_the_newest_valid_generation_comes_first_and_odd_ones_are_named() -> Non
         write_checkpoint(disk, "", checkpoint(generation, sequence=generation))
 
     found, odd = load_checkpoints(disk, "")
-    assert [one.generation for one in found] == [2, 1]
+    assert [kept.generation for kept in found] == [2, 1]
     assert odd == []
 
     disk.damage("/checkpoint.0", 30, b"?")
     found, odd = load_checkpoints(disk, "")
-    assert [one.generation for one in found] == [1]
+    assert [kept.generation for kept in found] == [1]
     assert odd == ["checkpoint.0"]
 
 

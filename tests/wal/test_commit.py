@@ -1,4 +1,4 @@
-"""Group commit: nothing is true before a job is done, and what a failed one announced is taken back."""
+"""Group commit: nothing takes effect before a job is done, and a failed job's announcements are undone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from wal.segment import Segment
 from wal.state import LogState
 
 ROOM = 16 << 10
-"""Size of a segment here."""
+"""The size of a segment in these tests."""
 
 
 def state_with(disk: MemoryDisk | None = None, options: LogOptions | None = None) -> LogState:
@@ -42,7 +42,7 @@ def state_with(disk: MemoryDisk | None = None, options: LogOptions | None = None
 
 
 def frame_of(state: LogState, *sizes: int, stream_id: int = 1) -> OpenFrame:
-    """The open frame, with a batch of two records of each size."""
+    """Return the open frame, with a batch of two records of each size."""
     frame = OpenFrame(state.next_version)
     for size in sizes:
         add_batch(frame, state.stream(stream_id), batch(2, body=bytes(size), timestamp=size))
@@ -74,13 +74,16 @@ def frames_in(segment: Segment) -> list[FoundFrame]:
 
 
 def view(state: LogState) -> object:
-    """What a job may change."""
+    """Return everything that a job may change."""
     active = state.active
     return (
         state.written_version, state.next_sequence, state.durable_sequence, state.expected_crc,
-        [one.path for one in state.segments.all],
+        [segment.path for segment in state.segments.all],
         (active.end_position, active.sealed, active.last_crc, active.totals) if active is not None else None,
-        [(one.high_watermark, one.size_bytes, one.max_timestamp) for one in state.streams.values()],
+        [
+            (stream.high_watermark, stream.size_bytes, stream.max_timestamp)
+            for stream in state.streams.values()
+        ],
     )  # fmt: skip
 
 
@@ -315,7 +318,7 @@ def test_everything_pending_is_taken_back() -> None:
 
     roll_back(state, [failed])
 
-    assert {one.stream_id: one.next_offset for one in state.streams.values()} == {1: 2, 2: 0}
+    assert {stream.stream_id: stream.next_offset for stream in state.streams.values()} == {1: 2, 2: 0}
     assert (list(state.pending), state.next_version, state.written_version) == ([], 2, 2)
 
 
@@ -337,7 +340,7 @@ def test_a_roll_that_worked_counts_though_the_frame_was_not_written() -> None:
 
 
 def test_no_two_segments_bear_the_same_name() -> None:
-    """A segment sealed before it held a version has the name that the next one would get."""
+    """A segment sealed before it held a version has the name that the next one would otherwise get."""
     state = state_with()
     committed(state, 10)
     active = state.segments.all[0]

@@ -44,7 +44,7 @@ def test_a_clean_end_inside_an_extent_hides_the_batches_below_it() -> None:
     compact(log, 7, 5, lambda base: base == 2)
 
     assert list(seen(log, 7)) == [2, 5, 6, 7, 8, 9]
-    assert [(one.base_offset, one.next_offset) for one in log.extents(7)] == [(2, 3), (5, 10)]
+    assert [(extent.base_offset, extent.next_offset) for extent in log.extents(7)] == [(2, 3), (5, 10)]
     found = log.find_timestamp(7, 3)
     assert found is not None
     assert found.base_offset == 5
@@ -62,7 +62,9 @@ def test_a_pass_over_copies_replaces_them() -> None:
     assert seen(log, 7) == {base: before[base] for base in (10, 34, 36, 38)}
     assert log.copied_bytes(7) == len(before[10]) + len(before[34])
     assert log.stream_size_bytes(7) == sum(len(before[base]) for base in (10, 34, 36, 38))
-    assert [one for one in log._state.streams if one >= COPIES_BIT] == [log._state.streams[7].copies_id]
+    assert [stream_id for stream_id in log._state.streams if stream_id >= COPIES_BIT] == [
+        log._state.streams[7].copies_id
+    ]
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -98,7 +100,7 @@ def test_copies_that_were_never_said_to_count_are_forgotten_by_a_restart() -> No
     again = open_log(disk.crash())
 
     assert seen(again, 7) == before
-    assert not [one for one in again._state.streams if one >= COPIES_BIT]
+    assert not [stream_id for stream_id in again._state.streams if stream_id >= COPIES_BIT]
     renewed = again.begin_copies()
     assert renewed is not None
     assert renewed > copies_id
@@ -159,7 +161,7 @@ def test_a_log_start_moves_over_copies_and_past_them() -> None:
     commit(log)
 
     assert list(seen(log, 7)) == [34, 36, 38]
-    assert not [one for one in log._state.streams if one >= COPIES_BIT]
+    assert not [stream_id for stream_id in log._state.streams if stream_id >= COPIES_BIT]
     assert list(seen(open_log(disk.crash()), 7)) == [34, 36, 38]
 
 
@@ -191,10 +193,10 @@ def test_a_pass_without_survivors_leaves_nothing_below_the_clean_end() -> None:
     log = filled(disk)
     compact(log, 7, 30, lambda base: False)
 
-    for one in (log, open_log(disk.crash())):
-        assert list(seen(one, 7)) == [30, 32, 34, 36, 38]
-        assert one.read(7, 0, 1).next_offset == 32
-        assert one.copied_bytes(7) == 0
+    for opened in (log, open_log(disk.crash())):
+        assert list(seen(opened, 7)) == [30, 32, 34, 36, 38]
+        assert opened.read(7, 0, 1).next_offset == 32
+        assert opened.copied_bytes(7) == 0
 
 
 def test_the_largest_timestamp_is_that_of_what_is_left() -> None:
@@ -222,14 +224,14 @@ def test_what_is_appended_meanwhile_is_not_touched() -> None:
     advanced = commit(log)
 
     assert list(seen(log, 7)) == [0, 10, 20, 30, 32, 34, 36, 38, 40, 41]
-    assert {one.stream_id for one in advanced} == {7}, "copies wake nobody"
+    assert {stream.stream_id for stream in advanced} == {7}, "copies wake no reader"
 
 
 def test_copies_take_no_room_in_the_cache_of_what_came_last() -> None:
     log = filled(MemoryDisk())
     before = log._state.tail.size_bytes
     compact(log, 7, 30, every_fifth)
-    assert log._state.tail.size_bytes == before + 25, "the word alone"
+    assert log._state.tail.size_bytes == before + 25, "only the meta entry"
     assert list(seen(log, 7))[:3] == [0, 10, 20]
 
 
@@ -241,7 +243,7 @@ def test_views_by_version_see_each_record_once() -> None:
     after = log.read_versions(0, 1 << 20)
 
     assert after[: len(before)] == before
-    assert [one.kind for one in after[len(before) :]] == [EntryKind.META]
+    assert [entry.kind for entry in after[len(before) :]] == [EntryKind.META]
 
 
 def test_copies_do_not_touch_what_is_known_of_producers() -> None:
@@ -258,8 +260,8 @@ def test_copies_do_not_touch_what_is_known_of_producers() -> None:
 
     again = open_log(disk.crash())
 
-    assert [one._replace(last_timestamp_ms=0) for one in again.producers(7).describe()] == [
-        one._replace(last_timestamp_ms=0) for one in before
+    assert [producer._replace(last_timestamp_ms=0) for producer in again.producers(7).describe()] == [
+        producer._replace(last_timestamp_ms=0) for producer in before
     ]
     assert list(again._state.producers._streams) == [7]
 
@@ -328,5 +330,5 @@ def test_offsets_far_apart_make_extents_of_their_own() -> None:
 
     compact(log, 7, end, lambda base: base in (first, end - (2**31 - 1)))
 
-    for one in (log, open_log(disk.crash())):
-        assert list(seen(one, 7)) == [0, end - (2**31 - 1), end]
+    for opened in (log, open_log(disk.crash())):
+        assert list(seen(opened, 7)) == [0, end - (2**31 - 1), end]

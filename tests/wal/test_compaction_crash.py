@@ -1,8 +1,8 @@
-"""Every crash state of logs that are compacted while they are written: what is kept is there, in one version.
+"""Every crash state of logs compacted while they are written: kept batches are there, in one version.
 
 A reader sees a stream as it was before a pass or as the pass left it, never a mixture, and as the pass left
-it once its end was durable; whatever else the log does meanwhile: rolls, checkpoints, log starts, drops,
-deletions of segments, passes that are given up.
+it once its end was durable. This is so whatever else the log does meanwhile: rolls, checkpoints, log starts,
+drops, deletions of segments, passes that are given up.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ Promise = tuple[tuple[int, int, int, int], ...]
 
 @dataclass
 class Run:
-    """A log on a recording disk, what was sent to it, and what each pass kept of it."""
+    """A log on a recording disk, the batches sent to it, and those that each pass kept."""
 
     disk: RecordingDisk
     log: VnodeLog
     options: LogOptions
     sent: dict[int, dict[int, bytes]] = field(default_factory=dict)
     kept: dict[int, list[tuple[int, frozenset[int]]]] = field(default_factory=dict)
-    """Stream -> per pass its clean end and the batches below it that were kept; the first one is none."""
+    """Stream -> per pass its clean end and the batches kept below it; the first is no pass."""
     ended: dict[int, int] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)
     now_ms: int = 0
@@ -57,13 +57,18 @@ class Run:
         log = self.log
         self.disk.trace.mark(
             tuple(
-                (one, log.log_start(one), log.high_watermark(one), self.ended.get(one, 0))
-                for one in sorted(log.streams())
+                (
+                    stream_id,
+                    log.log_start(stream_id),
+                    log.high_watermark(stream_id),
+                    self.ended.get(stream_id, 0),
+                )
+                for stream_id in sorted(log.streams())
             )
         )
 
     def views(self, stream_id: int, start: int, end: int, since: int) -> list[dict[int, bytes]]:
-        """What a reader may see of [start, end): as every pass from `since` on left it."""
+        """Return what a reader may see of [start, end): the result of each pass from `since` on."""
         found = []
         for clean_end, kept in [(0, frozenset[int]()), *self.kept.get(stream_id, [])][since:]:
             found.append(
@@ -78,7 +83,7 @@ class Run:
 
 
 def one_pass(run: Run, chance: random.Random, stream_id: int) -> None:
-    """Copy a random part of a stream's old batches, in several frames, and let them count, or not."""
+    """Copy a random part of a stream's old batches, in several frames, and make them count, or not."""
     log = run.log
     bases = [base for base in seen(log, stream_id) if base > log.clean_end(stream_id)]
     copies_id = log.begin_copies()
@@ -109,7 +114,7 @@ def one_pass(run: Run, chance: random.Random, stream_id: int) -> None:
 
 
 def new_batch(run: Run, stream_id: int, body: bytes, records: int = 1) -> bytearray:
-    """A batch to be appended now; noted under the offset that it gets."""
+    """Return a batch to append now, recorded under the offset that it gets."""
     data = batch(records, body=body)
     base = run.log.next_offset(stream_id)
     sent = bytearray(data)
@@ -126,7 +131,7 @@ def busy_run(seed: int, steps: int, options: LogOptions = OPTIONS) -> Run:
     for step in range(steps):
         run.now_ms += chance.choice((1, 5, 150, 400))
         for number in range(chance.randint(1, 4)):
-            stream_id = chance.choice([one for one in STREAMS if one not in run.dropped])
+            stream_id = chance.choice([candidate for candidate in STREAMS if candidate not in run.dropped])
             body = bytes((step % 256, number)) * chance.choice((5, 50, 300))
             run.log.append(stream_id, new_batch(run, stream_id, body, number + 1))
         run.commit()
@@ -148,7 +153,7 @@ def busy_run(seed: int, steps: int, options: LogOptions = OPTIONS) -> Run:
 
 
 def check(run: Run, disk: Disk, promised: Promise) -> VnodeLog | None:
-    """Recover, and hold what is seen against what may be."""
+    """Recover, and compare what is seen with what may be seen."""
     if not disk.exists(DIRECTORY):
         assert not promised
         return None
@@ -164,8 +169,8 @@ def check(run: Run, disk: Disk, promised: Promise) -> VnodeLog | None:
         start, end = log.log_start(stream_id), log.high_watermark(stream_id)
         views = run.views(stream_id, start, end, since.get(stream_id, 0))
         assert seen(log, stream_id) in views, f"stream {stream_id} from {start} to {end}"
-    named = {one.copies_id for one in log._state.streams.values()}
-    assert {one for one in log._state.streams if one >= COPIES_BIT} <= named
+    named = {stream.copies_id for stream in log._state.streams.values()}
+    assert {stream_id for stream_id in log._state.streams if stream_id >= COPIES_BIT} <= named
     return log
 
 
@@ -197,7 +202,10 @@ def test_a_killed_process_and_the_next_power_cut_show_the_same() -> None:
     for state in killed_states(run.disk.trace):
         log = check(run, state.disk, newest(state))
         if log is not None:
-            shown = tuple((one, log.log_start(one), log.high_watermark(one), 0) for one in log.streams())
+            shown = tuple(
+                (stream_id, log.log_start(stream_id), log.high_watermark(stream_id), 0)
+                for stream_id in log.streams()
+            )
             check(run, state.disk.crash(DROP_ALL), shown)
 
 

@@ -1,4 +1,4 @@
-"""What lies on the disk of a compacted log is understood by checkpoint, verification, repair and upgrade."""
+"""The files of a compacted log are understood by checkpoint, verification, repair and upgrade."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_repair_gives_up_what_is_damaged_and_keeps_the_rest(victim: bytes) -> 
     assert {base: data for base, data in after.items() if base in before} == {
         base: data for base, data in before.items() if base not in lost
     }
-    assert bool(lost) == (victim != b"seven-3"), "what is damaged and dead costs nothing"
+    assert bool(lost) == (victim != b"seven-3"), "damage to dead bytes costs nothing"
     assert mended.high_watermark(7) >= 40
 
 
@@ -76,7 +76,7 @@ def test_a_segment_of_the_older_format_gets_no_copies() -> None:
     disk = MemoryDisk()
     log = filled(disk)
     log.close(0)
-    name = next(one for one in disk.list(DIRECTORY) if one.endswith(".wal"))
+    name = next(name for name in disk.list(DIRECTORY) if name.endswith(".wal"))
     segment = log._state.segments.all[0]
     header = SegmentHeader(0, segment.base_version, segment.base_sequence, segment.salt, 0, 0, format=1)
     disk.damage(f"{DIRECTORY}/{name}", 0, encode_segment_start(header))

@@ -1,4 +1,4 @@
-"""The crash kit finds the bugs it is for, one at a time in a toy log, and none in the log without them."""
+"""The crash kit finds its bugs, one at a time in a toy log, and none in the log without them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from wal.memory_image import DROP_ALL
 
 @dataclass(frozen=True)
 class Rules:
-    """What the toy log gets right."""
+    """The rules that the toy log observes."""
 
     syncs_directory: bool = True
     syncs_before_ack: bool = True
@@ -33,7 +33,7 @@ class Rules:
 
 
 class ToyLog:
-    """Records of 8 bytes: number, CRC; two files, the second one made by a rename."""
+    """A log of 8-byte records: number, CRC; two files, the second made by a rename."""
 
     def __init__(self, disk: RecordingDisk, rules: Rules) -> None:
         self.disk = disk

@@ -1,4 +1,4 @@
-"""Both disks, the operating system's and the simulated one, behave alike wherever the engine looks."""
+"""Both disks, the operating system's and the simulated one, behave alike in all that the engine uses."""
 
 from __future__ import annotations
 

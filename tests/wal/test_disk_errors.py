@@ -1,4 +1,4 @@
-"""Errors of the disk say what was tried, on what, and why it failed."""
+"""Errors of the disk name the operation, its path, and the reason of its failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine's errors: one tree, and messages that name the thing, the values and the way out."""
+"""The engine's errors: one tree, and messages with the thing, the values and the remedy."""
 
 from __future__ import annotations
 

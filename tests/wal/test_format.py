@@ -1,4 +1,4 @@
-"""The log's structures are what they are declared to be, and no flipped or foreign byte passes for one."""
+"""The log's structures match their declarations, and no flipped or foreign byte passes for one."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_segment_of_another_format_is_refused() -> None:
 
 
 def test_the_bytes_of_a_log_are_what_they_were() -> None:
-    """Whoever changes this digest changes the format: raise its number, or break every data directory."""
+    """A change of this digest is a change of the format: raise its number, or break every data directory."""
     disk = MemoryDisk()
     log = open_log(disk, now_ms=1_000)
     log.set_wall_clock(now_ms=1_000, wall_ms=1_700_000_000_000)

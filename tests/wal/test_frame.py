@@ -1,4 +1,4 @@
-"""The open frame: batches grouped by stream, entries that give the order of arrival back, extents cut."""
+"""The open frame: batches grouped by stream, entries that restore the order of arrival, extents cut."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEED = 0xC0FFEE
 
 
 def built(frame: OpenFrame, sequence: int = 4) -> tuple[BuiltFrame, list[Entry], bytes]:
-    """The frame closed, its entries, and its payload."""
+    """Return the closed frame, its entries, and its payload."""
     result = frame.build(sequence=sequence, durable_sequence=3, now_ms=77, seed=SEED)
     data = b"".join(result.buffers)
     end = HEADER_BYTES + frame.entry_count * ENTRY_BYTES

@@ -1,4 +1,4 @@
-"""A segment's index answers the same from memory and from its file, and a damaged file is not taken."""
+"""A segment's index gives the same answers from memory and from its file, and a damaged file is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kawal wal inspect` and `verify` tell of a log: its frames, its damages, its odd files."""
+"""The reports of `kawal wal inspect` and `verify` on a log: its frames, its damages, its invalid files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wal.options import LogOptions
 def verdict(disk: MemoryDisk) -> LogReport:
     *segments, report = verify_log(disk, DIRECTORY)
     assert isinstance(report, LogReport)
-    assert all(isinstance(one, SegmentReport) for one in segments)
+    assert all(isinstance(segment, SegmentReport) for segment in segments)
     return report
 
 
@@ -43,7 +43,7 @@ def test_frames_are_shown_with_their_entries() -> None:
         (9, 0, 1, 5),
     ]
     assert first.entries[0].max_timestamp == 55
-    assert [one.kind for one in rest] == ["pad", "seal"]
+    assert [frame.kind for frame in rest] == ["pad", "seal"]
     assert rest[-1].position % 4096 == 0
 
 
@@ -62,9 +62,9 @@ def test_a_good_log_is_found_good(options: LogOptions) -> None:
     report = verdict(disk)
 
     assert report.is_good, report.damages
-    assert sum(one.entries for one in report.segments) > 50
-    assert [one.sealed for one in report.segments] == [True] * (len(report.segments) - 1) + [False]
-    assert all(one.index == "good" for one in report.segments[:-1])
+    assert sum(segment.entries for segment in report.segments) > 50
+    assert [segment.sealed for segment in report.segments] == [True] * (len(report.segments) - 1) + [False]
+    assert all(segment.index == "good" for segment in report.segments[:-1])
     assert "room" in report.segments[-1].tail
 
 
@@ -133,7 +133,7 @@ def test_a_repaired_log_is_found_good_and_its_losses_are_shown() -> None:
 
     report = verdict(disk)
     assert report.is_good, report.damages
-    assert sum(one.lost_frames for one in report.segments) == 1
+    assert sum(segment.lost_frames for segment in report.segments) == 1
 
 
 def test_odd_derived_files_are_notes_not_damages() -> None:
@@ -145,8 +145,8 @@ def test_odd_derived_files_are_notes_not_damages() -> None:
     report = verdict(disk)
 
     assert report.is_good, report.damages
-    assert report.notes == ["checkpoint.0 is not a valid checkpoint; an older one serves"]
-    assert {one.index for one in report.segments[:-1]} == {"odd"}
+    assert report.notes == ["checkpoint.0 is not a valid checkpoint; an older one is used"]
+    assert {segment.index for segment in report.segments[:-1]} == {"odd"}
 
 
 def test_one_damaged_header_copy_is_reported_by_verify() -> None:
@@ -199,7 +199,7 @@ def test_a_witness_without_a_valid_slot_is_a_note() -> None:
     report = verdict(disk)
 
     assert report.is_good
-    assert report.notes == ["witness has no valid slot; it is written anew by the next start"]
+    assert report.notes == ["witness has no valid slot; the next start writes a new one"]
 
 
 def test_a_segment_that_retention_takes_meanwhile_is_passed_over() -> None:
@@ -209,5 +209,5 @@ def test_a_segment_that_retention_takes_meanwhile_is_passed_over() -> None:
 
     *segments, report = verify_log(disk, DIRECTORY)
 
-    assert first not in [one.path for one in segments if isinstance(one, SegmentReport)]
+    assert first not in [segment.path for segment in segments if isinstance(segment, SegmentReport)]
     assert isinstance(report, LogReport)

@@ -1,4 +1,4 @@
-"""The jobs of commits: their calls in order, how far they came when one failed, what they leave behind."""
+"""The jobs of commits: their calls in order, their progress when one failed, the files that they leave."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPTIONS = small_options(segment_bytes=4 << 10)
 
 
 def calls_of(disk: MemoryDisk) -> list[tuple[str, str]]:
-    """The calls from here on, by kind and file name."""
+    """Return a list that fills with the calls from here on, by kind and file name."""
     calls: list[tuple[str, str]] = []
 
     def note(call: Call) -> Fault | None:
@@ -38,7 +38,7 @@ def commit_job(log: VnodeLog, size_bytes: int = 900) -> CommitJob:
 
 
 def log_that_rolls(disk: MemoryDisk) -> VnodeLog:
-    """A reopened log whose next frame of 2,000 bytes goes to a new segment, after a footer in the old one."""
+    """Return a reopened log whose next frame of 2,000 bytes rolls: first a footer, then a new segment."""
     log = open_log(disk, OPTIONS)
     log.append(1, batch(body=bytes(1_500)))
     commit(log)
@@ -195,7 +195,7 @@ def test_a_spare_saves_making_a_file() -> None:
 
 
 def failed_log(disk: MemoryDisk, *bodies: bytes) -> VnodeLog:
-    """A log that acknowledged `bodies` and then failed to sync one more frame."""
+    """Return a log that acknowledged `bodies` and then failed to sync one more frame."""
     log = open_log(disk)
     for body in bodies:
         log.append(1, batch(body=body))

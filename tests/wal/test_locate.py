@@ -1,4 +1,4 @@
-"""Finding the segment that holds an offset, as by looking into every one of them."""
+"""The search for the segment that holds an offset, checked against a look into every segment."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from wal.stream import Stream
 
 
 def sparse_state(segment_count: int, seed: int) -> tuple[LogState, list[dict[int, tuple[int, int]]]]:
-    """A state of many segments, each with a few of five streams; offsets may have holes between segments.
+    """Return a state of many segments, each with a few of five streams; offsets may have gaps between them.
 
-    Also returns what each segment holds: stream -> first and next offset.
+    Also return the content of each segment: stream -> first and next offset.
     """
     chance = random.Random(seed)
     state = new_state(MemoryDisk())
@@ -47,7 +47,7 @@ def sparse_state(segment_count: int, seed: int) -> tuple[LogState, list[dict[int
 def expected(
     state: LogState, held: list[dict[int, tuple[int, int]]], stream_id: int, offset: int
 ) -> Segment | None:
-    """The first segment with an offset of the stream at or above `offset`; else the last one that has it."""
+    """Return the first segment with an offset of the stream at or above `offset`, else its last one."""
     rows = [row for row, found in enumerate(held) if stream_id in found]
     if not rows:
         return None
@@ -177,7 +177,7 @@ def test_indexes_that_were_read_are_bounded() -> None:
     for segment in state.segments.all[:-1]:
         index_of(state, segment)
 
-    assert [one.index is not None for one in state.segments.all[:-1]] == [
+    assert [segment.index is not None for segment in state.segments.all[:-1]] == [
         *[False] * (len(state.segments) - 2),
         True,
     ]

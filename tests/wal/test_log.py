@@ -1,4 +1,4 @@
-"""The log as its callers see it: offsets, what is visible when, what comes back after a restart."""
+"""The log as its callers see it: offsets, visibility over time, and recovery after a restart."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_nothing_is_visible_before_synced() -> None:
     advanced = log.synced(job, 0)
 
     assert log.high_watermark(7) == 3
-    assert [(one.stream_id, one.high_watermark) for one in advanced] == [(7, 3)]
+    assert [(stream.stream_id, stream.high_watermark) for stream in advanced] == [(7, 3)]
 
 
 def test_appends_during_a_sync_join_the_next_frame() -> None:

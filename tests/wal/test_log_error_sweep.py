@@ -1,4 +1,4 @@
-"""Every disk call of a run fails once: what was acknowledged survives, and the log recovers."""
+"""Every disk call of a run fails once: acknowledged batches survive, and the log recovers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEPS = 24
 
 
 class Script:
-    """A fixed run; `acknowledged` is what was synced of stream 1."""
+    """A fixed run; `acknowledged` are the synced bytes of stream 1."""
 
     def __init__(self, disk: MemoryDisk) -> None:
         self.disk = disk
@@ -37,8 +37,8 @@ class Script:
                 self.log.retire_segments()
                 commit(self.log, self.now_ms)
             self.maintain()
-        # A failed log is reopened before the end: until then a killed process may leave more than it
-        # promised.
+        # A failed log is reopened before the end: until then a killed process may leave more
+        # than was promised.
         self.now_ms += 1_000
         commit(self.log, self.now_ms)
 
@@ -68,7 +68,7 @@ class Script:
 
 
 def fault_at(number: int, code: int, stored_bytes: int, disk: MemoryDisk) -> list[Call]:
-    """Let the call `number` of the disk fail; gives the list where it will be noted."""
+    """Let the call `number` of the disk fail; return the list that will record it."""
     seen = 0
     hit: list[Call] = []
 

@@ -1,4 +1,4 @@
-"""Failed writes and syncs stop the log until it was verified; a full disk refuses and resumes by itself."""
+"""Failed writes and syncs stop the log until it is verified; a full disk refuses until there is room."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_failure_at_each_step_of_a_roll_loses_nothing_acknowledged(kind: str) 
 
 
 def fill(log: VnodeLog, sent: bytes = b"") -> bytes:
-    """Append until the disk is full; returns what was acknowledged."""
+    """Append until the disk is full; return the acknowledged bytes."""
     for _ in range(200):
         data = batch(body=b"x" * 1_000)
         try:

@@ -29,7 +29,7 @@ STREAMS = st.integers(1, 4)
 
 
 class Batch:
-    """A batch as it must come back."""
+    """A batch as it must be read back."""
 
     def __init__(self, base: int, next_offset: int, timestamp: int, version: int, data: bytes) -> None:
         self.base = base
@@ -40,7 +40,7 @@ class Batch:
 
 
 class LogModel(RuleBasedStateMachine):
-    """`synced` must never be lost; `waiting` may be, all of it or a part from the end."""
+    """A model in which `synced` must never be lost; `waiting` may be, all of it or a part at the end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class LogModel(RuleBasedStateMachine):
         self.patch.undo()
 
     def stream(self, number: int) -> int:
-        """A stream id that was never dropped."""
+        """Return a stream id that was never dropped."""
         while number in self.dropped:
             number += 10
         return number
@@ -73,7 +73,7 @@ class LogModel(RuleBasedStateMachine):
         stream_id = self.stream(number)
         data = batch(records, body=bytes((number,)) * size, timestamp=time)
         at = self.log.append(stream_id, data)
-        known = [*self.synced.get(stream_id, []), *(one for s, one in self.waiting if s == stream_id)]
+        known = [*self.synced.get(stream_id, []), *(entry for s, entry in self.waiting if s == stream_id)]
         assert at.base_offset == (known[-1].next_offset if known else 0)
         self.waiting.append((stream_id, Batch(at.base_offset, at.next_offset, time, at.version, bytes(data))))
 
@@ -84,8 +84,8 @@ class LogModel(RuleBasedStateMachine):
         self.acknowledge()
 
     def acknowledge(self) -> None:
-        for stream_id, one in self.waiting:
-            self.synced.setdefault(stream_id, []).append(one)
+        for stream_id, entry in self.waiting:
+            self.synced.setdefault(stream_id, []).append(entry)
         self.waiting.clear()
 
     @precondition(lambda self: self.waiting)
@@ -174,9 +174,9 @@ class LogModel(RuleBasedStateMachine):
     def reopen(self) -> None:
         self.log = open_log(self.disk, OPTIONS, now_ms=self.now_ms)
         assert self.log.state == "OPEN", self.log.damage
-        for stream_id, one in self.waiting:
-            if self.log.high_watermark(stream_id) >= one.next_offset:
-                self.synced.setdefault(stream_id, []).append(one)
+        for stream_id, entry in self.waiting:
+            if self.log.high_watermark(stream_id) >= entry.next_offset:
+                self.synced.setdefault(stream_id, []).append(entry)
         self.waiting.clear()
 
     @invariant()
@@ -189,7 +189,7 @@ class LogModel(RuleBasedStateMachine):
     def read_everything(self, max_bytes: int) -> None:
         for stream_id, stored in self.synced.items():
             start = self.log.log_start(stream_id)
-            expected = b"".join(one.data for one in stored if one.next_offset > start)
+            expected = b"".join(entry.data for entry in stored if entry.next_offset > start)
             assert read_all(self.log, stream_id, max_bytes) == expected
 
     @rule(share=st.floats(0, 1), max_bytes=st.sampled_from((0, 1, 100, 600, 5_000)))
@@ -198,8 +198,8 @@ class LogModel(RuleBasedStateMachine):
             low, high = self.log.log_start(stream_id), self.log.high_watermark(stream_id)
             offset = low + int((high - low) * share)
             data = content(self.log.read(stream_id, offset, max_bytes))
-            wanted = [one for one in stored if one.next_offset > offset]
-            assert b"".join(one.data for one in wanted).startswith(data)
+            wanted = [entry for entry in stored if entry.next_offset > offset]
+            assert b"".join(entry.data for entry in wanted).startswith(data)
             if wanted:
                 assert len(data) >= len(wanted[0].data)
                 assert len(data) <= max(max_bytes, len(wanted[0].data))
@@ -210,13 +210,13 @@ class LogModel(RuleBasedStateMachine):
     def look_up_a_time(self, time: int) -> None:
         for stream_id, stored in self.synced.items():
             start = self.log.log_start(stream_id)
-            visible = [one for one in stored if one.next_offset > start]
-            expected = next((one for one in visible if one.timestamp >= time), None)
+            visible = [entry for entry in stored if entry.next_offset > start]
+            expected = next((entry for entry in visible if entry.timestamp >= time), None)
             hit = self.log.find_timestamp(stream_id, time)
             assert (hit.base_offset if hit else None) == (expected.base if expected else None)
             assert hit is None or bytes(hit.batch) == expected.data  # type: ignore[union-attr]
             newest = self.log.max_timestamp(stream_id)
-            largest = max((one.timestamp for one in visible), default=None)
+            largest = max((entry.timestamp for entry in visible), default=None)
             assert (newest.max_timestamp if newest else None) == largest
 
     @rule()
@@ -231,7 +231,7 @@ class LogModel(RuleBasedStateMachine):
             version = found[-1].version + found[-1].record_count
         versions = [entry.version for entry in entries]
         assert versions == sorted(set(versions))
-        stored = {one.version: one for batches in self.synced.values() for one in batches}
+        stored = {entry.version: entry for batches in self.synced.values() for entry in batches}
         for entry in entries:
             if entry.version in stored and entry.kind == 0:
                 assert bytes(entry.data) == stored[entry.version].data

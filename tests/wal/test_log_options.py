@@ -1,4 +1,4 @@
-"""Options that change while a log is open, and a log that is given up."""
+"""Options that change while a log is open, and a log that is abandoned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log that refuses says why each time, and holds on to nothing of who asked."""
+"""A log that refuses gives its reason each time, and keeps none of the caller's objects alive."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ def test_a_closed_log_takes_nothing_and_reads_on() -> None:
 
     advanced = log.close(0)
 
-    assert [(one.stream_id, one.high_watermark) for one in advanced] == [(1, 1)]
+    assert [(stream.stream_id, stream.high_watermark) for stream in advanced] == [(1, 1)]
     assert content(log.read(1, 0, 10)) == bytes(data)
     with pytest.raises(LogClosed):
         log.append(1, batch())

@@ -28,7 +28,7 @@ def test_times_are_found_as_by_brute_force(seed: int, options: LogOptions) -> No
     maintain(log)
     log.set_log_start(1, chance.randrange(stored[-1][1]))
     commit(log)
-    visible = [one for one in stored if one[1] > log.log_start(1)]
+    visible = [known for known in stored if known[1] > log.log_start(1)]
 
     for timestamp in [*range(-100, 1_300, 7), 10**15, -(10**15)]:
         expected = next((base for base, _, time in visible if time >= timestamp), None)
@@ -73,7 +73,11 @@ def test_extents_begin_with_the_one_that_holds_the_log_start() -> None:
     log.set_log_start(1, 4)
     commit(log)
 
-    assert [(one.base_offset, one.next_offset) for one in log.extents(1)] == [(3, 6), (6, 9), (9, 12)]
+    assert [(extent.base_offset, extent.next_offset) for extent in log.extents(1)] == [
+        (3, 6),
+        (6, 9),
+        (9, 12),
+    ]
     assert list(log.extents(77)) == []
 
 
@@ -91,5 +95,5 @@ def test_the_largest_time_is_found_anew_when_its_record_was_deleted() -> None:
     commit(log)
     newest.append(log.max_timestamp(1))
 
-    found = [(one.base_offset, one.max_timestamp) for one in newest if one is not None]
+    found = [(hit.base_offset, hit.max_timestamp) for hit in newest if hit is not None]
     assert found == [(0, 900), (4, 500), (4, 500), (10, 499)]

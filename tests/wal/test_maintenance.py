@@ -1,4 +1,4 @@
-"""Work beside the commits: when each job is due, what it leaves, and what a failed one costs."""
+"""Work beside the commits: the time of each job, its result, and the cost of a failed one."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ RETIRING = small_options(checkpoint_bytes=1 << 30, delete_delay_ms=1_000)
 
 
 def retire(log: VnodeLog, now_ms: int) -> int:
-    """Ask for retirement as the timer does, until nothing more comes of it."""
+    """Ask for retirement as the timer does, until there is nothing more to retire."""
     total = 0
     for _ in range(4):
         total += log.retire_segments()

@@ -1,4 +1,4 @@
-"""The jobs of maintenance by themselves: what each leaves on the disk, in which order, after a failure."""
+"""The jobs of maintenance by themselves: their effects on the disk, in order, also after a failure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WITNESS = Witness(3, 40, 900, 800)
 
 
 def segments_of(disk: MemoryDisk) -> list[Segment]:
-    """The sealed segments of a log of four, with their indexes in memory."""
+    """Return the sealed segments of a log of four, with their indexes in memory."""
     log = open_log(disk, small_options(segment_bytes=4 << 10))
     for _ in range(7):
         log.append(1, batch(body=bytes(900)))
@@ -66,7 +66,7 @@ def file_with(disk: MemoryDisk, path: str, data: bytes = b"") -> SharedFile:
 
 
 def kinds_of(disk: MemoryDisk) -> list[str]:
-    """The kinds of the calls from here on."""
+    """Return a list that fills with the kinds of the calls from here on."""
     kinds: list[str] = []
     disk.faults.append(lambda call: kinds.append(call.kind))
     return kinds
@@ -119,7 +119,7 @@ def test_a_checkpoint_survives_a_power_cut(*, needs_sync: bool) -> None:
     CheckpointJob(disk, "", checkpoint(1), log_file, 12).run()
 
     after = disk.crash(DROP_ALL)
-    assert [one.generation for one in load_checkpoints(after, "")[0]] == [1]
+    assert [kept.generation for kept in load_checkpoints(after, "")[0]] == [1]
     assert after.exists("0.wal") == needs_sync
 
 

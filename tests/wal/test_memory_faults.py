@@ -1,4 +1,4 @@
-"""Ready-made faults hit the calls they are meant for."""
+"""Ready-made faults hit the intended calls."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Scripted:
 
 
 def apply(data: bytes, kind: str, position: int, payload: bytes) -> bytes:
-    """The plain meaning of an edit."""
+    """Return the bytes after an edit, by its plain meaning."""
     if kind == "resize":
         return data[:position].ljust(position, b"\0")
     return data[:position].ljust(position, b"\0") + payload + data[position + len(payload) :]

@@ -1,4 +1,4 @@
-"""Names on the simulated disk: what a crash may do to them, and what it may not."""
+"""Names on the simulated disk: the effects that a crash may have on them, and those it may not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wal.memory_image import DROP_ALL, NameChange
 
 
 class ChosenNames:
-    """Keeps the name changes of these numbers, counted from the oldest that is not durable."""
+    """Fates that keep the name changes of these numbers, counted from the oldest that is not durable."""
 
     def __init__(self, kept: Sequence[int]) -> None:
         self.kept = kept

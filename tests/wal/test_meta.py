@@ -1,4 +1,4 @@
-"""Meta entries: bytes as documented, effects that may be repeated, announcements that may be taken back."""
+"""Meta entries: bytes as documented, repeatable effects, announcements that may be taken back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wal.stream import Stream
 
 
 def state_with(*stream_ids: int) -> LogState:
-    """A state in which each of these streams has ten offsets and 500 bytes."""
+    """Return a state in which each of these streams has ten offsets and 500 bytes."""
     state = new_state(MemoryDisk())
     for stream_id in stream_ids:
         state.streams[stream_id] = Stream(stream_id, 10, 0, 500)
@@ -155,7 +155,7 @@ def test_a_retired_segment_is_marked_whether_it_is_there_or_not() -> None:
     for base in (5, 99):
         apply_meta(state, 0, retired_meta(base))
 
-    assert [one.retired for one in state.segments.all] == [False, True]
+    assert [segment.retired for segment in state.segments.all] == [False, True]
     assert state.retired_bases == {5, 99}
 
 

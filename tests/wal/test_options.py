@@ -1,4 +1,4 @@
-"""A log's options: settled once, named, and by default within what the file format can hold."""
+"""A log's options: fixed once, named, and by default within the limits of the file format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wal.memory_disk import MemoryDisk
 from wal.options import ENTRY_COST_BYTES, LogOptions
 
 COLUMN_MAX = 2**32 - 1
-"""Positions of an index are u32."""
+"""The limit of an index's positions, which are u32."""
 
 
 def test_an_unknown_option_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Calls of the operating system that stop half way, refuse or fail are gone on with or reported."""
+"""Calls of the operating system that stop half way, refuse or fail are continued or reported."""
 
 from __future__ import annotations
 

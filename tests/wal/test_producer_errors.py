@@ -1,4 +1,4 @@
-"""Refusals name the producer, the values and the way out."""
+"""Refusals name the producer, the values and the remedy."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from wal.producer_errors import (
 
 def test_messages_carry_the_facts() -> None:
     assert [str(error) for error in errors()] == [
-        "producer 7: epoch 1 is over, epoch 2 wrote already; ask for a producer id again",
-        "producer 7: sequence 9 of epoch 1 does not follow what is stored, 5 was expected; "
-        "send what is missing first",
+        "producer 7: epoch 1 is over: epoch 2 has already written; ask for a producer id again",
+        "producer 7: sequence 9 of epoch 1 does not follow the last one stored; 5 was expected: "
+        "send the missing batches first",
         "producer 7: sequence -1 is below 0; number the batches of a producer id",
         "producer 7: its transaction, open since offset 30, must end before a batch outside of it",
         "producer 7: a marker of coordinator epoch 1 comes after one of epoch 2",

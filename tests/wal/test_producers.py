@@ -1,4 +1,4 @@
-"""The producer table of a vnode: replay, durability, taking back, expiry, bounds."""
+"""The producer table of a vnode: replay, durability, reversal, expiry, limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The producer table of a vnode against a model: a list of batches, from which the rules are worked out."""
+"""The producer table of a vnode against a model: a list of batches from which the rules are derived."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PRODUCERS = st.integers(0, 2)
 
 
 class TableMachine(RuleBasedStateMachine):
-    """Against a model that keeps every accepted batch and works the rules out from the list."""
+    """A comparison with a model that keeps every accepted batch and derives the rules from the list."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -20,7 +20,7 @@ class TableMachine(RuleBasedStateMachine):
         self.log: list[tuple[int, int, ProducerStamp | TransactionMarker]] = []  # stream, offset, what
         self.durable_length = 0
         self.tokens: list[tuple[int, int]] = []  # token, length of the log
-        # Producers whose first batch, of sequence 0, was lost: its epoch.
+        # The epoch of each producer whose first batch, of sequence 0, was lost.
         self.awaited: dict[tuple[int, int], int] = {}
 
     def offset(self) -> int:
@@ -147,7 +147,7 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule()
     def restart_from_checkpoint(self) -> None:
-        """What was not durable is lost, and the snapshot never held it."""
+        """Lose everything that was not durable; the snapshot never held it."""
         snapshot = self.producers.snapshot()
         del self.log[self.durable_length :]
         self.tokens.clear()

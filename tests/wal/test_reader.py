@@ -94,7 +94,7 @@ def test_a_sequential_reader_stands_at_extents_and_never_walks() -> None:
         offset = result.next_offset
 
     handed_out = [len(part) for part in parts if not isinstance(part, FileRange)]
-    assert reads == handed_out, "only what is handed out was read"
+    assert reads == handed_out, "only bytes that are handed out were read"
     assert b"".join(part.read() if isinstance(part, FileRange) else bytes(part) for part in parts) == sent
 
 
@@ -157,5 +157,5 @@ def test_a_file_that_was_cut_is_reported_and_not_read_short() -> None:
     first = min(name for name in disk.list(DIRECTORY) if name.endswith(".wal"))
     disk.open(f"{DIRECTORY}/{first}").truncate(2_000)
 
-    with pytest.raises(LogDamaged, match="the file ends before"):
+    with pytest.raises(LogDamaged, match="the file ends too early"):
         log.read(1, 0, 1_000)

@@ -1,4 +1,4 @@
-"""What a log tells of its streams: nothing before it is synced, and the same after a restart."""
+"""A log's facts about its streams: none before they are synced, and the same after a restart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wal.producers import NEW, ProducerStamp
 
 
 def facts(log: VnodeLog, stream_id: int) -> object:
-    """Everything that the log tells of a stream without its batches."""
+    """Return all that the log says of a stream, without its batches."""
     newest = log.max_timestamp(stream_id)
     return (
         log.log_start(stream_id), log.high_watermark(stream_id), log.next_offset(stream_id),
@@ -83,12 +83,14 @@ def test_the_first_version_is_that_of_the_oldest_segment_kept() -> None:
 def busy(log: VnodeLog, seed: int) -> None:
     chance = random.Random(seed)
     changes: list[Callable[[int], object]] = [
-        lambda one: log.append(one, batch(chance.randrange(1, 5), timestamp=chance.randrange(100))),
-        lambda one: log.append(
-            one, batch(body=bytes(chance.randrange(2_000)), timestamp=chance.randrange(100))
+        lambda stream_id: log.append(
+            stream_id, batch(chance.randrange(1, 5), timestamp=chance.randrange(100))
         ),
-        lambda one: log.set_log_start(one, chance.randrange(log.high_watermark(one) + 1)),
-        lambda one: log.set_leader_epoch(one, log.leader_epoch(one) + 1),
+        lambda stream_id: log.append(
+            stream_id, batch(body=bytes(chance.randrange(2_000)), timestamp=chance.randrange(100))
+        ),
+        lambda stream_id: log.set_log_start(stream_id, chance.randrange(log.high_watermark(stream_id) + 1)),
+        lambda stream_id: log.set_leader_epoch(stream_id, log.leader_epoch(stream_id) + 1),
     ]
     for number in range(120):
         chance.choices(changes, (6, 4, 1, 1))[0](chance.randrange(4))

@@ -28,12 +28,12 @@ OPTIONS = small_options(
 
 @dataclass
 class Run:
-    """A log on a recording disk, and what was sent to it and promised by it."""
+    """A log on a recording disk, the batches sent to it, and its promises."""
 
     disk: RecordingDisk
     log: VnodeLog
     sent: dict[int, list[tuple[int, int, bytes]]] = field(default_factory=dict)
-    """Stream -> (base offset, next offset, batch) in order."""
+    """Stream -> (base offset, next offset, batch), in order."""
     dropped: set[int] = field(default_factory=set)
     now_ms: int = 0
     options: LogOptions = OPTIONS
@@ -58,7 +58,7 @@ class Run:
 
 
 def check(run: Run, disk: Disk, promised: tuple[tuple[int, int, int], ...]) -> VnodeLog | None:
-    """Recover and compare with what was sent and promised."""
+    """Recover and compare with the batches sent and promised."""
     if not disk.exists(DIRECTORY):
         assert not promised
         return None
@@ -105,7 +105,7 @@ def busy_run(
     idle: float = 0.5,
     options: LogOptions = OPTIONS,
 ) -> Run:
-    """Appends, syncs, rolls, seals, checkpoints, log starts, drops, retired and deleted segments.
+    """Run appends, syncs, rolls, seals, checkpoints, log starts, drops, retirement and deletion of segments.
 
     Small frames fill a segment to the brim, so that its footer is written with its last frame.
     """

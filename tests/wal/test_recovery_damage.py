@@ -1,4 +1,4 @@
-"""Damage to bytes that were acknowledged is reported, with file and bytes, and never silently cut."""
+"""Damage to acknowledged bytes is reported, with file and bytes, and never cut silently."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wal.options import LogOptions
 def assert_reported_or_harmless(
     disk: MemoryDisk, sent: dict[int, bytes], options: LogOptions = OPTIONS
 ) -> bool:
-    """Open the log; what is readable is a prefix of what was sent, all of it unless damage is reported."""
+    """Check that an opened log has a prefix of the batches sent, and all unless it reports damage."""
     log = VnodeLog.open(disk, DIRECTORY, options=options, now_ms=9_000)
     for stream_id, data in sent.items():
         stored = read_all(log, stream_id)

@@ -1,4 +1,4 @@
-"""A sync fails and the process ends before it can react: the next one must not trust what reads show."""
+"""A sync fails and the process ends before it can react: the next process must not trust its reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segments that do not fit into their place: each is refused with what is wrong and what was due."""
+"""Segments that do not fit into their place: each is refused with the fault and the expected value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OPTIONS = small_options(segment_bytes=4 << 10, seal_interval_ms=10**9)
 
 
 def filled() -> MemoryDisk:
-    """A killed log of six segments of two batches each."""
+    """Return a killed log of six segments of two batches each."""
     disk = MemoryDisk()
     log = open_log(disk, OPTIONS)
     for number in range(12):
@@ -45,7 +45,7 @@ def header_of(disk: MemoryDisk, path: str) -> SegmentHeader:
 
 
 def with_header(disk: MemoryDisk, path: str, **changes: Any) -> MemoryDisk:
-    """The disk with a segment whose header, both copies of it, says something else."""
+    """Return the disk with changes in both copies of a segment's header."""
     start = encode_segment_start(header_of(disk, path)._replace(**changes))
     return change(disk, path, lambda data: start + bytes(data[1_024:]))
 
@@ -58,7 +58,7 @@ def problem(disk: MemoryDisk) -> str:
 
 
 def of_format(data: bytes, version: int) -> bytes:
-    """A segment whose header, both copies of it, is whole and says another format."""
+    """Return a segment with two valid copies of its header that state another format."""
     changed = bytearray(data)
     for position in (0, HEADER_COPY_POSITION):
         body = bytearray(changed[position : position + SEGMENT_BODY.size])
@@ -74,7 +74,7 @@ def test_a_segment_of_a_later_program_is_refused_and_not_taken_for_a_damaged_one
     later = change(disk, path, lambda data: of_format(bytes(data), 9))
 
     with pytest.raises(
-        UnknownFormat, match=r"\.wal: the segment has format 9, this version of kawal reads 1 and 2"
+        UnknownFormat, match=r"\.wal: the segment has format 9, but this version of kawal reads 1 and 2"
     ):
         VnodeLog.open(later, DIRECTORY, options=OPTIONS, now_ms=9_000)
 
@@ -98,9 +98,9 @@ def test_a_damaged_format_is_damage() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"vnode_id": 7}, "0004.wal: the file belongs to vnode 7, this is vnode 0"),
+        ({"vnode_id": 7}, "0004.wal: the file belongs to vnode 7, but this is vnode 0"),
         ({"base_version": 6}, "0004.wal: the file holds the segment of version 6: it was renamed or copied"),
-        ({"base_sequence": 7}, "0004.wal: it begins with frame 7, frame 6 is due: a segment is missing"),
+        ({"base_sequence": 7}, "0004.wal: it begins with frame 7, but frame 6 is due: a segment is missing"),
     ],
 )
 def test_a_header_that_names_another_place_is_told(changes: dict[str, int], told: str) -> None:
@@ -139,4 +139,4 @@ def test_a_gap_behind_a_checkpoint_that_names_no_segment_is_told() -> None:
 
     told = problem(with_header(disk, path, base_sequence=50))
 
-    assert told == "0000.wal: it begins with frame 50, frame 1 is due before it"
+    assert told == "0000.wal: it begins with frame 50, but frame 1 is due before it"

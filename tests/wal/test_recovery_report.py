@@ -1,4 +1,4 @@
-"""What a recovery reports: each kind of fault for the damage it stands for, and counts that are true."""
+"""The report of a recovery: the kind of fault for each damage, and correct counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FRAME_BYTES = 64 + 48 + 61 + 900
 
 
 def filled(*, checkpoint: bool = False, options: LogOptions = OPTIONS) -> MemoryDisk:
-    """A killed log of six segments: of two data frames and a footer each; the last has no footer."""
+    """Return a killed log of six segments of two data frames and a footer each; the last has no footer."""
     disk = MemoryDisk()
     log = open_log(disk, options)
     for number in range(12):
@@ -175,5 +175,5 @@ def test_an_odd_checkpoint_and_an_odd_header_copy_are_notes() -> None:
     assert report.damage is None
     assert report.notes[-2:] == [
         "checkpoint.0 is not a valid checkpoint; going back to an older one",
-        f"{newest}: one of the two headers is damaged; the other one serves",
+        f"{newest}: one of the two headers is damaged; the other one is used",
     ]

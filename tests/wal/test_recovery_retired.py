@@ -1,4 +1,4 @@
-"""Segments retired in the middle are missed by nobody, whichever of their neighbours stay."""
+"""A log opens without segments retired in its middle, whichever of their neighbours stay."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wal.memory_disk import MemoryDisk
 
 
 def retire(log: VnodeLog, now_ms: int) -> None:
-    """Let retention and deletion come to their end."""
+    """Run retention and deletion to their end."""
     for _ in range(4):
         log.retire_segments()
         commit(log, now_ms)

@@ -16,7 +16,7 @@ from wal.repair import RepairReport, repair
 
 
 def numbered_log() -> MemoryDisk:
-    """Ten frames of one batch each, in one segment."""
+    """Return a log of ten frames of one batch each, in one segment."""
     disk = MemoryDisk()
     log = open_log(disk, small_options())
     for number in range(10):
@@ -106,7 +106,7 @@ def test_a_log_without_one_segment_goes_on_without_it(options: LogOptions) -> No
 
 
 def goes_on(disk: MemoryDisk, sent: dict[int, bytes], options: LogOptions) -> None:
-    """The log reads batches that were sent, in order, and takes new ones."""
+    """Check that the log reads batches that were sent, in order, and takes new ones."""
     log = open_log(disk, options, now_ms=20_000)
     assert log.state == "OPEN", log.damage
     for stream_id, data in sent.items():
@@ -122,13 +122,13 @@ def goes_on(disk: MemoryDisk, sent: dict[int, bytes], options: LogOptions) -> No
 
 def is_subsequence(stored: bytes, sent: bytes) -> bool:
     place = 0
-    for one in split(stored):
-        if one.endswith(bytes(4)):  # no records: it stands for offsets that were lost
+    for piece in split(stored):
+        if piece.endswith(bytes(4)):  # no records: it stands for lost offsets
             continue
-        place = sent.find(one, place)
+        place = sent.find(piece, place)
         if place < 0:
             return False
-        place += len(one)
+        place += len(piece)
     return True
 
 

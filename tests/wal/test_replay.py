@@ -1,4 +1,4 @@
-"""Replaying the frames of a log gives the state that writing them gave, from wherever it begins."""
+"""Replaying the frames of a log gives the state that writing them gave, wherever it begins."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def found_frames(log: VnodeLog) -> list[FoundFrame]:
 
 
 def view(state: LogState) -> object:
-    """All that replay is about; of the largest timestamp any offset in its extent will do."""
+    """Return all that replay restores; for the largest timestamp any offset in its extent will do."""
     return (
         {
             stream_id: (
-                one.log_start, one.high_watermark, one.next_offset, one.size_bytes, one.max_timestamp,
-                one.leader_epoch, one.epochs,
+                stream.log_start, stream.high_watermark, stream.next_offset, stream.size_bytes,
+                stream.max_timestamp, stream.leader_epoch, stream.epochs,
             )
-            for stream_id, one in state.streams.items()
+            for stream_id, stream in state.streams.items()
         },
         {stream_id: state.producers.of(stream_id).describe() for stream_id in state.streams},
         state.retired_bases,
@@ -42,7 +42,7 @@ def view(state: LogState) -> object:
 
 
 def busy_log(seed: int) -> VnodeLog:
-    """A log with batches, producers, moved starts, drops, epochs and seals."""
+    """Return a log with batches, producers, moved starts, drops, epochs and seals."""
     chance = random.Random(seed)
     log = open_log(MemoryDisk(), OPTIONS)
     for now_ms in range(0, 30_000, 1_000):
@@ -68,7 +68,7 @@ def append(log: VnodeLog, chance: random.Random) -> None:
     if producer_id < 0:
         log.append(stream_id, batch(chance.randrange(1, 4), timestamp=chance.randrange(1_000)))
         return
-    described = {one.producer_id: one for one in log.producers(stream_id).describe()}
+    described = {producer.producer_id: producer for producer in log.producers(stream_id).describe()}
     sequence = described[producer_id].last_sequence + 1 if producer_id in described else 0
     stamp = ProducerStamp(producer_id, 0, sequence, 2)
     data = batch(2, producer=(producer_id, 0, sequence), timestamp=chance.randrange(1_000))

@@ -161,7 +161,7 @@ def test_a_changed_policy_leaves_old_segments_as_they_are() -> None:
 
 
 class KafkaSegment:
-    """LogSegment, as far as rolling and retention look at it."""
+    """LogSegment, with the parts that rolling and retention use."""
 
     def __init__(self, base_offset: int, created: int) -> None:
         self.base_offset = base_offset
@@ -193,7 +193,7 @@ class KafkaSegment:
 
 
 class KafkaLog:
-    """UnifiedLog: an active segment always, three passes of deletion, each moving the log start."""
+    """UnifiedLog: always an active segment, and three passes of deletion that each move the log start."""
 
     def __init__(self) -> None:
         self.segments = [KafkaSegment(0, 0)]

@@ -1,4 +1,4 @@
-"""The walk over a segment's frames: it stops at the first bytes that are none, and says where and why."""
+"""The walk over a segment's frames: it stops at the first invalid bytes, and says where and why."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ START = 1_024
 
 
 def file_of(*parts: bytes) -> File:
-    """A file whose frames begin at START."""
+    """Return a file whose frames begin at START."""
     file = MemoryDisk().open("a.wal", create=True)
     file.write_at(START, [b"".join(parts)])
     return file
@@ -72,7 +72,7 @@ def scanned(file: File, sequence: int = 0, *, skim: bool = False) -> tuple[Scan,
         (data_frame(1)[:60] + b"!!!!", "the frame header there has a wrong magic or crc"),
         (data_frame(2), "frame 2 lies where frame 1 is due"),
         (data_frame(0), "frame 0 lies where frame 1 is due"),
-        (data_frame(1)[:-1], "frame 1 has 177 bytes, the file ends before"),
+        (data_frame(1)[:-1], "frame 1 has 177 bytes, but the file ends before that"),
         (data_frame(1)[:70] + b"?" + data_frame(1)[71:], "the entry table of frame 1 has a wrong crc"),
     ],
 )
@@ -170,7 +170,7 @@ def test_frames_across_the_borders_of_a_window_are_found(*, skim: bool) -> None:
 
 
 def entry(batch_data: bytes, **changes: int) -> bytes:
-    """The table entry of a batch of stream 5, with some fields changed."""
+    """Return the table entry of a batch of stream 5, with some fields changed."""
     crc = int.from_bytes(batch_data[17:21], "big")
     row = Entry(5, EntryKind.DATA, 0, 0, 0, 1, len(batch_data), 0, crc, 0)
     return ENTRY.pack(*row._replace(**changes))
@@ -256,4 +256,4 @@ def test_what_says_no_header_is_what_lies_there() -> None:
     scan, frames = scanned(file_of(huge))
 
     assert frames == []
-    assert scan.problem == f"frame 0 has {64 + 2 * (2**32 - 1)} bytes, the file ends before"
+    assert scan.problem == f"frame 0 has {64 + 2 * (2**32 - 1)} bytes, but the file ends before that"

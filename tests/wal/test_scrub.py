@@ -1,4 +1,4 @@
-"""Scrubbing reads sealed segments again, within its rate, and reports damage before a reader meets it."""
+"""Scrubbing reads sealed segments again, at its rate, and reports damage before a reader meets it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_good_segment_is_found_good() -> None:
     disk = MemoryDisk()
     log = filled(disk)
 
-    assert [scrub(disk, one) for one in log._state.segments.all if one.sealed] == [None] * 6
+    assert [scrub(disk, segment) for segment in log._state.segments.all if segment.sealed] == [None] * 6
 
 
 def test_segments_are_read_in_turn_no_faster_than_allowed() -> None:
@@ -78,7 +78,7 @@ def test_damage_in_an_old_segment_is_reported_and_not_handed_out() -> None:
 
 
 def damaged(disk: MemoryDisk) -> VnodeLog:
-    """A log in which a scrub found damage while a batch was on its way."""
+    """Return a log in which a scrub found damage while a batch was on its way."""
     log = filled(disk)
     log._maintenance.checkpoint_wanted = True
     maintain(log, 5_000)

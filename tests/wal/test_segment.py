@@ -1,4 +1,4 @@
-"""Segments: their names, their order, their totals, and files that live as long as somebody needs them."""
+"""Segments: their names, their order, their totals, and files that stay open as long as they are used."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_name_is_read_back(base_version: int) -> None:
 def test_names_sort_as_their_versions_do() -> None:
     versions = [0, 9, 10, 99, 100, 10**19]
 
-    assert sorted(map(segment_name, reversed(versions))) == [segment_name(one) for one in versions]
+    assert sorted(map(segment_name, reversed(versions))) == [segment_name(version) for version in versions]
 
 
 def test_a_file_closes_with_the_last_one_who_needs_it() -> None:
@@ -110,8 +110,8 @@ def test_a_frame_without_batches_adds_no_timestamp() -> None:
 def test_rows_are_found_by_version() -> None:
     segments = Segments()
     found = [segment(base) for base in (4, 10, 10, 30)]
-    for one in found:
-        segments.add(one)
+    for made in found:
+        segments.add(made)
 
     assert [segments.row_of(version) for version in (0, 3, 4, 9, 10, 29, 30, 2**64)] == [
         -1, -1, 0, 0, 2, 2, 3, 3,

@@ -1,4 +1,4 @@
-"""The state of a log as a checkpoint and back, also when it was taken in slices beside other work."""
+"""The state of a log as a checkpoint and back, also when it is taken in slices beside other work."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def restored(log: VnodeLog, capture: Capture, *, now_ms: int = 0) -> LogState:
 
 def streams(state: LogState) -> dict[int, tuple[object, ...]]:
     return {
-        one.stream_id: (
-            one.log_start, one.high_watermark, one.next_offset, one.size_bytes, one.max_timestamp,
-            one.max_timestamp_offset, one.leader_epoch, one.epochs,
+        stream.stream_id: (
+            stream.log_start, stream.high_watermark, stream.next_offset, stream.size_bytes,
+            stream.max_timestamp, stream.max_timestamp_offset, stream.leader_epoch, stream.epochs,
         )
-        for one in state.streams.values()
+        for stream in state.streams.values()
     }  # fmt: skip
 
 
@@ -92,14 +92,20 @@ def test_sealed_segments_come_back_and_the_active_one_is_scanned() -> None:
 
     assert not active.sealed
     found = state.segments.all
-    assert [(one.path, one.base_sequence, one.seed) for one in found] == [
-        (one.path, one.base_sequence, one.seed) for one in sealed
+    assert [(segment.path, segment.base_sequence, segment.seed) for segment in found] == [
+        (segment.path, segment.base_sequence, segment.seed) for segment in sealed
     ]
-    assert [(one.next_version, one.next_sequence, one.end_position, one.last_crc) for one in found] == [
-        (one.next_version, one.next_sequence, one.end_position, one.last_crc) for one in sealed
+    assert [
+        (segment.next_version, segment.next_sequence, segment.end_position, segment.last_crc)
+        for segment in found
+    ] == [
+        (segment.next_version, segment.next_sequence, segment.end_position, segment.last_crc)
+        for segment in sealed
     ]
-    assert [one.totals.max_timestamp for one in found] == [one.totals.max_timestamp for one in sealed]
-    assert all(one.sealed and one.index_stored for one in found)
+    assert [segment.totals.max_timestamp for segment in found] == [
+        segment.totals.max_timestamp for segment in sealed
+    ]
+    assert all(segment.sealed and segment.index_stored for segment in found)
     assert state.retired_bases == {sealed[1].base_version}
 
 
@@ -145,7 +151,7 @@ def test_a_stream_that_is_dropped_between_slices_is_left_out(slices_of_two: None
 
     state = restored(log, capture)
 
-    # Stream 4 was captured before; that it was dropped is in a frame that will be replayed.
+    # Stream 4 was captured before; its drop is in a frame that will be replayed.
     assert sorted(state.streams) == [1, 2, 3, 4]
 
 

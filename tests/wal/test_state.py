@@ -1,4 +1,4 @@
-"""The shared state of a log: who is refused what and why, and names that are never used twice."""
+"""The shared state of a log: refusals with their reasons, and names that are never used twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data directory: made once, owned by one process, refused when it is not ours or not whole."""
+"""The data directory: made once, owned by one process, refused when it is foreign or incomplete."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_what_is_no_vnode_is_passed_over() -> None:
     store = open_store(disk)
     store.create_vnode("db", 3)
     for path in ("data/notes", "data/run.log", "data/db/vnode-x", "data/db/vnode-"):
-        put(disk, path, b"put there by somebody")
+        put(disk, path, b"a stray file")
     for path in ("data/lost+found", "data/lost+found/vnode-1", "data/other"):
         disk.make_directory(path)
 
@@ -155,7 +155,7 @@ def test_a_directory_with_other_files_is_not_touched() -> None:
     disk.make_directory("data")
     put(disk, "data/holiday.jpg", b"sun")
 
-    with pytest.raises(ForeignDirectory, match=r"'holiday\.jpg' lies there"):
+    with pytest.raises(ForeignDirectory, match=r"'holiday\.jpg' is in it"):
         open_store(disk)
 
     assert disk.list("data") == ["holiday.jpg"]
@@ -200,7 +200,7 @@ def test_a_marker_of_another_kind_is_refused(content: bytes, error: type[StoreEr
 
 
 def of_format(disk: MemoryDisk, version: int) -> None:
-    """Make the directory one of another format, whose files are otherwise the same."""
+    """Turn the directory into one of another format, with the same files."""
     content = json.loads(disk.contents("data/kawal.json"))
     put(disk, "data/kawal.json", json.dumps({**content, "format": version}).encode())
 

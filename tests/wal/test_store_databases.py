@@ -1,4 +1,4 @@
-"""Directories of databases: told apart from what is not ours, removed whole, also when part of it is gone."""
+"""Directories of databases: distinguished from foreign ones, removed whole, also when part is missing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wal.store import Store
 
 
 def filled(store: Store, name: str) -> None:
-    """Two vnodes, one of them with a record."""
+    """Make two vnodes, one of them with a record."""
     for index in range(2):
         store.create_vnode(name, index)
     log = store.open_vnode(name, 0, now_ms=0, options=OPTIONS)

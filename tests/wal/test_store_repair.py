@@ -1,4 +1,4 @@
-"""Mending a whole data directory."""
+"""Repair of a whole data directory."""
 
 import pytest
 
@@ -12,7 +12,7 @@ SEGMENT = "data/default/vnode-1/00000000000000000000.wal"
 
 
 def stored() -> MemoryDisk:
-    """A data directory with two vnodes of two batches each, cleanly stopped."""
+    """Return a data directory with two vnodes of two batches each, cleanly stopped."""
     disk = MemoryDisk()
     store = open_store(disk)
     for vnode_id in range(2):
@@ -27,7 +27,7 @@ def stored() -> MemoryDisk:
 
 
 def repaired(disk: MemoryDisk, *, accept_loss: bool) -> dict[str, RepairedLog]:
-    return {one.directory: one for one in repair_store(disk, "data", now_ms=0, accept_loss=accept_loss)}
+    return {log.directory: log for log in repair_store(disk, "data", now_ms=0, accept_loss=accept_loss)}
 
 
 def spoil(disk: MemoryDisk) -> None:
@@ -41,7 +41,7 @@ def test_a_good_directory_is_left_alone() -> None:
     disk = stored()
     logs = repaired(disk, accept_loss=True)
     assert list(logs) == ["data/meta", "data/default/vnode-0", "data/default/vnode-1"]
-    assert all(not one.report.damages and one.report.mended for one in logs.values())
+    assert all(not log.report.damages and log.report.mended for log in logs.values())
 
 
 def test_files_that_somebody_put_there_are_passed_over() -> None:

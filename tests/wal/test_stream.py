@@ -1,4 +1,4 @@
-"""What the log keeps of a stream: small, because there are many, and complete after a restart."""
+"""The log's record of a stream: small, because there are many, and complete after a restart."""
 
 from __future__ import annotations
 

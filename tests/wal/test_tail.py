@@ -1,4 +1,4 @@
-"""What stays in memory to be read from is bounded, and the oldest goes first."""
+"""The caches in memory are bounded, and the oldest entry leaves first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wal.segment import Segment, SharedFile
 from wal.tail import IndexCache, TailCache
 
 EXTENT_COST, FRAME_COST = 40, 12
-"""Bytes that a row of an index counts for."""
+"""The bytes that a row of an index counts for."""
 
 
 def segment(base_version: int = 0) -> Segment:
@@ -75,7 +75,7 @@ def test_clearing_forgets_every_segment() -> None:
 
 
 def indexed(base_version: int, extent_count: int = 1, frame_count: int = 0) -> Segment:
-    """A sealed segment with an index and an open file."""
+    """Return a sealed segment with an index and an open file."""
     disk = MemoryDisk()
     one = segment(base_version)
     one.sealed = True
@@ -96,10 +96,10 @@ def test_indexes_are_given_up_oldest_first_with_their_files() -> None:
     cache = IndexCache(2 * EXTENT_COST)
     segments = [indexed(number) for number in range(4)]
 
-    for one in segments:
-        cache.loaded(one)
+    for sealed in segments:
+        cache.loaded(sealed)
 
-    assert [loaded(one) for one in segments] == [False, False, True, True]
+    assert [loaded(sealed) for sealed in segments] == [False, False, True, True]
     assert cache.size_bytes == 2 * EXTENT_COST
 
 
@@ -138,10 +138,10 @@ def test_no_more_files_stay_open_than_allowed(monkeypatch: pytest.MonkeyPatch) -
     cache = IndexCache(1 << 30)
     segments = [indexed(number) for number in range(5)]
 
-    for one in segments:
-        cache.loaded(one)
+    for sealed in segments:
+        cache.loaded(sealed)
 
-    assert [loaded(one) for one in segments] == [False, False, True, True, True]
+    assert [loaded(sealed) for sealed in segments] == [False, False, True, True, True]
 
 
 def test_a_growing_segment_keeps_its_index_and_file() -> None:

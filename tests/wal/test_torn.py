@@ -1,4 +1,4 @@
-"""The end of a log that nobody was promised is told from room never written, kept aside, and cut."""
+"""The unacknowledged end of a log is distinguished from room never written, kept aside, and cut."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COPY = f"{DIRECTORY}/torn-00000000000000000042-{END}.bin"
 
 
 def torn_segment(disk: MemoryDisk) -> Segment:
-    """A segment of CAPACITY bytes whose last frame ends at END, with TORN behind it."""
+    """Return a segment of CAPACITY bytes whose last frame ends at END, with TORN after it."""
     segment = new_state(disk).new_segment(42, 3)
     file = disk.open(segment.path, create=True)
     file.allocate(CAPACITY)

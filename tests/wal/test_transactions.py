@@ -1,4 +1,4 @@
-"""Last stable offset, the index of aborted transactions, and markers as they lie in the log."""
+"""The last stable offset, the index of aborted transactions, and markers as stored in the log."""
 
 from __future__ import annotations
 
@@ -88,10 +88,10 @@ def test_what_lies_before_the_log_start_leaves_the_index() -> None:
 def test_the_index_query_gives_what_a_reader_needs(
     steps: list[tuple[int, bool]], data: st.DataObject
 ) -> None:
-    """Against the log itself: every offset is a record or a marker of one of four producers.
+    """Compare with the log itself: every offset is a record or a marker of one of four producers.
 
-    A reader that stops at the last stable offset must be told every aborted transaction with a record in its
-    range, and may be told only such that overlap it.
+    A reader that stops at the last stable offset must get every aborted transaction with a record in its
+    range, and only transactions that overlap it.
     """
     transactions = StreamTransactions()
     records: dict[int, tuple[int, int]] = {}  # offset -> producer, number of its transaction

@@ -18,7 +18,7 @@ Arrived = tuple[int, int, bytes]
 
 
 def busy_log(disk: MemoryDisk, seed: int) -> tuple[VnodeLog, list[Arrived]]:
-    """A log of several segments, and what was appended, in order."""
+    """Return a log of several segments, and what was appended, in order."""
     chance = random.Random(seed)
     log = open_log(disk, small_options(index_cache_bytes=1))
     arrived: list[Arrived] = []
@@ -39,7 +39,7 @@ def busy_log(disk: MemoryDisk, seed: int) -> tuple[VnodeLog, list[Arrived]]:
 
 
 def plain(entries: list[VersionedEntry]) -> list[Arrived]:
-    return [(one.version, one.stream_id, bytes(one.data)) for one in entries]
+    return [(entry.version, entry.stream_id, bytes(entry.data)) for entry in entries]
 
 
 def test_nothing_is_read_above_the_last_version() -> None:
@@ -58,7 +58,7 @@ def test_what_is_not_synced_is_not_read() -> None:
     commit(log)
     log.append(1, batch(2))
 
-    assert [one.version for one in log.read_versions(0, 1_000)] == [0]
+    assert [entry.version for entry in log.read_versions(0, 1_000)] == [0]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -115,9 +115,9 @@ def test_only_the_callers_own_entries_have_opaque_bytes() -> None:
 
     entries = log.read_versions(0, 1 << 20)
 
-    assert [one.kind for one in entries] == [EntryKind.DATA, *[EntryKind.META] * 3]
-    opaque = [one.opaque for one in entries]
-    assert [bytes(one) if one is not None else None for one in opaque] == [None, b"mine", None, None]
+    assert [entry.kind for entry in entries] == [EntryKind.DATA, *[EntryKind.META] * 3]
+    opaque = [entry.opaque for entry in entries]
+    assert [bytes(data) if data is not None else None for data in opaque] == [None, b"mine", None, None]
 
 
 def test_below_the_oldest_segment_reading_begins_with_it() -> None:
@@ -165,13 +165,15 @@ def test_the_newest_frame_with_a_stream_is_found_and_every_records_version(seed:
     entries = log.read_versions(0, 1 << 30)
     ends = {version: frame.next_version for frame in log.frames(0) for version in range(*frame[4:6])}
     for wanted in ({0}, {1, 3}, {0, 1, 2, 3}):
-        newest = [one for one in entries if one.kind == EntryKind.DATA and one.stream_id in wanted][-1]
+        newest = [entry for entry in entries if entry.kind == EntryKind.DATA and entry.stream_id in wanted][
+            -1
+        ]
         assert log.end_of_frames_with(wanted.__contains__) == ends[newest.version]
     assert log.end_of_frames_with(lambda _: False) == log.first_version
-    for one in entries:
-        if one.kind == EntryKind.DATA:
-            for number in range(one.record_count):
-                assert log.version_of(one.stream_id, one.base_offset + number) == one.version + number
+    for entry in entries:
+        if entry.kind == EntryKind.DATA:
+            for number in range(entry.record_count):
+                assert log.version_of(entry.stream_id, entry.base_offset + number) == entry.version + number
     assert log.version_of(0, log.next_offset(0)) is None
     assert log.version_of(99, 0) is None
 
@@ -234,7 +236,7 @@ def test_frames_come_by_what_is_newest_in_them(seed: int) -> None:
             for frame in log.frames(0):
                 within = range(max(first, frame.base_version), min(frame.next_version, end))
                 stamps = [times[version][1] for version in within if times[version][0] in wanted]
-                # Runs of batches may reach over the end: what is told is never too small.
+                # Runs of batches may reach past the end: the value is never too small.
                 assert told.get(frame.base_version, -1) >= max(stamps, default=-1)
 
 

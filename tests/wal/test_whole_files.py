@@ -1,4 +1,4 @@
-"""Small files: read whole, replaced so that no crash and no failing call leaves anything but old or new."""
+"""Small files: read whole, and replaced so that any crash or failing call leaves the old or the new."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def put(disk: MemoryDisk, path: str, data: bytes) -> None:
 
 
 def directory_with(data: bytes) -> MemoryDisk:
-    """A disk whose file d/name has this content, durably."""
+    """Return a disk whose file d/name has this content durably."""
     disk = MemoryDisk()
     disk.make_directory("d")
     disk.sync_directory("")
@@ -63,7 +63,7 @@ def test_a_file_is_closed_though_it_could_not_be_read() -> None:
         read_file(disk, "a")
 
     disk.remove("a")
-    assert disk.used_bytes() == 0, "nobody holds it open"
+    assert disk.used_bytes() == 0, "the file is not open"
 
 
 @pytest.mark.parametrize("kind", ["open", "write", "sync", "rename"])
