@@ -1,4 +1,4 @@
-"""Group coordination as a pure machine.
+"""Group coordination as a pure state machine.
 
-Start at `coordinator.py`, which is all that others need; `states.py` holds what changes state, and when.
+Start at `coordinator.py`, the interface to the rest of the broker; `states.py` has states and transitions.
 """

@@ -1,4 +1,4 @@
-"""When members did what, for people who look: nothing is decided by it, and a restart forgets it."""
+"""The times of members' actions, for display only: no decision depends on them; a restart forgets them."""
 
 from __future__ import annotations
 

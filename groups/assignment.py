@@ -1,6 +1,6 @@
 """Sets of partitions, by topic id, and the few things done with them.
 
-Both kinds are values: nobody changes one that somebody else may hold.
+Both kinds are values: no code changes one that others may hold.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def select(assignment: EpochAssignment, keep: Callable[[UUID, int], bool]) -> Ep
 
 
 def with_epoch(partitions: Iterable[Partition], epoch: int) -> EpochAssignment:
-    """Return the partitions as got in `epoch`."""
+    """Return the partitions, all as got in `epoch`."""
     found: dict[UUID, dict[int, int]] = {}
     for topic_id, index in partitions:
         found.setdefault(topic_id, {})[index] = epoch
@@ -56,7 +56,7 @@ def with_epoch(partitions: Iterable[Partition], epoch: int) -> EpochAssignment:
 
 
 def union(first: EpochAssignment, second: EpochAssignment) -> EpochAssignment:
-    """Return the partitions of both; where both have one, `second` tells its epoch."""
+    """Return the partitions of both; where both have one, its epoch is that of `second`."""
     if not first or not second:
         return second or first
     merged = {topic_id: dict(partitions) for topic_id, partitions in first.items()}

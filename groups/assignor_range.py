@@ -1,10 +1,9 @@
 """Range: every member gets neighbouring partitions of each topic.
 
-Members stand in one order for all topics, so of topics with as many partitions and the same subscribers
-each member gets the same numbers (what joins between topics need). It is the order they stood in before, as
-far as what they had tells it, newcomers last: ranges then shift as little as neighbours can. Where nothing
-tells, static members go by their instance ids, so that an application that starts again finds its old
-ranges.
+All topics share one order of members. So in topics with equally many partitions and the same subscribers,
+each member gets the same partition numbers, as joins between topics need. The order follows from the ranges
+that members had before, newcomers last, so that ranges shift as little as neighbours can. Where that
+decides nothing, static members go by instance id, so that a restarted application finds its old ranges.
 Source: KIP-848; Kafka's RangeAssignor.
 """
 
@@ -39,18 +38,20 @@ def assign_ranges(
 
 
 def _order(members: Sequence[Subscriber], counts: Mapping[UUID, int]) -> list[str]:
-    """Return the members in an order that every topic's old ranges agree with, where there is one.
+    """Return the members in an order that fits every topic's old ranges, if there is one.
 
-    Of each topic those that had a range stood in the order of their ranges, and before those that had none.
+    In each topic, members that had a range come in the order of their ranges, before those that had none.
     """
     places = {member.member_id: _place(member) for member in members}
     followers: dict[str, list[str]] = {member_id: [] for member_id in places}
     waits_for = dict.fromkeys(places, 0)
     for topic_id, subscribed in subscribers_of(members, counts):
-        had = sorted((min(one.had[topic_id]), one.member_id) for one in subscribed if one.had.get(topic_id))
+        had = sorted(
+            (min(member.had[topic_id]), member.member_id) for member in subscribed if member.had.get(topic_id)
+        )
         names = [name for _, name in had]
-        without = [one.member_id for one in subscribed if not one.had.get(topic_id)] if names else []
-        for before, after in [*pairwise(names), *((names[-1], one) for one in without)]:
+        without = [member.member_id for member in subscribed if not member.had.get(topic_id)] if names else []
+        for before, after in [*pairwise(names), *((names[-1], newcomer) for newcomer in without)]:
             followers[before].append(after)
             waits_for[after] += 1
     ready = [(places[member_id], member_id) for member_id, count in waits_for.items() if not count]
@@ -63,12 +64,12 @@ def _order(members: Sequence[Subscriber], counts: Mapping[UUID, int]) -> list[st
             waits_for[after] -= 1
             if not waits_for[after]:
                 heappush(ready, (places[after], after))
-    # What another assignor left may agree with no order at all.
+    # Assignments that another assignor left may fit no order at all.
     return [*order, *sorted(set(places).difference(order), key=places.__getitem__)]
 
 
 def _place(member: Subscriber) -> Place:
-    """Where the member stands where nothing else tells: by the lowest partition it had, then by who it is."""
+    """Return the member's place where nothing else decides: by its lowest old partition, then by its id."""
     lowest = min((min(partitions) for partitions in member.had.values()), default=None)
     name = member.member_id if member.instance_id is None else member.instance_id
     return (lowest is None, lowest or 0, member.instance_id is None, name)

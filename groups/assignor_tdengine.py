@@ -1,12 +1,12 @@
-"""TDengine's rule: each topic is divided evenly for itself.
+"""TDengine's rule: each topic is divided evenly, on its own.
 
-With V partitions (vnodes) and C members, everybody gets V div C and V mod C members get one more. Members
-keep what they have up to that share, so a partition moves only if its owner has too many or is gone. With
-more members than partitions some get nothing and stand by.
+With V partitions (vnodes) and C members, each member gets V div C, and V mod C members get one more. Members
+keep what they have up to that share, so a partition moves only if its owner has too many or has left. With
+more members than partitions, some get nothing and stand by.
     4 partitions: 2 members 2+2, 3 members 2+1+1, 5 members 1+1+1+1+0
 
-Where TDengine leaves it to chance who gets the one more, it goes to those who keep it, then to those who have
-least of the other topics.
+TDengine leaves it to chance which members get one more. Here those that already have it keep it; then come
+those with the fewest partitions of the other topics.
 Source: TDengine, mndSubscribe.c (mndDoRebalance); docs "Data Subscription Engine".
 """
 
@@ -39,7 +39,7 @@ def _divide(
     least, one_more = divmod(count, len(subscribed))
     free = set(range(count))
     shares: dict[str, set[int]] = {}
-    # Those with the most first: they are the ones who may keep one more.
+    # Members with the most come first: they may keep one more.
     held = {member.member_id: still_held(member, topic_id, count) for member in subscribed}
     for member_id in sorted(held, key=lambda name: (-len(held[name]), load[name], name)):
         mine = [index for index in held[member_id] if index in free][: least + (one_more > 0)]

@@ -1,10 +1,10 @@
-"""Uniform: partitions are spread as evenly as can be over all topics together.
+"""Uniform: partitions are spread as evenly as possible over all topics together.
 
-Where all members want the same topics, their totals differ by one at most; else no partition could go to a
-member that wants it and has two less. Members keep what they have as far as that allows.
+If all members want the same topics, their totals differ by one at most. Otherwise no partition is left that
+could go to a member that wants it and has two fewer. Members keep what they have as far as that allows.
 
-    1. everybody keeps what it had, up to its fair share
-    2. what is free goes to the member with the fewest that wants it, scarce topics first
+    1. each member keeps what it had, up to its fair share
+    2. a free partition goes to the member with the fewest that wants it, scarce topics first
     3. with unequal wishes: partitions move along chains of members from the fullest to the emptiest
 Source: KIP-848; Kafka's UniformAssignor.
 """
@@ -61,7 +61,7 @@ def _held(member: Subscriber, counts: Mapping[UUID, int]) -> list[Partition]:
 def _keep_share(
     members: Sequence[Subscriber], counts: Mapping[UUID, int], owned: Owned, free: set[Partition]
 ) -> None:
-    """Let everybody keep what it had, at most its share; those with most keep the one more."""
+    """Let each member keep what it had, up to its share; those with the most keep one more."""
     least, one_more = divmod(len(free), len(members))
     held = {member.member_id: _held(member, counts) for member in members}
     for member_id in sorted(held, key=lambda name: (-len(held[name]), name)):
@@ -75,7 +75,7 @@ def _keep_share(
 def _keep_all(
     members: Sequence[Subscriber], counts: Mapping[UUID, int], owned: Owned, free: set[Partition]
 ) -> None:
-    """Let everybody keep what it had; levelling takes what is too much."""
+    """Let each member keep what it had; levelling removes the surplus."""
     for member in members:
         kept = [place for place in _held(member, counts) if place in free]
         owned[member.member_id].update(kept)
@@ -83,7 +83,7 @@ def _keep_all(
 
 
 def _hand_out(owned: Owned, free: list[Partition], wanted_by: Mapping[UUID, list[str]]) -> None:
-    """Give what is free to those who have least, topics that few want first."""
+    """Give free partitions to the members with the fewest, topics that few want first."""
     queues: dict[tuple[str, ...], list[tuple[int, str]]] = {}
     for topic_id, index in sorted(free, key=lambda place: (len(wanted_by[place[0]]), place)):
         wanted = tuple(wanted_by[topic_id])
@@ -95,16 +95,16 @@ def _hand_out(owned: Owned, free: list[Partition], wanted_by: Mapping[UUID, list
             size, name = heappop(queue)
             if size == len(owned[name]):
                 break
-            heappush(queue, (len(owned[name]), name))  # It got something through another queue.
+            heappush(queue, (len(owned[name]), name))  # It got a partition through another queue.
         owned[name].add((topic_id, index))
         heappush(queue, (size + 1, name))
 
 
 def _level(owned: Owned, wanted_by: Mapping[UUID, list[str]]) -> None:
-    """Move partitions while somebody could do with one from a member that has two more, directly or not.
+    """Move partitions while a member can get one, directly or not, from another that has two more.
 
-    A chain A -> B -> C gives one of A's to B and one of B's to C: A has one less, C one more. Each round
-    lowers the sum of the squares, so it ends.
+    A chain A -> B -> C gives one of A's to B and one of B's to C: A has one fewer, C one more. Each round
+    lowers the sum of the squares, so the loop ends.
     """
     while (chain := _find_chain(owned, wanted_by)) is not None:
         for giver, taker, place in chain:
@@ -113,10 +113,10 @@ def _level(owned: Owned, wanted_by: Mapping[UUID, list[str]]) -> None:
 
 
 def _find_chain(owned: Owned, wanted_by: Mapping[UUID, list[str]]) -> list[Move] | None:
-    """Return a short chain of moves from a member to one that has at least two less.
+    """Return a short chain of moves from a member to one that has at least two fewer.
 
-    Whoever was reached from a fuller member in vain need not be tried: what can be reached from there was
-    reached, too. So a round visits every member and topic once.
+    A member that was reached in vain from a fuller one is not tried again: all that it can reach was reached,
+    too. So a round visits every member and topic once.
     """
     came: dict[str, Move | None] = {}
     seen: set[UUID] = set()

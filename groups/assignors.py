@@ -1,11 +1,11 @@
-"""Server-side assignors: who shall have which partitions.
+"""Server-side assignors: they divide the partitions among the members.
 
-An assignor is a pure function of the members, what they have had so far, and the topics there are. It
-gives each partition of each topic that somebody subscribes to, to exactly one member that subscribes to it,
-and moves as few partitions as its rule allows. The same input gives the same output, whatever its order.
+An assignor is a pure function of the members, what they had before, and the existing topics. It gives each
+partition of each subscribed topic to exactly one of the topic's subscribers, and moves as few partitions as
+its rule allows. The same input gives the same output, whatever its order.
 
-    tdengine   per topic V div C partitions each, the first V mod C members one more   assignor_tdengine.py
-    uniform    as even as can be over all topics together                              assignor_uniform.py
+    tdengine   per topic V div C partitions each, V mod C members get one more         assignor_tdengine.py
+    uniform    as even as possible over all topics together                            assignor_uniform.py
     range      per topic neighbouring partitions, members in one order for all topics  assignor_range.py
 """
 
@@ -29,7 +29,7 @@ ASSIGNORS: Final[Mapping[str, Assignor]] = {
     "uniform": assign_uniformly,
     "range": assign_ranges,
 }
-"""All that there are, by the names of `group.consumer.assignors`."""
+"""All assignors, by their names in `group.consumer.assignors`."""
 
 
 def assign(name: str, members: Sequence[Subscriber], counts: PartitionCounts) -> dict[str, Assignment]:
@@ -51,7 +51,7 @@ def assign(name: str, members: Sequence[Subscriber], counts: PartitionCounts) ->
 
 
 def preferred(wishes: Sequence[str | None], default: str) -> str:
-    """Return the assignor most members ask for; the default where nobody asks, or for those who do not."""
+    """Return the assignor that most members ask for; the default if none asks."""
     votes: dict[str, int] = {}
     for wish in wishes:
         if wish is not None:

@@ -1,10 +1,10 @@
 """The records of one operation, applied as they are made.
 
 with Changes(context, group_id) as changes:
-    changes.put(MemberKey(…), metadata)        # the group has changed, what follows sees it
-    changes.offset(OffsetKey(…), value)        # changes nothing before it is durable
-    …                                          # an exception here takes everything back
-    changes.commit(answer, refuse)             # to the log; a failure there takes everything back, too
+    changes.put(MemberKey(…), metadata)        # changes the group at once; later steps see it
+    changes.offset(OffsetKey(…), value)        # takes effect once it is durable
+    …                                          # an exception here undoes everything
+    changes.commit(answer, refuse)             # to the log; a failure there undoes everything, too
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Refuse = Callable[[ErrorCode], None]
 
 
 class Changes:
-    """What one operation writes about one group."""
+    """The records that one operation writes about one group."""
 
     __slots__ = ("_committed", "_context", "_offsets", "_records", "_undo", "group_id")
 
@@ -62,14 +62,14 @@ class Changes:
         self.write(key, value)
 
     def write(self, key: Key, value: Any) -> None:
-        """Write a record whose effect is there already."""
+        """Write a record that has already been applied."""
         if isinstance(key, ClassicGroupKey) and value is not None:
             self._note_written(key.group_id, value)
         self._records.append(encode_record(key, value))
 
     def _note_written(self, group_id: str, record: GroupMetadataValue) -> None:
         group = self._context.classic(group_id)
-        assert group is not None, f"a record of group {group_id!r}, which is not there"
+        assert group is not None, f"a record of group {group_id!r}, which does not exist"
         before = group.written
 
         def undo() -> None:
@@ -79,19 +79,19 @@ class Changes:
         self._undo.append(undo)
 
     def offset(self, key: OffsetKey, value: bytes | None) -> None:
-        """Write the record of an offset; it counts once it is durable."""
+        """Write the record of an offset; it takes effect once it is durable."""
         self._context.offsets.announce(key, value)
         self._offsets.append((key, value))
         self.write(key, value)
 
     def on_undo(self, undo: Undo) -> None:
-        """Run `undo` when the changes are taken back, after what is undone for later changes."""
+        """Run `undo` when the changes are undone, after the undo steps of later changes."""
         self._undo.append(undo)
 
     def commit(self, answer: Answer, refuse: Refuse) -> None:
-        """Hand the records to the log, and answer when they, or what they build upon, are durable.
+        """Hand the records to the log; answer when they, or those they build on, are durable.
 
-        `refuse` is called with what the client should be told.
+        `refuse` is called with the error for the client.
         """
         self._committed = True
         context = self._context
@@ -125,8 +125,8 @@ class Changes:
 
 
 def nothing() -> None:
-    """Answer nobody: the operation was the server's own."""
+    """Send no answer: the operation was the server's own."""
 
 
 def nobody(_: ErrorCode) -> None:
-    """Refuse nobody: what could not be stored is done again when the next request needs it."""
+    """Send no refusal: what could not be stored is tried again when the next request needs it."""

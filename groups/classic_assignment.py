@@ -1,8 +1,8 @@
-"""Assignments of classic consumers: read, written, and made here where `kawal.group.assignor=server` says so.
+"""Assignments of classic consumers: read, written and, with `kawal.group.assignor=server`, made here.
 
-Then no member is told that it leads, so all send an empty SyncGroup and get what the server's assignor gives
-them. That works where members give up everything before they join; the two steps of cooperative rebalances
-are known to the clients' own leader alone.
+If they are made here, no member is told that it leads, so all send an empty SyncGroup and get what the
+server's assignor gives them. This works where members give up everything before they join; only a leader
+among the clients knows the two steps of a cooperative rebalance.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EAGER: Final = frozenset({"range", "roundrobin", "sticky"})
 
 
 def server_assigns(context: Context, group: ClassicGroup) -> bool:
-    """Whether the server assigns the generation that begins."""
+    """Whether the server assigns the partitions of the generation that begins."""
     own = context.settings(group.group_id).kawal_group_assignor
     wanted = (context.config.kawal_group_assignor if own is None else own) == "server"
     readable = group.is_consumer_group and group.subscribed_topics() is not None
@@ -40,7 +40,7 @@ def server_assigns(context: Context, group: ClassicGroup) -> bool:
 
 
 def assign_on_server(context: Context, group: ClassicGroup) -> dict[str, bytes]:
-    """Return the blob of every member's assignment; they must be readable."""
+    """Return the encoded assignment of every member; all subscriptions must be readable."""
     known = context.topics.by_name
     members = []
     counts: dict[UUID, int] = {}
@@ -61,7 +61,7 @@ def assign_on_server(context: Context, group: ClassicGroup) -> dict[str, bytes]:
 
 
 def assignment_of(topics: Topics, member: ClassicMember) -> Assignment:
-    """Return what the member was last assigned, of topics that still exist; nothing if it is unreadable."""
+    """Return the member's last assignment, existing topics only; nothing if it is unreadable."""
     try:
         found = decode_assignment(member.assignment)
     except Malformed:
@@ -70,17 +70,17 @@ def assignment_of(topics: Topics, member: ClassicMember) -> Assignment:
 
 
 def by_topic_id(topics: Topics, partitions: Iterable[TopicPartition]) -> Assignment:
-    """Return partitions by the ids of their topics; those of topics that do not exist are left out."""
+    """Return partitions by topic id, without those of topics that do not exist."""
     found: dict[UUID, set[int]] = {}
-    for one in partitions:
-        topic = topics.by_name.get(one.topic)
+    for entry in partitions:
+        topic = topics.by_name.get(entry.topic)
         if topic is not None:
-            found.setdefault(topic.topic_id, set()).update(one.partitions)
+            found.setdefault(topic.topic_id, set()).update(entry.partitions)
     return {topic_id: frozenset(indexes) for topic_id, indexes in found.items() if indexes}
 
 
 def assignment_blob(topics: Topics, assignment: Assignment, version: int = 0) -> bytes:
-    """Return the blob of an assignment, in a version that its member can read."""
+    """Return the encoded assignment, in a version that its member can read."""
     partitions = [
         TopicPartition(topic=topics.by_id[topic_id].name, partitions=sorted(indexes))
         for topic_id, indexes in assignment.items()

@@ -1,9 +1,9 @@
 """A classic group: its members and generation.
 
-The live object runs ahead of its record, which is written when a generation has its assignment, or has
-become empty; a restart goes back to the last one written. Generations that members were told of since then
-must not be given to others: so a loaded group goes on GENERATIONS_SKIPPED numbers later, and a number that is
-further from the last stored one is stored before anybody hears of it.
+The live object runs ahead of its record, which is written when a generation has its assignment or has
+become empty; a restart goes back to the last one written. Generation numbers that members were told of since
+then must not be used again. So a loaded group continues GENERATIONS_SKIPPED numbers later, and a number
+further from the last stored one is stored before any member hears of it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ CONSUMER_PROTOCOL: Final = "consumer"
 """The protocol type of consumers, whose metadata we can read."""
 
 GENERATIONS_SKIPPED: Final = 100
-"""Generations that members may be told of without one being stored."""
+"""The number of generations that members may be told of before one must be stored."""
 
 
 class ClassicGroup:
-    """One group. `pending` are ids given out and not used yet, `unsynced` members whose SyncGroup is due."""
+    """One group; `pending`: ids given out but not used yet, `unsynced`: members whose SyncGroup is due."""
 
     __slots__ = (
         "generation",
@@ -66,10 +66,10 @@ class ClassicGroup:
         self.instances: dict[str, str] = {}
         self.pending: set[str] = set()
         self.unsynced: set[str] = set()
-        # Of the rebalance that runs: it began with an empty group, and who came since the last look.
+        # Of the running rebalance: whether the group was empty, and whether more joined since the last look.
         self.was_empty = False
         self.more_have_joined = False
-        # Of the generation: its partitions are assigned here, not by the leader.
+        # Of the generation: whether its partitions are assigned here, not by the leader.
         self.server_assigned = False
 
     # --- questions ------------------------------------------------------------------------------------------
@@ -81,21 +81,21 @@ class ClassicGroup:
 
     @property
     def waiting_joins(self) -> int:
-        """How many members have joined the rebalance that runs."""
+        """The number of members that have joined the running rebalance."""
         return sum(member.join is not None for member in self.members.values())
 
     @property
     def all_have_joined(self) -> bool:
-        """Whether the rebalance that runs waits for nobody."""
+        """Whether the running rebalance waits for no more members."""
         return not self.pending and all(member.join is not None for member in self.members.values())
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The longest that any member asks for."""
+        """The longest rebalance timeout that any member asks for."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether a member with these protocols fits in: with one at least that all others know, too."""
+        """Whether a member with these protocols fits in: all others must know at least one of them."""
         if not self.members:
             return bool(protocol_type) and bool(protocols)
         common = self.common_protocols()
@@ -116,7 +116,7 @@ class ClassicGroup:
         return min(votes, key=lambda name: (-votes[name], name))
 
     def subscribed_topics(self) -> frozenset[str] | None:
-        """Return the topics its consumers subscribe to; None if that cannot be known."""
+        """Return the topics its consumers subscribe to; None if they cannot be known."""
         if not self.members:
             return frozenset() if self.protocol_type else None
         if not self.is_consumer_group or self.protocol is None:
@@ -143,7 +143,7 @@ class ClassicGroup:
         self.since_ms = wall_ms
 
     def dissolve(self, code: ErrorCode, wall_ms: int) -> None:
-        """End the life of this object: all calls that wait are answered with the error."""
+        """Retire this object: answer all waiting calls with the error."""
         self.move(Event.REMOVED, wall_ms)
         for member in self.members.values():
             member.answer_join(join_refused(code, member.member_id))
@@ -170,7 +170,7 @@ class ClassicGroup:
             self.leader = next(iter(self.members), None)
 
     def replace_static(self, old_id: str, new_id: str) -> ClassicMember:
-        """Give a static member another id: its client has started again."""
+        """Give a static member another id: its client has restarted."""
         member = self.members.pop(old_id)
         self.unsynced.discard(old_id)
         member.member_id = new_id
@@ -182,7 +182,7 @@ class ClassicGroup:
         return member
 
     def elect_leader(self) -> bool:
-        """Make sure that the leader has joined the rebalance that runs; False if nobody has."""
+        """Make sure that the leader has joined the running rebalance; False if no member has."""
         leader = self.members.get(self.leader or "")
         if leader is not None and leader.join is not None:
             return True
@@ -199,13 +199,13 @@ class ClassicGroup:
 
     @property
     def must_reserve(self) -> bool:
-        """Whether the next number must be stored before anybody is told of it."""
+        """Whether the next number must be stored before any member is told of it."""
         return self.next_generation - self.stored_generation > GENERATIONS_SKIPPED
 
     def reservation(self) -> GroupMetadataValue:
-        """Return a record that keeps the next number: the last one written, but for that.
+        """Return a record that reserves the next number: otherwise a copy of the last one written.
 
-        Should it be read, its members are in no generation that they know, and join again.
+        If it is loaded, its members are in no generation that they know, and join again.
         """
         written = self.written
         if written is None:
@@ -220,7 +220,7 @@ class ClassicGroup:
         return replace(written, generation=self.next_generation)
 
     def begin_generation(self) -> None:
-        """Count up, and settle what the new generation's members agree on."""
+        """Begin the next generation, with the protocol that its members agree on."""
         self.generation = self.next_generation
         self.skipped = 0
         self.protocol = self.choose_protocol() if self.members else None
@@ -230,7 +230,7 @@ class ClassicGroup:
     # --- records --------------------------------------------------------------------------------------------
 
     def record(self, assignments: dict[str, bytes] | None = None) -> GroupMetadataValue:
-        """Return the group as it is stored; with other assignments, if they are given."""
+        """Return the group as it is stored; `assignments`, if given, replace those of the members."""
         members = [member.record(self.protocol) for member in self.members.values()]
         if assignments is not None:
             for member in members:

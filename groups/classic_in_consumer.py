@@ -1,12 +1,12 @@
-"""Members that speak the classic protocol in a consumer group, while applications change over.
+"""Members that speak the classic protocol in a consumer group, while applications migrate.
 
-To them the group looks classic: the generation is their member epoch, nobody is ever the leader, and an
-assignment comes with SyncGroup. One round of JoinGroup and SyncGroup is one step of their reconciliation:
-what they say they own in their subscription is what a beat's owned partitions are.
+To them the group looks classic: the generation is their member epoch, no member is ever the leader, and the
+assignment comes with SyncGroup. One round of JoinGroup and SyncGroup is one step of their reconciliation; the
+owned partitions in their subscription stand for those of a heartbeat.
 
     target changes --Heartbeat: 27--> JoinGroup (what it still owns) --> epoch --> SyncGroup --> partitions
 
-Each step that is due has a timer of the rebalance timeout; a member that misses it is removed.
+Each step must be taken within the rebalance timeout; a member that misses one is removed.
 Source: KIP-848, "Classic members"; Kafka 4.3's classicGroupJoinToConsumerGroup and its siblings.
 """
 
@@ -77,7 +77,7 @@ def join_consumer(
         _take_place(changes, group, request, member_id)
         resubscribed = set_metadata(context, changes, group, member_id, wanted)
         if can_become_classic(context, group, ()):
-            # The last member of the consumer protocol was this one's former self.
+            # The last member that spoke the consumer protocol was this one's former self.
             _join_as_classic(context, changes, group, request, client, reply, member_id)
             return
         before = plain(group.assignment(member_id).assigned)
@@ -137,7 +137,7 @@ def _wanted(
 
 
 def _take_place(changes: Changes, group: ConsumerGroup, request: JoinGroupRequest, member_id: str) -> None:
-    """Let a static member that started again take the place of its former self.
+    """Let a restarted static member take the place of its former self.
 
     Raises: UnknownMember, FencedInstance.
     """
@@ -163,7 +163,7 @@ def _join_as_classic(
     reply: JoinReply,
     member_id: str,
 ) -> None:
-    """The group becomes a classic one, and the member joins the rebalance that this begins."""
+    """Make the group a classic one, and let the member join the rebalance that this begins."""
     made = to_classic(context, changes, group, ())
     changes.commit(nothing, nobody)
     join_classic(context, made, replace(request, member_id=member_id), client, reply)
@@ -194,13 +194,13 @@ def _classic_member(
 
 
 def _is_outdated(group: ConsumerGroup, member_id: str) -> bool:
-    """Whether the target has gone on without the member, and it has nothing to give up first."""
+    """Whether the target has moved on and the member has nothing to give up first."""
     current = group.assignment(member_id)
     return current.epoch < group.target_epoch and current.state != MemberState.UNREVOKED_PARTITIONS
 
 
 def _must_join(group: ConsumerGroup, member_id: str) -> bool:
-    """Whether the member gets on by joining again: to follow the target, to give up or to get partitions."""
+    """Whether the member must join again: to follow the target, to give up partitions or to get some."""
     current = group.assignment(member_id)
     if current.epoch < group.target_epoch or current.state == MemberState.UNREVOKED_PARTITIONS:
         return True
@@ -213,7 +213,7 @@ def _must_join(group: ConsumerGroup, member_id: str) -> bool:
 def sync_consumer(
     context: Context, group: ConsumerGroup, request: SyncGroupRequest, reply: SyncReply
 ) -> None:
-    """Tell a member what it has.
+    """Tell a member its assignment.
 
     Raises: UnknownMember, FencedInstance, IllegalGeneration, InconsistentProtocol, RebalanceInProgress.
     """
@@ -239,7 +239,7 @@ def sync_consumer(
 
 
 def _expect_join(context: Context, group: ConsumerGroup, member_id: str, member: MemberMetadata) -> None:
-    """From now on the member's JoinGroup is due."""
+    """Remove the member unless its JoinGroup comes within the rebalance timeout."""
     if TimerKey("join", group.group_id, member_id) not in context.timers:
         remove_after(context, group.group_id, member_id, "join", member.rebalance_timeout_ms)
 
@@ -264,7 +264,7 @@ def heartbeat_consumer(
 def leave_consumer(
     context: Context, group: ConsumerGroup, identities: list[MemberIdentity], reply: LeaveReply
 ) -> None:
-    """Let members go, whichever protocol they speak: administrators remove them this way."""
+    """Remove members, whichever protocol they speak: administrators use this for both."""
     answers = []
     leaving = []
     for identity in identities:

@@ -1,8 +1,8 @@
 """JoinGroup to a classic group, or to one that does not exist yet.
 
 A dynamic member without an id is given one and joins with it in a second request (v4+), so that a client
-that gave up on its first leaves no member behind. A static member comes back under its instance id and gets
-its old place without a rebalance, unless that changes what the group agreed on.
+that gave up on its first request leaves no member behind. A static member comes back under its instance id
+and gets its old place without a rebalance, unless that changes what the group agreed on.
 Source: KIP-62, KIP-345, KIP-394, KIP-814; Kafka 4.3's GroupMetadataManager.classicGroupJoin.
 """
 
@@ -75,7 +75,7 @@ def join_classic(
 
 
 def _has_room(context: Context, group: ClassicGroup, member_id: str) -> bool:
-    """Whether the member may come in; while members gather, the first that come may stay."""
+    """Whether the member may join; while members gather, the first to come may stay."""
     size_max = context.config.group_max_size
     known = group.members.get(member_id)
     match group.state:
@@ -116,7 +116,7 @@ def _join_with_id(
         what = Request.REJOIN_LEADER
     answer = ANSWERS[group.state][what]
     if answer == Action.TELL_GENERATION and group.skipped:
-        # Loaded a moment ago: it may have been told of a later generation, which the crash undid.
+        # The group was just loaded: the member may know a later generation, which the crash undid.
         answer = Action.REBALANCE
     match answer:
         case Action.TELL_GENERATION:
@@ -134,7 +134,7 @@ def _join_with_id(
 def known_member(group: ClassicGroup, member_id: str, instance_id: str | None) -> ClassicMember:
     """Return the member.
 
-    Raises: UnknownMember; FencedInstance if another one has taken its instance id.
+    Raises: UnknownMember; FencedInstance if another member has taken its instance id.
     """
     if instance_id is not None:
         holder = group.instances.get(instance_id)
@@ -178,17 +178,17 @@ def _add(
 
 
 def rebalance_timeout_ms(request: JoinGroupRequest) -> int:
-    """Return how long the member may take to join again; v0 has the session timeout for that."""
+    """Return how long the member may take to join again; v0 uses the session timeout for that."""
     return request.session_timeout_ms if request.rebalance_timeout_ms < 0 else request.rebalance_timeout_ms
 
 
 def _rejoin(
     context: Context, group: ClassicGroup, member: ClassicMember, request: JoinGroupRequest, reply: JoinReply
 ) -> None:
-    """Take over what the request says, and let it wait for the rebalance."""
+    """Adopt what the request says, and let it wait for the rebalance."""
     protocols = protocols_of(request.protocols)
     _note_join(context, member, resubscribed=protocols != member.protocols)
-    # A client that asks twice has given up on the first answer; ours to give it must be, all the same.
+    # A client that asks twice has given up on its first request, which must be answered all the same.
     member.answer_join(join_refused(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
     member.protocols = protocols
     member.rebalance_timeout_ms = rebalance_timeout_ms(request)
@@ -215,7 +215,7 @@ def _replace_static(
     reply: JoinReply,
     member_id: str,
 ) -> None:
-    """A static member has started again: it gets the place of its former self, which is fenced."""
+    """Give a restarted static member the place of its former self, which is fenced."""
     old_id = group.instances[request.group_instance_id or ""]
     old = group.members[old_id]
     former_leader = group.leader
@@ -245,14 +245,14 @@ def _store_replacement(
     former_leader: str | None,
     before: tuple[Protocols, int, int],
 ) -> None:
-    """Store the new id, then answer with the generation that runs on; nobody else notices."""
+    """Store the new id, then answer with the current generation; other members do not notice."""
     new_id = member.member_id
     generation = group.generation
 
     def stored() -> None:
         response = joined(group, member)
         if client.version < SKIP_ASSIGNMENT_SINCE:
-            # It must not assign again: to these clients the former self still leads (KAFKA-7728, KIP-814).
+            # It must not assign again: for these clients the former self still leads (KAFKA-7728, KIP-814).
             response.leader = former_leader or ""
             response.members = []
         elif group.leader == new_id:

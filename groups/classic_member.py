@@ -13,11 +13,11 @@ from protocol.messages.sync_group import SyncGroupResponse
 JoinReply = Callable[[JoinGroupResponse], None]
 SyncReply = Callable[[SyncGroupResponse], None]
 Protocols = tuple[tuple[str, bytes], ...]
-"""Name and metadata of each protocol that a member can take part in, the preferred first."""
+"""Name and metadata of each protocol that a member supports, the preferred first."""
 
 
 def protocols_of(protocols: list[JoinGroupRequestProtocol]) -> Protocols:
-    """Return the protocols of a request; of two with one name the last counts, as in Kafka's collection."""
+    """Return the protocols of a request; of two of one name the last counts, as in Kafka's collection."""
     return tuple({protocol.name: bytes(protocol.metadata) for protocol in protocols}.items())
 
 
@@ -34,7 +34,7 @@ def sync_refused(code: ErrorCode) -> SyncGroupResponse:
 
 
 class ClassicMember:
-    """One member, with the calls that wait for it: at most one of each kind."""
+    """One member, with its waiting calls: at most one of each kind."""
 
     __slots__ = (
         "activity",
@@ -72,7 +72,7 @@ class ClassicMember:
         self.rebalance_timeout_ms = rebalance_timeout_ms
         self.protocols = protocols
         self.assignment = assignment
-        # True until the first JoinGroup is answered: its client does not know the id yet and cannot beat.
+        # True until the first JoinGroup is answered: until then its client has no id for heartbeats.
         self.is_new = False
         self.join: JoinReply | None = None
         self.sync: SyncReply | None = None
@@ -80,21 +80,21 @@ class ClassicMember:
 
     @property
     def waits(self) -> bool:
-        """Whether an answer is owed to it, so that its silence means nothing."""
+        """Whether it is owed an answer, so that its silence means nothing."""
         return self.join is not None or self.sync is not None
 
     def metadata(self, protocol: str | None) -> bytes:
-        """Return what the member said for a protocol; nothing if it does not know it."""
+        """Return the member's metadata for a protocol; empty if it does not know the protocol."""
         return dict(self.protocols).get(protocol or "", b"")
 
     def answer_join(self, response: JoinGroupResponse) -> None:
-        """Answer the JoinGroup that waits, if one does."""
+        """Answer the waiting JoinGroup, if there is one."""
         reply, self.join = self.join, None
         if reply is not None:
             reply(response)
 
     def answer_sync(self, response: SyncGroupResponse) -> None:
-        """Answer the SyncGroup that waits, if one does."""
+        """Answer the waiting SyncGroup, if there is one."""
         reply, self.sync = self.sync, None
         if reply is not None:
             reply(response)

@@ -24,7 +24,7 @@ from protocol.messages.sync_group import SyncGroupRequest
 
 
 def sync_classic(context: Context, group: ClassicGroup, request: SyncGroupRequest, reply: SyncReply) -> None:
-    """Answer with the assignment, or wait for it; the leader's brings everybody's.
+    """Answer with the assignment, or wait for it; the leader's request brings all assignments.
 
     Raises: UnknownMember, FencedInstance, IllegalGeneration, InconsistentProtocol.
     """
@@ -45,7 +45,7 @@ def sync_classic(context: Context, group: ClassicGroup, request: SyncGroupReques
             member.sync = reply
             synced(context, group, member.member_id)
             if group.leader == member.member_id and not group.server_assigned:
-                assignments = {one.member_id: bytes(one.assignment) for one in request.assignments}
+                assignments = {entry.member_id: bytes(entry.assignment) for entry in request.assignments}
                 store_assignment(context, group, assignments)
         case code:
             reply(sync_refused(_code(code)))
@@ -71,7 +71,7 @@ def _code(answer: Action | ErrorCode) -> ErrorCode:
 def leave_classic(
     context: Context, group: ClassicGroup, identities: list[MemberIdentity]
 ) -> LeaveGroupResponse:
-    """Let members go; the rebalance they cause is one for all of them."""
+    """Remove members, with one rebalance for all of them."""
     left = False
     answers = []
     for identity in identities:
@@ -92,7 +92,7 @@ def left_as(identity: MemberIdentity) -> MemberResponse:
 
 
 def _leave(context: Context, group: ClassicGroup, identity: MemberIdentity) -> bool:
-    """Remove one; administrators name a static member by its instance id alone.
+    """Remove one member; administrators name a static one by its instance id alone.
 
     Raises: UnknownMember, FencedInstance.
     """

@@ -1,10 +1,10 @@
-"""How a classic group gets from one generation to the next.
+"""The way of a classic group from one generation to the next.
 
-    prepare --all have joined, or the deadline--> complete --leader's SyncGroup--> store --durable--> spread
+    prepare --all have joined, or deadline--> complete --leader's SyncGroup--> store --durable--> spread
 
-`prepare` is called for every change of the members. An empty group waits `group.initial.rebalance.delay.ms`
-for more members first, and again as long as some come. Members that do not join within the longest rebalance
-timeout are dropped; static ones stay, they have their session for that.
+`prepare` is called for every change of the members. An empty group first waits
+`group.initial.rebalance.delay.ms` for more members, and again as long as some come. Members that do not join
+within the longest rebalance timeout are dropped; static ones stay until their session ends.
 Source: KIP-134 (initial delay), KIP-345 (static members); Kafka 4.3's GroupMetadataManager.
 """
 
@@ -25,11 +25,11 @@ from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMem
 from protocol.messages.sync_group import SyncGroupResponse
 
 RESERVE_AGAIN_MS = 1_000
-"""When to try again if the number of a generation could not be stored."""
+"""The delay before another try if the number of a generation could not be stored."""
 
 
 def joined(group: ClassicGroup, member: ClassicMember) -> JoinGroupResponse:
-    """Return what a member is told of the generation; the leader is told the members, to assign to them."""
+    """Return a member's answer about the generation; the leader also gets the members, to assign to them."""
     leads = group.leader == member.member_id and not group.server_assigned
     return JoinGroupResponse(
         generation_id=group.generation,
@@ -42,7 +42,7 @@ def joined(group: ClassicGroup, member: ClassicMember) -> JoinGroupResponse:
 
 
 def members_for_leader(group: ClassicGroup) -> list[JoinGroupResponseMember]:
-    """Return all members with what they said for the chosen protocol."""
+    """Return all members with their metadata for the chosen protocol."""
     return [
         JoinGroupResponseMember(
             member_id=member.member_id,
@@ -59,7 +59,7 @@ def members_for_leader(group: ClassicGroup) -> list[JoinGroupResponseMember]:
 def start_session(
     context: Context, group: ClassicGroup, member: ClassicMember, timeout_ms: int | None = None
 ) -> None:
-    """Start a member's session anew."""
+    """Restart a member's session."""
     keep_pending(
         context,
         group,
@@ -69,7 +69,7 @@ def start_session(
 
 
 def keep_pending(context: Context, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
-    """Keep a member, or an id that was given out, for so long."""
+    """Keep a member, or an id that was given out, for the timeout."""
     group_id = group.group_id
     context.timers.set(
         TimerKey("heartbeat", group_id, member_id),
@@ -79,7 +79,7 @@ def keep_pending(context: Context, group: ClassicGroup, member_id: str, timeout_
 
 
 def end_session(context: Context, group: ClassicGroup, member_id: str) -> None:
-    """The member is gone, its silence means nothing any more."""
+    """End the session of a member that has left, so that its silence means nothing."""
     context.timers.cancel(TimerKey("heartbeat", group.group_id, member_id))
 
 
@@ -93,8 +93,8 @@ def _expire(context: Context, group_id: str, member_id: str, now_ms: int) -> Non
         complete_if_gathered(context, group)
         return
     member = group.members.get(member_id)
-    # Whoever waits for an answer cannot beat; a new member is lost all the same, its client does not know its
-    # id and comes back under another one.
+    # A member that waits for an answer sends no heartbeats. A new one is lost all the same: its client does
+    # not know its id and comes back under another one.
     if member is not None and (member.is_new or not member.waits):
         note_lost(context, group, member, "its session timed out")
         remove_member(context, group, member)
@@ -102,7 +102,7 @@ def _expire(context: Context, group_id: str, member_id: str, now_ms: int) -> Non
 
 
 def arm(context: Context, group: ClassicGroup) -> None:
-    """Set the timers that the group should have and has not, after loading or after a failed append."""
+    """Set the timers that the group lacks, after loading or after a failed append."""
     for member in group.members.values():
         if TimerKey("heartbeat", group.group_id, member.member_id) not in context.timers:
             start_session(context, group, member)
@@ -114,7 +114,7 @@ def arm(context: Context, group: ClassicGroup) -> None:
 
 
 def note_lost(context: Context, group: ClassicGroup, member: ClassicMember, reason: str) -> None:
-    """Remember a member that is gone without having said so."""
+    """Remember a member that vanished without leaving."""
     context.lost.append(
         LostConsumer(
             group_id=group.group_id,
@@ -130,7 +130,7 @@ def note_lost(context: Context, group: ClassicGroup, member: ClassicMember, reas
 
 
 def remove_member(context: Context, group: ClassicGroup, member: ClassicMember) -> None:
-    """Let a member go; a call that waits for it is told that it is unknown, so its client joins anew."""
+    """Remove a member; its waiting calls are told that it is unknown, so its client joins anew."""
     end_session(context, group, member.member_id)
     group.remove(member.member_id)
     member.answer_join(join_refused(ErrorCode.UNKNOWN_MEMBER_ID))
@@ -138,7 +138,7 @@ def remove_member(context: Context, group: ClassicGroup, member: ClassicMember) 
 
 
 def after_removal(context: Context, group: ClassicGroup) -> None:
-    """Members are gone: the others must gather, or need not wait for them any more."""
+    """Let the others gather after members were removed, or wait for those no longer."""
     if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
         prepare(context, group)
     else:
@@ -149,7 +149,7 @@ def after_removal(context: Context, group: ClassicGroup) -> None:
 
 
 def prepare_or_complete(context: Context, group: ClassicGroup) -> None:
-    """A member has joined or changed: begin a rebalance, or see whether it was the last one waited for."""
+    """Begin a rebalance, or end the gathering if the member that joined or changed was the last one."""
     if group.state == GroupState.PREPARING_REBALANCE:
         complete_if_gathered(context, group)
     else:
@@ -157,7 +157,7 @@ def prepare_or_complete(context: Context, group: ClassicGroup) -> None:
 
 
 def prepare(context: Context, group: ClassicGroup) -> None:
-    """Let all members gather."""
+    """Begin a rebalance: let all members gather."""
     if group.state == GroupState.COMPLETING_REBALANCE:
         spread(context, group, {}, ErrorCode.REBALANCE_IN_PROGRESS)
     group.unsynced.clear()
@@ -176,13 +176,13 @@ def prepare(context: Context, group: ClassicGroup) -> None:
 
 
 def complete_if_gathered(context: Context, group: ClassicGroup) -> None:
-    """End the gathering if nobody is missing; the first one of an empty group has its own time."""
+    """End the gathering if no member is missing; the first one of an empty group has its own delay."""
     if group.state == GroupState.PREPARING_REBALANCE and not group.was_empty and group.all_have_joined:
         complete(context, group)
 
 
 def _wait_for_more(context: Context, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
-    """Wait for more members of a group that was empty, in steps, as long as some come in each."""
+    """Wait for more members of a group that was empty, in steps, as long as each step brings some."""
     group_id = group.group_id
 
     def look(now_ms: int) -> None:
@@ -214,13 +214,16 @@ def _complete_after(context: Context, group: ClassicGroup, timeout_ms: int) -> N
 
 
 def complete(context: Context, group: ClassicGroup) -> None:
-    """End the gathering: drop who did not join, tell the others the new generation."""
+    """End the gathering: drop members that did not join, tell the others the new generation."""
     context.timers.cancel(TimerKey("gather", group.group_id))
-    for member in [one for one in group.members.values() if one.join is None and one.instance_id is None]:
+    absent = [
+        member for member in group.members.values() if member.join is None and member.instance_id is None
+    ]
+    for member in absent:
         note_lost(context, group, member, "it did not join again within the rebalance timeout")
         remove_member(context, group, member)
     if group.members and not group.elect_leader():
-        # Only static members that are away: their sessions will tell.
+        # Only static members remain, and they are away: their sessions will decide.
         _complete_after(context, group, group.rebalance_timeout_ms)
         return
     if group.must_reserve:
@@ -245,7 +248,7 @@ def complete(context: Context, group: ClassicGroup) -> None:
 
 
 def _reserve(context: Context, group: ClassicGroup) -> None:
-    """Store the next generation's number, then complete with whoever has joined by then."""
+    """Store the next generation's number, then complete with the members that have joined by then."""
     number = group.next_generation
 
     def reserved() -> None:
@@ -263,7 +266,7 @@ def _reserve(context: Context, group: ClassicGroup) -> None:
 
 
 def store(context: Context, group: ClassicGroup, record: GroupMetadataValue) -> None:
-    """Write a record that nobody waits for; should it fail, the one before stays and does no harm."""
+    """Write a record that no request waits for; if that fails, the previous one stays and does no harm."""
     generation = group.generation
 
     def stored() -> None:
@@ -278,7 +281,7 @@ def store(context: Context, group: ClassicGroup, record: GroupMetadataValue) -> 
 
 
 def _expect_syncs(context: Context, group: ClassicGroup) -> None:
-    """Drop members that know the generation and do not ask for their assignment (KAFKA-13435)."""
+    """Drop members that know the generation but do not ask for their assignment (KAFKA-13435)."""
     group_id, generation = group.group_id, group.generation
 
     def end(now_ms: int) -> None:
@@ -297,14 +300,14 @@ def _expect_syncs(context: Context, group: ClassicGroup) -> None:
 
 
 def synced(context: Context, group: ClassicGroup, member_id: str) -> None:
-    """The member has asked for its assignment."""
+    """Note that the member has asked for its assignment."""
     group.unsynced.discard(member_id)
     if not group.unsynced:
         context.timers.cancel(TimerKey("sync", group.group_id))
 
 
 def store_assignment(context: Context, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
-    """Store what everybody gets and, when that is durable, let them know."""
+    """Store all assignments and, once they are durable, tell the members."""
     generation = group.generation
 
     def still_wanted() -> bool:
@@ -328,7 +331,7 @@ def store_assignment(context: Context, group: ClassicGroup, assignments: dict[st
 
 
 def spread(context: Context, group: ClassicGroup, assignments: dict[str, bytes], code: ErrorCode) -> None:
-    """Answer every SyncGroup that waits, with an assignment or an error."""
+    """Answer every waiting SyncGroup, with an assignment or an error."""
     for member in list(group.members.values()):
         member.assignment = assignments.get(member.member_id, b"")
         if member.sync is None:
@@ -341,7 +344,7 @@ def spread(context: Context, group: ClassicGroup, assignments: dict[str, bytes],
 
 
 def assigned(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
-    """Return what a member is told when it asks for its assignment."""
+    """Return the answer to a member that asks for its assignment."""
     return SyncGroupResponse(
         protocol_type=group.protocol_type, protocol_name=group.protocol, assignment=member.assignment
     )

@@ -1,4 +1,4 @@
-"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup: checked, and given to the group as its kind needs them."""
+"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup: checked, then served by the kind of the group."""
 
 from __future__ import annotations
 
@@ -29,17 +29,20 @@ from protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse,
 from protocol.messages.sync_group import SyncGroupRequest
 
 NULL_PROTOCOL_SINCE = 7
-"""Before this version of JoinGroup an error has an empty protocol name."""
+"""Before this version of JoinGroup, an error has an empty protocol name."""
 PROTOCOL_SINCE = 5
-"""From this version of SyncGroup on members must say which protocol they think was chosen."""
+"""From this version of SyncGroup on, members must say which protocol they think was chosen."""
 MEMBERS_SINCE = 3
-"""Before this version of LeaveGroup one member leaves, and its error is the request's."""
+"""Before this version of LeaveGroup, one member leaves, and its error is the request's."""
 
 LeaveReply = Callable[[LeaveGroupResponse], None]
 
 
 def _check_group_id(context: Context, group_id: str) -> None:
-    """Raises: InvalidGroupId, NotLoaded."""
+    """Check that the group id is valid and its partition is loaded.
+
+    Raises: InvalidGroupId, NotLoaded.
+    """
     if not group_id.strip():
         raise InvalidGroupId
     context.check_loaded(group_id)

@@ -1,10 +1,10 @@
-"""What is forgotten by itself: offsets past their retention, and empty groups that hold nothing.
+"""Expiry: offsets past their retention, and empty groups that hold nothing.
 
 Offsets live for ever unless `offsets.retention.minutes` is set, or their client set a retention time
 (OffsetCommit v2-v4). The time runs from the moment the group lost its last member; for groups that still
-have members, and for those that never had any, from the commit. What the group subscribes to is kept.
+have members, and for those that never had any, from the commit. Offsets of subscribed topics are kept.
 
-All groups are looked at in slices, so that a million offsets do not stop the server.
+Groups are checked in slices, so that a million offsets do not stall the server.
 Source: KIP-211, KIP-496; Kafka 4.3's OffsetExpirationConditionImpl and GroupMetadataManager.
 """
 
@@ -21,16 +21,16 @@ from groups.states import GroupState
 from groups.timers import TimerKey
 
 SLICE_OFFSETS = 5_000
-"""Offsets looked at in one step: some 10 ms."""
+"""Offsets checked in one step: some 10 ms."""
 PAUSE_MS = 10
-"""Between two slices."""
+"""The pause between two slices."""
 MINUTE_MS = 60_000
 
 _TIMER = TimerKey("cleanup", "")
 
 
 def schedule_cleanup(context: Context) -> None:
-    """Look for what has expired, one interval from now."""
+    """Schedule the next search for what has expired, one interval from now."""
     due_ms = context.now_ms + context.config.offsets_retention_check_interval_ms
     context.timers.set(_TIMER, due_ms, lambda now_ms: _begin(context, now_ms))
 
@@ -58,7 +58,7 @@ def _go_on(context: Context, waiting: list[str], now_ms: int) -> None:
 
 
 def _clean(context: Context, group_id: str) -> int:
-    """Forget what has expired of a group, or all of it; return how many offsets were looked at."""
+    """Delete a group's expired offsets, or the whole group; return how many offsets were checked."""
     if context.partition(group_id) not in context.loaded:
         return 0
     group = context.groups.get(group_id)
@@ -93,7 +93,7 @@ def _is_empty(group: ClassicGroup | ConsumerGroup) -> bool:
 
 
 def _is_idle(context: Context, group: ClassicGroup | ConsumerGroup) -> bool:
-    """Whether the group has been empty for an interval, so that nobody is just about to come back."""
+    """Whether the group has been empty for an interval, so that no member is just about to come back."""
     since_ms = group.target_ms if isinstance(group, ConsumerGroup) else group.since_ms
     interval_ms = context.config.offsets_retention_check_interval_ms
     in_flight = context.journal.in_flight(context.partition(group.group_id))
@@ -104,7 +104,7 @@ def _expired(context: Context, group_id: str, group: ClassicGroup | ConsumerGrou
     used = _used_topics(group)
     if used is None:
         return []
-    # The group's own time counts where it had members: its offsets get old together.
+    # If the group had members, its own time counts: its offsets age together.
     since_ms = -1
     if isinstance(group, ClassicGroup) and group.protocol_type and group.state == GroupState.EMPTY:
         since_ms = group.since_ms

@@ -12,12 +12,12 @@ from enum import Enum
 INT32_MAX = 2**31 - 1
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""A member that was never told its id is forgotten when its first join takes longer than this: its client is
-gone and has come back under another id. Source: KIP-394; Kafka's constant, too."""
+"""A member that was never told its id is forgotten when its first join takes longer than this: its client has
+given up and come back under another id. Source: KIP-394; Kafka's constant, too."""
 
 
 class MigrationPolicy(Enum):
-    """Which groups may change between the two protocols while members run."""
+    """The groups that may change between the two protocols while members run."""
 
     BIDIRECTIONAL = "bidirectional"
     UPGRADE = "upgrade"
@@ -43,10 +43,10 @@ class GroupConfig:
     """Partitions of __consumer_offsets; fixed once the topic exists. 1 or more."""
 
     offsets_retention_minutes: int | None = None
-    """How long an offset is kept that nobody uses; None: for ever, as in TDengine (Kafka: 10,080)."""
+    """The time that an unused offset is kept; None: for ever, as in TDengine (Kafka: 10,080)."""
 
     offsets_retention_check_interval_ms: int = 600_000
-    """How often offsets that have expired are looked for. 1 or more."""
+    """The interval between two searches for expired offsets. 1 or more."""
 
     offset_metadata_max_bytes: int = 4096
     """Longest metadata of a committed offset, in UTF-16 units as in Kafka. 0 or more."""
@@ -58,16 +58,16 @@ class GroupConfig:
     """Longest session timeout a classic member may ask for."""
 
     group_initial_rebalance_delay_ms: int = 3_000
-    """How long an empty classic group waits for more members; each new one prolongs it. 0 or more."""
+    """The time that an empty classic group waits for more members; each new one prolongs it. 0 or more."""
 
     group_max_size: int = INT32_MAX
     """Most members of a classic group. 1 or more."""
 
     group_consumer_session_timeout_ms: int = 12_000
-    """Time without heartbeat after which a member is removed (Kafka: 45,000; TDengine: 12,000)."""
+    """Time without a heartbeat after which a member is removed (Kafka: 45,000; TDengine: 12,000)."""
 
     group_consumer_heartbeat_interval_ms: int = 3_000
-    """What members are told (Kafka: 5,000; TDengine: 3,000)."""
+    """The heartbeat interval that members are told (Kafka: 5,000; TDengine: 3,000)."""
 
     group_consumer_max_size: int = INT32_MAX
     """Most members of a consumer group. 1 or more."""
@@ -76,21 +76,21 @@ class GroupConfig:
     """Server-side assignors that members may ask for, the default first."""
 
     group_consumer_migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
-    """Which groups may change between the two protocols while members run."""
+    """The groups that may change between the two protocols while members run."""
 
     kawal_rebalance_interval_ms: int = 2_000
-    """Least time between two assignments of a group: changes are gathered meanwhile. 0: at once.
+    """The least time between two assignments of a group, in which changes are gathered. 0: at once.
 
     `group.consumer.assignment.interval.ms` is Kafka's name for it (default there: 1,000)."""
 
     kawal_group_assignor: str = "client"
-    """Who assigns the partitions of classic eager groups: `client` (their leader), or `server` (with the
-    default assignor)."""
+    """The side that assigns the partitions of classic eager groups: `client` (their leader), or `server`
+    (with the default assignor)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSettings:
-    """The settings of one group that differ from the broker's (config resource GROUP); None: they do not."""
+    """The settings of one group that differ from the broker's (config resource GROUP); None: the broker's."""
 
     consumer_session_timeout_ms: int | None = None
     consumer_heartbeat_interval_ms: int | None = None
@@ -99,4 +99,4 @@ class GroupSettings:
 
 
 NO_SETTINGS = GroupSettings()
-"""What nearly every group has."""
+"""The settings of nearly every group."""

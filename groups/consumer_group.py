@@ -1,7 +1,7 @@
 """A consumer group (KIP-848): what its records say, and what follows from them.
 
-`replay` is the only thing that changes it, at load and at run time alike; it returns what undoes the change.
-Records may come in any order, as compaction leaves them: a member exists once its metadata are there.
+Only `replay` changes it, at load and at run time alike; it returns what undoes the change. Records may come
+in any order, as compaction leaves them: a member exists once its metadata is there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Subscription = tuple[tuple[str, ...], str]
 
 
 class ConsumerGroup:
-    """One group. All dictionaries are keyed by member id unless they say otherwise."""
+    """One group. Dictionaries are keyed by member id unless a comment says otherwise."""
 
     __slots__ = (
         "_subscriptions",
@@ -66,11 +66,11 @@ class ConsumerGroup:
         self.target_epoch = 0
         self.target_ms = 0
         self.regexes: dict[str, ResolvedRegex] = {}
-        # What follows from the records.
+        # Derived from the records.
         self.instances: dict[str, str] = {}  # instance id -> member id
         self.owners: dict[Partition, str] = {}  # what members have or are giving up
         self._subscriptions: dict[Subscription, int] = {}  # how many members have it
-        # What is lost at a restart.
+        # Lost at a restart.
         self.activity: dict[str, Activity] = {}
         self.assigned_ms: int | None = None  # when the last target was computed, monotonic
 
@@ -78,7 +78,7 @@ class ConsumerGroup:
 
     @property
     def state(self) -> ConsumerGroupState:
-        """What Kafka's APIs show."""
+        """The state that Kafka's APIs show."""
         return CONSUMER_STATES[
             GroupFacts(
                 has_members=bool(self.metadata),
@@ -93,15 +93,15 @@ class ConsumerGroup:
         return not (self.epoch or self.metadata or self.current or self.target or self.regexes)
 
     def assignment(self, member_id: str) -> MemberAssignment:
-        """Return what a member has."""
+        """Return a member's assignment."""
         return self.current.get(member_id, NEW_MEMBER)
 
     def target_of(self, member_id: str) -> Assignment:
-        """Return what a member shall have."""
+        """Return a member's target assignment."""
         return self.target.get(member_id, NOTHING)
 
     def reconciled(self, member_id: str) -> bool:
-        """Whether the member has followed the target."""
+        """Whether the member has reached the target."""
         current = self.assignment(member_id)
         return current.state == MemberState.STABLE and current.epoch == self.target_epoch
 
@@ -111,7 +111,7 @@ class ConsumerGroup:
 
     @property
     def subscriptions(self) -> list[Subscription]:
-        """What members subscribe to, each once."""
+        """The subscriptions of all members, each once."""
         return list(self._subscriptions)
 
     def regex_count(self, regex: str) -> int:
@@ -127,7 +127,7 @@ class ConsumerGroup:
         return frozenset(topics) | resolved.topics if resolved else frozenset(topics)
 
     def subscribed_names(self) -> frozenset[str]:
-        """Return all topics that somebody subscribes to."""
+        """Return all topics that any member subscribes to."""
         return frozenset[str]().union(*map(self.names, self._subscriptions))
 
     def classic_members(self) -> list[str]:
@@ -135,7 +135,7 @@ class ConsumerGroup:
         return [member_id for member_id, member in self.metadata.items() if member.classic is not None]
 
     def owner(self, partition: Partition) -> str | None:
-        """Return the member that has a partition or has not given it up yet."""
+        """Return the member that has the partition or has not given it up yet."""
         return self.owners.get(partition)
 
     # --- changes --------------------------------------------------------------------------------------------
@@ -168,7 +168,11 @@ class ConsumerGroup:
 
     def _set_metadata(self, member_id: str, value: MemberMetadata | None) -> Undo:
         old = self.metadata.get(member_id)
-        names = {one.instance_id for one in (old, value) if one is not None and one.instance_id is not None}
+        names = {
+            member.instance_id
+            for member in (old, value)
+            if member is not None and member.instance_id is not None
+        }
         holders = {name: self.instances.get(name) for name in names}
         if old is not None:
             self._count(old, -1)
@@ -241,4 +245,4 @@ def _store(table: dict[str, Any], key: str, value: Any) -> None:
 
 
 def _ignore(undo: Undo) -> None:
-    """An undo is not undone itself."""
+    """Drop the undo of an undo: it is never needed."""

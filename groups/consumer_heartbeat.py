@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat: join, stay in and leave a consumer group (KIP-848).
 
-One beat: find or make group and member, store what changed, count that as a new group epoch, compute the
-target if it is due, reconcile the member with it, restart its session. The records of one beat are one batch.
+One heartbeat: find or make the group and the member, store what changed, count that as a new group epoch,
+compute the target if it is due, reconcile the member with it, restart its session. Its records are one batch.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Reply = Callable[[ConsumerGroupHeartbeatResponse], None]
 
 
 def refused(code: ErrorCode, message: str | None = None) -> ConsumerGroupHeartbeatResponse:
-    """Return the answer that says no."""
+    """Return the answer to a request that is refused."""
     return ConsumerGroupHeartbeatResponse(
         error_code=code, error_message=message, member_epoch=0, heartbeat_interval_ms=0
     )
@@ -53,7 +53,7 @@ def refused(code: ErrorCode, message: str | None = None) -> ConsumerGroupHeartbe
 def consumer_group_heartbeat(
     context: Context, request: ConsumerGroupHeartbeatRequest, client: Client, reply: Reply
 ) -> None:
-    """Serve one beat.
+    """Serve one heartbeat.
 
     Raises: GroupError.
     """
@@ -147,7 +147,7 @@ def _find_member(
     member_id: str,
     owned: Owned,
 ) -> MemberMetadata | None:
-    """Return what is known of the member, None if it is new; a static one takes the place of its holder."""
+    """Return the member's known metadata, None if it is new; a static one replaces its id's old holder."""
     joins = request.member_epoch == JOINING_EPOCH
     instance_id = request.instance_id
     if instance_id is not None and instance_id not in group.instances and not joins:
@@ -177,7 +177,7 @@ def _find_member(
 def _wanted(
     request: ConsumerGroupHeartbeatRequest, client: Client, known: MemberMetadata | None
 ) -> MemberMetadata:
-    """Return what the member wants after this request; null fields leave what is known."""
+    """Return what the member wants after this request; null fields change nothing."""
     changed = MemberMetadata(client_id=client.client_id, client_host=client.host)
     if known is not None:
         changed = replace(known, client_id=client.client_id, client_host=client.host, classic=None)
@@ -197,7 +197,7 @@ def _wanted(
 
 
 def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether the request carries all that there is: clients send that when they join and after errors."""
+    """Whether the request carries all fields: clients send them when they join and after errors."""
     subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     return (
         request.rebalance_timeout_ms != UNCHANGED_MS and subscribes and request.topic_partitions is not None

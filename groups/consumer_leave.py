@@ -1,4 +1,4 @@
-"""How members leave a consumer group: for good, or for a while."""
+"""Leaving a consumer group: for good, or for a while."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Reply = Callable[[ConsumerGroupHeartbeatResponse], None]
 
 
 def leave(context: Context, request: ConsumerGroupHeartbeatRequest, reply: Reply) -> None:
-    """Serve a beat with epoch -1 or -2.
+    """Serve a heartbeat with epoch -1 or -2.
 
     Raises: GroupNotFound, UnknownMember, FencedInstance.
     """
@@ -48,7 +48,7 @@ def leave(context: Context, request: ConsumerGroupHeartbeatRequest, reply: Reply
 
 
 def leaving_member(group: ConsumerGroup, member_id: str, instance_id: str | None) -> str:
-    """Return who leaves; administrators may name a static member by its instance id alone.
+    """Return the id of the leaving member; administrators may name a static one by instance id alone.
 
     Raises: UnknownMember, FencedInstance.
     """
@@ -67,9 +67,9 @@ def leaving_member(group: ConsumerGroup, member_id: str, instance_id: str | None
 
 
 def _go_away(context: Context, changes: Changes, group: ConsumerGroup, member_id: str) -> None:
-    """A static member stops and will be back within its session: its partitions wait for it.
+    """Keep the partitions of a static member that stops and will be back within its session.
 
-    It has closed, so what it had to give up is free.
+    It has closed, so the partitions it had to give up are free.
     """
     current = group.assignment(member_id)
     away = replace(current, epoch=AWAY_EPOCH, state=MemberState.STABLE, revoking=NO_EPOCHS)

@@ -1,4 +1,4 @@
-"""A member of a consumer group: what it wants and what it has, as its two records hold it."""
+"""A member of a consumer group: what it wants and what it has, as in its two records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AWAY_EPOCH = -2
 
 
 class ClassicMetadata(NamedTuple):
-    """What is kept of a member that speaks the classic protocol."""
+    """The stored data of a member that speaks the classic protocol."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
@@ -26,7 +26,7 @@ class ClassicMetadata(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberMetadata:
-    """Who a member is and what it wants."""
+    """The identity of a member, and what it wants."""
 
     client_id: str
     client_host: str
@@ -45,15 +45,15 @@ class MemberMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberAssignment:
-    """What a member has, and how far it has followed the group."""
+    """The partitions of a member, and how far it has followed the group."""
 
     epoch: int = JOINING_EPOCH
     previous_epoch: int = JOINING_EPOCH
     state: MemberState = MemberState.STABLE
     assigned: EpochAssignment = field(default_factory=lambda: NO_EPOCHS)
     revoking: EpochAssignment = field(default_factory=lambda: NO_EPOCHS)
-    """What it must give up before it may move on; nobody else gets it until then."""
+    """Partitions it must give up before it may move on; no other member gets them until then."""
 
 
 NEW_MEMBER = MemberAssignment()
-"""What it has before its first answer."""
+"""The assignment of a member before its first answer."""

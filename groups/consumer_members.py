@@ -1,4 +1,4 @@
-"""What is written about a member of a consumer group when it comes, changes or is replaced."""
+"""The records written about a member of a consumer group when it joins, changes or is replaced."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from groups.record_keys import CurrentKey, MemberKey, RegexKey, ResolvedRegex, T
 
 
 def new_member_id(context: Context) -> str:
-    """Return an id as Kafka makes them, without a dash in front, for those who use it on command lines."""
+    """Return an id as Kafka makes them, without a leading dash, so that it can be used on command lines."""
     while True:
         found = base64.urlsafe_b64encode(context.new_uuid().bytes).decode().rstrip("=")
         if not found.startswith("-"):
@@ -35,7 +35,7 @@ def check_size(context: Context, group: ConsumerGroup, member_id: str) -> None:
 
 
 def check_epoch(group: ConsumerGroup, member_id: str, epoch: int, owned: Owned) -> None:
-    """Check the epoch of a beat: the member's own, or the one before if its last answer may have been lost.
+    """Check a heartbeat's epoch: the member's own, or the previous one if its last answer may be lost.
 
     Raises: FencedMemberEpoch.
     """
@@ -55,7 +55,7 @@ def check_epoch(group: ConsumerGroup, member_id: str, epoch: int, owned: Owned) 
 def set_metadata(
     context: Context, changes: Changes, group: ConsumerGroup, member_id: str, wanted: MemberMetadata
 ) -> bool:
-    """Store what a member wants; True if it subscribes to something else than before.
+    """Store what a member wants; True if its subscription has changed.
 
     Raises: InvalidRegularExpression.
     """
@@ -75,13 +75,13 @@ def set_metadata(
 
 
 def forget_regex(changes: Changes, group: ConsumerGroup, regex: str) -> None:
-    """Delete a regular expression that nobody subscribes to any more."""
+    """Delete a regular expression unless a member still subscribes to it."""
     if regex in group.regexes and not group.regex_count(regex):
         changes.put(RegexKey(group.group_id, regex), None)
 
 
 def replace_static(changes: Changes, group: ConsumerGroup, old_id: str, new_id: str) -> None:
-    """Let a new member take the place of a static one: what it wants, has and shall have."""
+    """Let a new member take over a static one's metadata, assignment and target."""
     group_id = group.group_id
     metadata, target, current = group.metadata[old_id], group.target_of(old_id), group.assignment(old_id)
     drop_member(changes, group, old_id)

@@ -19,17 +19,17 @@ from groups.timers import TimerKey
 from groups.topics import Client
 
 MEMBER_TIMERS = ("session", "revoke", "join", "sync")
-"""What may remove a member: silence, a revocation, or a JoinGroup or SyncGroup of a classic one overdue."""
+"""Timers that may remove a member: for silence, a revocation, or a classic one's JoinGroup or SyncGroup."""
 
 
 def heartbeat_interval_ms(context: Context, group_id: str) -> int:
-    """Return how often members of the group shall beat."""
+    """Return the interval at which the group's members send heartbeats."""
     own = context.settings(group_id).consumer_heartbeat_interval_ms
     return context.config.group_consumer_heartbeat_interval_ms if own is None else own
 
 
 def start_session(context: Context, group: ConsumerGroup, member_id: str) -> None:
-    """Start the member's session anew."""
+    """Restart the member's session."""
     classic = group.metadata[member_id].classic
     timeout_ms = context.config.group_consumer_session_timeout_ms
     if classic is not None:
@@ -48,7 +48,7 @@ def remove_after(context: Context, group_id: str, member_id: str, kind: str, tim
 
 
 def cancel_timer(context: Context, group_id: str, member_id: str, kind: str) -> None:
-    """The member did what it had to do in time."""
+    """Cancel a timer of a member that did what it had to do in time."""
     context.timers.cancel(TimerKey(kind, group_id, member_id))
 
 
@@ -103,7 +103,7 @@ def fence(context: Context, changes: Changes, group: ConsumerGroup, leaving: Col
         forget_regex(changes, group, regex)
     bump(context, changes, group)
     if not group.metadata:
-        # Whoever comes next need not wait for the end of an interval that began with somebody else.
+        # The next member need not wait for the end of an interval that began with earlier ones.
         group.assigned_ms = None
     assign_when_due(context, changes, group)
 
@@ -117,7 +117,7 @@ def reconcile(
     *,
     resubscribed: bool,
 ) -> None:
-    """Bring what a member has nearer to the target.
+    """Bring a member's assignment nearer to the target.
 
     Raises: FencedMemberEpoch.
     """
@@ -145,7 +145,7 @@ def reconcile(
 
 
 def arm(context: Context, group: ConsumerGroup) -> None:
-    """Set the timers that the group should have and has not, after loading or after a failed append."""
+    """Set the timers that the group lacks, after loading or after a failed append."""
     for member_id, member in group.metadata.items():
         if TimerKey("session", group.group_id, member_id) not in context.timers:
             start_session(context, group, member_id)
@@ -165,7 +165,7 @@ def note_beat(
     subscribed: bool,
     moved: bool,
 ) -> None:
-    """Remember when the member did what, for those who look."""
+    """Remember the times of the member's actions, for display."""
     wall_ms = context.wall_ms
     activity = group.activity.get(member_id)
     if activity is None:

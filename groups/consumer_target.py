@@ -3,7 +3,7 @@
     subscription or topics change --bump--> group epoch + 1 --assign_when_due--> target of that epoch
 
 The first change after a quiet time is assigned at once; those that come within the rebalance interval of the
-last assignment are gathered and assigned together at its end, by a timer if nobody beats.
+last assignment are gathered and assigned together at its end, by a timer if no heartbeat comes.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from groups.subscriber import Subscriber
 from groups.timers import TimerKey
 
 NOT_ASSIGNED_HERE = 0
-"""The hash of no topics: none of those that the group subscribes to exists, or nobody has looked so far."""
+"""The hash of no topics: none that the group subscribes to exists, or none was looked up so far."""
 
 FIRST_EPOCH_WITH_TOPICS = 2
-"""A group begins in epoch 1, or in 2 if its first subscription names topics; so does Kafka."""
+"""A group begins in epoch 1, or in 2 if its first subscription names topics, as in Kafka."""
 
 
 def metadata_hash(context: Context, names: frozenset[str]) -> int:
@@ -41,7 +41,7 @@ def metadata_hash(context: Context, names: frozenset[str]) -> int:
 
 
 def bump(context: Context, changes: Changes, group: ConsumerGroup) -> None:
-    """Count a change: the target assignment is out of date."""
+    """Count a change, which makes the target assignment out of date."""
     names = group.subscribed_names()
     epoch = group.epoch + 1
     if names:
@@ -51,16 +51,16 @@ def bump(context: Context, changes: Changes, group: ConsumerGroup) -> None:
 
 
 def bump_unless_assigned(context: Context, changes: Changes, group: ConsumerGroup) -> None:
-    """Count a change if topics exist of which nobody has computed a target here: the group was a classic one.
+    """Count a change if topics exist but no target was computed here, as the group was a classic one.
 
-    Costs nothing for all other groups.
+    This costs nothing for all other groups.
     """
     if group.metadata_hash == NOT_ASSIGNED_HERE:
         bump_if_topics_changed(context, changes, group)
 
 
 def bump_if_topics_changed(context: Context, changes: Changes, group: ConsumerGroup) -> None:
-    """Count a change if the topics that the group subscribes to are not what they were."""
+    """Count a change if the topics that the group subscribes to have changed."""
     if metadata_hash(context, group.subscribed_names()) != group.metadata_hash:
         bump(context, changes, group)
 

@@ -1,4 +1,4 @@
-"""What all handlers of group requests share: the groups, their timers, and the way to the log."""
+"""The state that all handlers of group requests share: the groups, their timers, and the way to the log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Group = ClassicGroup | ConsumerGroup
 
 LOST_CONSUMERS_MAX = 256
-"""Consumers that vanished and are still shown; enough to see what a night was like, 100 KB at most."""
+"""The most vanished consumers still shown: enough to review a night, 100 KB at most."""
 
 
 def no_settings(_: str) -> GroupSettings:
@@ -37,7 +37,7 @@ def no_settings(_: str) -> GroupSettings:
 class Context:
     """The state of the coordinator.
 
-    A group that has nothing but offsets has no object.  `now_ms` is the monotonic time of the step that runs.
+    A group that has nothing but offsets has no object. `now_ms` is the monotonic time of the current step.
     """
 
     __slots__ = (
@@ -102,7 +102,10 @@ class Context:
         return partition_for(group_id, self.config.offsets_topic_num_partitions)
 
     def check_loaded(self, group_id: str) -> None:
-        """Raises: NotLoaded."""
+        """Check that the group's partition is loaded.
+
+        Raises: NotLoaded.
+        """
         if self.partition(group_id) not in self.loaded:
             raise NotLoaded
 
@@ -163,14 +166,14 @@ class Context:
         def undo() -> None:
             made_since = self.groups.get(group_id)
             if isinstance(made_since, ClassicGroup) and made_since is not old:
-                # Members wait in it that nobody will ever call.
+                # Members wait in it that would never be answered.
                 made_since.dissolve(ErrorCode.NOT_COORDINATOR, self.wall_ms)
             self.put_group(group_id, old)
 
         return undo
 
     def after_writes(self, group_id: str, done: Done) -> None:
-        """Call `done` when all that the group's partition is waiting for is durable, maybe at once."""
+        """Call `done` when all pending writes of the group's partition are durable, maybe at once."""
         self.journal.after_writes(self.partition(group_id), done, self.now_ms)
 
 

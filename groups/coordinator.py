@@ -1,11 +1,11 @@
 """The group coordinator: everything that the rest of the broker may ask of groups.
 
-It is a pure machine: it neither waits nor writes, and knows the time only from its arguments.
+It is a pure state machine: it neither waits nor writes, and knows the time only from its arguments.
 
-    request methods   the decoded request, who sent it (Client), a callback for the answer, the time
-    take_effects()    what must be appended to __consumer_offsets, after every call of any method below
-    durable/failed    what became of it
-    tick()            timers; next_deadline() tells when
+    request methods   take the decoded request, its sender (Client), a callback for the answer, the time
+    take_effects()    returns what must be appended to __consumer_offsets; call it after every method below
+    durable/failed    report the outcome of the append
+    tick()            runs timers; next_deadline() tells when
 
 The driver, after each call:
 
@@ -21,7 +21,7 @@ The driver, after each call:
             when it is lost:     coordinator.failed(effects, error_code, now_ms)
 
 `durable` and `failed` may lead to further effects. An answer is given exactly once, maybe before the request
-method returns; it never shows what a crash could take back (see effects.py). Requests that need no record
+method returns; it never shows what a crash could undo (see effects.py). Requests that need no record
 (heartbeats of classic members, descriptions) are answered at once.
 
 At the start, and again for partitions whose log was lost and reopened (after `unload`):
@@ -82,10 +82,10 @@ class Coordinator:
         wall_ms: Callable[[int], int],
         settings: Callable[[str], GroupSettings] = no_settings,
     ) -> None:
-        """Make a coordinator of which nothing is loaded yet.
+        """Make a coordinator that has loaded nothing yet.
 
         `wall_ms(now_ms)` is the time of day at a monotonic moment; it dates commits and may jump. `settings`
-        returns what is configured for one group.
+        returns the configuration of one group.
         """
         self._context = Context(
             config=config, topics=topics, random=random, wall_ms=wall_ms, settings=settings
@@ -99,11 +99,11 @@ class Coordinator:
         return self._context.journal.take()
 
     def durable(self, effects: Effects, now_ms: int) -> None:
-        """The records of `effects`, and all before them in their partition, are on the disk."""
+        """Report that the records of `effects`, and all before them in their partition, are on the disk."""
         self._at(now_ms).journal.durable(effects, now_ms)
 
     def failed(self, effects: Effects, error: ErrorCode, now_ms: int) -> None:
-        """The records of `effects`, and all after them in their partition, are not and will not be stored."""
+        """Report that the records of `effects`, and all after them in their partition, will not be stored."""
         context = self._at(now_ms)
         context.journal.failed(effects, error, now_ms)
         for group in list(context.groups.values()):
@@ -111,7 +111,7 @@ class Coordinator:
                 loading.arm(context, group)
 
     def tick(self, now_ms: int) -> None:
-        """Do everything whose time has come."""
+        """Run every timer whose time has come."""
         self._at(now_ms).timers.run_due(now_ms)
 
     def next_deadline(self) -> int | None:
@@ -119,7 +119,7 @@ class Coordinator:
         return self._context.timers.next_deadline()
 
     def configure(self, config: GroupConfig) -> None:
-        """Use other settings from now on; the number of partitions must stay."""
+        """Use other settings from now on; the number of partitions must stay the same."""
         assert config.offsets_topic_num_partitions == self._context.config.offsets_topic_num_partitions
         self._context.config = config
 
@@ -132,16 +132,16 @@ class Coordinator:
     def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
         """Apply one stored record of a partition that is being loaded.
 
-        Raises: Malformed, UnsupportedVersion: the log holds what no version up to this one wrote.
+        Raises: Malformed, UnsupportedVersion if no version up to this one wrote the record.
         """
         loading.replay_record(self._context, key, value)
 
     def loaded(self, partitions: Collection[int], now_ms: int) -> None:
-        """All records of these partitions have been replayed: serve their groups."""
+        """Serve the groups of these partitions: all their records have been replayed."""
         loading.finish_loading(self._at(now_ms), partitions)
 
     def unload(self, partitions: Collection[int], now_ms: int) -> None:
-        """Forget these partitions; whoever waits for their groups gets NOT_COORDINATOR or the like."""
+        """Forget these partitions; requests that wait for their groups get NOT_COORDINATOR or the like."""
         loading.unload(self._at(now_ms), partitions)
 
     def snapshot(self, partition: int, records_max: int = 1_000) -> Iterator[list[EncodedRecord]]:
@@ -165,7 +165,7 @@ class Coordinator:
         deleted: Collection[str] = (),
         grown: Collection[str] = (),
     ) -> None:
-        """Topics have changed, and the injected `topics` show it already.
+        """React to changed topics; the injected `topics` show the change already.
 
         Committed offsets of deleted topics are deleted; groups get other assignments.
         """
@@ -182,19 +182,19 @@ class Coordinator:
     # --- classic members ------------------------------------------------------------------------------------
 
     def join_group(self, request: JoinGroupRequest, client: Client, reply: JoinReply, now_ms: int) -> None:
-        """JoinGroup v0-9; may wait for as long as the longest rebalance timeout of the group."""
+        """Serve JoinGroup v0-9; may wait for as long as the longest rebalance timeout of the group."""
         classic_requests.join_group(self._at(now_ms), request, client, reply)
 
     def sync_group(self, request: SyncGroupRequest, client: Client, reply: SyncReply, now_ms: int) -> None:
-        """SyncGroup v0-5; may wait likewise."""
+        """Serve SyncGroup v0-5; may wait likewise."""
         classic_requests.sync_group(self._at(now_ms), request, client, reply)
 
     def heartbeat(self, request: HeartbeatRequest, client: Client, now_ms: int) -> HeartbeatResponse:
-        """Heartbeat v0-4."""
+        """Serve Heartbeat v0-4."""
         return classic_requests.heartbeat(self._at(now_ms), request, client)
 
     def leave_group(self, request: LeaveGroupRequest, client: Client, reply: LeaveReply, now_ms: int) -> None:
-        """LeaveGroup v0-5."""
+        """Serve LeaveGroup v0-5."""
         classic_requests.leave_group(self._at(now_ms), request, client, reply)
 
     # --- members of the consumer protocol -------------------------------------------------------------------
@@ -202,7 +202,7 @@ class Coordinator:
     def consumer_group_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client: Client, reply: BeatReply, now_ms: int
     ) -> None:
-        """ConsumerGroupHeartbeat v0-1."""
+        """Serve ConsumerGroupHeartbeat v0-1."""
         try:
             consumer_group_heartbeat(self._at(now_ms), request, client, reply)
         except GroupError as error:
@@ -213,19 +213,19 @@ class Coordinator:
     def offset_commit(
         self, request: OffsetCommitRequest, client: Client, reply: offset_commit.Reply, now_ms: int
     ) -> None:
-        """OffsetCommit v2-10."""
+        """Serve OffsetCommit v2-10."""
         offset_commit.commit_offsets(self._at(now_ms), request, client, reply)
 
     def offset_fetch(
         self, request: OffsetFetchRequest, client: Client, reply: offset_fetch.Reply, now_ms: int
     ) -> None:
-        """OffsetFetch v1-10."""
+        """Serve OffsetFetch v1-10."""
         offset_fetch.fetch_offsets(self._at(now_ms), request, client, reply)
 
     def offset_delete(
         self, request: OffsetDeleteRequest, reply: deletion.OffsetDeleteReply, now_ms: int
     ) -> None:
-        """OffsetDelete v0."""
+        """Serve OffsetDelete v0."""
         try:
             deletion.delete_offsets(self._at(now_ms), request, reply)
         except GroupError as error:
@@ -238,35 +238,35 @@ class Coordinator:
     # --- administration -------------------------------------------------------------------------------------
 
     def delete_groups(self, request: DeleteGroupsRequest, reply: deletion.DeleteReply, now_ms: int) -> None:
-        """DeleteGroups v0-2."""
+        """Serve DeleteGroups v0-2."""
         deletion.delete_groups(self._at(now_ms), request, reply)
 
     def describe_groups(
         self, request: DescribeGroupsRequest, client: Client, now_ms: int
     ) -> DescribeGroupsResponse:
-        """DescribeGroups v0-6."""
+        """Serve DescribeGroups v0-6."""
         return describe.describe_groups(self._at(now_ms), request, client.version)
 
     def consumer_group_describe(
         self, request: ConsumerGroupDescribeRequest, now_ms: int
     ) -> ConsumerGroupDescribeResponse:
-        """ConsumerGroupDescribe v0-1."""
+        """Serve ConsumerGroupDescribe v0-1."""
         return describe.describe_consumer_groups(self._at(now_ms), request)
 
     def list_groups(self, request: ListGroupsRequest, now_ms: int) -> ListGroupsResponse:
-        """ListGroups v0-5."""
+        """Serve ListGroups v0-5."""
         return describe.list_groups(self._at(now_ms), request)
 
     @property
     def is_loaded(self) -> bool:
-        """True once all partitions have been replayed: only then is what `committed` says all there is."""
+        """True once all partitions have been replayed: only then does `committed` know every offset."""
         context = self._context
         return len(context.loaded) == context.config.offsets_topic_num_partitions
 
-    # --- what people look at --------------------------------------------------------------------------------
+    # --- display --------------------------------------------------------------------------------------------
 
     def group_ids(self) -> list[str]:
-        """Return every group there is something to show of, sorted."""
+        """Return every group with something to show, sorted."""
         return show.group_ids(self._context)
 
     def consumers(self, now_ms: int, group_ids: Collection[str] | None = None) -> list[show.ConsumerRow]:
@@ -277,10 +277,10 @@ class Coordinator:
     def subscriptions(
         self, now_ms: int, group_ids: Collection[str] | None = None
     ) -> list[show.SubscriptionRow]:
-        """Return the rows of SHOW SUBSCRIPTIONS; log ends and lag are the caller's to add."""
+        """Return the rows of SHOW SUBSCRIPTIONS; the caller adds log ends and lag."""
         chosen = self.group_ids() if group_ids is None else group_ids
         return list(show.subscriptions(self._at(now_ms), chosen))
 
     def counts(self) -> Counter[str]:
-        """Return what to measure: `rebalances` so far, offsets, members, and groups by kind and state."""
+        """Return the metrics: `rebalances` so far, offsets, members, and groups by kind and state."""
         return show.counts(self._context)

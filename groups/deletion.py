@@ -27,11 +27,11 @@ DeleteReply = Callable[[DeleteGroupsResponse], None]
 OffsetDeleteReply = Callable[[OffsetDeleteResponse], None]
 
 RETRY_MS = 1_000
-"""When the server tries again to store what nobody asked for, and nobody would ask for again."""
+"""The delay before the server retries a write that no client asked for, or would ask for again."""
 
 
 def delete_groups(context: Context, request: DeleteGroupsRequest, reply: DeleteReply) -> None:
-    """Delete groups without members, with all that they have; answer when the last deletion is durable."""
+    """Delete groups without members, and all that they have; answer when the last deletion is durable."""
     names = list(dict.fromkeys(request.groups_names))
     results = {name: DeletableGroupResult(group_id=name) for name in names}
     left = len(names)
@@ -126,7 +126,7 @@ def _forget(
 
 
 def forget_topics(context: Context, names: Iterable[str]) -> None:
-    """Delete all groups' offsets of topics that are gone: a topic of the same name begins at 0 again."""
+    """Delete all groups' offsets of deleted topics: a new topic of the same name begins at 0 again."""
     for name in names:
         for group_id in sorted(context.offsets.groups_of(name)):
             _forget_values(
@@ -137,7 +137,7 @@ def forget_topics(context: Context, names: Iterable[str]) -> None:
 
 
 def _forget_values(context: Context, group_id: str, values: Mapping[OffsetKey, bytes | None]) -> None:
-    """Delete these offsets unless they are others by now, and again later if that could not be stored."""
+    """Delete these offsets unless they have changed since; retry later if that could not be stored."""
 
     def again(now_ms: int) -> None:
         context.now_ms = now_ms

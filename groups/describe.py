@@ -1,4 +1,4 @@
-"""DescribeGroups, ConsumerGroupDescribe and ListGroups: what groups look like from outside."""
+"""DescribeGroups, ConsumerGroupDescribe and ListGroups: groups as seen from outside."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from protocol.messages.describe_groups import (
 from protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 NOT_FOUND_ERROR_SINCE = 6
-"""Before this version of DescribeGroups a group that does not exist is described as Dead."""
+"""Before this version of DescribeGroups, a group that does not exist is described as Dead."""
 CLASSIC_MEMBER = 0
 CONSUMER_MEMBER = 1
 
@@ -115,7 +115,7 @@ def _describe_classic(context: Context, group_id: str) -> DescribedGroup:
             group_instance_id=member.instance_id,
             client_id=member.client_id,
             client_host=member.client_host,
-            # Before the rebalance is over the protocol is not settled.
+            # The protocol is not settled before the rebalance is over.
             member_metadata=member.metadata(group.protocol) if stable else b"",
             member_assignment=member.assignment,
         )

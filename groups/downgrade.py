@@ -1,7 +1,7 @@
-"""How a consumer group becomes a classic group again, while its members run.
+"""The conversion of a consumer group to a classic group, while its members run.
 
-That happens when the last member of the consumer protocol is gone and all others are classic. What they have
-becomes their last assignment, the group epoch the generation, and they are asked to join again.
+It happens when the last member of the consumer protocol has left and all others are classic. Their partitions
+become their last assignment, the group epoch becomes the generation, and they are asked to join again.
 Source: KIP-848, "Downgrading to the old protocol"; Kafka 4.3's convertToClassicGroup.
 """
 
@@ -55,7 +55,7 @@ def to_classic(
 
 
 def empty_to_classic(context: Context, group: ConsumerGroup) -> ClassicGroup:
-    """Make a classic group of one without members; generations go on from its epochs."""
+    """Make a classic group of one without members; generations continue from its epochs."""
     made = ClassicGroup(group.group_id, generation=group.epoch, since_ms=context.wall_ms)
     with Changes(context, group.group_id) as changes:
         delete_consumer_group(changes, group)

@@ -5,13 +5,13 @@
 
 Rules that this file keeps:
 - The records of one Effects are one batch: after a crash all of them are there, or none.
-- Group metadata changes when the records are made, so that the next request sees it; each change knows how to
-  be undone. Committed offsets change when their records are durable, so that nobody reads an offset that a
-  crash may take back.
+- Group metadata changes when the records are made, so that the next request sees it; each change can be
+  undone. Committed offsets change when their records are durable, so that no client reads an offset that a
+  crash may undo.
 - No answer shows what may still be lost: it waits for the newest Effects of its partition at the time it was
   made, even if it has no records of its own (Kafka's CoordinatorRuntime does the same).
-- When an append fails, so has every later one of the same partition: the changes are undone from the newest
-  back, then everything that waited is answered with an error, oldest first.
+- When an append fails, so does every later one of the same partition: the changes are undone, newest first,
+  then everything that waited is answered with an error, oldest first.
 
 The driver's part is in the docstring of `coordinator.py`.
 """
@@ -25,7 +25,7 @@ from protocol.error_codes import ErrorCode
 
 Undo = Callable[[], None]
 Done = Callable[[ErrorCode | None, int], None]
-"""Called once, with None when everything before it is durable, else with the error; and the time (ms)."""
+"""Called once with the time (ms), and None when everything before it is durable, or else the error."""
 
 EncodedRecord = tuple[bytes, bytes | None]
 """Key and value as Kafka's schemas have them; a value of None is a tombstone."""
@@ -34,7 +34,7 @@ EncodedRecord = tuple[bytes, bytes | None]
 class Effects:
     """One batch for one partition of __consumer_offsets.
 
-    `settled` turns true when its fate is known: an Effects that is settled before the driver got to append it
+    `settled` becomes true when the outcome is known: an Effects that is settled before the driver appends it
     failed together with an earlier one, and must be dropped.
     """
 
@@ -48,16 +48,16 @@ class Effects:
         self._waiting = [done]
 
     def wait(self, done: Done) -> None:
-        """Call `done` after what waits already."""
+        """Call `done` after those that already wait."""
         self._waiting.append(done)
 
     def undo(self) -> None:
-        """Take the changes back, the newest first."""
+        """Undo the changes, the newest first."""
         for undo in reversed(self._undo):
             undo()
 
     def settle(self, error: ErrorCode | None, now_ms: int) -> None:
-        """Tell everybody who waits."""
+        """Tell all that wait about the outcome."""
         self.settled = True
         waiting, self._waiting, self._undo = self._waiting, [], []
         for done in waiting:
@@ -74,7 +74,7 @@ class Journal:
         self._unsent: list[Effects] = []
 
     def write(self, partition: int, records: list[EncodedRecord], undo: list[Undo], done: Done) -> None:
-        """Hand records to the driver; `undo` takes back what they changed already."""
+        """Hand records to the driver; `undo` reverts what they have already changed."""
         effects = Effects(partition, records, undo, done)
         self._in_flight.setdefault(partition, deque()).append(effects)
         self._unsent.append(effects)
@@ -99,12 +99,12 @@ class Journal:
         return taken
 
     def durable(self, effects: Effects, now_ms: int) -> None:
-        """Effects is on the disk, and therefore everything before it in its partition."""
+        """Settle everything up to `effects` in its partition: it is on the disk."""
         while not effects.settled:
             self._in_flight[effects.partition].popleft().settle(None, now_ms)
 
     def failed(self, effects: Effects, error: ErrorCode, now_ms: int) -> None:
-        """Effects could not be appended, and therefore nothing after it in its partition."""
+        """Undo and settle `effects`, which could not be appended, and all that follows in its partition."""
         if effects.settled:
             return
         in_flight = self._in_flight[effects.partition]
@@ -113,11 +113,11 @@ class Journal:
             newest = in_flight.pop()
             newest.undo()
             lost.appendleft(newest)
-        for one in lost:
-            one.settle(error, now_ms)
+        for lost_effects in lost:
+            lost_effects.settle(error, now_ms)
 
     def abandon(self, partitions: Iterable[int], error: ErrorCode, now_ms: int) -> None:
-        """Answer all that waits on these partitions; their state is about to be dropped, not undone."""
+        """Answer all that waits for these partitions; their state is about to be dropped, not undone."""
         for partition in partitions:
             for effects in self._in_flight.pop(partition, ()):
                 effects.settle(error, now_ms)

@@ -1,13 +1,13 @@
-"""Why a group request is refused: one class per answer, each with its Kafka code.
+"""The reasons to refuse a group request: one class per answer, each with its Kafka code.
 
 GroupError(code)
-    InvalidGroupId 24   InvalidRequest 42   UnsupportedVersion 35            the request is wrong in itself
-    NotLoaded 14   CoordinatorNotAvailable 15   NotCoordinator 16            ask again
+    InvalidGroupId 24   InvalidRequest 42   UnsupportedVersion 35            the request itself is wrong
+    NotLoaded 14   CoordinatorNotAvailable 15   NotCoordinator 16            try again
     GroupNotFound 69   NonEmptyGroup 68   GroupFull 81   SubscribedToTopic 86
-    UnknownMember 25   FencedInstance 82   UnreleasedInstance 111            who asks
-    IllegalGeneration 22   FencedMemberEpoch 110   StaleMemberEpoch 113      when it asks
+    UnknownMember 25   FencedInstance 82   UnreleasedInstance 111            wrong member
+    IllegalGeneration 22   FencedMemberEpoch 110   StaleMemberEpoch 113      wrong time
     RebalanceInProgress 27   InconsistentProtocol 23   InvalidSessionTimeout 26
-    UnsupportedAssignor 112   InvalidRegularExpression 128                   what it asks for
+    UnsupportedAssignor 112   InvalidRegularExpression 128                   wrong content
 
 The message is for people: ConsumerGroupHeartbeat and the describing APIs pass it on.
 """
@@ -29,7 +29,7 @@ class GroupError(Exception):
 
     @property
     def message(self) -> str:
-        """What happened, in words."""
+        """The reason in words."""
         return str(self.args[0])
 
 
@@ -88,13 +88,13 @@ class GroupFull(GroupError):
 
 
 class SubscribedToTopic(GroupError):
-    """The group is subscribed to the topic whose offsets should go."""
+    """The group is subscribed to the topic whose offsets are to be deleted."""
 
     code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
 
 
 class UnknownMember(GroupError):
-    """The group has no such member, or no longer."""
+    """The group has no such member, or has it no longer."""
 
     code = ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -118,7 +118,7 @@ class IllegalGeneration(GroupError):
 
 
 class FencedMemberEpoch(GroupError):
-    """The member's epoch is not the group's: it must give everything up and join again."""
+    """The member's epoch is not the group's: it must give up everything and join again."""
 
     code = ErrorCode.FENCED_MEMBER_EPOCH
 
@@ -154,15 +154,15 @@ class UnsupportedAssignor(GroupError):
 
 
 class InvalidRegularExpression(GroupError):
-    """The subscription is no regular expression of RE2's."""
+    """The subscription is not a valid regular expression of RE2."""
 
     code = ErrorCode.INVALID_REGULAR_EXPRESSION
 
 
 def append_error(error: ErrorCode) -> ErrorCode:
-    """Return what a client is told when records could not be appended because of `error`.
+    """Return the error for a client whose records could not be appended because of `error`.
 
-    Everything a retry can mend becomes COORDINATOR_NOT_AVAILABLE, on which every client looks the coordinator
+    Everything a retry can fix becomes COORDINATOR_NOT_AVAILABLE, on which every client looks the coordinator
     up again and repeats the request; KAFKA_STORAGE_ERROR means nothing to them here.
     Source: Kafka 4.3, GroupMetadataManager.appendGroupMetadataErrorToResponseError.
     """

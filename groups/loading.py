@@ -1,4 +1,4 @@
-"""Reading a partition of __consumer_offsets: the state of its groups is what its records make it."""
+"""Loading a partition of __consumer_offsets: its records make the state of its groups."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from groups.topic_changes import refresh
 from protocol.error_codes import ErrorCode
 
 GROUPS_LOOKED_AT = 1_000
-"""A snapshot looks at so many groups at a time, some 5 ms, for those of its partition."""
+"""The groups that a snapshot checks at a time, in some 5 ms, for those of its partition."""
 
 
 def replay_record(context: Context, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
-    """Apply one record of a partition that is being loaded; records that are not ours are passed over.
+    """Apply one record of a partition that is being loaded; records that are not ours are skipped.
 
     Raises: Malformed, UnsupportedVersion.
     """
@@ -46,7 +46,7 @@ def replay_record(context: Context, key: bytes | memoryview, value: bytes | memo
 
 
 def finish_loading(context: Context, partitions: Collection[int]) -> None:
-    """All records of these partitions have been applied: sessions begin, and requests are served."""
+    """Begin sessions and serve requests: all records of these partitions have been applied."""
     context.loaded.update(partitions)
     replayed = [group_id for group_id in context.replayed if context.partition(group_id) in partitions]
     context.replayed.difference_update(replayed)
@@ -64,7 +64,7 @@ def finish_loading(context: Context, partitions: Collection[int]) -> None:
 
 
 def _forget_missing_topics(context: Context, group_ids: Iterable[str]) -> None:
-    """Delete offsets of topics that are gone: a crash came between a deletion and that of its offsets."""
+    """Delete offsets of deleted topics: a crash came between the deletion of a topic and of its offsets."""
     for group_id in group_ids:
         missing = [name for name in context.offsets.topics(group_id) if name not in context.topics.by_name]
         if missing:
@@ -75,7 +75,7 @@ def _forget_missing_topics(context: Context, group_ids: Iterable[str]) -> None:
 
 
 def arm(context: Context, group: ClassicGroup | ConsumerGroup) -> None:
-    """Set the timers that the group should have and has not."""
+    """Set the timers that the group lacks."""
     if isinstance(group, ConsumerGroup):
         arm_consumer(context, group)
     else:
@@ -83,7 +83,7 @@ def arm(context: Context, group: ClassicGroup | ConsumerGroup) -> None:
 
 
 def unload(context: Context, partitions: Collection[int]) -> None:
-    """Forget the groups of these partitions; whoever waits is told to look for the coordinator."""
+    """Forget the groups of these partitions; waiting clients are told to look for the coordinator."""
     context.loaded.difference_update(partitions)
     context.journal.abandon(partitions, ErrorCode.NOT_LEADER_OR_FOLLOWER, context.now_ms)
     for group_id, group in list(context.groups.items()):
@@ -100,12 +100,12 @@ def unload(context: Context, partitions: Collection[int]) -> None:
 
 
 def snapshot(context: Context, partition: int, records_max: int) -> Iterator[list[EncodedRecord]]:
-    """Yield lists of records that together make the present state of a partition.
+    """Yield lists of records that together make up the present state of a partition.
 
-    Each list must be appended before anything else is done; between two lists the caller may do as it likes,
-    as each shows the state at its own time: what comes meanwhile is appended after them anyway. What is on
-    its way to the disk is included as it was written last. A list holds `records_max` offsets at most, or all
-    metadata of one group; it may be empty, so that looking for groups does not take long at a time, either.
+    Each list must be appended before anything else is done. Between two lists the caller may do as it likes:
+    each shows the state at its own time, and later changes are appended after it anyway. Values on their way
+    to the disk are included as last written. A list holds `records_max` offsets at most, or all metadata of
+    one group; it may be empty, so that the search for groups does not take long at a time, either.
     """
     group_ids = dict.fromkeys([*context.groups, *context.offsets.newest_groups()])
     for number, group_id in enumerate(group_ids):

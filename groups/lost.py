@@ -1,4 +1,4 @@
-"""Consumers that are gone without having said so."""
+"""Consumers that vanished without leaving."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class LostConsumer(NamedTuple):
-    """One of them, as SHOW CONSUMERS goes on to show it for a while."""
+    """A lost consumer, which SHOW CONSUMERS still shows for a while."""
 
     group_id: str
     member_id: str
@@ -15,5 +15,5 @@ class LostConsumer(NamedTuple):
     user: str
     topics: tuple[str, ...]
     lost_ms: int
-    """When it was given up, in ms since 1970."""
+    """When it was removed, in ms since 1970."""
     reason: str

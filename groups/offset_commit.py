@@ -1,8 +1,8 @@
-"""OffsetCommit: store how far a group has come.
+"""OffsetCommit: store the progress of a group.
 
-Anybody may commit to a group without members, as simple consumers and tools do; else only members of the
-current generation or epoch. A member of the consumer protocol may be an epoch behind, for partitions that
-have been its own ever since: its heartbeat and its commit overtook each other.
+Any client may commit to a group without members, as simple consumers and tools do; to others only members of
+the current generation or epoch may. A member of the consumer protocol may be an epoch behind for partitions
+that have been its own ever since: its heartbeat and its commit may overtake each other.
 Source: KIP-211, KIP-848, KIP-1251; Kafka 4.3's OffsetMetadataManager, ClassicGroup and ConsumerGroup.
 """
 
@@ -45,7 +45,7 @@ from protocol.messages.offset_commit import (
 TOPIC_IDS_SINCE = 10
 MEMBER_EPOCHS_SINCE = 9
 NO_RETENTION_TIME_MS = -1
-"""The request leaves it to the broker."""
+"""The request leaves the retention time to the broker."""
 INT64_MAX: Final = 2**63 - 1
 
 NO_EPOCHS_OF_TOPIC: Final[Mapping[int, int]] = {}
@@ -55,7 +55,7 @@ Item = tuple[TopicFacts, OffsetCommitRequestPartition, OffsetCommitResponseParti
 
 
 def commit_offsets(context: Context, request: OffsetCommitRequest, client: Client, reply: Reply) -> None:
-    """Store the offsets of a request; its items fail one by one, its group as a whole."""
+    """Store the offsets of a request; its items fail one by one, or all together because of the group."""
     response = OffsetCommitResponse(topics=[])
     items: list[Item] = []
     for topic in request.topics:
@@ -85,8 +85,11 @@ def commit_offsets(context: Context, request: OffsetCommitRequest, client: Clien
 def _open_topic(
     context: Context, topic: OffsetCommitRequestTopic, version: int, items: list[Item]
 ) -> OffsetCommitResponseTopic:
-    """Return the answer for a topic and note its items; those of partitions that do not exist are refused."""
-    answers = [OffsetCommitResponsePartition(partition_index=one.partition_index) for one in topic.partitions]
+    """Return the answer for a topic and collect its items; those of missing partitions are refused."""
+    answers = [
+        OffsetCommitResponsePartition(partition_index=partition.partition_index)
+        for partition in topic.partitions
+    ]
     if version >= TOPIC_IDS_SINCE:
         known, code = context.topics.by_id.get(topic.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
     else:
@@ -107,7 +110,7 @@ def _fail(items: list[Item], code: ErrorCode) -> None:
 
 
 def _write(context: Context, changes: Changes, request: OffsetCommitRequest, item: Item) -> bool:
-    """Write one offset; False if its metadata are too long."""
+    """Write one offset; False if its metadata is too long."""
     topic, asked, answer = item
     metadata = asked.committed_metadata or ""
     if _java_length(metadata) > context.config.offset_metadata_max_bytes:
@@ -130,12 +133,12 @@ def _write(context: Context, changes: Changes, request: OffsetCommitRequest, ite
 
 
 def _java_length(text: str) -> int:
-    """Return the length as Java counts it: characters beyond the 16-bit plane are two."""
+    """Return the length as Java counts it: characters beyond the 16-bit plane count as two."""
     return len(text) + sum(character > "\uffff" for character in text)
 
 
 def _note_member(context: Context, request: OffsetCommitRequest) -> None:
-    """A commit shows that its member lives: to classic groups as good as a heartbeat."""
+    """Note that a member lives: to classic groups, a commit is as good as a heartbeat."""
     group = context.groups.get(request.group_id)
     if isinstance(group, ClassicGroup):
         member = group.members.get(request.member_id)
@@ -146,7 +149,7 @@ def _note_member(context: Context, request: OffsetCommitRequest) -> None:
         group.activity[request.member_id].polled_ms = context.wall_ms
 
 
-# --- who may commit -----------------------------------------------------------------------------------------
+# --- permission to commit -----------------------------------------------------------------------------------
 
 
 def _check(context: Context, request: OffsetCommitRequest, version: int, items: list[Item]) -> None:
@@ -184,7 +187,7 @@ def check_classic_commit(group: ClassicGroup, request: OffsetCommitRequest) -> N
 def check_consumer_commit(
     group: ConsumerGroup, request: OffsetCommitRequest, version: int, items: list[Item]
 ) -> None:
-    """Check that a commit comes from a member, in its epoch or in one since which it had all the partitions.
+    """Check that a commit comes from a member, in its epoch or one since which it had all the partitions.
 
     Raises: UnknownMember, UnsupportedVersion, StaleMemberEpoch, IllegalGeneration for classic members.
     """

@@ -1,6 +1,6 @@
-"""OffsetFetch: how far groups have come.
+"""OffsetFetch: read the progress of groups.
 
-Only what is durable is told: no reader sees progress that a crash may take back. With `require_stable` the
+Only durable offsets are returned: no reader sees progress that a crash may undo. With `require_stable` the
 answer waits for the commits that are on their way to the disk.
 Source: KIP-88, KIP-447, KIP-709, KIP-848; Kafka 4.3's OffsetMetadataManager.
 """
@@ -38,7 +38,7 @@ Reply = Callable[[OffsetFetchResponse], None]
 
 
 class Wanted(NamedTuple):
-    """The partitions of one topic; the name is None for an id that nobody has."""
+    """The partitions of one topic; the name is None for an unknown id."""
 
     name: str | None
     topic_id: UUID
@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
 
 
 def fetch_offsets(context: Context, request: OffsetFetchRequest, client: Client, reply: Reply) -> None:
-    """Answer with the offsets of all groups asked for, when they may be read."""
+    """Answer with the offsets of all requested groups, when they may be read."""
     if client.version >= GROUPS_SINCE:
         _when_stable(
             context,
@@ -111,7 +111,7 @@ def _fetch_group(context: Context, asked: OffsetFetchRequestGroup, version: int)
 
 
 def _check_member(context: Context, asked: OffsetFetchRequestGroup) -> None:
-    """Check who asks, where that matters: the member of a consumer group must know its epoch.
+    """Check the member that asks, if the group is a consumer group: it must know its epoch.
 
     Raises: UnknownMember, StaleMemberEpoch, IllegalGeneration for classic members.
     """

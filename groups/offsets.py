@@ -1,10 +1,10 @@
 """Committed offsets of all groups, in memory.
 
-Values are kept as the bytes of their records and read when somebody asks: a million offsets take about 120 MB
-and load in seconds, and rewriting them is copying them.
+Values are kept as the bytes of their records and decoded on demand: a million offsets take about 120 MB and
+load in seconds, and rewriting them is copying them.
 
-An offset counts once its record is durable. Until then it is *pending*: fetches do not see it, but whoever
-deletes offsets must, or a commit in flight would come back from the dead.
+An offset takes effect once its record is durable. Until then it is *pending*: fetches do not see it, but
+deletions must, or a commit in flight would come back from the dead.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NO_LEADER_EPOCH: Final = -1
 
 _INT16: Final = packing.Struct(">h")
 _WITH_EXPIRY: Final = b"\0\1"
-"""How the one version of values begins that has an expiry time of its own."""
+"""The first bytes of the only value version that has an expiry time of its own."""
 _NOTHING: Final[dict[str, dict[int, bytes]]] = {}
 
 
@@ -36,7 +36,7 @@ class Committed(NamedTuple):
     commit_ms: int
     """When it was committed, in ms since 1970."""
     expire_ms: int
-    """When it expires, as its client wanted; NO_EXPIRY: as the broker is set."""
+    """When it expires, as its client asked; NO_EXPIRY: as the broker is configured."""
 
 
 def committed_bytes(committed: Committed) -> bytes:
@@ -53,7 +53,7 @@ def committed_bytes(committed: Committed) -> bytes:
 
 
 def read_committed(value: bytes) -> Committed:
-    """Return what the value of a record says.
+    """Return the decoded value of a record.
 
     Raises: Malformed.
     """
@@ -70,7 +70,7 @@ class OffsetTable:
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[str, dict[int, bytes]]] = {}
-        # By group, then key: how many records are on their way, and the last one's value.
+        # By group, then key: the number of records on their way, and the last one's value.
         self._pending: dict[str, dict[OffsetKey, tuple[int, bytes | None]]] = {}
         self._rows: dict[str, dict[tuple[str, int], int]] = {}
         self._count = 0
@@ -81,10 +81,10 @@ class OffsetTable:
 
     @property
     def expiring(self) -> int:
-        """How many offsets have an expiry time of their own."""
+        """The number of offsets that have an expiry time of their own."""
         return self._expiring
 
-    # --- what counts ----------------------------------------------------------------------------------------
+    # --- durable offsets ------------------------------------------------------------------------------------
 
     def replay(self, key: OffsetKey, value: bytes | None) -> None:
         """Apply one record, at load or once it is durable."""
@@ -126,7 +126,7 @@ class OffsetTable:
         return None if value is None else read_committed(value)
 
     def topics(self, group_id: str) -> Mapping[str, Mapping[int, bytes]]:
-        """Return all of a group's offsets, values unread; do not keep it."""
+        """Return all of a group's offsets, with undecoded values; do not keep the result."""
         return self._groups.get(group_id, _NOTHING)
 
     def groups(self) -> list[str]:
@@ -143,16 +143,16 @@ class OffsetTable:
             for partition in list(partitions):
                 self._remove(OffsetKey(group_id, topic, partition))
 
-    # --- what does not count yet ----------------------------------------------------------------------------
+    # --- pending offsets ------------------------------------------------------------------------------------
 
     def announce(self, key: OffsetKey, value: bytes | None) -> None:
-        """A record was written and is not durable yet."""
+        """Note a record that was written but is not durable yet."""
         pending = self._pending.setdefault(key.group_id, {})
         waiting = pending.get(key, (0, None))[0]
         pending[key] = (waiting + 1, value)
 
     def settle(self, key: OffsetKey) -> None:
-        """A record that was announced is durable, or failed."""
+        """Note that an announced record is durable, or has failed."""
         pending = self._pending[key.group_id]
         waiting, value = pending[key]
         if waiting > 1:

@@ -1,8 +1,8 @@
-"""How a member of a consumer group gets from what it has to what the target gives it.
+"""The way of a consumer group's member from the partitions it has to those of the target.
 
-A pure function of what the member has, what it shall have, what it says it holds, and who holds the rest. It
-never gives a member what another has not given up, and the member keeps its old epoch until it has given up
-what it must, so a commit for that still counts.
+A pure function of the partitions the member has, those of the target, those it says it holds, and the holders
+of the rest. It never gives a member what another has not given up. The member keeps its old epoch until it
+has given up what it must, so that commits for those partitions still count.
 Source: KIP-848, section "Reconciliation"; Kafka 4.3's CurrentAssignmentBuilder.
 """
 
@@ -29,7 +29,7 @@ from groups.errors import FencedMemberEpoch
 from groups.states import RECONCILIATION, MemberFacts, MemberState
 
 Owned = Collection[Partition] | None
-"""What a member says it holds; None: it did not say, which must be taken as "all it ever had"."""
+"""Partitions that a member says it holds; None: it did not say, so it may hold all it ever had."""
 
 
 def next_assignment(
@@ -41,15 +41,15 @@ def next_assignment(
     owned: Owned,
     held_by_others: Callable[[Partition], bool],
 ) -> MemberAssignment:
-    """Return what the member has next; `current` itself if nothing changes.
+    """Return the member's next assignment; `current` itself if nothing changes.
 
-    `topics` are those that it subscribes to and that exist: all others it loses at once, whatever the target
+    `topics` are the existing ones that it subscribes to. It loses all others at once, whatever the target
     still says.
-    Raises: FencedMemberEpoch if its state was written by a later version, and it may hold something.
+    Raises: FencedMemberEpoch if its state was written by a later version and it may hold partitions.
     """
     if current.state == MemberState.UNKNOWN and (owned is None or owned):
         raise FencedMemberEpoch(
-            "the state of the member is unknown, it must give everything up and join again"
+            "the state of the member is unknown: it must give up all its partitions and join again"
         )
     if current.state == MemberState.UNREVOKED_PARTITIONS and _may_hold(owned, current.revoking):
         return _unsubscribed(current, topics)
@@ -78,7 +78,7 @@ def _may_hold(owned: Owned, partitions: EpochAssignment) -> bool:
 
 
 def _unsubscribed(current: MemberAssignment, topics: Collection[UUID]) -> MemberAssignment:
-    """A member that has to give up something already gives up the topics it no longer wants, too."""
+    """Make a member that already has partitions to give up also give up topics it no longer wants."""
     dropped = select(current.assigned, lambda topic_id, _: topic_id not in topics)
     if not dropped:
         return current
@@ -87,7 +87,7 @@ def _unsubscribed(current: MemberAssignment, topics: Collection[UUID]) -> Member
 
 
 def _in_epoch(current: MemberAssignment, epoch: int) -> MemberAssignment:
-    """The old epoch is remembered as long as the member may not have heard of the new one."""
+    """Move to an epoch; remember the old one, as the member may not have heard of the new one."""
     if epoch == current.epoch:
         return current
     return replace(current, epoch=epoch, previous_epoch=current.epoch)

@@ -1,6 +1,6 @@
-"""What the records of __consumer_offsets are about: typed keys and values, and the partition of a group.
+"""The records of __consumer_offsets as typed keys and values, and the partition of a group.
 
-A key tells what its value is; a value of None deletes what the key names.
+The type of a key determines the type of its value; a value of None deletes what the key names.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class TargetKey:
 
 @dataclass(frozen=True, slots=True)
 class CurrentKey:
-    """What a member has. Value: MemberAssignment."""
+    """The current assignment of a member. Value: MemberAssignment."""
 
     group_id: str
     member_id: str
@@ -84,7 +84,7 @@ class RegexKey:
 
 
 class GroupEpoch(NamedTuple):
-    """Counts the changes of a consumer group; the hash covers the topics it is subscribed to."""
+    """The number of changes to a consumer group; the hash covers the topics it is subscribed to."""
 
     epoch: int
     metadata_hash: int

@@ -1,6 +1,6 @@
-"""What __consumer_offsets holds, as Kafka declares it.
+"""The contents of __consumer_offsets, as Kafka declares them.
 
-Keys have one version, which their type stands for; values have the versions that Kafka ever wrote.
+Keys have one version, identified by their type; values have all versions that Kafka ever wrote.
 Source: Kafka 4.3, group-coordinator/src/main/resources/common/message/*.json; checked against bytes that
 Kafka's own serializers wrote in tests/groups/test_record_schemas.py.
 """
@@ -92,11 +92,11 @@ class ClassicProtocol:
 
 @message(versions="0", flexible="0+", hot=True)
 class ClassicMemberMetadata:
-    """What a consumer group keeps of a member that speaks the classic protocol.
+    """The data that a consumer group keeps about a member that speaks the classic protocol.
 
-    It is the tagged field 0 of ConsumerGroupMemberMetadataValue, behind a byte 1; a single byte 0 is null.
-    Kafka marks tagged structs so, all others by -1 and 1, and it always writes the field: records.py does
-    both.
+    It is the tagged field 0 of ConsumerGroupMemberMetadataValue, after a byte 1; a single byte 0 is null.
+    Kafka marks only tagged structs this way, all others by -1 and 1. It always writes the field, and so does
+    records.py, with the same marks.
     """
 
     session_timeout_ms: int = wire(Int32)
@@ -135,7 +135,7 @@ class TargetPartitions:
 
 @message(versions="0", flexible="0+", hot=True)
 class ConsumerGroupTargetAssignmentMemberValue:
-    """What a member shall have."""
+    """The target assignment of a member."""
 
     topic_partitions: list[TargetPartitions] = wire(ArrayOf(TargetPartitions))
 
@@ -151,7 +151,7 @@ class CurrentPartitions:
 
 @message(versions="0", flexible="0+", hot=True)
 class ConsumerGroupCurrentMemberAssignmentValue:
-    """What a member has."""
+    """The current assignment of a member."""
 
     member_epoch: int = wire(Int32)
     previous_member_epoch: int = wire(Int32)
@@ -170,7 +170,7 @@ class RegularExpressionKey:
 
 @message(versions="0", flexible="0+", hot=True)
 class ConsumerGroupRegularExpressionValue:
-    """The topics it stands for."""
+    """The topics that a regular expression stands for."""
 
     topics: list[str] = wire(ArrayOf(String))
     version: int = wire(Int64)

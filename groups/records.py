@@ -5,9 +5,9 @@
 
 Keys and values are Kafka's own, so that tools that read the topic work: kafka-console-consumer with its
 formatters, Burrow, kafka-ui. Offsets are written as v3 (v1 if the client set an expiry time) and classic
-groups as v3, the newest that all of them read. Every version Kafka ever wrote is read.
-Values of offsets stay bytes until somebody wants to know: a million are kept in memory, and most are
-overwritten unread. See offsets.py.
+groups as v3, the newest that all of them read. Every version that Kafka ever wrote is read.
+Values of offsets stay bytes until they are needed: a million are kept in memory, and most are overwritten
+unread. See offsets.py.
 Source: Kafka 4.3, GroupCoordinatorRecordHelpers.java and CoordinatorRecordType.java.
 """
 
@@ -68,7 +68,7 @@ _STATES: Final = {int(state): state for state in MemberState}
 def decode_record(key: bytes | memoryview, value: bytes | memoryview | None) -> tuple[Key, Any] | None:
     """Return the typed key and value of a record; None for types that are not ours (share groups, streams).
 
-    The value of an offset stays as it is, as bytes.
+    The value of an offset stays bytes.
     Raises: Malformed, UnsupportedVersion.
     """
     kind = _int16(key, "record type")
@@ -92,7 +92,7 @@ def decode_record(key: bytes | memoryview, value: bytes | memoryview | None) -> 
 def _offset_key(key: bytes | memoryview) -> OffsetKey:
     """Read OffsetCommitKey by hand, in a third of the codec's time: loading reads a million of them.
 
-    What does not fit is left to the codec, which says what is wrong.
+    A key that does not fit is left to the codec, which says what is wrong.
     """
     try:
         topic_at = 4 + _INT16.unpack_from(key, 2)[0]
@@ -108,7 +108,7 @@ def _offset_key(key: bytes | memoryview) -> OffsetKey:
 
 
 def _offset_key_by_declaration(key: bytes | memoryview) -> OffsetKey:
-    """Read the key through its declaration, which names what is wrong with it."""
+    """Read the key by its declaration, which names what is wrong with it."""
     found, _ = decode(OffsetCommitKey, 0, key, 2)
     return OffsetKey(found.group, found.topic, found.partition)
 
@@ -167,7 +167,7 @@ def _classic_metadata(tagged: bytes) -> ClassicMetadata | None:
 
 
 def _target(value: ConsumerGroupTargetAssignmentMemberValue) -> Assignment:
-    return {one.topic_id: frozenset(one.partitions) for one in value.topic_partitions}
+    return {entry.topic_id: frozenset(entry.partitions) for entry in value.topic_partitions}
 
 
 def _member_assignment(value: ConsumerGroupCurrentMemberAssignmentValue) -> MemberAssignment:
@@ -181,13 +181,13 @@ def _member_assignment(value: ConsumerGroupCurrentMemberAssignmentValue) -> Memb
 
 
 def _with_epochs(partitions: list[CurrentPartitions], epoch: int) -> EpochAssignment:
-    """Records before 4.3 have no epochs; those partitions count as got in the member's own."""
+    """Return partitions with their epochs; records before 4.3 have none, and the member's own is used."""
     found = {}
-    for one in partitions:
-        epochs = one.assignment_epochs or []
-        if len(epochs) != len(one.partitions):
-            epochs = [epoch] * len(one.partitions)
-        found[one.topic_id] = dict(zip(one.partitions, epochs, strict=True))
+    for entry in partitions:
+        epochs = entry.assignment_epochs or []
+        if len(epochs) != len(entry.partitions):
+            epochs = [epoch] * len(entry.partitions)
+        found[entry.topic_id] = dict(zip(entry.partitions, epochs, strict=True))
     return found
 
 
@@ -195,7 +195,7 @@ def _with_epochs(partitions: list[CurrentPartitions], epoch: int) -> EpochAssign
 
 
 def encode_record(key: Key, value: Any) -> EncodedRecord:
-    """Return the bytes of a record; a value of None makes a tombstone, that of an offset is bytes already."""
+    """Return the bytes of a record; None as value makes a tombstone, an offset's value is bytes already."""
     if isinstance(key, OffsetKey):
         return offset_key_bytes(key), value
     kind, encoder = _ENCODERS[type(key)]

@@ -1,7 +1,7 @@
-"""Subscriptions by regular expression: checked, and resolved to the topics that match as a whole.
+"""Subscriptions by regular expression: checked, and resolved to the topics whose whole name matches.
 
-RE2 does it, as in Kafka: its time grows with the length of the name only, whatever pattern a client sends.
-Each pattern in use is matched against all topics once, and then against those that come.
+RE2 matches, as in Kafka: its time grows with the length of the name only, whatever pattern a client sends.
+Each pattern in use is matched against all topics once, and then against new ones.
 Source: KIP-848, "Regular expressions"; https://github.com/google/re2/wiki/Syntax.
 """
 
@@ -41,7 +41,7 @@ class RegexIndex:
         return frozenset(found)
 
     def changed(self, created: Iterable[str], deleted: Iterable[str]) -> None:
-        """Topics have come and gone."""
+        """Update the matches for topics created and deleted."""
         gone = set(deleted)
         come = list(created)
         for regex, found in self._matches.items():

@@ -1,6 +1,6 @@
 """Consumers and subscriptions as TDengine's SHOW CONSUMERS and SHOW SUBSCRIPTIONS show them.
 
-The rows are plain values; log ends, and with them the lag, are added by whoever can read logs.
+The rows are plain values; code that can read logs adds the log ends, and with them the lag.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from groups.context import Context
 from groups.states import CLASSIC_STATUS, ConsumerStatus
 
 LOST_SHOWN_MS = 600_000
-"""How long a lost consumer is still shown."""
+"""The time for which a lost consumer is still shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class ConsumerRow:
     rebalance_ms: int
     poll_ms: int
     idle_ms: int
-    """How long it has done nothing that only a polling client does; beating does not count."""
+    """The time since it last did what only a polling client does; heartbeats do not count."""
     parameters: str
 
 
@@ -60,7 +60,7 @@ class SubscriptionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """Who a partition belongs to."""
+    """The consumer that a partition belongs to."""
 
     consumer_id: str
     client_id: str
@@ -69,13 +69,13 @@ class Owner:
 
 
 def group_ids(context: Context) -> list[str]:
-    """Return the groups that have members or progress, and those that have lost a member of late."""
-    lost = (one.group_id for one in context.lost)
+    """Return the groups that have members or progress, and those that recently lost a member."""
+    lost = (consumer.group_id for consumer in context.lost)
     return sorted({*context.groups, *context.offsets.groups(), *lost})
 
 
 def consumers(context: Context, chosen: Collection[str]) -> Iterator[ConsumerRow]:
-    """Yield all members of these groups, then those that were lost of late."""
+    """Yield all members of these groups, then those that were recently lost."""
     for group_id in chosen:
         group = context.groups.get(group_id)
         if group is None:

@@ -1,15 +1,15 @@
-"""The states of groups and members, and everything that changes them.
+"""The states of groups and members, and all that changes them.
 
 Classic group (KIP-62: the clients' leader assigns):
 
                join                    all have joined                 assignment stored
     EMPTY ------------> PREPARING ----------------------> COMPLETING --------------------> STABLE
       ^                 |    ^  ^                          |                                 |
-      +-- nobody left --+    |  +---- join, leave, loss ---+                                 |
+      +--- no members --+    |  +---- join, leave, loss ---+                                 |
                              +--------------- join, leave, loss, new metadata ---------------+
     any --deleted, converted, unloaded--> DEAD
 
-Consumer group (KIP-848: the server assigns): its state follows from three facts, and so does each member's.
+Consumer group (KIP-848: the server assigns): its state follows from three facts, each member's from two.
 
     group epoch (something changed) >= assignment epoch (target computed for it) >= member epoch (followed it)
 
@@ -17,9 +17,9 @@ Consumer group (KIP-848: the server assigns): its state follows from three facts
     A: STABLE --beat--> UNREVOKED, old epoch, told to give it up --beat without it--> STABLE, new epoch
     B: STABLE --beat--> UNRELEASED, new epoch, told the rest ------beat after A's---> STABLE, new epoch
 
-The tables below are what runs: handlers look their answer up in ANSWERS, changes of state in TRANSITIONS,
-CONSUMER_STATES and RECONCILIATION. docs/groups.md is generated from them (states_markdown.py), and each row
-is tested.
+The code runs on the tables below: handlers look up their answer in ANSWERS, and changes of state in
+TRANSITIONS, CONSUMER_STATES and RECONCILIATION. The tables of docs/groups.md are generated from them
+(states_markdown.py), and each row is tested.
 Source: KIP-62, KIP-345, KIP-394, KIP-848; Kafka 4.3's GroupMetadataManager, ClassicGroup, ConsumerGroup.
 """
 
@@ -36,7 +36,7 @@ class GroupState(Enum):
     """The state of a classic group; the value is what Kafka's APIs show."""
 
     EMPTY = "Empty"
-    """No members. Offsets may be committed by anybody and from outside; the group can be deleted."""
+    """No members. Any client may commit offsets, from outside, too; the group can be deleted."""
 
     PREPARING_REBALANCE = "PreparingRebalance"
     """Members gather; their JoinGroup requests wait until all have come or the deadline has passed.
@@ -46,14 +46,14 @@ class GroupState(Enum):
     """The new generation is known; SyncGroup requests wait for the leader's assignment, and its storage."""
 
     STABLE = "Stable"
-    """Everybody has an assignment, which is stored."""
+    """Every member has an assignment, which is stored."""
 
     DEAD = "Dead"
     """Deleted, converted or unloaded; a request that still holds it is told to look for the coordinator."""
 
 
 class Event(Enum):
-    """What changes the state of a classic group; the value says it in words."""
+    """An event that changes the state of a classic group; the value describes it."""
 
     REBALANCE = "a member joins, leaves, is lost or changes"
     GATHERED = "all members have joined, or those that did not are dropped"
@@ -74,11 +74,11 @@ TRANSITIONS: Final[Mapping[tuple[GroupState, Event], GroupState]] = {
     (GroupState.STABLE, Event.REBALANCE): GroupState.PREPARING_REBALANCE,
     (GroupState.STABLE, Event.REMOVED): GroupState.DEAD,
 }
-"""What is not here cannot happen; a KeyError is our own bug."""
+"""The state after each event. A pair that is missing cannot happen; a KeyError is our own bug."""
 
 
 class Request(Enum):
-    """What is asked of a classic group by, or about, members it knows; the value says it in words."""
+    """A request to a classic group by, or about, members it knows; the value describes it."""
 
     REJOIN = "JoinGroup, nothing changed"
     REJOIN_CHANGED = "JoinGroup, other protocols"
@@ -90,7 +90,7 @@ class Request(Enum):
 
 
 class Action(Enum):
-    """What a request leads to, where that is no error; the value says it in words."""
+    """The outcome of a request, if it is not an error; the value describes it."""
 
     ACCEPT = "accepted"
     PARK = "waits"
@@ -124,8 +124,8 @@ ANSWERS: Final[Mapping[GroupState, Mapping[Request, Action | ErrorCode]]] = {
         Request.REJOIN_CHANGED: Action.REBALANCE,
         Request.REJOIN_LEADER: Action.TELL_GENERATION,
         Request.SYNC: Action.PARK,
-        # Members beat as soon as they know the generation. Kafka's comments promise an error here, its code
-        # gives none.
+        # Members send heartbeats as soon as they know the generation. Kafka's comments promise an error here,
+        # but its code gives none.
         Request.HEARTBEAT: Action.ACCEPT,
         Request.COMMIT: ErrorCode.REBALANCE_IN_PROGRESS,
         Request.DELETE: ErrorCode.NON_EMPTY_GROUP,
@@ -133,7 +133,7 @@ ANSWERS: Final[Mapping[GroupState, Mapping[Request, Action | ErrorCode]]] = {
     GroupState.STABLE: {
         Request.REJOIN: Action.TELL_GENERATION,
         Request.REJOIN_CHANGED: Action.REBALANCE,
-        # The leader joins again when the topics have changed, which its metadata do not show.
+        # The leader joins again when the topics have changed, which its metadata does not show.
         Request.REJOIN_LEADER: Action.REBALANCE,
         Request.SYNC: Action.TELL_ASSIGNMENT,
         Request.HEARTBEAT: Action.ACCEPT,
@@ -150,7 +150,7 @@ ANSWERS: Final[Mapping[GroupState, Mapping[Request, Action | ErrorCode]]] = {
         Request.DELETE: ErrorCode.GROUP_ID_NOT_FOUND,
     },
 }
-"""Who asks, and in which generation, has been checked before; a wrong generation has precedence."""
+"""The member and its generation have been checked before; a wrong generation takes precedence."""
 
 
 # --- consumer groups ---------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ class ConsumerGroupState(Enum):
     """No members. The group can be deleted, or become a classic one."""
 
     ASSIGNING = "Assigning"
-    """Something has changed, and the target assignment does not show it yet: changes are being gathered."""
+    """The target assignment does not show the latest changes yet: they are still being gathered."""
 
     RECONCILING = "Reconciling"
     """There is a target assignment that some members have not reached."""
@@ -176,7 +176,7 @@ class ConsumerGroupState(Enum):
 
 
 class GroupFacts(NamedTuple):
-    """What the state of a consumer group follows from."""
+    """The facts that determine the state of a consumer group."""
 
     has_members: bool
     target_is_current: bool
@@ -202,24 +202,24 @@ CONSUMER_STATES: Final[Mapping[GroupFacts, ConsumerGroupState]] = {
 
 
 class MemberState(IntEnum):
-    """How far a member of a consumer group has followed the target; the numbers are those of its record."""
+    """The progress of a consumer group's member towards the target; the numbers are those of its record."""
 
     STABLE = 0
     """It has what the target gave it in its epoch."""
 
     UNREVOKED_PARTITIONS = 1
-    """It holds partitions that it must give up; it stays in its epoch until it beats without them, or until
-    its rebalance timeout removes it."""
+    """It holds partitions that it must give up; it stays in its epoch until a heartbeat no longer lists them,
+    or until its rebalance timeout removes it."""
 
     UNRELEASED_PARTITIONS = 2
-    """It is in the target's epoch, but others have not given up all that it shall have."""
+    """It is in the target's epoch, but others have not yet given up all that it is to have."""
 
     UNKNOWN = 127
     """A state of a later version; the member is fenced unless it holds nothing."""
 
 
 class MemberFacts(NamedTuple):
-    """What the next state of a member follows from."""
+    """The facts that determine the next state of a member."""
 
     must_revoke: bool
     """It holds, or may hold, partitions that the target does not give it."""
@@ -228,7 +228,7 @@ class MemberFacts(NamedTuple):
 
 
 class Reconciled(NamedTuple):
-    """Where a member goes, and whether it moves to the target's epoch."""
+    """The next state of a member, and whether it moves to the target's epoch."""
 
     state: MemberState
     moves: bool
@@ -246,7 +246,7 @@ RECONCILIATION: Final[Mapping[MemberFacts, Reconciled]] = {
 
 
 class ConsumerStatus(Enum):
-    """What SHOW CONSUMERS says of a consumer."""
+    """The status of a consumer in SHOW CONSUMERS."""
 
     REBALANCING = "rebalancing"
     READY = "ready"

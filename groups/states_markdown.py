@@ -1,4 +1,4 @@
-"""The tables of docs/groups.md, written from those that run.
+"""The tables of docs/groups.md, generated from those that run.
 
 python -m groups.states_markdown docs/groups.md        put the tables between the page's markers
 """
@@ -29,19 +29,19 @@ def tables() -> str:
     """Return all tables as Markdown."""
     return "\n".join(
         [
-            "### Classic groups: what changes the state\n",
+            "### Classic groups: changes of the state\n",
             *_transitions(),
             "",
-            "### Classic groups: what is answered\n",
+            "### Classic groups: answers\n",
             *_answers(),
             "",
             "### Consumer groups: the state follows from three facts\n",
             *_consumer_states(),
             "",
-            "### Consumer groups: how a member follows the target\n",
+            "### Consumer groups: a member's way to the target\n",
             *_reconciliation(),
             "",
-            "### What SHOW CONSUMERS says of classic members\n",
+            "### Classic members in SHOW CONSUMERS\n",
             *_table(
                 ["group", "status"], ([state.value, status.value] for state, status in CLASSIC_STATUS.items())
             ),
@@ -65,7 +65,7 @@ def _transitions() -> Iterator[str]:
 
 def _answers() -> Iterator[str]:
     return _table(
-        ["asked", *(state.value for state in GroupState)],
+        ["request", *(state.value for state in GroupState)],
         ([request.value, *(_answer(ANSWERS[state][request]) for state in GroupState)] for request in Request),
     )
 
@@ -76,14 +76,14 @@ def _answer(answer: Action | ErrorCode) -> str:
 
 def _consumer_states() -> Iterator[str]:
     return _table(
-        ["has members", "target is of the group epoch", "all members have followed it", "state"],
+        ["has members", "target is for the group epoch", "all members have reached it", "state"],
         ([*map(_yes, facts), state.value] for facts, state in CONSUMER_STATES.items()),
     )
 
 
 def _reconciliation() -> Iterator[str]:
     return _table(
-        ["holds what it must give up", "others hold what it shall get", "member becomes", "epoch"],
+        ["holds what it must give up", "others hold what it is to get", "member becomes", "epoch"],
         (
             [*map(_yes, facts), after.state.name, "the target's" if after.moves else "stays"]
             for facts, after in RECONCILIATION.items()
@@ -96,7 +96,7 @@ def _yes(fact: bool) -> str:
 
 
 def with_tables(page: str) -> str:
-    """Return the page with the tables of today between its markers."""
+    """Return the page with the current tables between its markers."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     assert after, f"the page lacks the lines {BEGIN!r} and {END!r}"

@@ -11,7 +11,7 @@ from groups.assignment import NOTHING, Assignment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscriber:
-    """One member: what it wants, and what it had in the last assignment."""
+    """One member: the topics it wants, and the partitions it had in the last assignment."""
 
     member_id: str
     topics: frozenset[UUID]
@@ -22,7 +22,7 @@ class Subscriber:
 def subscribers_of(
     members: Sequence[Subscriber], counts: Mapping[UUID, int]
 ) -> Iterator[tuple[UUID, list[Subscriber]]]:
-    """Yield each topic that exists with the members that want it, in the order of topic ids."""
+    """Yield each existing topic with the members that want it, in the order of topic ids."""
     wanted: dict[UUID, list[Subscriber]] = {}
     for member in members:
         for topic_id in member.topics:

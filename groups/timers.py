@@ -1,8 +1,8 @@
 """Moments at which a group must act, by name.
 
 Most timers are sessions, moved ahead by every heartbeat and never due. Moving one ahead only notes the new
-moment; the heap is put right when the old moment comes. So a heartbeat costs two dictionary look-ups, and the
-heap holds one entry a timer.
+moment; the heap is corrected when the old moment comes. So a heartbeat costs two dictionary look-ups, and the
+heap holds one entry per timer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Action = Callable[[int], None]
 
 
 class TimerKey(NamedTuple):
-    """A timer's name: what it is for, in which group, of which member ("" for the group's own)."""
+    """A timer's name: its kind, its group and its member ("" for the group's own)."""
 
     kind: str
     group_id: str
@@ -50,7 +50,7 @@ class Timers:
         heappush(self._heap, (deadline_ms, next(self._order), key))
 
     def set_once(self, key: TimerKey, deadline_ms: int, action: Action) -> None:
-        """Like `set`, but keep a timer that is set already."""
+        """Set a timer as `set` does, but keep one that is set already."""
         if key not in self._set:
             self.set(key, deadline_ms, action)
 
@@ -59,12 +59,12 @@ class Timers:
         self._set.pop(key, None)
 
     def deadline(self, key: TimerKey) -> int | None:
-        """When the timer is due; None if it is not set."""
+        """Return when the timer is due; None if it is not set."""
         known = self._set.get(key)
         return None if known is None else known[0]
 
     def next_deadline(self) -> int | None:
-        """A moment before which nothing is due, None when nothing is due ever.  May be early, never late."""
+        """Return when the next timer is due, None if none is set; the moment may be early, never late."""
         heap = self._heap
         while heap:
             queued_ms, _, key = heap[0]
@@ -85,7 +85,7 @@ class Timers:
             action(now_ms)
 
     def _requeue(self, key: TimerKey, known: tuple[int, Action, int]) -> None:
-        """Put the timer at the top of the heap where its deadline, moved ahead meanwhile, belongs."""
+        """Move the timer at the top of the heap to where its deadline, moved ahead meanwhile, belongs."""
         heappop(self._heap)
         deadline_ms, action, _ = known
         self._set[key] = (deadline_ms, action, deadline_ms)

@@ -1,6 +1,6 @@
-"""Topics come, go and grow: groups that subscribe to them get another assignment.
+"""Topics created, deleted and grown: groups that subscribe to them get another assignment.
 
-The broker says so at once; groups are told a moment later, once for all that changed meanwhile.
+The broker reports changes at once; groups are told a moment later, once for all changes until then.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from groups.states import GroupState
 from groups.timers import TimerKey
 
 GATHER_MS = 100
-"""How long changes are gathered: creating a hundred topics in a row makes one rebalance, not a hundred."""
+"""The time to gather changes: creating a hundred topics in a row causes one rebalance, not a hundred."""
 
 
 def topics_changed(
@@ -46,14 +46,14 @@ def _tell_groups(context: Context, now_ms: int) -> None:
 
 
 def _server_must_assign(group: ClassicGroup, changed: frozenset[str]) -> bool:
-    """Whether nobody else sees the change: where a client leads, it does."""
+    """Whether only the server sees the change: a client that leads would see it itself."""
     if not group.server_assigned or group.state != GroupState.STABLE:
         return False
     return bool(changed & (group.subscribed_topics() or frozenset()))
 
 
 def refresh(context: Context, group: ConsumerGroup) -> None:
-    """Bring a group up to date with the topics there are."""
+    """Bring a group up to date with the existing topics."""
     with Changes(context, group.group_id) as changes:
         for regex, old in _resolved(group):
             found = context.regexes.resolve(regex)
@@ -65,7 +65,7 @@ def refresh(context: Context, group: ConsumerGroup) -> None:
 
 
 def _refresh_later(context: Context, group_id: str) -> None:
-    """The change could not be stored and was taken back: no request of a member would bring it up again."""
+    """Retry a change that could not be stored and was undone: no member's request would repeat it."""
 
     def again(now_ms: int) -> None:
         context.now_ms = now_ms

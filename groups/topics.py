@@ -1,4 +1,4 @@
-"""What groups need to know of topics, clients and regular expressions; the broker lends it to them."""
+"""The facts about topics and clients that groups need; the broker provides them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TopicFacts(Protocol):
 
 
 class Topics(Protocol):
-    """All topics there are, as the broker's catalogue keeps them."""
+    """All topics, as the broker's catalogue keeps them."""
 
     @property
     def by_name(self) -> Mapping[str, TopicFacts]:
@@ -36,7 +36,7 @@ class Topics(Protocol):
 
 
 class Client(NamedTuple):
-    """Who sent a request, and in which version of its API."""
+    """The sender of a request, and the version of its API."""
 
     version: int
     client_id: str

@@ -1,8 +1,8 @@
-"""How a classic group becomes a consumer group, while its members run.
+"""The conversion of a classic group to a consumer group, while its members run.
 
-The first member of the consumer protocol converts the group it joins. Classic members stay what they are:
-what they were assigned is what they have, their generation is their epoch; they hear REBALANCE_IN_PROGRESS
-at their next heartbeat and join again (classic_in_consumer.py).
+The first member of the consumer protocol converts the group it joins. Classic members stay classic: their
+last assignment becomes what they have, and their generation becomes their epoch. They get
+REBALANCE_IN_PROGRESS at their next heartbeat and join again (classic_in_consumer.py).
 Source: KIP-848, "Upgrading to the new protocol"; Kafka 4.3's validateOnlineUpgrade and fromClassicGroup.
 """
 
@@ -35,7 +35,7 @@ from protocol.errors import Malformed
 
 
 def consumer_group_for(context: Context, changes: Changes, group_id: str, *, joins: bool) -> ConsumerGroup:
-    """Return the consumer group that a beat is for; a joining member makes it, maybe of a classic group.
+    """Return the consumer group of a heartbeat; a joining member makes it, maybe from a classic group.
 
     Raises: GroupNotFound.
     """
@@ -54,7 +54,7 @@ def consumer_group_for(context: Context, changes: Changes, group_id: str, *, joi
 
 
 def _begin(context: Context, changes: Changes, group_id: str, *, epoch: int) -> ConsumerGroup:
-    """Make a group without members; epochs go on from the generations of a classic group."""
+    """Make a group without members; epochs continue from the generations of a classic group."""
     group = ConsumerGroup(group_id)
     changes.on_undo(context.put_group(group_id, group))
     if epoch:
@@ -63,7 +63,7 @@ def _begin(context: Context, changes: Changes, group_id: str, *, epoch: int) -> 
 
 
 def _end_classic(context: Context, changes: Changes, group: ClassicGroup) -> None:
-    """Delete the classic group; whoever waits in it joins again."""
+    """Delete the classic group; members that wait in it join again."""
     state = group.state
 
     def revive() -> None:
@@ -101,8 +101,8 @@ def _convert(context: Context, changes: Changes, group: ClassicGroup) -> Consume
         changes.put(CurrentKey(group_id, member.member_id), current)
         made.activity[member.member_id] = member.activity
     changes.put(TargetEpochKey(group_id), TargetEpoch(generation, context.wall_ms))
-    # Nobody says that the generation gave everything to somebody: a rebalance may have been due, or half done
-    # by cooperative members. So the epoch must be counted up (bump_unless_assigned), as Kafka does.
+    # The generation need not have assigned every partition: a rebalance may have been due, or half done by
+    # cooperative members. So the epoch must be counted up (bump_unless_assigned), as in Kafka.
     changes.put(GroupEpochKey(group_id), GroupEpoch(generation, NOT_ASSIGNED_HERE))
     for member in group.members.values():
         start_session(context, made, member.member_id)
@@ -132,7 +132,7 @@ def _metadata(group: ClassicGroup, member: ClassicMember) -> MemberMetadata:
 def _assigned(
     context: Context, group: ClassicGroup, member: ClassicMember, taken: set[Partition]
 ) -> EpochAssignment:
-    """Return what a classic member was last assigned, less what its leader gave to two of them.
+    """Return a classic member's last assignment, without partitions that an earlier member has, too.
 
     Raises: GroupNotFound.
     """

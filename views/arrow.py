@@ -1,10 +1,10 @@
-"""The same plan over Arrow's record batches, for jobs that read a topic outside of the broker.
+"""Plans evaluated over Arrow's record batches, for jobs that read a topic outside the broker.
 
 A batch has the columns of Spark's Kafka source, of which only those that the view reads are needed: `key` and
 `value` (binary or string), `timestamp` (timestamp, or milliseconds as int64), `headers` (list of structs of
 key and value), `offset`, `partition`.  Other columns are carried along.
 
-pyarrow is imported here at the first call: only those who have Arrow batches have it.
+pyarrow is imported at the first call: only callers with Arrow batches have it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 _TICKS_IN_MS: Final = {"ms": 1, "us": 1_000, "ns": 1_000_000}
-# A column that no view can do without, when it reads what it is named for.
+# The column that must be there for each part of a record that a view reads.
 _COLUMN_OF: Final = {
     "value": "value",
     "key": "key",
@@ -34,7 +34,7 @@ _COLUMN_OF: Final = {
 
 
 class Evaluated(NamedTuple):
-    """The rows that belong to the view, how many were given, and how many of these did not fit."""
+    """The rows that belong to the view, the number of rows given, and of those that did not fit."""
 
     batch: pyarrow.RecordBatch
     scanned: int
@@ -47,12 +47,12 @@ def evaluate(plan: Plan, batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
 
 
 def evaluate_counted(plan: Plan, batch: pyarrow.RecordBatch, *, tags: TagTable | None = None) -> Evaluated:
-    """`evaluate`, with what was counted on the way; `tags` is the table of the partition that is read.
+    """Evaluate as `evaluate` does, and count the rows; `tags` is the table of the partition that is read.
 
-    Rows of UNFIT are those that do not fit; where there is a column `headers` it has their reasons, as
-    records of the view have.
+    Rows of UNFIT are those that do not fit; a column `headers`, if there is one, has their reasons, as in
+    records of the view.
 
-    Raises: UnknownColumn when the batch has not the columns that the view reads.
+    Raises: UnknownColumn when the batch lacks a column that the view reads.
     """
     count = batch.num_rows
     if plan.keeps_all:
@@ -120,7 +120,7 @@ def _read(batch: pyarrow.RecordBatch, name: str) -> list[Any]:
     if name == "timestamp" and pyarrow.types.is_timestamp(column.type):
         return _milliseconds(column)
     if name == "headers":
-        return [() if one is None else tuple(map(_pair, one)) for one in column.to_pylist()]
+        return [() if headers is None else tuple(map(_pair, headers)) for headers in column.to_pylist()]
     if name in ("key", "value") and not pyarrow.types.is_binary(column.type):
         column = column.cast(pyarrow.binary())
     found: list[Any] = column.to_pylist()
@@ -132,9 +132,9 @@ def _milliseconds(column: Any) -> list[int]:
 
     numbers = column.cast(pyarrow.int64()).to_pylist()
     if column.type.unit == "s":
-        return [-1 if one is None else one * 1_000 for one in numbers]
+        return [-1 if number is None else number * 1_000 for number in numbers]
     ticks = _TICKS_IN_MS[column.type.unit]
-    return [-1 if one is None else one // ticks for one in numbers]
+    return [-1 if number is None else number // ticks for number in numbers]
 
 
 def _pair(header: dict[str, Any]) -> tuple[str, bytes | None]:

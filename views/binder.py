@@ -1,12 +1,12 @@
-"""Bind a parsed expression: look up names, settle types, and refuse whatever is not on the list.
+"""The binding of parsed expressions: it looks up names, settles types, and refuses all that is not listed.
 
-The list is the table at the end: a node of sqlglot that is not in it is refused by its name, and so is a
-known node with a part that is not expected.  Conversions are few and explicit:
+The list is the table at the end: a node of sqlglot that is not in it is refused by name, and so is a known
+node with an unexpected part.  Conversions are few and explicit:
 
-- an int meets a double as a double; nothing else is converted silently, but for strings written in the
+- an int beside a double becomes a double; nothing else is converted silently, except strings written in the
   statement where a timestamp is expected, which are read as ISO 8601 at once;
-- a timestamp plus or minus a number moves by so many of its units, or by a duration like `1h`;
-- timestamps of different units meet in the finer one;
+- a timestamp plus or minus a number moves by that many of its units, or by a duration like `1h`;
+- timestamps of different units are converted to the finer one;
 - NULL fits everywhere.
 """
 
@@ -38,8 +38,8 @@ from views.functions import call_function, check_known
 from views.patterns import like_expression, match_expression
 
 EXPRESSIONS_MAX: Final = 1_000
-# With operands counted wherever they are evaluated: x BETWEEN a AND b evaluates x twice, and that nested
-# twenty times would be a million times.
+# Operands count wherever they are evaluated: x BETWEEN a AND b evaluates x twice, and nested twenty times it
+# would do so a million times.
 EXPANDED_MAX: Final = 3_000
 DEPTH_MAX: Final = 60
 # LIKE and MATCH; one compiled pattern may take half a megabyte.
@@ -47,7 +47,7 @@ PATTERNS_MAX: Final = 32
 
 
 class Binder:
-    """Binds the expressions of one statement, and counts them."""
+    """A binder of the expressions of one statement, which counts them."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Binder:
         tags_only: bool = False,
         heads_only: bool = False,
     ) -> None:
-        """`tags_only`: of the columns only tags may be named; `heads_only`: none at all."""
+        """Make a binder; `tags_only`: of the columns only tags may be named; `heads_only`: none at all."""
         self.columns = columns
         self.qualifiers = qualifiers
         self.tags_only = tags_only
@@ -74,7 +74,7 @@ class Binder:
         return bound
 
     def bind(self, node: exp.Expr) -> Expression:
-        """Bind `node` and all inside of it."""
+        """Bind `node` and everything inside it."""
         binding = _BINDINGS.get(type(node))
         if binding is None:
             raise NotAllowed(_refusal(node))
@@ -117,7 +117,7 @@ class Binder:
         """Bind the name of a declared column."""
         if self.heads_only:
             raise NotAllowed(
-                f"column {name!r}: behind UNFIT, WHERE takes {', '.join(META_COLUMNS)} and header('name');"
+                f"column {name!r}: after UNFIT, WHERE takes {', '.join(META_COLUMNS)} and header('name');"
                 " the columns of a record that does not fit have no values"
             )
         if self.columns is None:
@@ -134,13 +134,13 @@ class Binder:
             return Expression("tag", found.type, value=found.name)
         if self.tags_only:
             raise NotAllowed(
-                f"column {name!r} is not a tag: behind STABLE, WHERE takes tags, tbname, _key and headers; "
+                f"column {name!r} is not a tag: after STABLE, WHERE takes tags, tbname, _key and headers; "
                 "to choose by other columns, write SELECT with * and WHERE"
             )
         return Expression("column", found.type, value=found.name)
 
     def many(self, nodes: list[exp.Expr]) -> list[Expression]:
-        """Bind several."""
+        """Bind several nodes."""
         return [self.bind(node) for node in nodes]
 
     def pattern(self, like: Callable[..., Expression], *args: Any) -> Expression:
@@ -151,12 +151,12 @@ class Binder:
         return like(*args)
 
     def condition(self, node: exp.Expr, where: str) -> Expression:
-        """Bind what must be true or false."""
+        """Bind a node that must be true or false."""
         return operators.as_condition(self.bind(node), where)
 
 
 def check_size(size: int) -> None:
-    """Refuse what would be too much code.
+    """Refuse expressions that would be too much code.
 
     Raises: TooComplex.
     """
@@ -194,7 +194,7 @@ def _refusal(node: exp.Expr) -> str:
     if isinstance(node, exp.Window):
         return f"the window function {shown(node)} is not possible in a view: it sees one record at a time"
     if isinstance(node, exp.Star):
-        return "* is possible as a column of its own only"
+        return "* is possible only as a column of its own"
     return f"{shown(node)} ({type(node).__name__}) is not possible in a view"
 
 
@@ -214,7 +214,7 @@ def _literal(binder: Binder, node: exp.Expr) -> Expression:
     try:
         return literal(operators.finite(float(text)), DOUBLE)
     except ValueError:
-        raise SyntaxProblem(f"{text[:40]!r} is not a number of a double") from None
+        raise SyntaxProblem(f"{text[:40]!r} is not a valid double") from None
 
 
 def _negation(binder: Binder, node: exp.Expr) -> Expression:
@@ -229,14 +229,14 @@ def _chain(op: str) -> Callable[[Binder, exp.Expr], Expression]:
         """Bind a run of the same operator as one: a thousand ANDs are not a thousand levels."""
         kind, pending, found = type(node), [node], []
         while pending:
-            one = pending.pop()
-            if isinstance(one, kind):
-                pending += [one.expression, one.this]
-            elif isinstance(one, exp.Paren) and isinstance(one.this, kind):
-                pending.append(one.this)
+            operand = pending.pop()
+            if isinstance(operand, kind):
+                pending += [operand.expression, operand.this]
+            elif isinstance(operand, exp.Paren) and isinstance(operand.this, kind):
+                pending.append(operand.this)
             else:
-                found.append(binder.condition(one, op.upper()))
-        return Expression(op, BOOL, tuple(found), nullable=any(one.nullable for one in found))
+                found.append(binder.condition(operand, op.upper()))
+        return Expression(op, BOOL, tuple(found), nullable=any(condition.nullable for condition in found))
 
     return bind
 
@@ -299,19 +299,19 @@ def _match(binder: Binder, node: exp.Expr) -> Expression:
 def _case(binder: Binder, node: exp.Expr) -> Expression:
     operand = None if node.this is None else binder.bind(node.this)
     branches: list[tuple[Expression, Expression]] = []
-    for one in node.args["ifs"]:
+    for branch in node.args["ifs"]:
         if operand is None:
-            condition = binder.condition(one.this, "WHEN")
+            condition = binder.condition(branch.this, "WHEN")
         else:
-            condition = operators.compare("eq", operand, binder.bind(one.this))
-        branches.append((condition, binder.bind(one.args["true"])))
+            condition = operators.compare("eq", operand, binder.bind(branch.this))
+        branches.append((condition, binder.bind(branch.args["true"])))
     default = node.args.get("default")
     return operators.case(branches, literal(None, NULL) if default is None else binder.bind(default))
 
 
 def _cast(binder: Binder, node: exp.Expr) -> Expression:
     name = node.args["to"].sql().lower()
-    # sqlglot writes NCHAR so.
+    # sqlglot writes NCHAR as CHAR.
     name = f"n{name}" if name.startswith("char(") else name
     target = parse_type(_SQL_TYPES.get(name, name))
     if target is None or target is JSON:
@@ -339,7 +339,7 @@ def _function(binder: Binder, node: exp.Expr) -> Expression:
     return call_function(name, binder.many(node.expressions))
 
 
-# As sqlglot writes the types that have another name in `column_types`.
+# sqlglot's names of the types that have another name in `column_types`.
 _SQL_TYPES: Final = {
     "utinyint": "tinyint unsigned",
     "usmallint": "smallint unsigned",

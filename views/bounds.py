@@ -1,7 +1,7 @@
-"""What a predicate says about timestamps, offsets and keys: enough to pass over records without reading them.
+"""Bounds that a predicate sets on timestamps, offsets and keys, to skip records without reading them.
 
-Only what every record of the view must fulfil is used: comparisons of `_rowts`, `_offset`, `_key` and
-`tbname` with constants, joined by AND.  The column `ts` of a JSON value is no record's timestamp.
+Only conditions that every record of the view must fulfil are used: comparisons of `_rowts`, `_offset`, `_key`
+and `tbname` with constants, joined by AND.  The column `ts` of a JSON value is not a record's timestamp.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Bounds:
 
     @property
     def is_empty(self) -> bool:
-        """No record can belong to the view."""
+        """True when no record can belong to the view."""
         return (
             self.min_timestamp_ms > self.max_timestamp_ms
             or self.min_offset > self.max_offset
@@ -39,7 +39,7 @@ class Bounds:
         )
 
     def both(self, other: Bounds) -> Bounds:
-        """Return what fulfils both."""
+        """Return the bounds that fulfil both."""
         keys = (
             other.keys if self.keys is None else self.keys if other.keys is None else self.keys & other.keys
         )
@@ -65,10 +65,10 @@ def extent_may_match(
     max_offset: int = INT64_MAX,
     keys: Iterable[bytes] | None = None,
 ) -> bool:
-    """Tell whether records within these ranges, and with no other keys than `keys`, can belong to the view.
+    """Return whether records within these ranges, with no other keys than `keys`, can belong to the view.
 
-    False is certain, True is not.  `min_timestamp_ms` and `max_timestamp_ms` must hold for every record: a
-    batch's own header promises only the greatest.
+    False is certain, True is not.  `min_timestamp_ms` and `max_timestamp_ms` must be bounds of every record:
+    a batch's own header promises only the greatest.
     """
     bounds = plan.bounds
     if bounds is EVERYTHING:
@@ -91,10 +91,10 @@ def find_bounds(predicate: Expression) -> Bounds:
     """Return the bounds that follow from a predicate; EVERYTHING itself when none do."""
     found, pending = EVERYTHING, [predicate]
     while pending:
-        one = pending.pop()
-        if one.op == "and":
-            pending += one.args
-        elif (bounds := _of(one)) is not None:
+        condition = pending.pop()
+        if condition.op == "and":
+            pending += condition.args
+        elif (bounds := _of(condition)) is not None:
             found = found.both(bounds)
     return found
 
@@ -103,8 +103,8 @@ def _of(condition: Expression) -> Bounds | None:
     if condition.op == "literal":
         return None if condition.value is True else _NOTHING
     if condition.op == "in" and condition.args[0].op == "meta":
-        if all(one.op == "literal" for one in condition.args[1:]):
-            return _of_values(condition.args[0].value, [one.value for one in condition.args[1:]])
+        if all(candidate.op == "literal" for candidate in condition.args[1:]):
+            return _of_values(condition.args[0].value, [candidate.value for candidate in condition.args[1:]])
         return None
     if condition.op not in _MIRRORED:
         return None
@@ -134,7 +134,7 @@ def _of_comparison(column: str, op: str, value: Any) -> Bounds | None:
         return Bounds(keys=frozenset({value})) if op == "eq" else None
     if column == "_partition":
         return None
-    # Cut apart from whole numbers, so that > 1.5 begins at 2 and < 1.5 ends at 1.
+    # Fractions are rounded into the range: > 1.5 begins at 2 and < 1.5 ends at 1.
     floor = int(value // 1)
     is_whole = floor == value
     low, high = INT64_MIN, INT64_MAX

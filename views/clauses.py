@@ -1,4 +1,4 @@
-"""Clauses that SQL and TDengine have and a view has not: each is refused by its name."""
+"""Clauses of SQL and TDengine that a view does not have: each is refused by name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CLAUSES = {
 
 
 def refuse_windows(read: Sequence[Token], start: int) -> None:
-    """Name TDengine's windows and partitions, which sqlglot would report as a stray word.
+    """Refuse TDengine's windows and partitions by name; sqlglot would report them as stray words.
 
     Raises: NotAllowed.
     """
@@ -62,11 +62,11 @@ def check_clauses(select: exp.Select) -> None:
     for name, value in table.args.items():
         if value and name not in ("this", "alias"):
             clause = _CLAUSES.get(name, name.upper().strip("_"))
-            raise NotAllowed(f"{clause} behind the topic in FROM is not possible in a view")
+            raise NotAllowed(f"{clause} after the topic in FROM is not possible in a view")
 
 
 def alias_of(select: exp.Select) -> str:
-    """Return the other name that FROM gives its topic, "" for none.  Raises: NotAllowed."""
+    """Return the alias that FROM gives its topic, "" for none.  Raises: NotAllowed."""
     alias = select.args["from_"].this.args.get("alias")
     if alias is None:
         return ""

@@ -1,4 +1,4 @@
-"""Compile the loops of `code_scan`, with the expressions of a view in them."""
+"""The compilation of the loops of `code_scan`, with the expressions of a view in them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from protocol.record_reader import read_headers, read_varint
 from protocol.record_writer import VARINTS
 from views.code_scan import HEADERS_MAX
 
-# What evaluation may raise for a record that does not fit; anything else is our fault and is not caught.
+# Evaluation may raise these for a record that does not fit; anything else is our own bug and is not caught.
 FAULTS: Final = (msgspec.MsgspecError, ValueError, RecursionError, OverflowError)
 _ZIGZAG: Final = tuple(byte >> 1 ^ -(byte & 1) for byte in range(128))
-# A length of two bytes is the sum of what they stand for: half as dear as shifting.
+# A length of two bytes is the sum of what they stand for: half as expensive as shifting.
 _LOW: Final = tuple((byte & 127) >> 1 for byte in range(256))
 _HIGH: Final = tuple(byte << 6 for byte in range(128))
-# Most lengths that are written; the others are made by VARINTS, at three times the cost.
+# Most lengths that are written; VARINTS makes the others, at three times the cost.
 _SHORT_MAX: Final = 1_024
 _SHORT: Final = tuple(VARINTS[number] for number in range(_SHORT_MAX))
 # No byte has this value.
 _WIDE: Final = 256
 
-# What the texts call by name, beside what is made for a view.
+# Names that the texts use, besides those made for a view.
 _NAMES: Final[dict[str, Any]] = {
     "EIGHT_BYTES": struct.Struct("<xBBBBBBB").unpack_from,
     "FAULTS": FAULTS,
@@ -56,7 +56,7 @@ _Places = list[tuple[ast.Name, Callable[[ast.expr], None]]]
 def compile_function(
     source: str, codes: dict[str, ast.expr], scope: dict[str, Any], function: str
 ) -> Callable[..., Any]:
-    """Compile text of ours with `codes` in the places of their names, and return its function."""
+    """Compile one of our texts with `codes` in place of their names, and return its function."""
     tree, places = _parsed(source)
     for placeholder, put in places:
         put(ast.fix_missing_locations(ast.copy_location(codes[placeholder.id], placeholder)))
@@ -72,19 +72,19 @@ def compile_function(
     return made
 
 
-# Parsing is nearly half of what compiling takes, and views are often alike; 0.2 MB each.
+# Parsing takes nearly half of the compile time, and views are often alike; 0.2 MB each.
 @lru_cache(maxsize=2)
 def _parsed(source: str) -> tuple[ast.Module, _Places]:
-    """Return the tree of a text, and its placeholders with what puts an expression in their place."""
+    """Return the tree of a text, and its placeholders, each with what puts an expression in its place."""
     tree = ast.parse(source)
     return tree, list(_places(tree.body))
 
 
 def _places(statements: list[ast.stmt]) -> Iterator[tuple[ast.Name, Callable[[ast.expr], None]]]:
-    """Find the names that stand for expressions: `not NAME` of an if, the argument of an assigned call.
+    """Yield the names that stand for expressions: `not NAME` of an if, the argument of an assigned call.
 
-    Only statements are walked, and only what is put in gets places of its own, or compiling would take twice
-    as long.
+    Only statements are walked, and only inserted code gets locations of its own; otherwise compiling would
+    take twice as long.
     """
     for statement in statements:
         match statement:

@@ -1,11 +1,11 @@
-"""Turn typed expressions into Python's syntax tree: what users wrote never becomes source text.
+"""Typed expressions as Python syntax trees: what users wrote never becomes source text.
 
 Each expression has up to three codes: its value (with None for NULL), whether it is true, and whether it is
 false.  The last two need no NULL: `a > 1` is not true when `a` is NULL, and not false either, so WHERE is
-compiled to plain `and`, `or` and `not`.  Values that are looked at twice get a name by `:=`.
+compiled to plain `and`, `or` and `not`.  Values that are used twice get a name by `:=`.
 
-Names in the code: `row` the decoded record, `cN`, `gN`, `hN` columns, tags and headers that were made ready
-for it, `tN` intermediate values, `kN` constants and functions in `Coder.scope`.
+Names in the code: `row` the decoded record, `cN`, `gN`, `hN` its prepared columns, tags and headers, `tN`
+intermediate values, `kN` constants and functions in `Coder.scope`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FLOAT_MAX: Final = sys.float_info.max
 _BITS: Final = ("bit_and", "bit_or", "bit_xor")
 _NEVER_NULL: Final = ("same", "is_null", "is_true", "is_false")
 
-# These can be folded to constants by Python.
+# Python can fold these to constants.
 _NEVER_NONE: Final = (ast.BinOp, ast.UnaryOp, ast.Compare)
 
 Code = ast.expr
@@ -53,12 +53,12 @@ def name(identifier: str) -> Code:
 
 
 def constant(value: Any) -> Code:
-    """Return the code of a constant of Python."""
+    """Return the code of a Python constant."""
     return ast.Constant(value)
 
 
 def is_none(code: Code) -> Code:
-    """Return `code is None`; what is known is decided at once, because Python warns of constants here."""
+    """Return `code is None`; known results are decided at once, because Python warns about constants here."""
     if isinstance(code, ast.Constant):
         return constant(code.value is None)
     if isinstance(code, _NEVER_NONE):
@@ -87,7 +87,7 @@ def _compare(left: Code, op: type[ast.cmpop], right: Code) -> Code:
 
 
 class Coder:
-    """Writes the expressions of one view; `sources` has the code of each column, tag and header."""
+    """A writer of one view's expressions as code; `sources` has that of each column, tag and header."""
 
     def __init__(self, sources: dict[tuple[str, str], Code]) -> None:
         self.sources = sources
@@ -163,7 +163,7 @@ class Coder:
         return ast.NamedExpr(ast.Name(identifier, ast.Store()), code), name(identifier)
 
     def _present(self, args: Sequence[Expression]) -> tuple[list[Code], list[Code]]:
-        """Return checks that no argument is NULL, to be evaluated in order, and the arguments behind them."""
+        """Return checks that no argument is NULL, to be evaluated in order, and then the arguments."""
         checks: list[Code] = []
         codes: list[Code] = []
         for arg in args:
@@ -175,7 +175,7 @@ class Coder:
         return checks, codes
 
     def _strict(self, args: Sequence[Expression], build: Callable[..., Code]) -> Code:
-        """Return code that is None when an argument is, and else what `build` makes of them."""
+        """Return code that is None when an argument is, and otherwise what `build` makes of them."""
         checks: list[Code] = []
         codes: list[Code] = []
         for arg in args:
@@ -188,7 +188,7 @@ class Coder:
         return ast.IfExp(_any(checks), constant(None), built) if checks else built
 
     def _within(self, code: Code, kind: Kind) -> Code:
-        """Return `code` where its kind can hold it, else None; NaN is in no range."""
+        """Return code that is `code` where its kind can hold it, else None; NaN is in no range."""
         low, high = (-_FLOAT_MAX, _FLOAT_MAX) if kind is Kind.DOUBLE else (INT64_MIN, INT64_MAX)
         first, again = self.named_value(code)
         in_range = ast.Compare(constant(low), [ast.LtE(), ast.LtE()], [first, constant(high)])
@@ -202,25 +202,25 @@ class Coder:
         return ast.Call(self.keep(expression.value), list(codes), [])
 
     def call(self, expression: Expression) -> Code:
-        """A function of the runtime, NULL for NULL."""
+        """Return a call of a runtime function that is NULL for NULL."""
         return self._strict(expression.args, lambda *codes: self._call(expression, codes))
 
     def call_nulls(self, expression: Expression) -> Code:
-        """A function of the runtime that is given NULL."""
+        """Return a call of a runtime function that is given NULL."""
         return self._call(expression, [self.value(arg) for arg in expression.args])
 
     def comparison(self, expression: Expression) -> Code:
-        """A comparison that is NULL for NULL."""
+        """Return a comparison that is NULL for NULL."""
         sign = _COMPARISONS[expression.op][0]
         return self._strict(expression.args, lambda left, right: _compare(left, sign, right))
 
     def same(self, expression: Expression) -> Code:
-        """NULL is the same as NULL, and as nothing else."""
+        """Return a comparison in which NULL is the same as NULL, and as nothing else."""
         left, right = expression.args
         return _compare(self.value(left), ast.Eq, self.value(right))
 
     def arithmetic(self, expression: Expression) -> Code:
-        """Numbers, checked for what their kind can hold."""
+        """Return an operation on numbers that is NULL when the kind cannot hold the result."""
         sign = _ARITHMETIC[expression.op]
 
         def build(left: Code, right: Code) -> Code:
@@ -230,7 +230,7 @@ class Coder:
         return self._strict(expression.args, build)
 
     def division(self, expression: Expression) -> Code:
-        """A quotient, NULL when the divisor is 0."""
+        """Return a quotient, NULL when the divisor is 0."""
 
         def build(left: Code, right: Code) -> Code:
             first, again = self.named_value(right)
@@ -240,18 +240,18 @@ class Coder:
         return self._strict(expression.args, build)
 
     def negation(self, expression: Expression) -> Code:
-        """Minus a number."""
+        """Return minus a number."""
         return self._strict(
             expression.args,
             lambda code: self._within(ast.UnaryOp(ast.USub(), code), expression.type.kind),
         )
 
     def to_double(self, expression: Expression) -> Code:
-        """An integer as a double."""
+        """Return an integer as a double."""
         return self._strict(expression.args, lambda code: ast.Call(self.keep(float), [code], []))
 
     def scaled(self, expression: Expression) -> Code:
-        """A timestamp in a finer unit."""
+        """Return a timestamp in a finer unit."""
 
         def build(code: Code) -> Code:
             product = ast.BinOp(code, ast.Mult(), constant(expression.value))
@@ -260,11 +260,11 @@ class Coder:
         return self._strict(expression.args, build)
 
     def conjunction(self, expression: Expression) -> Code:
-        """AND: false when one is false, else NULL when one is NULL."""
+        """Return AND: false when one is false, else NULL when one is NULL."""
         return self._junction(expression, False)
 
     def disjunction(self, expression: Expression) -> Code:
-        """OR: true when one is true, else NULL when one is NULL."""
+        """Return OR: true when one is true, else NULL when one is NULL."""
         return self._junction(expression, True)
 
     def _junction(self, expression: Expression, decides: bool) -> Code:
@@ -281,11 +281,11 @@ class Coder:
         return ast.IfExp(_any(tests), constant(decides), rest)
 
     def inversion(self, expression: Expression) -> Code:
-        """NOT."""
+        """Return NOT."""
         return self._strict(expression.args, lambda code: ast.UnaryOp(ast.Not(), code))
 
     def among(self, expression: Expression) -> Code:
-        """IN: NULL when the value is, or when it is not found but NULL is in the list."""
+        """Return IN: NULL when the value is, or when it is not found but NULL is in the list."""
         if (among := _literals(expression)) is not None:
 
             def look_up(value: Code) -> Code:
@@ -305,19 +305,19 @@ class Coder:
         return ast.IfExp(is_none(first), constant(None), found)
 
     def is_null(self, expression: Expression) -> Code:
-        """IS NULL."""
+        """Return IS NULL."""
         return is_none(self.value(expression.args[0]))
 
     def is_true(self, expression: Expression) -> Code:
-        """IS TRUE, as a boolean of Python."""
+        """Return IS TRUE, as a Python boolean."""
         return _compare(self.value(expression.args[0]), ast.Is, constant(True))
 
     def is_false(self, expression: Expression) -> Code:
-        """IS FALSE, as a boolean of Python."""
+        """Return IS FALSE, as a Python boolean."""
         return _compare(self.value(expression.args[0]), ast.Is, constant(False))
 
     def case(self, expression: Expression) -> Code:
-        """CASE: the result behind the first condition that is true."""
+        """Return CASE: the result of the first condition that is true."""
         code = self.value(expression.args[-1])
         for at in range(len(expression.args) - 3, -1, -2):
             condition, result = expression.args[at], expression.args[at + 1]
@@ -325,7 +325,7 @@ class Coder:
         return code
 
     def coalesce(self, expression: Expression) -> Code:
-        """The first value that is not NULL."""
+        """Return the first value that is not NULL."""
         code = self.value(expression.args[-1])
         for arg in reversed(expression.args[:-1]):
             first, again = self.named_value(self.value(arg))
@@ -334,7 +334,7 @@ class Coder:
 
 
 def _literals(expression: Expression) -> frozenset[Any] | None:
-    """Return the values of an IN list that are constants all of them."""
+    """Return the values of an IN list if all of them are constants."""
     if all(candidate.op == "literal" for candidate in expression.args[1:]):
         return frozenset(candidate.value for candidate in expression.args[1:])
     return None

@@ -1,21 +1,21 @@
-"""The loop over the records of a batch, written for one plan: it reads of each record only what is needed.
+"""The loop over the records of a batch, written for one plan: it reads only the needed parts of each record.
 
-The text below is ours alone; expressions of the user are put in as syntax trees, in the places of
-PREDICATE and VALUE.  A record is walked as `protocol.record_reader` has it:
+The text below is ours alone; the user's expressions are inserted as syntax trees in place of PREDICATE and
+VALUE.  A record is laid out as in `protocol.record_reader`:
 
     length  attributes  timestamp delta  offset delta  key length, key  value length, value  headers
     ^first  ^head                                                       ^start               ^stop
 
 One call takes its first ten bytes apart, which nearly always hold everything up to the key: `low` and `high`
-the length, then `b0` and on.  What is wider than usual is read a second time, number by number.
-A record whose parts do not lie one behind the other, up to `at`, where the next one begins, is malformed.
-Lengths of two bytes are taken as positive: a negative one would be written in one byte.
+are the length, then come `b0` and on.  Wider fields are read a second time, number by number.  A record is
+malformed unless its parts lie one after the other up to `at`, where the next record begins.  Lengths of two
+bytes are taken as positive: a negative one would be written in one byte.
 
-Values are decoded one by one: a call costs 0.03 µs, less than putting them together for the decoder's
-`decode_lines`, to which two objects in one value, and none in the next, are two records.
+Values are decoded one by one: a call costs 0.03 µs, less than joining them for the decoder's `decode_lines`,
+which would also take two objects in one value, and none in the next, for two records.
 
-Survivors keep their bytes: all of them where values stay as they are, else all but the value and the two
-lengths that change with it.
+Records that match keep their bytes: all of them where values stay as they are, else all but the value and the
+two lengths that change with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Final
 
 # 0.6 µs each, when a view reads headers.
 HEADERS_MAX: Final = 10_000
-# The largest record whose length is written in two bytes, with them.
+# The largest record whose length is written in two bytes, these included.
 _USUAL_BYTES_MAX: Final = 8_193
 
 _HEAD = """
@@ -220,7 +220,7 @@ _ROWS_TAIL = """
 def row_scan_source(
     needs: frozenset[str], *, loads: Iterable[str], decodes: bool, filters: bool, projects: bool
 ) -> str:
-    """Return the text of the loop over columns of rows: the same view, of what is already taken apart."""
+    """Return the text of the loop over rows in columns: the same view of records already taken apart."""
     names = {need: _ROW_NAMES[need] for need in sorted(needs & _ROW_NAMES.keys())}
     needed = "".join(f"    all_{name} = columns[{need!r}]\n" for need, name in names.items())
     parts = [_ROWS_HEAD.replace("NEEDED", needed)]
@@ -251,7 +251,7 @@ def scan_source(
     projects: bool,
     record_bytes_max: int,
 ) -> str:
-    """Return the text of the loop for a plan; `loads` are lines that make columns ready when decoded."""
+    """Return the text of the loop for a plan; `loads` are lines that prepare the decoded columns."""
     has_time = "timestamp" in needs
     parts = _to_value(needs, loads, record_bytes_max, decodes=decodes)
     parts += [_TEST] * filters + [_ENCODE] * projects + [_EXCEPT, _MATCHED]
@@ -268,7 +268,7 @@ def route_source(
     projects: bool,
     record_bytes_max: int,
 ) -> str:
-    """Return the text of the loop that finds out where the records of each value of an expression lie."""
+    """Return the text of the loop that finds the places of the records of each value of an expression."""
     assert projects
     assert not filters
     parts = _to_value(needs, loads, record_bytes_max, decodes=decodes)
@@ -278,8 +278,8 @@ def route_source(
 def _to_value(
     needs: frozenset[str], loads: Iterable[str], record_bytes_max: int, *, decodes: bool
 ) -> list[str]:
-    """Return the text up to where everything is ready that the expressions read."""
-    # Only what is read in the other branch can be too large, unless next to nothing is allowed.
+    """Return the text up to the point where all that the expressions read is ready."""
+    # Only records read in the other branch can be too large, unless the limit is tiny.
     size = _SIZE if record_bytes_max < _USUAL_BYTES_MAX else _SIZE.replace("\n        ", "\n            ")
     time = _DELTA + _TIMESTAMP if "timestamp" in needs else ""
     parts = [_HEAD, size, _before_key(needs), time, _VALUE_LENGTH]
@@ -288,7 +288,7 @@ def _to_value(
 
 
 def _before_key(needs: frozenset[str]) -> str:
-    """Return the text up to the value's length, without the lines for what is not needed."""
+    """Return the text up to the value's length, without the lines that are not needed."""
     text = _BEFORE_KEY.replace("KEYLESS", _KEYLESS.strip() if "key" in needs else "")
     unneeded = [line for line, need in (("OFFSET = ", "offset"), ("KEY = ", "key")) if need not in needs]
     lines = [line for line in text.split("\n") if not line.strip().startswith(tuple(unneeded))]

@@ -23,12 +23,12 @@ INT64_MIN: Final = -(2**63)
 INT64_MAX: Final = 2**63 - 1
 # Units of timestamps, in nanoseconds.
 UNIT_NS: Final = {"ms": 1_000_000, "us": 1_000, "ns": 1}
-# As TDengine's longest column; longer values would not be columns but documents.
+# TDengine's longest column; longer values would be documents, not columns.
 LENGTH_MAX: Final = 65_517
 
 
 class Kind(Enum):
-    """What a value is in Python."""
+    """The kind of a value, which determines its type in Python."""
 
     BOOL = "bool"
     INT = "int"
@@ -52,19 +52,19 @@ class Type:
     unit: str = ""
 
     def __str__(self) -> str:
-        """The name that `parse_type` reads back."""
+        """Return the name that `parse_type` reads back."""
         if self.kind is Kind.TIMESTAMP:
             return f"{self.name}({self.unit})"
         return self.name if self.length is None else f"{self.name}({self.length})"
 
     @property
     def is_number(self) -> bool:
-        """Takes part in arithmetic."""
+        """Whether values take part in arithmetic."""
         return self.kind is Kind.INT or self.kind is Kind.DOUBLE
 
     @property
     def unit_ns(self) -> int:
-        """Nanoseconds in one unit of a timestamp."""
+        """The nanoseconds in one unit of a timestamp."""
         return UNIT_NS[self.unit]
 
 
@@ -73,7 +73,7 @@ def _integer(name: str, bits: int) -> Type:
 
 
 def _unsigned(name: str, bits: int) -> Type:
-    # An unsigned bigint goes as far as a bigint: evaluation is in int64.
+    # An unsigned bigint goes only as far as a bigint: evaluation is in int64.
     return Type(Kind.INT, f"{name} unsigned", 0, min((1 << bits) - 1, INT64_MAX))
 
 
@@ -94,7 +94,7 @@ DURATION: Final = Type(Kind.DURATION, "duration")
 
 _SIZES = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _PLAIN: Final = {
-    **{str(one): one for one in (BOOL, DOUBLE, STRING, JSON)},
+    **{str(simple): simple for simple in (BOOL, DOUBLE, STRING, JSON)},
     **{name: _integer(name, bits) for name, bits in _SIZES.items()},
     **{f"{name} unsigned": _unsigned(name, bits) for name, bits in _SIZES.items()},
     "float": Type(Kind.DOUBLE, "float"),

@@ -23,7 +23,7 @@ COUNT_MAX: Final = 4_096
 NAME_LENGTH_MAX: Final = 256
 
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|(\w+))\s+", re.UNICODE)
-# What JSON writes with a backslash; msgspec takes no such names of members.
+# Characters that JSON writes with a backslash; msgspec takes no member names with them.
 _UNREADABLE = re.compile(r'["\\\x00-\x1f]')
 _WORD = re.compile(r"\w+")
 # Names that every record has: a column of such a name could never be reached.
@@ -53,11 +53,11 @@ class Columns:
         return iter(self.declared)
 
     def __str__(self) -> str:
-        """The text that `parse_columns` reads back."""
+        """Return the text that `parse_columns` reads back."""
         return ", ".join(map(str, self.declared))
 
     def find(self, name: str) -> Column | None:
-        """Return the column called `name`, or the only one so called but for upper and lower case."""
+        """Return the column called `name`, or the only one whose name differs just in case."""
         for column in self.declared:
             if column.name == name:
                 return column
@@ -71,7 +71,7 @@ class Columns:
 
 
 def is_unicode(text: str) -> bool:
-    """Tell whether `text` can be written as UTF-8: halves of surrogate pairs cannot."""
+    """Return whether `text` can be written as UTF-8: halves of surrogate pairs cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -86,7 +86,7 @@ def parse_columns(text: str) -> Columns:
     """
     if len(text) > TEXT_LENGTH_MAX:
         raise ColumnsProblem(
-            f"kawal.columns has {len(text)} characters, at most {TEXT_LENGTH_MAX} are allowed"
+            f"kawal.columns has {len(text)} characters; at most {TEXT_LENGTH_MAX} are allowed"
         )
     if not text.strip():
         raise ColumnsProblem("kawal.columns is empty; declare columns like 'ts timestamp, current double'")
@@ -104,7 +104,7 @@ def parse_columns(text: str) -> Columns:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Cut at the commas that are outside of back-quotes and parentheses."""
+    """Yield the parts between commas outside back-quotes and parentheses."""
     depth, quoted, start = 0, False, 0
     for position, character in enumerate(text):
         if character == "`":
@@ -128,7 +128,7 @@ def _column(number: int, part: str) -> Column:
     if match is None:
         raise ColumnsProblem(
             f"column {number}, {_shown(part)!r}, is not a name and a type like 'voltage int'; "
-            "names with other characters than letters, digits and _ stand in back-quotes"
+            "names with characters other than letters, digits and _ must be in back-quotes"
         )
     quoted, word = match.groups()
     name = word if quoted is None else quoted.replace("``", "`")
@@ -143,7 +143,7 @@ def _column(number: int, part: str) -> Column:
             "has a double quote, a backslash or a control character"
         )
     if name.lower() in RESERVED:
-        raise ColumnsProblem(f"column {name!r}: every record has something of this name already")
+        raise ColumnsProblem(f"column {name!r}: every record has a column of this name already")
     if (kind := parse_type(rest)) is None:
         raise ColumnsProblem(f"column {name!r} has the unknown type {_shown(rest)!r}; known are {TYPE_NAMES}")
     return Column(name, kind, is_tag)

@@ -1,10 +1,10 @@
-"""The SQL dialect of views: TDengine's flavour, read by sqlglot and held to bounds before and after.
+"""The SQL dialect of views: TDengine's flavour, read by sqlglot and checked for bounds before and after.
 
-Strings stand in single or double quotes, doubled inside; there are no backslash escapes, so that patterns are
-written as they are.  Names stand in back-quotes where they are not words.  `1h` is a duration.  Functions are
-not interpreted by sqlglot at all: `functions.py` alone knows them.
+Strings are in single or double quotes, which are doubled inside; there are no backslash escapes, so that
+patterns are written as they are.  Names that are not words are in back-quotes.  `1h` is a duration.  sqlglot
+does not interpret functions at all: only `functions.py` knows them.
 
-sqlglot takes 0.1 s to import: it and what imports it is loaded when the first view is parsed.
+sqlglot takes 0.1 s to import: it and its importers are loaded when the first view is parsed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from views.columns import is_unicode
 from views.errors import NotAllowed, SyntaxProblem, TooComplex
 
 TEXT_LENGTH_MAX: Final = 16 << 10
-# Words and signs, counted roughly before sqlglot cuts them (which takes 2 µs each) and exactly behind.
+# Words and signs, counted roughly before sqlglot cuts them (which takes 2 µs each) and exactly afterwards.
 TOKENS_MAX: Final = 3_000
 _PIECES_MAX: Final = 6_000
 # The parser moves once or twice for each token of an ordinary statement; this is 30 to 50 ms of its time.
@@ -39,7 +39,7 @@ _PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, Tok
 
 
 class Exhausted(Exception):
-    """Parsing goes on for too long; not one of sqlglot's errors, which its parser would catch."""
+    """Parsing takes too long; not one of sqlglot's errors, which its parser would catch."""
 
 
 def _member(_parser: Any, this: exp.Expr, name: exp.Expr) -> exp.Expr:
@@ -48,12 +48,12 @@ def _member(_parser: Any, this: exp.Expr, name: exp.Expr) -> exp.Expr:
 
 
 class ViewDialect(Dialect):
-    """What of SQL is read at all; `binder.py` then takes the few nodes it knows, and refuses the others."""
+    """The part of SQL that is read at all; `binder.py` then takes the few nodes it knows, no others."""
 
     IDENTIFIERS_CAN_START_WITH_DIGIT = True
 
     class Tokenizer(tokens.Tokenizer):
-        """TDengine's operators of text, and words that it has and others have not."""
+        """TDengine's text operators, and words that only it has."""
 
         QUOTES: ClassVar[Any] = ["'", '"']
         STRING_ESCAPES: ClassVar[Any] = ["'", '"']
@@ -79,7 +79,7 @@ class ViewDialect(Dialect):
         steps = 0
 
         def _advance(self, times: int = 1) -> None:
-            # sqlglot tries one reading after the other, which doubles with each level of some constructs:
+            # sqlglot tries one reading after another, twice as many with each level of some constructs:
             # `struct(` 24 times would take minutes.
             self.steps += 1
             if self.steps > STEPS_MAX:
@@ -91,12 +91,12 @@ DIALECT: Final = ViewDialect()
 
 
 def tokenize(text: str) -> list[Token]:
-    """Cut `text` into tokens and hold it to the bounds of length and nesting.
+    """Cut `text` into tokens and check the bounds of length and nesting.
 
     Raises: SyntaxProblem, TooComplex.
     """
     if len(text) > TEXT_LENGTH_MAX:
-        raise TooComplex(f"the statement has {len(text)} characters, at most {TEXT_LENGTH_MAX} are allowed")
+        raise TooComplex(f"the statement has {len(text)} characters; at most {TEXT_LENGTH_MAX} are allowed")
     if sum(1 for _ in _PIECE.finditer(text)) > _PIECES_MAX:
         raise TooComplex(f"the statement has more than {TOKENS_MAX} words and signs")
     if "\0" in text or not is_unicode(text):
@@ -106,7 +106,7 @@ def tokenize(text: str) -> list[Token]:
     except SqlglotError as error:
         raise SyntaxProblem(f"the statement cannot be read: {_first_line(error)}") from None
     if len(read) > TOKENS_MAX:
-        raise TooComplex(f"the statement has {len(read)} words and signs, at most {TOKENS_MAX} are allowed")
+        raise TooComplex(f"the statement has {len(read)} words and signs; at most {TOKENS_MAX} are allowed")
     _check_nesting(read)
     return read
 
@@ -120,7 +120,7 @@ def _check_nesting(read: Sequence[Token]) -> None:
             depth -= 1
         prefixes = prefixes + 1 if token.token_type in _PREFIXES else 0
         if depth > BRACKETS_DEEP_MAX or prefixes > BRACKETS_DEEP_MAX:
-            raise TooComplex(f"{near(token)} lies more than {BRACKETS_DEEP_MAX} levels deep")
+            raise TooComplex(f"{near(token)} is nested more than {BRACKETS_DEEP_MAX} levels deep")
     if sum(token.token_type is TokenType.CASE for token in read) > _OPENERS_MAX:
         raise TooComplex(f"the statement has more than {_OPENERS_MAX} CASE expressions")
 
@@ -128,10 +128,10 @@ def _check_nesting(read: Sequence[Token]) -> None:
 def parse_select(read: list[Token], text: str) -> exp.Select:
     """Parse the tokens of one SELECT.
 
-    Raises: SyntaxProblem, NotAllowed for what is no plain SELECT.
+    Raises: SyntaxProblem, TooComplex, NotAllowed for anything but a plain SELECT.
     """
     try:
-        parsed = [one for one in DIALECT.parser().parse(read, text) if one is not None]
+        parsed = [statement for statement in DIALECT.parser().parse(read, text) if statement is not None]
     except (RecursionError, Exhausted):
         raise TooComplex("the statement is nested too deeply") from None
     except SqlglotError as error:
@@ -146,7 +146,7 @@ def parse_select(read: list[Token], text: str) -> exp.Select:
 
 
 def near(token: Token) -> str:
-    """Say where a token is, for messages."""
+    """Return where a token is, for messages."""
     return f"{token.text[:40]!r} at line {token.line}, column {token.col - (token.end - token.start)}"
 
 

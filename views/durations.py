@@ -7,7 +7,7 @@ from typing import Final
 
 from views.column_types import INT64_MAX
 
-# TDengine's letters: b ns, u us, a ms.  Months (n) and years (y) have no fixed length: no durations here.
+# TDengine's letters: b ns, u us, a ms.  Months (n) and years (y) are missing: they have no fixed length.
 UNITS_NS: Final = {
     "b": 1,
     "u": 1_000,
@@ -22,7 +22,7 @@ _DURATION = re.compile(r"([0-9]{1,18})([a-z])", re.IGNORECASE)
 
 
 def parse_duration(text: str) -> int | None:
-    """Return the nanoseconds of a text such as `1h`, or None when it is no duration or too long for int64."""
+    """Return the nanoseconds of a text such as `1h`, or None if it is not one or too long for int64."""
     match = _DURATION.fullmatch(text)
     if match is None or (unit := UNITS_NS.get(match[2].lower())) is None:
         return None

@@ -1,12 +1,12 @@
-"""What can be wrong with a view: one tree of errors, each with a sentence for whoever created it.
+"""The errors of views: one tree, each error with a sentence for the view's author.
 
     ViewError
-    ├── SyntaxProblem    the text is no statement of the language
+    ├── SyntaxProblem    the text is not a statement of the language
     ├── NotAllowed       SQL, but not what a view can do: aggregates, joins, ORDER BY, unknown functions
     ├── UnknownColumn    a column that the source does not declare
     ├── TypeProblem      an operator or function does not take values of these types
     ├── ColumnsProblem   the text of `kawal.columns` is wrong
-    └── TooComplex       the statement is longer, deeper or costlier than any may be
+    └── TooComplex       the statement is longer, deeper or costlier than allowed
 
 They are raised when a view is created, never when it is read: a record that cannot be evaluated is counted.
 """
@@ -23,7 +23,7 @@ class ViewError(Exception):
 
 
 class SyntaxProblem(ViewError):
-    """Text that is no statement of the language."""
+    """Text that is not a statement of the language."""
 
 
 class NotAllowed(ViewError):
@@ -31,7 +31,7 @@ class NotAllowed(ViewError):
 
 
 class UnknownColumn(ViewError):
-    """A column that neither the source declares nor every record has."""
+    """A column that the source does not declare, and that not every record has."""
 
 
 class TypeProblem(ViewError):

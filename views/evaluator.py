@@ -1,8 +1,8 @@
-"""Compile a plan: a msgspec decoder for just the columns it reads, and generated code around it.
+"""Compiled plans: a msgspec decoder for just the columns that the plan reads, and generated code around it.
 
-What a record's value must be: a JSON object in UTF-8, whose members have the types of the declared columns
-that the view reads, or null, or are missing (both NULL).  A member named twice counts with its last value.
-Anything else makes the record unfit, also where the predicate would not have looked at it.
+A record's value must be a JSON object in UTF-8, whose members have the types of the declared columns that the
+view reads, or are null or missing (both NULL).  A member named twice counts with its last value.  Anything
+else makes the record unfit, even where the predicate would not have looked at it.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Evaluator:
     """The loop over a batch's records (`code_scan`); None when the plan keeps everything."""
     record_bytes_max: int
     first_records: int
-    """How many records may be looked at before a clock has told how long one takes."""
+    """The most records that may be evaluated before a clock has told how long one takes."""
 
 
 def first_records(weight: int) -> int:
-    """Return how many records to begin with: an expression may take some 20 µs."""
+    """Return the number of records to begin with: an expression may take some 20 µs."""
     return max(1, FIRST_EXPRESSIONS // max(1, weight))
 
 
@@ -66,7 +66,7 @@ def build_row_scan(plan: Plan) -> Callable[..., int]:
 
 
 class LoopCompiler:
-    """Compiles the loop over records, or rows, for one plan."""
+    """A compiler of the loop over records, or rows, for one plan."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -98,7 +98,7 @@ class LoopCompiler:
         return compile_function(source, codes, {**self.scope, **coder.scope}, function)
 
     def _columns(self) -> None:
-        """Declare the struct of the columns that are read, and make those ready that are used otherwise."""
+        """Declare the struct of the columns that are read, and prepare those that are used in other forms."""
         fields: list[tuple[str, Any, Any]] = []
         rename: dict[str, str] = {}
         tags: list[tuple[str, Type, str]] = []
@@ -155,7 +155,7 @@ class LoopCompiler:
         self.sources["meta", "_partition"] = name("partition")
         headers: dict[str, None] = {}
         for root in self.roots:
-            headers |= {one.value: None for one in root.walk() if one.op == "header"}
+            headers |= {node.value: None for node in root.walk() if node.op == "header"}
         for at, header in enumerate(headers):
             self.scope.update({"header_text": header_text, f"HEADER_{at}": header})
             self.loads.append(f"h{at} = header_text(headers, HEADER_{at}) if headers else None")

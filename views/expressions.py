@@ -1,13 +1,14 @@
 """Typed expressions: what a statement means once names and types are settled; no part of sqlglot is left.
 
-Every expression has a type and, for a record, a value or NULL.  `op` says how the value comes about:
+Every expression has a type and, for a record, a value or NULL.  `op` says how the value is made:
 
     column, tag            `value` is the declared name
     meta                   `value` is one of META_COLUMNS
     header                 `value` is the header's name: its last value, as text
     literal                `value` itself
     and, or, not           three-valued logic
-    eq ne lt le gt ge      comparisons of values of one kind, `same` being the one that knows NULL
+    eq ne lt le gt ge      comparisons of values of one kind
+    same                   equality that takes NULL as equal to NULL
     add sub mul div idiv mod neg, bit_and bit_or bit_xor
     in                     the first argument among the others
     is_null, is_true, is_false
@@ -32,14 +33,14 @@ META_COLUMNS: Final[dict[str, Type]] = {
     "tbname": STRING,
     "_partition": INT,
 }
-"""What every record has: its timestamp, offset and partition, and its key as text, also called tbname."""
+"""The columns of every record: its timestamp, offset, partition, and its key as text, also called tbname."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
     """One node of the tree.
 
-    An operand may hang in several places, as that of BETWEEN does; `size` counts it in each of them.
+    An operand may stand in several places, as that of BETWEEN does; `size` counts it in each of them.
     """
 
     op: str
@@ -53,12 +54,12 @@ class Expression:
         object.__setattr__(self, "size", 1 + sum(arg.size for arg in self.args))
 
     def walk(self) -> Iterator[Expression]:
-        """Yield this expression and all inside of it, outermost first."""
+        """Yield this expression and all inside it, outermost first."""
         stack = [self]
         while stack:
-            one = stack.pop()
-            yield one
-            stack.extend(reversed(one.args))
+            expression = stack.pop()
+            yield expression
+            stack.extend(reversed(expression.args))
 
 
 def literal(value: Any, kind: Type) -> Expression:
@@ -68,7 +69,7 @@ def literal(value: Any, kind: Type) -> Expression:
 
 @dataclass(frozen=True, slots=True)
 class OutputColumn:
-    """One column of the result, by the name that it has there."""
+    """One column of the result, with its name there."""
 
     name: str
     expression: Expression

@@ -1,8 +1,8 @@
-"""Filter and project one record batch: one batch of format v2 in, at most one out.
+"""Filtering and projection of one record batch: one batch of format v2 in, at most one out.
 
-What comes out begins at the same base offset and ends at the same last offset, so that a client moves over
-all that was left out; records keep their offsets, timestamps, keys and headers.  It belongs to no producer
-and to no transaction: batches of aborted transactions, and control batches, are the caller's to leave out.
+The result begins at the same base offset and ends at the same last offset, so that a client moves past all
+that was left out; records keep their offsets, timestamps, keys and headers.  It belongs to no producer and to
+no transaction: the caller must leave out batches of aborted transactions, and control batches.
 
 Nothing in a batch can make this fail: records that do not fit are counted, and a batch that cannot be opened
 counts as all unfit.
@@ -35,12 +35,12 @@ from views.tags import KeyTags, TagTable
 
 _BEFORE_ALL: Final = -(2**64)
 _CODEC_AND_APPEND_TIME: Final = 0x0F
-# glibc gives the memory of a large batch back to the kernel, which clears it again for the next: 0.9 ms for
-# 1 MiB of lz4, as long as it takes to evaluate it.  It learns from the largest block that was ever freed:
-# blocks up to that size it keeps, twice as much in all (mallopt(3), M_MMAP_THRESHOLD).
+# glibc returns the memory of a large batch to the kernel, which clears it again for the next one: 0.9 ms for
+# 1 MiB of lz4, as long as evaluating it takes.  It learns from the largest block that was ever freed: blocks
+# up to that size it keeps, twice as much in all (mallopt(3), M_MMAP_THRESHOLD).
 _KEPT_BLOCK_BYTES: Final = 4 << 20
 bytes(_KEPT_BLOCK_BYTES)
-# Values up to this size are copied out of the batch: a slice of a memoryview takes longer to make than them.
+# Values up to this size are copied out of the batch: making a slice of a memoryview takes longer.
 _COPIED_BYTES_MAX: Final = 600
 
 
@@ -50,13 +50,12 @@ def _standing() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one call may take.
+    """The limits of one call.
 
     `decompressed_bytes_max` of a source batch (a larger one is unfit); `output_bytes_max` of all new values
-    and `value_bytes_max` of one (records beyond are unfit).  `slice_records` and `slice_bytes`: how much
-    `filter_steps` does between two yields at most.  A statement may take a thousand times as long for a
-    record as another one: `clock_ns`, a steady clock, says when slices must be smaller, so that they take
-    about `slice_ns`.
+    and `value_bytes_max` of one (records beyond are unfit).  `slice_records` and `slice_bytes`: the
+    most that `filter_steps` does between two yields.  One statement may take a thousand times as long for a
+    record as another: `clock_ns`, a steady clock, says when slices must be smaller, to take about `slice_ns`.
     """
 
     decompressed_bytes_max: int = OUTPUT_BYTES_MAX
@@ -72,7 +71,7 @@ DEFAULT_LIMITS: Final = Limits()
 
 
 class Filtered(NamedTuple):
-    """What became of a batch: None when nothing matched; `last_offset` is the source batch's in any case.
+    """The result for a batch: None when nothing matched; `last_offset` is the source batch's in any case.
 
     `scanned` = `matched` + `unfit` + those that did not match.
     """
@@ -86,7 +85,7 @@ class Filtered(NamedTuple):
 
 @dataclass(slots=True)
 class ScanState:
-    """What a generated loop reads, and leaves for its next slice; `out` is what it makes."""
+    """The state that a generated loop reads, and leaves for its next slice; `out` is what it makes."""
 
     body: bytes
     source: bytes | memoryview
@@ -116,12 +115,12 @@ def filter_batch(
     limits: Limits = DEFAULT_LIMITS,
     codec: int = Codec.NONE,
 ) -> Filtered:
-    """Return what of `batch`, one whole v2 batch of any codec, belongs to the view.
+    """Return the part of `batch`, one whole v2 batch of any codec, that belongs to the view.
 
-    The result is compressed by `codec`, where values are evaluated at all.  `tags` is the table of the
+    The result is compressed by `codec` if values are evaluated at all.  `tags` is the table of the
     partition, and learns from the batch.
 
-    Raises: Malformed when `batch` is not even a header with all its bytes.
+    Raises: Malformed when `batch` is not even a header with all the bytes it announces.
     """
     steps = filter_steps(evaluator, batch, tags=tags, partition=partition, limits=limits, codec=codec)
     while True:
@@ -142,9 +141,9 @@ def filter_steps(
     codec: int = Codec.NONE,
     header: BatchHeader | None = None,
 ) -> Generator[None, None, Filtered]:
-    """`filter_batch` in slices: yields after each, so that a batch of a million records stalls nobody.
+    """Do `filter_batch` in slices, and yield after each, so that a million records do not stall other work.
 
-    `header` is the batch's, where it has been read already.
+    `header` is the batch's, if it has been read already.
     """
     header = header or read_batch_header(batch)
     size = header.size_bytes
@@ -176,7 +175,7 @@ def start_scan(
     limits: Limits,
     record_bytes_max: int,
 ) -> ScanState:
-    """Return the state at the begin of a batch's records."""
+    """Return the state at the beginning of a batch's records."""
     is_large = len(body) > _COPIED_BYTES_MAX * header.record_count
     return ScanState(
         body,
@@ -232,14 +231,14 @@ def _assembled(header: BatchHeader, state: ScanState, codec: int) -> bytes:
 
 
 def _relabelled(header: BatchHeader, batch: memoryview) -> bytes:
-    """The same records in a batch of nobody; what is compressed stays so."""
+    """Return the same records in a batch of no producer; what is compressed stays so."""
     copy = bytearray(batch[: header.size_bytes])
     write_header(copy, header, header.attributes, header.max_timestamp, header.record_count)
     return bytes(copy)
 
 
 def write_header(batch: bytearray, header: BatchHeader, attributes: int, newest: int, count: int) -> None:
-    """Write the header of a batch of nobody, which covers the offsets of `header`'s, and its CRC."""
+    """Write the header, with CRC, of a batch of no producer that covers the same offsets as `header`."""
     # A delete horizon stays: the base timestamp means something else with it (KIP-534).
     kept = attributes & (_CODEC_AND_APPEND_TIME | DELETE_HORIZON)
     HEADER.pack_into(

@@ -1,9 +1,9 @@
-"""The functions of the language: a table of names, arguments, results and what computes them.
+"""The functions of the language: a table of names, arguments, results and implementations.
 
 Arguments are written as letters: s string, i integer, n number, d number made a double, b condition,
 t timestamp, z zone (a string in the statement), l duration or unit (in the statement), `?` before those that
-may be missing, `*` behind the last one when it may come again.  The result is s, i, d, b or t likewise, or n:
-an integer for an integer.  A function is NULL when an argument is, but for those whose line says otherwise.
+may be missing, `*` after the last one when it may be repeated.  The result is s, i, d, b or t likewise, or n:
+an integer for an integer.  A function is NULL when an argument is, unless its line says otherwise.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
 
 
 def check_known(name: str) -> None:
-    """Raise NotAllowed for a function, lower case, that is not on the list, whatever it is called with."""
+    """Raise NotAllowed for a function, lower case, that is not on the list, whatever its arguments."""
     if name not in SPECIAL and name not in FUNCTIONS:
         raise NotAllowed(_unknown(name))
 
@@ -126,7 +126,7 @@ def check_known(name: str) -> None:
 def call_function(name: str, args: Sequence[Expression]) -> Expression:
     """Return the call of the function `name`, lower case, with these arguments.
 
-    Raises: NotAllowed for one that is not on the list, TypeProblem for other arguments than it takes.
+    Raises: NotAllowed for one that is not on the list, TypeProblem for arguments that it does not take.
     """
     if (special := SPECIAL.get(name)) is not None:
         return special(args)
@@ -151,7 +151,7 @@ def call_function(name: str, args: Sequence[Expression]) -> Expression:
 
 
 def _letters(name: str, arguments: str, count: int) -> str:
-    """Return one letter for each argument that is there."""
+    """Return one letter for each given argument."""
     required, _, optional = arguments.partition("?")
     if required.endswith("*"):
         required, last = required[:-1], required[-2]

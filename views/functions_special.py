@@ -23,7 +23,7 @@ stateduration top bottom tail unique sample interp lag lead row_number rank dens
 first_value last_value forecast cols
 """
 AGGREGATES: Final = frozenset(_AGGREGATE_WORDS.split())
-"""What needs several records; it is refused by this name, not as unknown."""
+"""Functions that need several records; they are refused as aggregates, not as unknown."""
 
 
 def _count(name: str, args: Arguments, least: int, most: int) -> None:
@@ -92,7 +92,7 @@ def _timestamp(name: str, arg: Expression) -> Type:
 
 
 def _zone(name: str, args: Arguments, at: int) -> tuple[Any, ...]:
-    """Return the zone that argument `at` names, if it is there, as an argument of the runtime."""
+    """Return the zone that argument `at` names, if it is given, as an argument for the runtime."""
     if len(args) <= at:
         return ()
     zone = _constant(name, args[at], "a time zone")
@@ -104,7 +104,7 @@ def _zone(name: str, args: Arguments, at: int) -> tuple[Any, ...]:
 
 
 def _of_time(name: str, compute: Callable[..., Any], result: Type, args: Arguments) -> Expression:
-    """A function of a timestamp and perhaps a zone."""
+    """Return a function of a timestamp and perhaps a zone."""
     _count(name, args, 1, 2)
     unit_ns = _timestamp(name, args[0]).unit_ns
     zone = _zone(name, args, 1)

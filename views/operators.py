@@ -1,8 +1,7 @@
-"""The operators of the language: which types they take, which they give, and where NULL comes from.
+"""The operators of the language: the types they take, the types they give, and the cases that give NULL.
 
 Arithmetic never fails: what has no answer is NULL (overflow of int64, division by zero, a double that would
-be infinite).  Comparisons are between values of one kind; a number is compared with a number exactly, however
-large.
+be infinite).  Comparisons are between values of one kind; numbers are compared exactly, however large.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _FINER: Final = ("ns", "us", "ms")
 
 
 def finite(number: float) -> float:
-    """Return `number`; ValueError when it is infinite or no number."""
+    """Return `number`; raise ValueError when it is infinite or not a number."""
     if not math.isfinite(number):
         raise ValueError(number)
     return number
@@ -103,7 +102,7 @@ def _read_as_timestamp(value: Expression, other: Expression) -> Expression:
     parsed = parse_timestamp(value.value, other.type.unit_ns)
     if parsed is None:
         raise TypeProblem(
-            f"{value.value[:40]!r} is no timestamp; write it like '2026-01-31 23:59:59' or "
+            f"{value.value[:40]!r} is not a timestamp; write it like '2026-01-31 23:59:59' or "
             "'2026-01-31T23:59:59+01:00'"
         )
     return literal(parsed, other.type)
@@ -135,7 +134,7 @@ def negate(value: Expression) -> Expression:
 
 
 def arithmetic(op: str, left: Expression, right: Expression) -> Expression:
-    """Return +, -, *, /, DIV or % of two numbers, or a timestamp that is moved, or the time between two."""
+    """Return +, -, *, /, DIV or % of two numbers, or a timestamp moved, or the time between two."""
     one, other = left.type, right.type
     if Kind.TIMESTAMP in (one.kind, other.kind):
         return _moved(op, left, right)
@@ -181,7 +180,7 @@ def duration_in(duration: Expression, timestamp: Type) -> int:
     """Return a duration in units of `timestamp`."""
     units, rest = divmod(duration.value, timestamp.unit_ns)
     if rest:
-        raise TypeProblem(f"a duration of {duration.value} ns is no whole number of {timestamp.unit}")
+        raise TypeProblem(f"a duration of {duration.value} ns is not a whole number of {timestamp.unit}")
     return int(units)
 
 
@@ -199,8 +198,8 @@ def among(value: Expression, candidates: Sequence[Expression]) -> Expression:
     for candidate in candidates:
         compared, other = _comparable("eq", value, candidate)
         if compared is not value:
-            # The candidate has a finer unit: compared one by one instead of looked up.
-            alternatives = tuple(compare("eq", value, one) for one in candidates)
+            # The candidate has a finer unit: all are compared one by one instead of looked up.
+            alternatives = tuple(compare("eq", value, alternative) for alternative in candidates)
             return Expression("or", BOOL, alternatives)
         args.append(other)
     return Expression("in", BOOL, tuple(args))
@@ -209,19 +208,19 @@ def among(value: Expression, candidates: Sequence[Expression]) -> Expression:
 def common_type(what: str, expressions: Sequence[Expression]) -> Type:
     """Return the type that all of `expressions` can have: the results of CASE, the arguments of COALESCE."""
     found = NULL
-    for one in (expression.type for expression in expressions):
-        if one.kind is Kind.DURATION:
+    for other in (expression.type for expression in expressions):
+        if other.kind is Kind.DURATION:
             raise TypeProblem(f"{what} does not take durations like 1h")
-        if found.kind is Kind.NULL or one.kind is Kind.NULL:
-            found = one if found.kind is Kind.NULL else found
-        elif found.is_number and one.is_number:
-            integers = found.kind is one.kind is Kind.INT
-            found = found if found == one else BIGINT if integers else DOUBLE
-        elif found.kind is not one.kind:
-            raise TypeProblem(f"{what} mixes a {found} and a {one}; CAST one of them")
+        if found.kind is Kind.NULL or other.kind is Kind.NULL:
+            found = other if found.kind is Kind.NULL else found
+        elif found.is_number and other.is_number:
+            integers = found.kind is other.kind is Kind.INT
+            found = found if found == other else BIGINT if integers else DOUBLE
+        elif found.kind is not other.kind:
+            raise TypeProblem(f"{what} mixes a {found} and a {other}; CAST one of them")
         elif found.kind is Kind.TIMESTAMP:
-            found = timestamp_type(finer(found, one))
-        elif found != one:
+            found = timestamp_type(finer(found, other))
+        elif found != other:
             found = Type(Kind.STRING, "string") if found.kind is Kind.STRING else found
     return found
 
@@ -279,5 +278,5 @@ def _of_json(sign: str, result: Type, function: Any, value: Expression, name: Ex
 
 
 def called(function: Any, result: Type, *args: Expression) -> Expression:
-    """Return a call of a function of the runtime, which is NULL when an argument is."""
+    """Return a call of a runtime function, which is NULL when an argument is."""
     return Expression("call", result, args, value=function)

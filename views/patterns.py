@@ -1,8 +1,8 @@
 """LIKE and MATCH: patterns are constants of the statement, checked once, and matched in linear time.
 
-LIKE matches all of a text: `%` stands for any characters, `_` for one, a backslash (or the character of
-ESCAPE) before them for themselves.  Without `_` it is a search for one piece of text behind the other; the
-rest, and MATCH, is RE2, which takes time proportional to the text whatever the pattern.
+LIKE matches all of a text: `%` stands for any characters, `_` for one, and after a backslash (or the
+character of ESCAPE) each stands for itself.  Without `_` it is a search for one piece of text after the
+other.  RE2 does the rest, and MATCH, in time proportional to the text whatever the pattern.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from views.errors import TypeProblem
 from views.expressions import Expression, literal
 
 PATTERN_LENGTH_MAX: Final = 512
-# Memory of one compiled pattern; repetitions like (a{1000}){1000} are refused for it.
+# Memory of one compiled pattern; repetitions like (a{1000}){1000} exceed it and are refused.
 _RE2_BYTES_MAX: Final = 512 << 10
 
 
@@ -44,7 +44,7 @@ def match_expression(value: Expression, pattern: Expression) -> Expression:
 
 
 def _without_pattern(sign: str, value: Expression, pattern: Expression) -> Expression | None:
-    """Check both sides; returns NULL where one of them is the literal NULL."""
+    """Check both sides; return NULL if one of them is the literal NULL."""
     if Kind.NULL in (value.type.kind, pattern.type.kind):
         return literal(None, BOOL)
     if value.type.kind is not Kind.STRING:
@@ -56,7 +56,7 @@ def _without_pattern(sign: str, value: Expression, pattern: Expression) -> Expre
     return None
 
 
-# A piece is a character to be matched (with "=" behind it), or one of these two.
+# A piece is a character to be matched (with "=" after it), or one of these two.
 _ANY, _ONE = "%", "_"
 _LIKE_PARTS: Final = {_ANY: ".*", _ONE: "."}
 
@@ -105,7 +105,7 @@ def _like_of_pieces(value: Expression, pieces: list[str], kind: Type) -> Express
 
 
 def _in_order(first: str, inner: tuple[str, ...], last: str, text: str) -> bool:
-    """Tell whether `text` begins and ends so, and has the inner pieces one behind the other between."""
+    """Return whether `text` begins and ends so, and has the inner pieces in order between."""
     at, end = len(first), len(text) - len(last)
     if at > end or not text.startswith(first) or not text.endswith(last):
         return False

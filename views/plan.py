@@ -1,7 +1,7 @@
-"""The plan of a view: its expressions with names and types settled, and the schema of what it gives.
+"""The plan of a view: its expressions with names and types settled, and the schema of its result.
 
 A plan is kept as its statement's text and its schema, both frozen when the view is created: `restore_plan`
-makes the same plan of them, whatever columns the source has got since.
+makes the same plan from them, whatever columns the source has gained since.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from views.statement import Kind, Projection, Statement, parse_view
 from views.text_growth import check_growth, long_passes
 
 SCHEMA_VERSION: Final = 1
-# With those that * stands for; these take 60 ms to compile.
+# Including those that * stands for; so many take 60 ms to compile.
 OUTPUT_COLUMNS_MAX: Final = 1_000
 TEXT_BYTES_MAX: Final = 16 << 20
 LONG_PASS_WEIGHT: Final = 100
 _TEXTS: Final = (ValueKind.STRING, ValueKind.JSON)
-# These hand their arguments on, or only look whether they are there.
+# As in `text_growth`.
 _WITHOUT_PASSES: Final = ("case", "coalesce", "is_null")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to evaluate for each record of the source.
+    """The expressions to evaluate for each record of the source.
 
     `output` is None where the record's own value stays as it is (`SELECT *`, STABLE, DATABASE); `predicate`
     is None where every record belongs to the view.
@@ -46,17 +46,17 @@ class Plan:
 
     @property
     def used_columns(self) -> frozenset[str]:
-        """Names of the declared columns that the view reads; these cannot be dropped or changed."""
+        """The names of the declared columns that the view reads; these cannot be dropped or changed."""
         return frozenset(column.name for column in self.uses)
 
     @property
     def keeps_all(self) -> bool:
-        """Every record belongs to the view, unchanged."""
+        """True when every record belongs to the view, unchanged."""
         return self.predicate is None and self.output is None
 
     @property
     def needs(self) -> frozenset[str]:
-        """What must be read of each record: value, key, headers, tags, timestamp, offset, partition."""
+        """The parts of a record to be read: value, key, headers, tags, timestamp, offset, partition."""
         roots = [column.expression for column in self.output or ()]
         if self.predicate is not None:
             roots.append(self.predicate)
@@ -70,42 +70,46 @@ class Plan:
 
     @property
     def weight(self) -> int:
-        """How much is done with a record: 1 for each expression, many for going through a long text."""
+        """The work for each record: 1 for each expression, many for each pass through a long text."""
         roots = [column.expression for column in self.output or ()]
         roots += [] if self.predicate is None else [self.predicate]
         return sum(root.size for root in roots) + LONG_PASS_WEIGHT * long_passes(roots)
 
     @property
     def record_bytes_max(self) -> int:
-        """The largest record that is evaluated: 16 MiB divided by how often the view goes through a text.
+        """The largest record that is evaluated: 16 MiB divided by the number of passes through a text.
 
-        At 1 to 3 nanoseconds for a byte no record holds up others for more than 50 ms.
+        At 1 to 3 nanoseconds for a byte, no record holds up others for more than 50 ms.
         """
         roots = [column.expression for column in self.output or ()]
         passes = sum(root.type.kind in _TEXTS for root in roots)
         roots += [] if self.predicate is None else [self.predicate]
         for root in roots:
-            for one in root.walk():
-                passes += one.op not in _WITHOUT_PASSES and any(arg.type.kind in _TEXTS for arg in one.args)
+            for node in root.walk():
+                passes += node.op not in _WITHOUT_PASSES and any(arg.type.kind in _TEXTS for arg in node.args)
         return TEXT_BYTES_MAX // max(1, passes)
 
     @property
     def schema(self) -> dict[str, Any]:
-        """What is frozen, as JSON has it: the result's columns, and the source's columns that are read.
+        """The frozen part, as JSON: the result's columns, and the source's columns that are read.
 
         `columns` is None where values stay as they are.
         """
         columns = None
         if self.output is not None:
-            columns = [{"name": one.name, "type": str(one.expression.type)} for one in self.output]
-        uses = [{"name": one.name, "type": str(one.type), "tag": one.is_tag} for one in self.uses]
+            columns = [{"name": column.name, "type": str(column.expression.type)} for column in self.output]
+        uses = [{"name": column.name, "type": str(column.type), "tag": column.is_tag} for column in self.uses]
         return {"version": SCHEMA_VERSION, "columns": columns, "uses": uses}
 
     def conflicts_with(self, columns: Columns | None) -> list[str]:
         """Return a sentence for each column that the view reads and that `columns` drops or changes."""
         sentences = []
         for used in self.uses:
-            now = None if columns is None else next((one for one in columns if one.name == used.name), None)
+            now = (
+                None
+                if columns is None
+                else next((column for column in columns if column.name == used.name), None)
+            )
             if now is None:
                 sentences.append(f"column {used.name!r} would be dropped, but the view reads it")
             elif now != used:
@@ -117,21 +121,21 @@ class Plan:
 
 @dataclass(frozen=True)
 class UnfitPlan(Plan):
-    """What does not fit the columns of `uses`, and of that what fulfils `where`.
+    """A plan for the records that do not fit the columns of `uses`, and that fulfil `where`.
 
-    Evaluated as any other plan it takes nothing, and counts what does not fit: its `predicate` is FALSE.
+    Evaluated like any other plan, it takes nothing and counts what does not fit: its `predicate` is FALSE.
     `unfit.py` then takes those records out.
     """
 
     where: Expression | None = None
 
     def __hash__(self) -> int:
-        # The text's hash is computed once, where a thousand columns would be looked at every time.
+        # The text's hash is computed once; that of the fields would visit a thousand columns every time.
         return hash(self.statement)
 
     @property
     def needs(self) -> frozenset[str]:
-        """The value, and what may carry tags; what keys' earlier records said makes nothing fit or not."""
+        """The value, and the parts that may carry tags; tags of earlier records do not matter for the fit."""
         has_tags = any(column.is_tag for column in self.uses)
         return frozenset({"value", "key", "headers"} if has_tags else {"value"})
 
@@ -163,7 +167,7 @@ def plan_view(statement: Statement, columns: Columns | None) -> Plan:
     binder = Binder(columns, qualifiers, tags_only=statement.kind is Kind.STABLE)
     predicate = None if statement.predicate is None else binder.predicate(statement.predicate)
     output = _output(binder, statement.projections) if statement.kind is Kind.QUERY else None
-    roots = [*(one.expression for one in output or ()), *([predicate] if predicate else [])]
+    roots = [*(column.expression for column in output or ()), *([predicate] if predicate else [])]
     check_size(sum(root.size for root in roots))
     check_growth(roots)
     used = {
@@ -205,7 +209,7 @@ def _chosen(names: tuple[str, ...], columns: Columns) -> tuple[Column, ...]:
                 f"column {name!r} is unknown; the source declares {', '.join(columns.names[:20])}"
             )
         if found.name in chosen:
-            raise NotAllowed(f"column {name!r} is named twice behind UNFIT")
+            raise NotAllowed(f"column {name!r} is named twice after UNFIT")
         chosen.add(found.name)
     return tuple(column for column in columns if column.name in chosen)
 
@@ -213,12 +217,14 @@ def _chosen(names: tuple[str, ...], columns: Columns) -> tuple[Column, ...]:
 def restore_plan(text: str, schema: Mapping[str, Any]) -> Plan:
     """Make a plan again from its statement's text and its schema.
 
-    Raises: ViewError for what no plan has written.
+    Raises: ViewError if no plan has written them.
     """
     try:
         if schema["version"] != SCHEMA_VERSION:
-            raise ColumnsProblem(f"the schema has version {schema['version']!r}, known is {SCHEMA_VERSION}")
-        columns = Columns(tuple(_column(one) for one in schema["uses"]))
+            raise ColumnsProblem(
+                f"the schema has version {schema['version']!r}; only {SCHEMA_VERSION} is known"
+            )
+        columns = Columns(tuple(_column(stored) for stored in schema["uses"]))
     except (KeyError, TypeError, AttributeError) as error:
         raise ColumnsProblem(f"the schema of a view is damaged: {type(error).__name__} {error}") from None
     return plan_view(parse_view(text), columns if columns.declared else None)
@@ -238,7 +244,7 @@ def _output(binder: Binder, projections: tuple[Projection, ...]) -> tuple[Output
     for projection in projections:
         output += _star(binder) if projection.node is None else [_one(binder, projection)]
     if len(output) > OUTPUT_COLUMNS_MAX:
-        raise NotAllowed(f"the view has {len(output)} columns, at most {OUTPUT_COLUMNS_MAX} are allowed")
+        raise NotAllowed(f"the view has {len(output)} columns; at most {OUTPUT_COLUMNS_MAX} are allowed")
     seen: set[str] = set()
     for column in output:
         if column.name in seen:
@@ -257,7 +263,7 @@ def _one(binder: Binder, projection: Projection) -> OutputColumn:
     expression = binder.bind(projection.node)
     if expression.type.kind is ValueKind.DURATION:
         raise TypeProblem(
-            f"{projection.text} is a duration, which is no value of a column; add it to a timestamp"
+            f"{projection.text} is a duration, which cannot be the value of a column; add it to a timestamp"
         )
     # A bare column is called as it is declared, however the statement spells it.
     is_named = expression.op in ("column", "tag", "meta") and not projection.name

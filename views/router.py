@@ -1,11 +1,11 @@
-"""Take a batch's records apart by the value of one expression, for many views that ask for it.
+"""The records of a batch by the value of one expression, for many views that compare it.
 
     router = build_router(plan, expression)        `device`, of the views `... WHERE device = 'd1'`, 'd2', ...
     routed = yield from route_steps(router, batch)
     routed.records("d1")                           a batch of just the records for which it is 'd1'
 
 Records keep their bytes.  The body of the batch is kept as it is, with the places of the records in it: a
-value's records are cut out only for those who want them.
+value's records are cut out only for views that want them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LENGTH: Final = Struct(">i")
 _LENGTH_AT, _ATTRIBUTES_AT, _COUNT_AT = 8, 21, 57
 _CODEC_LOW_BYTE: Final = 0x07
 _RANGE_BYTES: Final = 70
-"""Memory that the place of a record takes: two numbers in a list."""
+"""The memory that the place of a record takes: two numbers in a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Router:
 
 def build_router(plan: Plan, expression: Expression) -> Router:
     """Compile `expression`, a part of the plan's predicate; takes about 2 ms."""
-    used = {one.value for one in expression.walk() if one.op in ("column", "tag")}
+    used = {node.value for node in expression.walk() if node.op in ("column", "tag")}
     uses = tuple(column for column in plan.uses if column.name in used)
     alone = Plan(plan.statement, uses, None, (OutputColumn("r", expression),), EVERYTHING)
     write = partial(route_source, record_bytes_max=alone.record_bytes_max)
@@ -56,7 +56,7 @@ def build_router(plan: Plan, expression: Expression) -> Router:
 
 
 class _RouteCompiler(LoopCompiler):
-    """Compiles the value of the only column, where others compile the object that holds the columns."""
+    """A compiler of just the only column's value, where others compile the object that holds the columns."""
 
     def value(self, coder: Coder) -> ast.expr:
         assert self.plan.output is not None
@@ -65,7 +65,7 @@ class _RouteCompiler(LoopCompiler):
 
 @dataclass(frozen=True, slots=True)
 class RoutedBatch:
-    """A batch after its route; `places` has start and end of each record, by their values."""
+    """A routed batch; `places` has the start and end of each record, by the value of the expression."""
 
     header: BatchHeader
     head: bytes
@@ -75,11 +75,11 @@ class RoutedBatch:
 
     @property
     def size_bytes(self) -> int:
-        """Memory that it takes, about."""
+        """The memory that it takes, about."""
         return len(self.body) + self.header.record_count * _RANGE_BYTES + 500
 
     def records(self, value: int | str) -> memoryview | None:
-        """A batch of the records that have the value, not compressed and without a CRC; None without any."""
+        """Return the value's records as a batch, not compressed and without a CRC; None if there are none."""
         places = self.places.get(value)
         if places is None:
             return None
@@ -95,10 +95,10 @@ class RoutedBatch:
 def route_steps(
     router: Router, batch: memoryview, *, partition: int = 0, limits: Limits = DEFAULT_LIMITS
 ) -> Generator[None, None, RoutedBatch]:
-    """Look at each record of `batch`, one whole v2 batch of any codec; yields after each slice.
+    """Route each record of `batch`, one whole v2 batch of any codec; yield after each slice.
 
     Records for which the expression is NULL are left out; those for which it cannot be evaluated are unfit,
-    and in a batch that cannot be opened all are.
+    and so are all records of a batch that cannot be opened.
     """
     header, head = read_batch_header(batch), bytes(batch[:HEADER_BYTES])
     none = RoutedBatch(header, head, b"", {}, header.record_count)

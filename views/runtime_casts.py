@@ -2,7 +2,7 @@
 
 - to an integer: doubles are cut towards zero; text is an integer or a number with a point, blanks around it
   allowed; what the target type cannot hold is None
-- to a string: as in JSON; timestamps as ISO 8601 in UTC; `varchar(n)` cuts behind n characters
+- to a string: as in JSON; timestamps as ISO 8601 in UTC; `varchar(n)` cuts after n characters
 - to a timestamp: integers count in the target's unit, text is ISO 8601
 - to a bool: numbers other than 0 are true; text is true or false, in any case
 """
@@ -31,7 +31,7 @@ _to_json = msgspec.json.encode
 
 
 def cast_function(source: Type, target: Type) -> Cast | None:
-    """Return the function from a `source` to a `target` or None; None itself where CAST has no meaning."""
+    """Return the function from a `source` to a `target` or None; return None where CAST has no meaning."""
     if source.kind is Kind.JSON:
         return _from_json(target)
     casts: dict[Kind, Callable[[Type, Type], Cast | None]] = {
@@ -138,7 +138,7 @@ def _rescaled(from_ns: int, to_ns: int, value: int) -> int | None:
 def _from_json(target: Type) -> Cast | None:
     if target.kind is Kind.STRING:
         return runtime_json.text if target.length is None else partial(_cut, runtime_json.text, target.length)
-    # What a JSON value is shows in each record.
+    # The kind of a JSON value shows only in each record.
     makes: dict[type, Cast | None] = {
         python: cast_function(source, target)
         for python, source in (

@@ -1,4 +1,4 @@
-"""JSON values while a record is evaluated: bytes as they stand in it, opened one level at a time."""
+"""JSON values while a record is evaluated: their bytes in the record, opened one level at a time."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _decode = msgspec.json.decode
 
 
 def member(value: bytes, name: str) -> bytes | None:
-    """Return the member `name` of an object; None for no object, no such member, or one that is null."""
+    """Return the member `name` of an object; None if it is not an object or the member is missing or null."""
     found = _opened(value).get(name)
     return None if found is None or (content := bytes(found)) == NULL_TEXT else content
 
 
 def has_member(value: bytes, name: str) -> bool:
-    """Tell whether an object has the member `name`, whatever its value."""
+    """Return whether an object has the member `name`, whatever its value."""
     return name in _opened(value)
 
 

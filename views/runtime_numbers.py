@@ -1,4 +1,4 @@
-"""Functions of numbers, as evaluators call them: arguments are never None, what has no answer is None."""
+"""Functions of numbers, as evaluators call them: arguments are never None; what has no answer is None."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ DIGITS_MAX: Final = 18
 
 
 def whole(number: int) -> int | None:
-    """Return `number` where int64 can hold it."""
+    """Return `number` if int64 can hold it."""
     return number if INT64_MIN <= number <= INT64_MAX else None
 
 
 def real(number: float) -> float | None:
-    """Return `number` unless it is infinite or no number."""
+    """Return `number` unless it is infinite or not a number."""
     return number if math.isfinite(number) else None
 
 
@@ -30,7 +30,7 @@ def divide_integers(left: int, right: int) -> int | None:
 
 
 def remainder_of_integers(left: int, right: int) -> int | None:
-    """Return what division leaves, with the sign of `left`."""
+    """Return the remainder, with the sign of `left`."""
     if right == 0:
         return None
     rest = abs(left) % abs(right)
@@ -38,7 +38,7 @@ def remainder_of_integers(left: int, right: int) -> int | None:
 
 
 def remainder(left: float, right: float) -> float | None:
-    """Return what division leaves, with the sign of `left`."""
+    """Return the remainder, with the sign of `left`."""
     return None if right == 0 else math.fmod(left, right)
 
 
@@ -53,7 +53,7 @@ def sign(number: float) -> int:
 
 
 def truncated(number: float, digits: int = 0) -> float | None:
-    """Cut a double towards zero behind `digits` places; negative digits cut before the point."""
+    """Cut a double towards zero after `digits` places; negative digits cut before the point."""
     return _to_places(number, digits, math.trunc)
 
 

@@ -1,4 +1,4 @@
-"""Functions of text, as evaluators call them: arguments are never None, what has no answer is None.
+"""Functions of text, as evaluators call them: arguments are never None; what has no answer is None.
 
 Positions count characters from 1, as in SQL.  No function makes a text longer than `TEXT_LENGTH_MAX`
 characters out of shorter ones: a few nested calls could otherwise fill the memory.
@@ -69,7 +69,7 @@ def trim_right(text: str, characters: str = _BLANK) -> str:
 
 
 def replace(text: str, old: str, new: str) -> str | None:
-    """Put `new` where `old` is; an empty `old` is nowhere."""
+    """Replace `old` by `new`; an empty `old` is never found."""
     if not old:
         return text
     if len(new) > len(old) and len(text) + text.count(old) * (len(new) - len(old)) > TEXT_LENGTH_MAX:
@@ -96,7 +96,7 @@ def reverse(text: str) -> str:
 
 
 def pad_left(text: str, length: int, padding: str = _BLANK) -> str | None:
-    """Cut or fill up `text` at its start to `length` characters."""
+    """Cut or pad `text` at its start to `length` characters."""
     if length <= len(text):
         return text[:length] if length >= 0 else None
     if not padding or length > TEXT_LENGTH_MAX:
@@ -106,7 +106,7 @@ def pad_left(text: str, length: int, padding: str = _BLANK) -> str | None:
 
 
 def pad_right(text: str, length: int, padding: str = _BLANK) -> str | None:
-    """Cut or fill up `text` at its end to `length` characters."""
+    """Cut or pad `text` at its end to `length` characters."""
     if length <= len(text):
         return text[:length] if length >= 0 else None
     if not padding or length > TEXT_LENGTH_MAX:
@@ -116,12 +116,12 @@ def pad_right(text: str, length: int, padding: str = _BLANK) -> str | None:
 
 
 def position(part: str, text: str) -> int:
-    """Return where `part` first is in `text`, 0 where it is not."""
+    """Return the first position of `part` in `text`, 0 if there is none."""
     return text.find(part) + 1
 
 
 def position_in(text: str, part: str) -> int:
-    """Return where `part` first is in `text`: INSTR, with the arguments the other way round."""
+    """Return the first position of `part` in `text`: INSTR, with the arguments the other way round."""
     return text.find(part) + 1
 
 
@@ -136,7 +136,7 @@ def character(code: int) -> str | None:
 
 
 def part_before(text: str, separator: str, count: int) -> str | None:
-    """Return what is before the `count`-th separator, or behind it counted from the end: SUBSTRING_INDEX."""
+    """Return the text before the `count`-th separator, or after it counted from the end: SUBSTRING_INDEX."""
     if not separator or count == 0:
         return ""
     if abs(count) > PARTS_MAX:

@@ -1,6 +1,6 @@
-"""Functions of time, as evaluators call them: times are integers in units of so many nanoseconds.
+"""Functions of time, as evaluators call them: times are integers in units of `unit_ns` nanoseconds.
 
-What has no answer is None: years before 1 or behind 9999, texts that are no times, int64 that overflows.
+What has no answer is None: years before 1 or after 9999, texts that are not times, overflow of int64.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ _SECOND: Final = timedelta(seconds=1)
 
 
 def text_of(value: int, unit_ns: int, zone: tzinfo = UTC) -> str | None:
-    """Return ISO 8601: TO_ISO8601."""
+    """Return a time as ISO 8601: TO_ISO8601."""
     return format_timestamp(value, unit_ns, zone)
 
 
 def time_of_text(text: str) -> int | None:
-    """Return milliseconds since 1970: TO_UNIXTIMESTAMP."""
+    """Return the milliseconds since 1970 of a text: TO_UNIXTIMESTAMP."""
     return parse_timestamp(text.strip(), 1_000_000) if len(text) <= 64 else None
 
 
 def truncated(value: int, unit_ns: int, step_ns: int, zone: tzinfo = UTC) -> int | None:
     """Cut `value` to a whole multiple of `step_ns`, counted from midnight in `zone`: TIMETRUNCATE.
 
-    Multiples of a week begin on Mondays.  Steps shorter than the unit change nothing.  It is the clock on the
-    wall that is cut, so that a day on which clocks are changed begins at its own midnight.
+    Multiples of a week begin on Mondays.  Steps shorter than the unit change nothing.  The time on the
+    wall clock is cut, so that a day on which clocks are changed begins at its own midnight.
     """
     if step_ns <= unit_ns:
         return value

@@ -7,7 +7,7 @@
            | UNFIT source ["(" column ("," column)* ")"] [WHERE condition]
 
 A name is a word, words and numbers joined by `.` and `-` without blanks between them as in topic names, or
-anything in back-quotes.  What conditions and projections may hold is said in `binder.py`.
+anything in back-quotes.  `binder.py` says what conditions and projections may contain.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from views.dialect import near, parse_select, tokenize
 from views.errors import NotAllowed, SyntaxProblem
 from views.token_text import cut_at_commas, normalised, position_of
 
-# `2026.us` is one VAR, with its point; keywords are words of names, too.
+# `2026.us` is one VAR, point included; keywords are words of names, too.
 _WORDS_IN_NAMES = (TokenType.DOT, TokenType.DASH, TokenType.NUMBER, TokenType.IDENTIFIER, TokenType.VAR)
 PROJECTIONS_MAX: Final = 256
 
 
 class Kind(Enum):
-    """What a view is made of."""
+    """The kind of a view's statement."""
 
     QUERY = "query"
     STABLE = "stable"
@@ -49,7 +49,7 @@ class Meta(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """One column of the result: its parse tree (None for `*`), and its name, "" where that is a column's."""
+    """One column of the result: its parse tree (None for `*`), and its name, "" for that of a column."""
 
     node: Any
     name: str
@@ -60,7 +60,7 @@ class Projection:
 class Statement:
     """A view as it was written; nothing in it has been looked up yet.
 
-    `text` is normalised (blanks, comments, upper-case keywords) and is what to store: parsing it gives an
+    `text` is normalised (blanks, comments, upper-case keywords) and is to be stored: parsing it gives an
     equal statement.  `topic` and `if_not_exists` come from a whole CREATE TOPIC, `columns` from UNFIT.
     """
 
@@ -100,7 +100,7 @@ def parse_view(text: str, *, topic: str | None = None) -> Statement:
 
 
 class _Reader:
-    """Goes through the tokens of one statement."""
+    """A reader of the tokens of one statement."""
 
     def __init__(self, text: str, read: list[Token]) -> None:
         self.text = text
@@ -108,7 +108,7 @@ class _Reader:
         self.at = 0
 
     def statement(self, expected: str | None) -> Statement:
-        """Read all of it."""
+        """Read the whole statement."""
         topic, if_not_exists, meta = None, False, Meta.NONE
         if self._word(self.at) == "CREATE":
             topic, if_not_exists = self._create_topic(expected)
@@ -127,7 +127,7 @@ class _Reader:
             return self._whole(Kind[word], meta, topic, if_not_exists)
         if word == "WITH":
             raise NotAllowed("WITH queries (common table expressions) are not possible in a view")
-        raise SyntaxProblem(f"{self._here()} where SELECT, STABLE, UNFIT or DATABASE should stand")
+        raise SyntaxProblem(f"expected SELECT, STABLE, UNFIT or DATABASE, found {self._here()}")
 
     def _create_topic(self, expected: str | None) -> tuple[str, bool]:
         self.at += 1
@@ -155,12 +155,12 @@ class _Reader:
         if word not in ("WITH", "ONLY"):
             return meta
         if meta is not Meta.NONE:
-            raise SyntaxProblem("META is asked for twice")
+            raise SyntaxProblem("META is given twice")
         del self.read[-2:]
         return Meta[word]
 
     def _whole(self, kind: Kind, meta: Meta, topic: str | None, if_not_exists: bool) -> Statement:
-        """A supertable or a database, whose records stay as they are."""
+        """Read a supertable or a database, whose records stay as they are."""
         meta = self._meta_at_end(meta)
         start = self.at
         source, self.at = self._name(self.at)
@@ -169,7 +169,7 @@ class _Reader:
         if self.at < len(self.read):
             if kind is Kind.DATABASE or self._word(self.at) != "WHERE":
                 possible = "the end" if kind is Kind.DATABASE else "WHERE or the end"
-                raise SyntaxProblem(f"{self._here()} where {possible} should stand")
+                raise SyntaxProblem(f"expected {possible}, found {self._here()}")
             predicate = self._condition(start, source)
         if meta is not Meta.NONE:
             text = f"{meta.name} META AS {text}"
@@ -178,7 +178,7 @@ class _Reader:
         )
 
     def _condition(self, start: int, source: str) -> Any:
-        """Read WHERE and all behind it, as of `SELECT * FROM source`; the source's name begins at `start`."""
+        """Read WHERE and all after it, as of `SELECT * FROM source`; the source's name begins at `start`."""
         head = [self._token("SELECT"), _star(self.read[start]), self._token("FROM")]
         tokens = [*head, self._source_token(start, source), *self.read[self.at :]]
         refuse_windows(tokens, 4)
@@ -187,7 +187,7 @@ class _Reader:
         return select.args["where"].this
 
     def _unfit(self, topic: str | None, if_not_exists: bool) -> Statement:
-        """The records of a topic that do not fit its columns, or those that are named."""
+        """Read UNFIT: the records of a topic that do not fit its columns, or those that are named."""
         start = self.at = self.at + 1
         source, self.at = self._name(start)
         text = f"UNFIT {normalised(self.read[start : self.at], self.text)}"
@@ -201,7 +201,7 @@ class _Reader:
                 possible = (
                     "WHERE or the end" if columns else "a list of columns in brackets, WHERE or the end"
                 )
-                raise SyntaxProblem(f"{self._here()} where {possible} should stand")
+                raise SyntaxProblem(f"expected {possible}, found {self._here()}")
             text += f" {normalised(self.read[self.at :], self.text)}"
             predicate = self._condition(start, source)
         return Statement(
@@ -216,12 +216,12 @@ class _Reader:
         )
 
     def _listed_columns(self) -> tuple[tuple[str, ...], str]:
-        """Read `(column, column)`; returns the names, and the text between the brackets."""
+        """Read `(column, column)`; return the names, and the text between the brackets."""
         start = self.at + 1
         while self.at < len(self.read) and self.read[self.at].token_type is not TokenType.R_PAREN:
             self.at += 1
         if self.at == len(self.read):
-            raise SyntaxProblem("the list of columns behind the topic is not closed by )")
+            raise SyntaxProblem("the list of columns after the topic is not closed by )")
         inside = self.read[start : self.at]
         self.at += 1
         names: list[str] = []
@@ -229,7 +229,7 @@ class _Reader:
             if len(part) != 1 or not _is_column_name(part[0]):
                 raise SyntaxProblem(
                     f"{normalised(part, self.text)[:60]!r} in the list of columns is not a name; names with"
-                    " other characters than letters, digits and _ stand in back-quotes"
+                    " characters other than letters, digits and _ must be in back-quotes"
                 )
             names.append(part[0].text)
         return tuple(names), normalised(inside, self.text)
@@ -243,8 +243,8 @@ class _Reader:
             raise NotAllowed("a sub-query in FROM is not possible in a view; name one topic")
         source, end = self._name(self.at + from_at + 1)
         refuse_windows(self.read, end)
-        one = self._source_token(self.at + from_at + 1, source)
-        select = parse_select([*read[: from_at + 1], one, *self.read[end:]], self.text)
+        source_token = self._source_token(self.at + from_at + 1, source)
+        select = parse_select([*read[: from_at + 1], source_token, *self.read[end:]], self.text)
         check_clauses(select)
         where = select.args.get("where")
         return Statement(
@@ -264,7 +264,7 @@ class _Reader:
         if len(nodes) != len(texts) or not all(texts):
             raise SyntaxProblem("the columns between SELECT and FROM cannot be told apart")
         if len(nodes) > PROJECTIONS_MAX:
-            raise NotAllowed(f"the view has {len(nodes)} columns, at most {PROJECTIONS_MAX} are allowed")
+            raise NotAllowed(f"the view has {len(nodes)} columns; at most {PROJECTIONS_MAX} are allowed")
         projections = []
         for node, part in zip(nodes, texts, strict=True):
             text = normalised(part, self.text)
@@ -279,7 +279,7 @@ class _Reader:
         return tuple(projections)
 
     def _name(self, at: int) -> tuple[str, int]:
-        """Read a name of a topic or database; returns it and the position behind it."""
+        """Read the name of a topic or database; return it and the position after it."""
         parts: list[str] = []
         end = None
         while at < len(self.read):
@@ -295,7 +295,7 @@ class _Reader:
             end = token.end
             at += 1
         if not parts:
-            raise SyntaxProblem(f"{self._here(at)} where the name of a topic or database should stand")
+            raise SyntaxProblem(f"expected the name of a topic or database, found {self._here(at)}")
         return "".join(parts), at
 
     def _source_token(self, at: int, name: str) -> Token:
@@ -307,7 +307,7 @@ class _Reader:
 
     def _expect(self, word: str) -> None:
         if self._word(self.at) != word:
-            raise SyntaxProblem(f"{self._here()} where {word} should stand")
+            raise SyntaxProblem(f"expected {word}, found {self._here()}")
         self.at += 1
 
     def _word(self, at: int) -> str:
@@ -317,7 +317,7 @@ class _Reader:
 
     def _here(self, at: int | None = None) -> str:
         at = self.at if at is None else at
-        return near(self.read[at]) if at < len(self.read) else "the statement ends"
+        return near(self.read[at]) if at < len(self.read) else "the end of the statement"
 
 
 def _is_column_name(token: Token) -> bool:

@@ -1,16 +1,16 @@
-"""What the keys of a partition had as tags, at every offset: a batch gives the same whenever it is looked at.
+"""The tags of a partition's keys at every offset: a batch gives the same whenever it is looked at.
 
 A record without tags has those that its key's earlier records carried, and no later ones.  So a table that
-only knows the newest tags would answer otherwise when an old batch is looked at a second time.
+only knows the newest tags would answer differently when an old batch is looked at a second time.
 
     newest[key]    {tag: value}, since the batch that began at since[key]
-    earlier[key]   what it had before, oldest first: (since, {tag: value})
+    earlier[key]   its tags before that, oldest first: (since, {tag: value})
 
-Dictionaries of tags are never changed, only replaced, so that they can be handed out.  A batch learns by its
-`BatchTags` and counts with `commit`; what was learned of one that is left half way goes with `abandon`.
+Dictionaries of tags are never changed, only replaced, so that they can be handed out.  A batch learns through
+its `BatchTags`: `commit` makes that count, and `abandon` undoes it for a batch that was left half way.
 
-Memory: at most `keys_max` keys and as many earlier states.  What is beyond is forgotten, oldest first, and
-with it what batches before that moment would have to know: `begin` says from where on states are exact.
+Memory: at most `keys_max` keys and as many earlier states.  Anything beyond is forgotten, oldest first, and
+with it what batches before that moment would need to know: states are exact from `begin` on.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class TagHistory:
         self.begin = begin
         """The first offset at which a batch can be looked at."""
         self.end = begin
-        """Everything before this offset is learned."""
+        """Everything before this offset has been learned."""
         self.keys_max = keys_max
         self._is_learning = False
         self.newest: dict[bytes | None, Tags] = {}
@@ -48,7 +48,7 @@ class TagHistory:
         return len(self.newest)
 
     def open(self, base_offset: int) -> BatchTags:
-        """What the batch that begins there knows; it learns for all if it is the next one."""
+        """Return the tags for the batch at `base_offset`; a new batch learns for all that follow."""
         if base_offset < self.end:
             return BatchTags(Past(self, base_offset))
         assert not self.is_busy(base_offset), f"a batch before {base_offset} is still being learned"
@@ -60,11 +60,11 @@ class TagHistory:
         return self._is_learning and base_offset >= self.end
 
     def end_learning(self) -> None:
-        """The batch that was learned is at its end, or will be learned once more."""
+        """End learning: the batch is at its end, or will be learned once more."""
         self._is_learning = False
 
     def before(self, key: bytes, offset: int) -> Tags | None:
-        """What the key had where the batch at `offset` began."""
+        """Return the tags of the key where the batch at `offset` began."""
         since = self._since.get(key)
         if since is None:
             return None
@@ -76,7 +76,7 @@ class TagHistory:
         return None
 
     def replace(self, key: bytes, tags: Tags, base_offset: int) -> bool:
-        """Let the key have these tags from the batch at `base_offset` on; True for its first time in it."""
+        """Give the key these tags from the batch at `base_offset` on; True for the first time in it."""
         since = self._since.get(key)
         is_first = since != base_offset
         if since is not None and is_first:
@@ -87,7 +87,7 @@ class TagHistory:
         return is_first
 
     def take_back(self, key: bytes) -> None:
-        """Let the key have what it had before it was replaced."""
+        """Give the key the tags that it had before they were replaced."""
         states = self._earlier.get(key)
         if not states:
             del self.newest[key], self._since[key]
@@ -98,8 +98,8 @@ class TagHistory:
             del self._earlier[key]
 
     def alike(self, tags: Tags) -> Tags:
-        """The same tags, as one dictionary for many keys where they are few."""
-        # 0.0 and -0.0 are equal, and not the same.
+        """Return the same tags, as one dictionary for all keys that have them while they are few."""
+        # 0.0 and -0.0 are equal but not the same.
         if any(type(value) is float for value in tags.values()):
             return tags
         key = tuple(tags.items())
@@ -111,14 +111,14 @@ class TagHistory:
         return found
 
     def passed(self, next_offset: int) -> None:
-        """Everything before `next_offset` is learned; keep within the bounds."""
+        """Note that everything before `next_offset` is learned, and keep within the bounds."""
         self.end = max(self.end, next_offset)
         if self._earlier_count > self.keys_max:
             self._earlier.clear()
             self._earlier_count = 0
             self.begin = self.end
         if len(self.newest) > self.keys_max + self.keys_max // SLACK:
-            # Many at once: a dictionary looks for its first key behind all that were deleted before.
+            # Many at once: to find its first key, a dictionary passes all that were deleted before.
             for key in tuple(islice(self._since, len(self.newest) - self.keys_max)):
                 del self.newest[key], self._since[key]
                 self._earlier_count -= len(self._earlier.pop(key, ()))
@@ -126,7 +126,7 @@ class TagHistory:
 
 
 class Past:
-    """What was known where an old batch began, with what the batch itself has said since."""
+    """The tags known where an old batch began, with those that the batch itself has set since."""
 
     __slots__ = ("_history", "_offset", "_own")
 
@@ -136,18 +136,18 @@ class Past:
         self._own: dict[bytes, Tags] = {}
 
     def get(self, key: bytes | None, /) -> Tags | None:
-        """What is known of a key."""
+        """Return the known tags of a key."""
         if key is None:
             return None
         return self._own.get(key) or self._history.before(key, self._offset)
 
     def set(self, key: bytes, tags: Tags) -> None:
-        """Take what the batch says."""
+        """Set the tags of a key within the batch."""
         self._own[key] = tags
 
 
 class BatchTags(KeyTags):
-    """The tags for one batch that was learned before: what it says is for itself."""
+    """The tags for one batch that was learned before: what it sets is for itself."""
 
     def __init__(self, known: Known) -> None:
         self.by_key = known
@@ -158,14 +158,14 @@ class BatchTags(KeyTags):
         self.by_key.set(key, {**(self.by_key.get(key) or NONE), name: value})
 
     def commit(self, next_offset: int) -> None:
-        """The batch has been looked at, up to `next_offset`."""
+        """Note that the batch has been looked at, up to `next_offset`."""
 
     def abandon(self) -> None:
-        """The batch has not been looked at to its end."""
+        """Note that the batch has not been looked at to its end."""
 
 
 class NextBatchTags(BatchTags):
-    """The tags for the batch behind all others: what it says is for all that follow."""
+    """The tags for the batch after all others: what it sets is for all that follow."""
 
     def __init__(self, history: TagHistory, base_offset: int) -> None:
         super().__init__(history.newest)
@@ -180,12 +180,12 @@ class NextBatchTags(BatchTags):
             self._learned.append(key)
 
     def commit(self, next_offset: int) -> None:
-        """The batch has been looked at, up to `next_offset`."""
+        """Keep what it set: the batch has been looked at, up to `next_offset`."""
         self._history.end_learning()
         self._history.passed(next_offset)
 
     def abandon(self) -> None:
-        """Forget what it said: it will be looked at once more."""
+        """Forget what it set: it will be looked at once more."""
         self._history.end_learning()
         for key in self._learned:
             self._history.take_back(key)
@@ -195,8 +195,8 @@ class NextBatchTags(BatchTags):
 class PartitionTags:
     """The tags of one partition, for readers at any offset.
 
-    The history that goes on with the partition's end serves them all but those that come back to where it
-    has forgotten too much: for them everything is learned once more from the begin, beside it.
+    One history follows the partition's end and serves all readers but those that come back to where it has
+    forgotten too much: for them a second one learns everything again from the beginning.
     """
 
     def __init__(self, keys_max: int = KEYS_MAX) -> None:
@@ -205,9 +205,9 @@ class PartitionTags:
         self._again: TagHistory | None = None
 
     def at(self, offset: int, log_start: int) -> tuple[TagHistory, int]:
-        """The history for looking at `offset`, and the offset from which looking has to begin for that.
+        """Return the history for looking at `offset`, and the offset at which looking has to begin for that.
 
-        `log_start`: where the partition begins; what was learned of records before it is kept.
+        `log_start`: where the partition begins; what was learned from records before it is kept.
         """
         if self._newest is None:
             self._newest = TagHistory(log_start, self._keys_max)

@@ -1,7 +1,7 @@
-"""Tags: columns that belong to a record's key, as a sub-table's tags in TDengine.
+"""Tags: columns that belong to a record's key, like a sub-table's tags in TDengine.
 
 A record can carry a tag in two places, and the first that has it counts: a header `kawal.tag.NAME`, or the
-member NAME of its JSON object.  What a record carries also becomes the tag of its key from there on, for the
+member NAME of its JSON object.  What a record carries also becomes the tag of its key from there on, for
 records that carry none.  So tags need to be sent only once per key, with its first record.
 """
 
@@ -25,18 +25,18 @@ _TEXT: Final = Type(Kind.STRING, "string")
 
 
 class UnfitTag(ValueError):
-    """A header whose text is no value of its tag's type."""
+    """A header whose text is not a value of its tag's type."""
 
 
 class Known(Protocol):
-    """Tags by keys."""
+    """Tags by key."""
 
     def get(self, key: bytes | None, /) -> dict[str, Any] | None:
         """Return what is known of a key, by the names of tags."""
 
 
 class KeyTags:
-    """What records without tags are given, and where those with tags are learned from."""
+    """The tags that are given to records without them, learned from records with them."""
 
     by_key: Known
     """Generated code looks here first: most records carry what is known of their key."""
@@ -52,7 +52,7 @@ class KeyTags:
         headers: Sequence[tuple[str, bytes | None]],
         own: Sequence[Any],
     ) -> list[Any]:
-        """Return the tags of one record: `readers` has their names and what reads them from a header's text.
+        """Return the tags of one record: `readers` has their names and the readers of a header's text.
 
         Raises: UnfitTag.
         """
@@ -88,7 +88,7 @@ class TagTable(KeyTags):
         known = self.by_key.get(key)
         if known is None:
             if len(self.by_key) >= self.keys_max + self.keys_max // SLACK:
-                # Many at once: a dictionary looks for its first key behind all that were deleted before.
+                # Many at once: to find its first key, a dictionary passes all that were deleted before.
                 for oldest in tuple(islice(self.by_key, len(self.by_key) - self.keys_max + 1)):
                     del self.by_key[oldest]
             known = self.by_key[key] = {}
@@ -104,20 +104,20 @@ _READERS: Final[dict[Kind, Callable[[str], Any]]] = {Kind.STRING: str, Kind.JSON
 
 
 def header_reader(name: str, kind: Type) -> Callable[[str], Any]:
-    """Return what turns the text of a header into a value of the tag `name`."""
+    """Return the function that turns the text of a header into a value of the tag `name`."""
     cast = _READERS.get(kind.kind) or cast_function(_TEXT, kind)
 
     def read(text: str) -> Any:
         value = None if cast is None else cast(text)
         if value is None or (kind.length is not None and len(text) > kind.length):
-            raise UnfitTag(f"header {HEADER_PREFIX}{name}: {text[:40]!r} is no {kind}")
+            raise UnfitTag(f"header {HEADER_PREFIX}{name}: {text[:40]!r} is not a {kind}")
         return value
 
     return read
 
 
 def header_text(headers: Sequence[tuple[str, bytes | None]], name: str) -> str | None:
-    """Return the last value of a header as text; None when there is none, or it is no UTF-8."""
+    """Return the last value of a header as text; None when there is none, or it is not UTF-8."""
     try:
         return _header(headers, name)
     except UnicodeDecodeError:

@@ -1,9 +1,9 @@
-"""What a statement costs that makes long texts out of short ones: no record may hold up others.
+"""The cost of statements that make long texts out of short ones: no record may hold up others.
 
 A record that is too large for a statement is unfit (`Plan.record_bytes_max`).  But REPEAT, LPAD, RPAD,
 REPLACE and CONCAT make texts of 65,536 characters out of any record, and every function around them goes
-through all of it, at 1 to 10 ns for a character.  So it is counted, when a view is made, how often that may
-happen for a record.
+through the whole text, at 1 to 10 ns for a character.  So when a view is made, the number of such passes for
+a record is counted.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from views.errors import TooComplex
 from views.expressions import Expression
 
 PASSES_MAX: Final = 32
-"""Of 65,536 characters each, 20 ms for all."""
+"""Passes of 65,536 characters each, 20 ms for all."""
 
 LONG_FACTOR: Final = 64
-"""A text may become so many times as long before it counts."""
+"""The factor by which a text may grow before it counts as long."""
 
 SHORT_CHARACTERS: Final = 256
-"""What a constant adds as if it were a record's own text."""
+"""The length up to which a constant counts like a record's own text."""
 
-# These hand their arguments on, or only look whether they are there.
+# These pass their arguments on, or only check whether they are NULL.
 _WITHOUT_PASSES: Final = ("case", "coalesce", "is_null")
 
 
 def long_passes(roots: Iterable[Expression]) -> int:
-    """Return how often a record's texts may be gone through after they were made long."""
+    """Return the number of passes through a record's texts that may follow after they were made long."""
     looked = [_look(root) for root in roots]
     return sum(inside + (factor > LONG_FACTOR) for factor, inside in looked)
 
 
 def check_growth(roots: Iterable[Expression]) -> None:
-    """Raise TooComplex where that may be too often."""
+    """Raise TooComplex where there may be too many passes."""
     passes = long_passes(roots)
     if passes > PASSES_MAX:
         raise TooComplex(
             f"the statement goes {passes} times through texts that REPEAT, LPAD, RPAD, REPLACE or CONCAT make"
-            f" long, at most {PASSES_MAX} are allowed; fewer of them, or smaller constants in them, would do"
+            f" long; at most {PASSES_MAX} are allowed: use fewer of them, or smaller constants in them"
         )
 
 
 def _look(one: Expression) -> tuple[float, int]:
-    """By how much longer than a record's texts the result may be, how often long texts are gone through."""
+    """Return the factor by which the result may be longer, and the number of passes through long texts."""
     if one.op == "literal":
         return _constant(one), 0
     looked = [_look(arg) for arg in one.args]
@@ -65,7 +65,7 @@ def _constant(one: Expression) -> float:
 
 
 def _factor(one: Expression, factors: list[float]) -> float:
-    """How many times as long a text is as those it is made of."""
+    """Return how many times as long a text is as those it is made of."""
     longest = max(factors, default=1.0)
     values = [arg.value if arg.op == "literal" else None for arg in one.args]
     if one.value is runtime_text.repeat:

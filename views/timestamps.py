@@ -31,9 +31,9 @@ _OFFSET = re.compile(r"([+-])([0-9]{2})(?::?([0-9]{2}))?")
 
 
 def parse_timestamp(text: str, unit_ns: int) -> int | None:
-    """Return the time that `text` tells in units of `unit_ns`, cut not rounded; None when it tells none.
+    """Return the time in `text` in units of `unit_ns`, cut, not rounded; None when it is not a time.
 
-    None, too, beyond what int64 holds in that unit.
+    None, too, beyond what int64 can hold in that unit.
     """
     match = _TEXT.fullmatch(text)
     if match is None:
@@ -55,7 +55,7 @@ def parse_timestamp(text: str, unit_ns: int) -> int | None:
 
 
 def zone_offset_seconds(text: str) -> int | None:
-    """Return how far east of UTC a text like `+01:00` is, or None when it is no such text."""
+    """Return how far east of UTC a text like `+01:00` is, or None when it is not such a text."""
     match = _OFFSET.fullmatch(text)
     if match is None:
         return None
@@ -79,7 +79,7 @@ def find_zone(name: str) -> tzinfo | None:
 
 
 def local_time(value: int, unit_ns: int, zone: tzinfo) -> datetime | None:
-    """Return the second that `value` lies in, in `zone`; None outside of the years 1 to 9999."""
+    """Return the second that `value` lies in, in `zone`; None outside the years 1 to 9999."""
     seconds = value * unit_ns // _SECOND_NS
     if not _FIRST_SECOND <= seconds <= _LAST_SECOND:
         return None
@@ -92,7 +92,7 @@ def local_time(value: int, unit_ns: int, zone: tzinfo) -> datetime | None:
 def format_timestamp(value: int, unit_ns: int, zone: tzinfo = UTC) -> str | None:
     """Return ISO 8601 with the digits of the unit: 2026-01-31T23:59:59.123+00:00; UTC is written Z.
 
-    None outside of the years 1 to 9999.
+    None outside the years 1 to 9999.
     """
     local = local_time(value, unit_ns, zone)
     if local is None:

@@ -1,4 +1,4 @@
-"""Tokens of a statement back into text, and where they lie: for names of columns and for what is stored."""
+"""The text and the places of a statement's tokens: for names of columns and for the text that is stored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 _AS_WRITTEN = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER)
-# Words which sqlglot knows as keywords although they may be names of columns and functions here.
+# Written in upper case; sqlglot knows more keywords, which may be names of columns and functions here.
 _KEYWORD_LIST = """
 SELECT FROM WHERE AND OR NOT IN IS NULL LIKE ILIKE BETWEEN CASE WHEN THEN ELSE END CAST AS TRUE
 FALSE ESCAPE MATCH NMATCH REGEXP RLIKE CONTAINS DISTINCT UNKNOWN DIV
@@ -20,7 +20,7 @@ _KEYWORDS = frozenset(_KEYWORD_LIST.split())
 def normalised(read: Sequence[Token], text: str) -> str:
     """Return the tokens as one line of text: single blanks, no comments, keywords in upper case.
 
-    Tokens that touch each other in `text` do so here, but for operators, where blanks do not matter.
+    Tokens that touch each other in `text` do so here, except operators, where blanks do not matter.
     """
     parts: list[str] = []
     last: Token | None = None
@@ -42,7 +42,7 @@ def _is_apart(left: Token, right: Token) -> bool:
         return False
     if left.token_type is TokenType.L_PAREN:
         return False
-    # A call: the bracket stands at the name of the function.
+    # A call: the bracket touches the name of the function.
     return not (right.token_type is TokenType.L_PAREN and left.end + 1 == right.start)
 
 
@@ -51,7 +51,7 @@ def _joins(token: Token) -> bool:
 
 
 def depth_zero(read: Sequence[Token], start: int = 0) -> Iterator[int]:
-    """Yield the positions from `start` on that lie in no brackets."""
+    """Yield the positions from `start` on that are outside brackets."""
     depth = 0
     for position in range(start, len(read)):
         kind = read[position].token_type
@@ -64,7 +64,7 @@ def depth_zero(read: Sequence[Token], start: int = 0) -> Iterator[int]:
 
 
 def position_of(read: Sequence[Token], kind: TokenType) -> int | None:
-    """Return where `kind` first stands outside of brackets; IS DISTINCT FROM does not count as FROM."""
+    """Return the first position of `kind` outside brackets; IS DISTINCT FROM does not count as FROM."""
     for position in depth_zero(read):
         if read[position].token_type is kind and (
             position == 0 or read[position - 1].token_type is not TokenType.DISTINCT
@@ -74,7 +74,7 @@ def position_of(read: Sequence[Token], kind: TokenType) -> int | None:
 
 
 def cut_at_commas(read: Sequence[Token]) -> list[Sequence[Token]]:
-    """Cut at the commas outside of brackets."""
+    """Cut at the commas outside brackets."""
     parts: list[Sequence[Token]] = []
     start = 0
     for position in depth_zero(read):

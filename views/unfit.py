@@ -1,12 +1,12 @@
 """The records of a batch that do not fit: the batches of `UNFIT topic`.
 
-A record that comes out keeps its key, value, timestamp, headers and offset, and has one header more,
-`kawal.unfit`, which says why it does not fit (`unfit_reasons.py`).  What fits is decided by the very loop
-that queries run; a batch in which everything fits costs what it costs a query, and nothing more.
+A record in the result keeps its key, value, timestamp, headers and offset, and has one more header,
+`kawal.unfit`, which says why it does not fit (`unfit_reasons.py`).  The loop that queries run decides what
+fits; a batch in which everything fits costs as much as for a query, and no more.
 
 A batch that cannot be opened, because it is damaged inside or expands beyond its limit, counts as all unfit
 for queries.  Here it becomes one record at its first offset, without a key, whose value is the batch as it is
-stored (null above 1 MiB): its records could not be read one by one, and nothing is kept silent.
+stored (null above 1 MiB): its records cannot be read one by one, and nothing is hidden.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from views.unfit_reasons import UNEXPLAINED, cut
 
 UNFIT_HEADER: Final = "kawal.unfit"
 SENTENCES_BYTES_MAX: Final = 4 << 20
-"""All that one batch's sentences may have; records behind that have a short one."""
+"""The limit for the sentences of one batch together; records after it have a short one."""
 
-# Looking at so much takes 2 to 4 ms when nothing of it fits.
+# Looking at this much takes 2 to 4 ms when none of it fits.
 _ROWS_PER_SLICE: Final = 250
 _SLICE_BYTES: Final = 128 << 10
 _LARGE_BYTES: Final = 1 << 20
@@ -38,7 +38,7 @@ _new_tuple: Final = tuple.__new__
 
 
 class Row(NamedTuple):
-    """A record: where it lies in its batch, with its count of headers at `tail`, and what is in it."""
+    """A record: its place in the batch, with the count of its headers at `tail`, and its content."""
 
     start: int
     tail: int
@@ -55,9 +55,9 @@ def unfit_batch(
     """Return the records of `batch`, one whole v2 batch of any codec, that do not fit `evaluator`'s UNFIT.
 
     The result is not compressed; it belongs to no producer and no transaction, and covers the same offsets.
-    `matched` counts what is shown, `unfit` nothing: what does not fit is what the view is made of.
+    `matched` counts what is shown; `unfit` is 0, as the view consists of what does not fit.
 
-    Raises: Malformed when `batch` is not even a header with all its bytes.
+    Raises: Malformed when `batch` is not even a header with all the bytes it announces.
     """
     steps = unfit_steps(evaluator, batch, partition=partition, limits=limits)
     while True:
@@ -71,7 +71,7 @@ def unfit_batch(
 def unfit_steps(
     evaluator: Evaluator, batch: memoryview, *, partition: int = 0, limits: Limits = DEFAULT_LIMITS
 ) -> Generator[None, None, Filtered]:
-    """`unfit_batch` in slices of 2 to 5 ms: yields after each."""
+    """Do `unfit_batch` in slices of 2 to 5 ms, and yield after each."""
     plan = evaluator.plan
     assert isinstance(plan, UnfitPlan), "only UNFIT has such records"
     counted = yield from filter_steps(evaluator, batch, tags=FIT_TAGS, partition=partition, limits=limits)
@@ -85,8 +85,8 @@ def unfit_steps(
             yield from taken.look_at(rows)
             yield
         if taken.unfit != counted.unfit:
-            # Varints that nobody writes, such as a null's length in two bytes.
-            raise Malformed(0, "records", f"{counted.unfit} do not fit, one by one {taken.unfit} do not")
+            # Varints that no client writes, such as a null's length in two bytes.
+            raise Malformed(0, "records", f"{counted.unfit} do not fit, but {taken.unfit} one by one")
         made, matched = taken.finished(), taken.matched
     except (Malformed, IndexError) as error:
         stand_in = _stand_in(judge, header, batch, partition, error, limits)
@@ -95,7 +95,7 @@ def unfit_steps(
 
 
 class _Taken:
-    """The batch of what does not fit, as it grows."""
+    """The growing batch of what does not fit."""
 
     def __init__(
         self, judge: Judge, header: BatchHeader, body: bytes, partition: int, record_bytes_max: int
@@ -112,7 +112,7 @@ class _Taken:
         self.matched = 0
 
     def look_at(self, rows: Sequence[Row]) -> Iterator[None]:
-        """Add those that do not fit; yields where they are large.  Raises: Malformed, IndexError."""
+        """Add the rows that do not fit; yield where they are large.  Raises: Malformed, IndexError."""
         reasons: dict[int, str] = {}
         looked_at: Sequence[Row] = rows
         size_bytes = rows[-1].end - rows[0].start if rows else 0
@@ -135,13 +135,13 @@ class _Taken:
             self._add(unfit[at], reasons.get(unfit[at].start))
 
     def _bound_problem(self, row: Row) -> str | None:
-        """What keeps a record from being looked at at all."""
+        """Return why a record is beyond the bounds and is not looked at; None if it is within them."""
         if (size := row.end - row.start) > self._record_bytes_max:
-            return f"a record of {size} bytes is not looked at, {self._record_bytes_max} are allowed"
+            return f"a record of {size} bytes is not looked at; at most {self._record_bytes_max} are allowed"
         if self._judge.reads_headers and self._body[row.tail]:
             count, _ = read_varint(self._body, row.tail)
             if count > HEADERS_MAX:
-                return f"tags are looked for in {HEADERS_MAX} headers at most, and the record has {count}"
+                return f"tags are looked for in {HEADERS_MAX} headers at most, but the record has {count}"
         return None
 
     def _headers_of(self, row: Row) -> Sequence[tuple[str, bytes | None]]:
@@ -187,7 +187,7 @@ def _rows(header: BatchHeader, body: bytes) -> Iterator[Row]:
         length, at = read_varint(body, at)
         value = None if length < 0 else body[at : (at := at + length)]
         if at >= end:
-            raise Malformed(at, f"record of offset {offset}", f"its headers begin behind its end, {end}")
+            raise Malformed(at, f"record of offset {offset}", f"its headers begin after its end, {end}")
         # Row(...) itself would take twice as long.
         yield _new_tuple(Row, (start, at, end, offset, timestamp, key, value))
         start = end
@@ -196,7 +196,7 @@ def _rows(header: BatchHeader, body: bytes) -> Iterator[Row]:
 def _asked_columns(
     asks: frozenset[str], rows: Sequence[Row], headers_of: Callable[[Row], Any], partition: int
 ) -> dict[str, list[Any]]:
-    """Return what WHERE asks of the records, in columns."""
+    """Return what WHERE needs of the records, in columns."""
     read: dict[str, Callable[[Row], Any]] = {
         "key": lambda row: row.key,
         "headers": headers_of,
@@ -208,7 +208,7 @@ def _asked_columns(
 
 
 def _slices(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Cut into what is looked at in one go."""
+    """Yield the rows in slices that are looked at in one go."""
     taken: list[Row] = []
     size_bytes = 0
     for row in rows:

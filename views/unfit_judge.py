@@ -1,7 +1,7 @@
-"""What tells records apart, one by one, that fit an UNFIT plan's columns and that do not.
+"""The judge of records, one by one: whether they fit the columns of an UNFIT plan.
 
-It is the generated loop of queries over rows (`evaluator.build_row_scan`): what fits here fits there, and the
-other way round.  Whether a record fits follows from itself: what was known of its key before does not count.
+It runs the generated loop of queries over rows (`evaluator.build_row_scan`): what fits here fits there, and
+the other way round.  Whether a record fits depends on itself alone: earlier tags of its key do not count.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from views.unfit_reasons import Explainer
 
 
 class FitTags(KeyTags):
-    """Stands for the tags of keys where only what records carry themselves is looked at; remembers none."""
+    """A stand-in for the tags of keys where only a record's own tags count; it remembers none."""
 
     def __init__(self) -> None:
         self.by_key = {}
@@ -39,7 +39,7 @@ FIT_TAGS: Final = FitTags()
 
 
 class Judge:
-    """What tells a plan's records apart, one by one; made for the first batch in which something is unfit."""
+    """The judge of a plan's records; made for the first batch in which a record is unfit."""
 
     def __init__(self, plan: UnfitPlan) -> None:
         self.plan = plan
@@ -47,7 +47,7 @@ class Judge:
         self._fits = build_row_scan(replace(plan, predicate=None))
         self._explainer = Explainer(plan.uses)
         self.asks: frozenset[str] = frozenset()
-        """What WHERE needs of each record, as `Plan.needs`."""
+        """The parts of each record that WHERE needs, as in `Plan.needs`."""
         self._fulfils: Callable[..., int] | None = None
         if plan.where is not None:
             where = Plan(plan.statement, (), plan.where, None, EVERYTHING)
@@ -67,7 +67,7 @@ class Judge:
         return self._explainer.explain(value, headers)
 
     def asked_for(self, columns: dict[str, list[Any]], count: int) -> Iterable[int]:
-        """Return which of `count` records that do not fit WHERE takes; `columns` has what it `asks`."""
+        """Return which of `count` unfit records WHERE takes; `columns` has the parts that it `asks` for."""
         if self._fulfils is None:
             return range(count)
         taken: list[int] = []
@@ -77,5 +77,5 @@ class Judge:
 
 @lru_cache(maxsize=64)
 def judge_of(plan: UnfitPlan) -> Judge:
-    """The judge of a plan, compiled once: about 3 ms."""
+    """Return the judge of a plan, compiled once: about 3 ms."""
     return Judge(plan)

@@ -1,6 +1,6 @@
-"""Why a record does not fit its topic's columns, in a sentence: `delay: expected int, got a string`.
+"""The reason why a record does not fit its topic's columns: `delay: expected int, got a string`.
 
-That a record does not fit has been decided by then, by the generated loop (`evaluator.py`); here it is only
+The generated loop (`evaluator.py`) has already decided that a record does not fit; here that is only
 explained, column by column.  A sentence has at most `SENTENCE_BYTES_MAX` bytes of UTF-8.
 """
 
@@ -24,7 +24,7 @@ EXPLAINED_BYTES_MAX: Final = 1 << 20
 
 UNEXPLAINED: Final = "the value does not fit the columns"
 _SHOWN_MAX: Final = 40
-# Names that are given twice are looked for in small values only: Python's own reader takes its time.
+# Names that are given twice are looked for in small values only: Python's own reader is slow.
 _TWICE_BYTES_MAX: Final = 64 << 10
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -49,7 +49,7 @@ _SHAPES: Final = {
 
 
 class Explainer:
-    """Explains records by these columns."""
+    """The explainer of records that do not fit these columns."""
 
     def __init__(self, columns: Iterable[Column]) -> None:
         self._types = {column.name: column.type for column in columns}
@@ -113,7 +113,7 @@ class Explainer:
 
 
 def cut(sentence: str) -> str:
-    """Return the sentence, with three points at its end where it would be too long."""
+    """Return the sentence, cut and with three points at its end if it would be too long."""
     encoded = sentence.encode("utf-8", "replace")
     if len(encoded) <= SENTENCE_BYTES_MAX:
         return encoded.decode()
@@ -121,7 +121,7 @@ def cut(sentence: str) -> str:
 
 
 def column_problem(kind: Type, raw: bytes) -> str | None:
-    """Return why a JSON value, as it stands in a record, is none of the type; None when it is."""
+    """Return why a JSON value, as it is in the record, is not of the type; None when it is."""
     read = _readers.get(kind.kind)
     if read is None or raw == NULL_TEXT:
         return None
@@ -134,7 +134,7 @@ def column_problem(kind: Type, raw: bytes) -> str | None:
     if kind.kind is Kind.STRING and kind.length is not None and len(value) > kind.length:
         return f"a string of {len(value)} characters is too long for {kind}"
     if kind.kind is Kind.TIMESTAMP and parse_timestamp(value, kind.unit_ns) is None:
-        return f"{_shown(value)!r} is no timestamp"
+        return f"{_shown(value)!r} is not a timestamp"
     return None
 
 
@@ -158,7 +158,7 @@ def _beyond(kind: Type, raw: bytes) -> str:
 
 
 def _whole_problem(value: bytes, error: Exception) -> str:
-    """What is wrong with a value that is not even an object."""
+    """Return what is wrong with a value that is not even an object."""
     if isinstance(error, RecursionError):
         return "nested too deeply"
     if isinstance(error, UnicodeDecodeError):
@@ -173,7 +173,7 @@ def _whole_problem(value: bytes, error: Exception) -> str:
 
 
 def _named_twice(value: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield all members of an object, also those that a later one of the same name stands for."""
+    """Yield all members of an object, including those that a later one of the same name replaces."""
     if len(value) > _TWICE_BYTES_MAX:
         return
     try:

@@ -1,4 +1,4 @@
-"""Classic groups brought to where a test begins."""
+"""Classic groups in the state in which a test begins."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def two_members(driver: Driver, group_id: str = "g") -> tuple[str, str]:
 
 
 def group_of(driver: Driver, group_id: str = "g") -> ClassicGroup:
-    """Return the coordinator's own object: for what no request shows."""
+    """Return the coordinator's own object, for facts that no request shows."""
     group = driver.coordinator._context.groups[group_id]
     assert isinstance(group, ClassicGroup)
     return group

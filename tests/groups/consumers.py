@@ -1,4 +1,4 @@
-"""Consumer groups brought to where a test begins."""
+"""Consumer groups in the state in which a test begins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.groups.driver import Driver, Topic
 
 
 def group_of(driver: Driver, group_id: str = "g") -> ConsumerGroup:
-    """Return the coordinator's own object: for what no request shows."""
+    """Return the coordinator's own object, for facts that no request shows."""
     group = driver.coordinator._context.groups[group_id]
     assert isinstance(group, ConsumerGroup)
     return group
@@ -24,7 +24,7 @@ def held(driver: Driver, member_id: str, group_id: str = "g") -> list[int]:
 
 
 def settle(driver: Driver, *member_ids: str, group_id: str = "g", version: int = 1) -> None:
-    """Let members beat, saying truly what they have, until all have followed the target."""
+    """Let members send heartbeats with what they really have, until all have reached the target."""
     driver.advance(driver.config.kawal_rebalance_interval_ms)
     for _ in range(4):
         for member_id in member_ids:

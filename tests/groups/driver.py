@@ -1,4 +1,4 @@
-"""What drives a coordinator in these tests: topics, a log that keeps records, a clock, and short requests."""
+"""The driver of a coordinator in these tests: topics, a log that keeps records, a clock, short requests."""
 
 from __future__ import annotations
 
@@ -82,16 +82,16 @@ class Driver:
         return coordinator
 
     def restart(self) -> None:
-        """Crash: what is not durable is lost, so is everything in memory."""
+        """Crash: lose all that is not durable, and everything in memory."""
         self.in_flight.clear()
         self._start()
 
     # --- the log --------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Append what there is and, unless held, make it durable."""
+        """Append all new effects and, unless held, make them durable."""
         while effects := self.coordinator.take_effects():
-            self.in_flight.extend(one for one in effects if not one.settled)
+            self.in_flight.extend(written for written in effects if not written.settled)
             if not self.hold:
                 self.sync()
 
@@ -118,7 +118,7 @@ class Driver:
     # --- the clock ------------------------------------------------------------------------------------------
 
     def advance(self, duration_ms: int) -> None:
-        """Let time pass, running what is due at its moment."""
+        """Let time pass, and run each timer at its moment."""
         end_ms = self.now_ms + duration_ms
         while (due_ms := self.coordinator.next_deadline()) is not None and due_ms <= end_ms:
             self.now_ms = max(self.now_ms, due_ms)
@@ -265,7 +265,7 @@ class Driver:
     def join_consumer(
         self, group_id: str, member_id: str, *topics: str, **rest: Any
     ) -> Answer[ConsumerGroupHeartbeatResponse]:
-        """Send the first beat of a member of the consumer protocol."""
+        """Send the first heartbeat of a member of the consumer protocol."""
         rest.setdefault("rebalance_ms", 30_000)
         return self.beat(group_id, member_id, 0, topics=topics, owned={}, **rest)
 
@@ -334,17 +334,19 @@ class Driver:
 
 
 def client(version: int, client_id: str = "app") -> Client:
-    """Return who sends a request."""
+    """Return the sender of a request."""
     return Client(version, client_id, "/127.0.0.1", "ANONYMOUS")
 
 
 def codes(answer: Answer[OffsetCommitResponse]) -> list[ErrorCode]:
     """Return the error of every partition of a commit."""
-    return [ErrorCode(one.error_code) for topic in answer.value.topics for one in topic.partitions]
+    return [
+        ErrorCode(partition.error_code) for topic in answer.value.topics for partition in topic.partitions
+    ]
 
 
 def assignment(*partitions: tuple[str, list[int]]) -> bytes:
-    """Return the blob of an assignment."""
+    """Return an encoded assignment."""
     return encode_assignment(
         ConsumerProtocolAssignment(
             assigned_partitions=[
@@ -355,22 +357,23 @@ def assignment(*partitions: tuple[str, list[int]]) -> bytes:
 
 
 def assigned(answer: Answer[SyncGroupResponse]) -> dict[str, list[int]]:
-    """Return what a SyncGroup gave."""
+    """Return the partitions that a SyncGroup gave."""
     assert answer.error == ErrorCode.NONE, answer.error
     return {
-        one.topic: one.partitions for one in decode_assignment(answer.value.assignment).assigned_partitions
+        entry.topic: entry.partitions
+        for entry in decode_assignment(answer.value.assignment).assigned_partitions
     }
 
 
 def topics_given(answer: Answer[ConsumerGroupHeartbeatResponse]) -> dict[UUID, list[int]]:
-    """Return the partitions that a beat gave, by topic id."""
+    """Return the partitions that a heartbeat gave, by topic id."""
     found = answer.value.assignment
-    assert found is not None, "the beat left the assignment as it was"
+    assert found is not None, "the heartbeat left the assignment as it was"
     return {topic.topic_id: topic.partitions for topic in found.topic_partitions}
 
 
 def given(answer: Answer[ConsumerGroupHeartbeatResponse]) -> list[int] | None:
-    """Return the partitions that a beat gave, of all topics; None if it left them as they were."""
+    """Return the partitions that a heartbeat gave, of all topics; None if it left them as they were."""
     found = answer.value.assignment
     if found is None:
         return None

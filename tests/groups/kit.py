@@ -1,4 +1,4 @@
-"""Small things that the driver of these tests is made of: topics, and answers that are given once."""
+"""Small parts of the driver of these tests: topics, and answers that are given once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Topics:
 
 
 class Answer(Generic[T]):
-    """Where an answer will be; giving it twice is an error."""
+    """The place of an answer to come; giving it twice is an error."""
 
     def __init__(self) -> None:
         self._given: list[T] = []

@@ -1,4 +1,4 @@
-"""Members and topics for the assignors' tests, and what every assignment must be."""
+"""Members and topics for the assignors' tests, and a check that every assignment must pass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Case = tuple[list[Subscriber], dict[UUID, int]]
 
 @st.composite
 def cases(draw: st.DrawFn, *, equal: bool = False) -> Case:
-    """Draw members with what they had, maybe of partitions and topics that are gone; and topics."""
+    """Draw topics, and members with what they had, which may include deleted partitions and topics."""
     counts = draw(st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 9), min_size=1))
     names = draw(st.lists(st.integers(0, 30), min_size=1, max_size=8, unique=True))
     wishes = st.frozensets(st.sampled_from(TOPICS), min_size=1)
@@ -41,7 +41,7 @@ def cases(draw: st.DrawFn, *, equal: bool = False) -> Case:
 def check_complete(
     members: Sequence[Subscriber], counts: Mapping[UUID, int], found: Mapping[str, Assignment]
 ) -> None:
-    """Each partition that somebody wants has one owner, who wants it."""
+    """Check that each partition that any member wants has one owner, which wants it."""
     assert set(found) == {member.member_id for member in members}
     owned: dict[tuple[UUID, int], str] = {}
     for member in members:
@@ -77,5 +77,5 @@ def plain_members(*names: str, topics: Sequence[UUID] = TOPICS[:1]) -> list[Subs
 
 
 def sizes(found: Mapping[str, Assignment]) -> list[int]:
-    """Return how many partitions members have, the most first."""
-    return sorted((sum(map(len, one.values())) for one in found.values()), reverse=True)
+    """Return how many partitions the members have, the most first."""
+    return sorted((sum(map(len, assigned.values())) for assigned in found.values()), reverse=True)

@@ -1,4 +1,4 @@
-"""Tests of groups/activity.py: when members did what."""
+"""Tests of groups/activity.py: the times of members' actions."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from tests.groups.subscriptions import TOPICS, Case, again, cases, plain_members
 @given(cases())
 def test_a_members_partitions_of_a_topic_are_neighbours(case: Case) -> None:
     members, counts = case
-    for one in assign("range", members, counts).values():
-        for indexes in one.values():
+    for assigned in assign("range", members, counts).values():
+        for indexes in assigned.values():
             assert max(indexes) - min(indexes) == len(indexes) - 1
 
 
@@ -21,8 +21,8 @@ def test_a_members_partitions_of_a_topic_are_neighbours(case: Case) -> None:
 def test_topics_of_equal_size_are_divided_alike(case: Case) -> None:
     members, counts = case
     counts = dict.fromkeys(counts, 6)
-    for one in assign("range", members, counts).values():
-        assert len(set(one.values())) <= 1
+    for assigned in assign("range", members, counts).values():
+        assert len(set(assigned.values())) <= 1
 
 
 def test_a_newcomer_stands_behind_those_who_have_something() -> None:

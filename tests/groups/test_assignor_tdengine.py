@@ -31,7 +31,7 @@ def test_no_more_partitions_move_than_must(case: Case) -> None:
     for topic_id in members[0].topics & set(counts):
         least, one_more = divmod(counts[topic_id], len(members))
         must = 0
-        for member in sorted(members, key=lambda one: -_held(one, topic_id, counts[topic_id])):
+        for member in sorted(members, key=lambda member: -_held(member, topic_id, counts[topic_id])):
             held = _held(member, topic_id, counts[topic_id])
             allowed = least + (one_more > 0 and held > least)
             one_more -= held > least and one_more > 0
@@ -52,7 +52,7 @@ def _held(member: Subscriber, topic_id: UUID, count: int) -> int:
 
 def test_two_topics_do_not_give_their_one_more_to_the_same_member() -> None:
     found = assign("tdengine", plain_members("a", "b", topics=TOPICS[:2]), dict.fromkeys(TOPICS[:2], 3))
-    assert sorted(sum(map(len, one.values())) for one in found.values()) == [3, 3]
+    assert sorted(sum(map(len, assigned.values())) for assigned in found.values()) == [3, 3]
 
 
 def test_the_first_members_with_too_many_keep_one_more() -> None:

@@ -20,7 +20,7 @@ def test_members_with_equal_wishes_differ_by_one_at_most(case: Case) -> None:
 def test_no_partition_could_go_to_a_member_that_has_two_less(case: Case) -> None:
     members, counts = case
     found = assign("uniform", members, counts)
-    size = {name: sum(map(len, one.values())) for name, one in found.items()}
+    size = {name: sum(map(len, assigned.values())) for name, assigned in found.items()}
     for member in members:
         for topic_id in found[member.member_id]:
             for other in members:
@@ -29,7 +29,7 @@ def test_no_partition_could_go_to_a_member_that_has_two_less(case: Case) -> None
 
 
 def test_a_chain_of_moves_levels_members_that_share_no_topic() -> None:
-    """Only b shares with both: what c lacks comes from a through b."""
+    """Only b shares topics with both others: what c lacks comes from a through b."""
     a, b, c = TOPICS[:3]
     members = [
         Subscriber(member_id="a", topics=frozenset([a])),

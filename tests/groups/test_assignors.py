@@ -1,4 +1,4 @@
-"""What holds for every assignor, and how the group chooses one."""
+"""The rules that every assignor keeps, and the group's choice of one."""
 
 from __future__ import annotations
 

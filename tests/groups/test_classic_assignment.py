@@ -1,4 +1,4 @@
-"""Tests of groups/classic_assignment.py: classic groups that the server assigns."""
+"""Tests of groups/classic_assignment.py: classic groups with assignments from the server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def members(driver: Driver, count: int) -> list[str]:
 @pytest.mark.parametrize(("count", "shares"), [(2, [2, 2]), (3, [1, 1, 2]), (5, [0, 1, 1, 1, 1])])
 def test_the_server_divides_by_tdengines_rule(driver: Driver, count: int, shares: list[int]) -> None:
     found = [assigned(driver.sync_group("g", name, 1)) for name in members(driver, count)]
-    assert sorted(len(one.get("t", [])) for one in found) == shares
+    assert sorted(len(share.get("t", [])) for share in found) == shares
 
 
 def test_members_keep_what_they_had(driver: Driver) -> None:

@@ -28,8 +28,8 @@ def subscription(*topics: str) -> Protocols:
 def group(*members: ClassicMember, protocol_type: str = "consumer") -> ClassicGroup:
     made = ClassicGroup("g")
     made.protocol_type = protocol_type
-    for one in members:
-        made.add(one)
+    for added in members:
+        made.add(added)
     return made
 
 
@@ -39,7 +39,7 @@ def group(*members: ClassicMember, protocol_type: str = "consumer") -> ClassicGr
         ([["a"]], "a"),
         ([["a", "b"], ["b", "a"]], "a"),
         ([["a", "b"], ["b", "a"], ["b", "a"]], "b"),
-        # What nearly everybody prefers does not help who does not know it.
+        # A protocol that most prefer does not help a member that does not know it.
         ([["x", "a"], ["x", "a"], ["a"]], "a"),
         ([["x", "b", "a"], ["y", "a", "b"], ["b", "a"]], "b"),
     ],
@@ -101,5 +101,5 @@ def test_a_record_keeps_the_group() -> None:
     again = ClassicGroup.from_record("g", made.record({"a": b"A", "b": b"B"}))
     assert (again.generation, again.protocol, again.protocol_type) == (1, "range", "consumer")
     assert (again.leader, again.since_ms, again.instances) == ("a", 77, {"i": "a"})
-    assert [one.assignment for one in again.members.values()] == [b"A", b"B"]
+    assert [stored.assignment for stored in again.members.values()] == [b"A", b"B"]
     assert again.subscribed_topics() == frozenset({"t", "u"})

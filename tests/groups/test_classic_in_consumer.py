@@ -16,7 +16,7 @@ from tests.groups.driver import Driver, assigned, codes, given
 
 @pytest.fixture
 def driver() -> Driver:
-    """A group with one member of the consumer protocol, which has everything."""
+    """Return a driver of a group with one member of the consumer protocol, which has everything."""
     driver = Driver()
     driver.create_topic("t", 4)
     driver.join_consumer("g", "new", "t")
@@ -37,7 +37,7 @@ def sync_old(driver: Driver, member_id: str) -> list[int]:
 
 
 def let_go(driver: Driver) -> None:
-    """The member of the consumer protocol gives up what it must."""
+    """Let the member of the consumer protocol give up what it must."""
     topic_id = driver.topics.by_name["t"].topic_id
     driver.beat("g", "new", epoch_of(driver, "new"))
     driver.beat("g", "new", epoch_of(driver, "new"), owned={topic_id: held(driver, "new")})
@@ -168,8 +168,7 @@ def test_the_answer_waits_for_its_records(driver: Driver) -> None:
     assert lost.error == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
-# --- SyncGroup, Heartbeat, OffsetCommit
-# -----------------------------------------------------------------------
+# --- SyncGroup, Heartbeat, OffsetCommit ---------------------------------------------------------------------
 
 
 def test_members_of_the_consumer_protocol_are_unknown_to_classic_requests(driver: Driver) -> None:
@@ -221,8 +220,7 @@ def test_classic_members_commit_in_their_generation(driver: Driver) -> None:
     assert codes(stale) == [ErrorCode.ILLEGAL_GENERATION]
 
 
-# --- members that do not keep up
-# ------------------------------------------------------------------------------
+# --- members that do not keep up ----------------------------------------------------------------------------
 
 
 def test_a_silent_member_is_removed_after_its_own_session(driver: Driver) -> None:

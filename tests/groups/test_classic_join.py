@@ -1,4 +1,4 @@
-"""Tests of groups/classic_join.py: who gets into a classic group, and how."""
+"""Tests of groups/classic_join.py: the ways into a classic group."""
 
 from __future__ import annotations
 
@@ -341,8 +341,7 @@ def test_an_instance_id_that_nobody_has_is_unknown(driver: Driver) -> None:
     assert driver.join("g", "m", instance_id="nobody").error == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-# --- after a restart
-# ------------------------------------------------------------------------------------------
+# --- after a restart ----------------------------------------------------------------------------------------
 
 
 def test_a_member_that_joins_again_after_a_restart_begins_a_later_generation(driver: Driver) -> None:

@@ -1,4 +1,4 @@
-"""Tests of groups/classic_member.py: members of classic groups and what is owed to them."""
+"""Tests of groups/classic_member.py: members of classic groups and the answers owed to them."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_a_refused_beat_does_not_keep_the_member(driver: Driver) -> None:
 def test_several_members_leave_in_one_rebalance(driver: Driver) -> None:
     leader, follower = two_members(driver)
     answer = driver.leave("g", (leader, None), (follower, None), ("nobody", None))
-    assert [ErrorCode(one.error_code) for one in answer.value.members] == [
+    assert [ErrorCode(member.error_code) for member in answer.value.members] == [
         ErrorCode.NONE,
         ErrorCode.NONE,
         ErrorCode.UNKNOWN_MEMBER_ID,

@@ -1,4 +1,4 @@
-"""Tests of groups/classic_rebalance.py: how generations follow one another."""
+"""Tests of groups/classic_rebalance.py: generations, one after another."""
 
 from __future__ import annotations
 

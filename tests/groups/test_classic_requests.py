@@ -1,4 +1,4 @@
-"""Tests of groups/classic_requests.py: checks before a group is looked at, and forms of old versions."""
+"""Tests of groups/classic_requests.py: checks before a group is looked up, and forms of old versions."""
 
 from __future__ import annotations
 

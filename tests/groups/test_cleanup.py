@@ -1,4 +1,4 @@
-"""Tests of groups/cleanup.py: what is forgotten, and what is not."""
+"""Tests of groups/cleanup.py: the groups and offsets that are forgotten, and those that are kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DAY_MS = 24 * 60 * MINUTE_MS
 
 @pytest.fixture
 def driver() -> Driver:
-    """Offsets are kept for 60 minutes and looked at every 10."""
+    """Return a driver that keeps offsets for 60 minutes and checks them every 10."""
     driver = Driver(offsets_retention_minutes=60)
     for name in ("t", "u"):
         driver.create_topic(name, 4)

@@ -1,4 +1,4 @@
-"""Tests of groups/consumer_group.py: records make the group, and can be taken back."""
+"""Tests of groups/consumer_group.py: records make the group, and can be undone."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def test_records_can_be_taken_back_in_reverse(history: list[tuple[ConsumerGroupK
         group.replay(key, None if isinstance(key, CurrentKey) else value)
     before = state(group)
     undo = [group.replay(key, value) for key, value in history[keep:] if not isinstance(key, CurrentKey)]
-    for one in reversed(undo):
-        one()
+    for step in reversed(undo):
+        step()
     assert state(group) == before
 
 
@@ -108,7 +108,7 @@ def test_what_follows_from_records_is_what_they_say(history: list[tuple[Consumer
     group = ConsumerGroup("g")
     for key, value in history:
         group.replay(key, value)
-    assert set(group.subscriptions) == {(one.topics, one.regex) for one in group.metadata.values()}
+    assert set(group.subscriptions) == {(member.topics, member.regex) for member in group.metadata.values()}
     for instance_id, member_id in group.instances.items():
         assert group.metadata[member_id].instance_id == instance_id
     for (topic_id, index), member_id in group.owners.items():

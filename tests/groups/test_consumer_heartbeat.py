@@ -1,4 +1,4 @@
-"""Tests of groups/consumer_heartbeat.py: what a beat may say and what it is answered."""
+"""Tests of groups/consumer_heartbeat.py: the contents of heartbeats, and the answers to them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ def driver() -> Driver:
     return Driver()
 
 
-# --- requests that are wrong in themselves
-# --------------------------------------------------------------------
+# --- requests that are wrong in themselves ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_a_static_member_may_leave_for_good(driver: Driver) -> None:
 def test_an_administrator_removes_members_of_the_consumer_protocol_with_leave_group(driver: Driver) -> None:
     driver.join_consumer("g", "c", "t", instance_id="i")
     answer = driver.leave("g", ("a", None), ("", "i"), ("nobody", None))
-    assert [ErrorCode(one.error_code) for one in answer.value.members] == [
+    assert [ErrorCode(member.error_code) for member in answer.value.members] == [
         ErrorCode.NONE,
         ErrorCode.NONE,
         ErrorCode.UNKNOWN_MEMBER_ID,

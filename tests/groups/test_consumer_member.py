@@ -1,4 +1,4 @@
-"""Tests of groups/consumer_member.py: what is kept of a member of a consumer group."""
+"""Tests of groups/consumer_member.py: the stored data of a member of a consumer group."""
 
 from __future__ import annotations
 

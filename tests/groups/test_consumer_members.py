@@ -1,4 +1,4 @@
-"""Tests of groups/consumer_members.py: what is written when members come, change and are replaced."""
+"""Tests of groups/consumer_members.py: records of members that join, change and are replaced."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def driver() -> Driver:
 def test_ids_are_as_kafka_makes_them_and_never_look_like_an_option(driver: Driver) -> None:
     made = [new_member_id(driver.coordinator._context) for _ in range(300)]
     assert len(set(made)) == 300
-    assert {len(one) for one in made} == {22}
-    assert not any(one.startswith("-") for one in made)
+    assert {len(member_id) for member_id in made} == {22}
+    assert not any(member_id.startswith("-") for member_id in made)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tests of groups/consumer_target.py: what makes a new epoch, and when it is assigned."""
+"""Tests of groups/consumer_target.py: the causes of a new epoch, and the time of its assignment."""
 
 from __future__ import annotations
 
@@ -86,6 +86,6 @@ def test_only_targets_that_changed_are_written(driver: Driver) -> None:
     before = sum(map(len, driver.log.values()))
     driver.create_topic("u", 4)
     driver.beat("g", "a", epoch_of(driver, "a"), topics=["t", "u"])
-    # Metadata, epoch, one target, the target's epoch, and what the member has.
+    # Metadata, epoch, one target, the target's epoch, and the member's assignment.
     assert sum(map(len, driver.log.values())) - before == 5
     assert len(held(driver, "a")) == 8

@@ -18,7 +18,7 @@ from tests.groups.driver import Driver, client, codes
 
 
 class Model:
-    """What a classic group is, in the fewest words: everybody joins again after each change."""
+    """A classic group in the fewest words: all members join again after each change."""
 
     def __init__(self) -> None:
         self.state = GroupState.EMPTY

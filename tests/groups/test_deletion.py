@@ -26,7 +26,7 @@ def driver() -> Driver:
 
 def delete(driver: Driver, *names: str) -> dict[str, ErrorCode]:
     answer = driver.call(driver.coordinator.delete_groups, DeleteGroupsRequest(groups_names=list(names)))
-    return {one.group_id: ErrorCode(one.error_code) for one in answer.value.results}
+    return {result.group_id: ErrorCode(result.error_code) for result in answer.value.results}
 
 
 def delete_offsets(driver: Driver, group_id: str, topic: str, *indexes: int) -> Answer[OffsetDeleteResponse]:
@@ -44,7 +44,7 @@ def delete_offsets(driver: Driver, group_id: str, topic: str, *indexes: int) -> 
 
 def item_errors(answer: Answer[OffsetDeleteResponse]) -> set[ErrorCode]:
     assert answer.error == ErrorCode.NONE
-    return {ErrorCode(one.error_code) for topic in answer.value.topics for one in topic.partitions}
+    return {ErrorCode(item.error_code) for topic in answer.value.topics for item in topic.partitions}
 
 
 # --- DeleteGroups -------------------------------------------------------------------------------------------

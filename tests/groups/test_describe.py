@@ -31,7 +31,10 @@ def listed(
     request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
     response = driver.coordinator.list_groups(request, driver.now_ms)
     assert response.error_code == ErrorCode.NONE
-    return {one.group_id: (one.protocol_type, one.group_state, one.group_type) for one in response.groups}
+    return {
+        group.group_id: (group.protocol_type, group.group_state, group.group_type)
+        for group in response.groups
+    }
 
 
 def describe(driver: Driver, group_id: str, version: int = 6) -> DescribedClassicGroup:
@@ -98,8 +101,8 @@ def test_in_a_rebalance_members_have_what_they_had(driver: Driver) -> None:
     join_waiting(driver, "classic")
     found = describe(driver, "classic")
     assert (found.group_state, found.protocol_data) == ("PreparingRebalance", "")
-    assert [one.member_metadata for one in found.members] == [b"", b""]
-    assert sorted(one.member_assignment for one in found.members) == [b"", ALL]
+    assert [member.member_metadata for member in found.members] == [b"", b""]
+    assert sorted(member.member_assignment for member in found.members) == [b"", ALL]
 
 
 def test_a_group_that_only_has_offsets_is_empty(driver: Driver) -> None:
@@ -135,7 +138,7 @@ def test_a_consumer_group_is_described_with_its_epochs_and_members(driver: Drive
     assert (first.member_id, first.member_epoch, first.member_type) == ("a", 2, 1)
     assert first.assignment.topic_partitions[0].partitions == [0, 1, 2, 3]
     assert first.target_assignment.topic_partitions[0].partitions == [0, 1]
-    driver.beat("consumer", "a", 2)  # told to revoke two, it still owns them
+    driver.beat("consumer", "a", 2)  # It is told to revoke two, and still owns them.
     first = describe_consumer(driver, "consumer").members[0]
     assert first.assignment.topic_partitions[0].partitions == [0, 1, 2, 3]
     assert first.assignment.topic_partitions[0].topic_name == "t"
@@ -145,7 +148,7 @@ def test_a_consumer_group_is_described_with_its_epochs_and_members(driver: Drive
 
 def test_members_of_the_classic_protocol_are_told_apart(driver: Driver) -> None:
     old = driver.join("consumer", version=3).value.member_id
-    types = {one.member_id: one.member_type for one in describe_consumer(driver, "consumer").members}
+    types = {member.member_id: member.member_type for member in describe_consumer(driver, "consumer").members}
     assert types == {"a": 1, old: 0}
 
 

@@ -15,7 +15,7 @@ from tests.groups.driver import Driver, assigned, codes
 
 
 def mixed(driver: Driver, **rest: object) -> tuple[str, int]:
-    """Make a group of member `new` and a classic one with partitions; return the latter and its epoch."""
+    """Make a group of `new` and a classic member with partitions; return the latter and its epoch."""
     topic = driver.create_topic("t", 4)
     driver.join_consumer("g", "new", "t")
     driver.advance(2_000)
@@ -103,7 +103,7 @@ def test_a_static_member_that_goes_back_to_the_classic_protocol_takes_the_group_
     driver.join_consumer("g", "new", "t", instance_id="i")
     answer = driver.join("g", instance_id="i")
     group = classic_group_of(driver)
-    assert [one.instance_id for one in group.members.values()] == ["i"]
+    assert [member.instance_id for member in group.members.values()] == ["i"]
     assert answer.value.generation_id == group.generation == 3
     assert answer.value.leader == answer.value.member_id
 

@@ -10,7 +10,7 @@ FAILED = ErrorCode.KAFKA_STORAGE_ERROR
 
 
 class Notes:
-    """What was called, in order."""
+    """The calls, in order."""
 
     def __init__(self) -> None:
         self.journal = Journal()
@@ -30,7 +30,7 @@ def test_what_is_written_is_taken_once_and_in_order() -> None:
     notes = Notes()
     for partition in (3, 1, 3):
         notes.journal.write(partition, [RECORD], [], lambda *_: None)
-    assert [one.partition for one in notes.journal.take()] == [3, 1, 3]
+    assert [effects.partition for effects in notes.journal.take()] == [3, 1, 3]
     assert notes.journal.take() == []
 
 

@@ -8,26 +8,26 @@ from groups import errors
 from groups.errors import GroupError, append_error
 from protocol.error_codes import ErrorCode
 
-CLASSES = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, GroupError)]
+CLASSES = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, GroupError)]
 
 
 def test_each_error_has_a_code_of_its_own() -> None:
-    codes = [one.code for one in CLASSES if one is not GroupError]
+    codes = [kind.code for kind in CLASSES if kind is not GroupError]
     assert len(set(codes)) == len(codes)
     assert ErrorCode.UNKNOWN_SERVER_ERROR not in codes
 
 
 def test_the_tree_in_the_docstring_names_all_of_them() -> None:
     assert errors.__doc__ is not None
-    for one in CLASSES:
-        assert one.__name__ in errors.__doc__
-        if one is not GroupError:
-            assert str(int(one.code)) in errors.__doc__
+    for kind in CLASSES:
+        assert kind.__name__ in errors.__doc__
+        if kind is not GroupError:
+            assert str(int(kind.code)) in errors.__doc__
 
 
 def test_an_error_without_words_says_what_its_code_means() -> None:
     assert errors.UnknownMember().message == ErrorCode.UNKNOWN_MEMBER_ID.text
-    assert errors.UnknownMember("nobody knows m").message == "nobody knows m"
+    assert errors.UnknownMember("m is unknown").message == "m is unknown"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tests of groups/loading.py: reading the log, forgetting it, and writing it anew."""
+"""Tests of groups/loading.py: reading the log, forgetting it, and rewriting it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.groups.driver import Driver
 
 @pytest.fixture
 def driver() -> Driver:
-    """A log with groups of every kind."""
+    """Return a driver whose log has groups of every kind."""
     driver = Driver(partitions=1)
     for name in ("t", "u"):
         driver.create_topic(name, 4)
@@ -38,7 +38,7 @@ def driver() -> Driver:
 
 
 def state(coordinator: Coordinator) -> dict[str, Any]:
-    """Return all hard state in a form that can be compared."""
+    """Return all durable state in a form that can be compared."""
     context = coordinator._context
     found: dict[str, Any] = {}
     for group_id, group in context.groups.items():
@@ -56,7 +56,9 @@ def state(coordinator: Coordinator) -> dict[str, Any]:
                 )
             ]
         else:
-            members = {name: (one.assignment, one.instance_id) for name, one in group.members.items()}
+            members = {
+                name: (member.assignment, member.instance_id) for name, member in group.members.items()
+            }
             found[group_id] = [group.state, group.generation, group.leader, group.protocol, members]
     found["offsets"] = {
         group_id: sorted(context.offsets.iterate(group_id)) for group_id in context.offsets.groups()

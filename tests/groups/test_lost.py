@@ -1,4 +1,4 @@
-"""Tests of groups/lost.py: consumers that are gone without having said so."""
+"""Tests of groups/lost.py: consumers that vanished without leaving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of groups/offset_commit.py: who may commit what."""
+"""Tests of groups/offset_commit.py: the members that may commit, and the offsets they may commit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def driver() -> Driver:
     return driver
 
 
-# --- what is stored -----------------------------------------------------------------------------------------
+# --- stored offsets -----------------------------------------------------------------------------------------
 
 
 def test_everything_about_an_offset_is_kept(driver: Driver) -> None:
@@ -74,8 +74,7 @@ def test_the_partitions_of_a_request_are_stored_together(driver: Driver) -> None
     assert len(driver.in_flight[0].records) == 4
 
 
-# --- what is refused, item by item
-# ----------------------------------------------------------------------------
+# --- refusals, item by item ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -134,8 +133,7 @@ def test_a_request_for_unknown_topics_only_needs_no_group(driver: Driver) -> Non
     assert codes(answer) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
-# --- groups without members
-# -----------------------------------------------------------------------------------
+# --- groups without members ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("group_id", ["g", ""])
@@ -166,8 +164,7 @@ def test_a_tool_may_reset_the_offsets_of_an_empty_group(driver: Driver) -> None:
     assert codes(driver.commit("g", {("t", 0): 7}, member_id="m")) == [NONE]
 
 
-# --- classic groups
-# -------------------------------------------------------------------------------------------
+# --- classic groups -----------------------------------------------------------------------------------------
 
 
 def test_members_commit_in_their_generation(driver: Driver) -> None:
@@ -216,8 +213,7 @@ def test_a_commit_is_as_good_as_a_heartbeat(driver: Driver) -> None:
     assert driver.heartbeat("g", member_id, 1) == NONE
 
 
-# --- consumer groups
-# ------------------------------------------------------------------------------------------
+# --- consumer groups ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -290,8 +286,7 @@ def test_a_tool_may_reset_the_offsets_of_an_empty_consumer_group(consumers: Driv
     assert codes(consumers.commit("g", {("t", 0): 7})) == [NONE]
 
 
-# --- the disk
-# -------------------------------------------------------------------------------------------------
+# --- the disk -----------------------------------------------------------------------------------------------
 
 
 def test_a_commit_is_answered_and_seen_when_it_is_durable(driver: Driver) -> None:

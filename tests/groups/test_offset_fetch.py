@@ -31,9 +31,9 @@ def found(answer: Answer[OffsetFetchResponse]) -> dict[tuple[str, int], int]:
     [group] = answer.value.groups
     assert group.error_code == ErrorCode.NONE
     return {
-        (topic.name, one.partition_index): one.committed_offset
+        (topic.name, partition.partition_index): partition.committed_offset
         for topic in group.topics
-        for one in topic.partitions
+        for partition in topic.partitions
     }
 
 
@@ -98,8 +98,7 @@ def test_all_topics_are_answered_with_their_ids(driver: Driver) -> None:
     assert ids == {driver.topics.by_name[name].topic_id for name in ("t", "u")}
 
 
-# --- one group, as up to version 7
-# ----------------------------------------------------------------------------
+# --- one group, as up to version 7 --------------------------------------------------------------------------
 
 
 def one_group(driver: Driver, version: int, topics: dict[str, list[int]] | None) -> OffsetFetchResponse:
@@ -120,7 +119,7 @@ def one_group(driver: Driver, version: int, topics: dict[str, list[int]] | None)
 @pytest.mark.parametrize("version", [1, 5, 7])
 def test_old_versions_have_one_group(driver: Driver, version: int) -> None:
     response = one_group(driver, version, {"t": [0, 1]})
-    offsets = [one.committed_offset for topic in response.topics for one in topic.partitions]
+    offsets = [item.committed_offset for topic in response.topics for item in topic.partitions]
     assert (response.error_code, offsets) == (ErrorCode.NONE, [5, -1])
 
 
@@ -133,7 +132,7 @@ def test_the_groups_error_is_where_the_version_has_a_place_for_it(driver: Driver
     driver.coordinator.unload(range(5), driver.now_ms)
     assert one_group(driver, 2, {"t": [0]}).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     response = one_group(driver, 1, {"t": [0, 1]})
-    errors = {one.error_code for topic in response.topics for one in topic.partitions}
+    errors = {item.error_code for topic in response.topics for item in topic.partitions}
     assert errors == {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 
 
@@ -168,8 +167,7 @@ def test_to_others_a_member_does_not_matter(driver: Driver) -> None:
     assert found(driver.fetch("g", "t", 0, member_id="whoever", epoch=7)) == {("t", 0): 5}
 
 
-# --- what is not durable yet
-# ----------------------------------------------------------------------------------
+# --- commits in flight --------------------------------------------------------------------------------------
 
 
 def test_a_commit_on_its_way_is_not_seen(driver: Driver) -> None:

@@ -58,7 +58,7 @@ def test_the_table_is_what_a_dictionary_would_be(records: list[tuple[OffsetKey, 
         else:
             model[key] = committed
     assert len(table) == len(model)
-    assert table.expiring == sum(one.expire_ms != NO_EXPIRY for one in model.values())
+    assert table.expiring == sum(committed.expire_ms != NO_EXPIRY for committed in model.values())
     assert set(table.groups()) == {key.group_id for key in model}
     found = {
         key: read_committed(data) for group_id in table.groups() for key, data in table.iterate(group_id)

@@ -20,7 +20,7 @@ U = UUID(int=2)
 
 
 def has(*indexes: int, state: MemberState = MemberState.STABLE) -> MemberAssignment:
-    """A member in epoch 5 that got these partitions in epoch 3."""
+    """Return a member in epoch 5 that got these partitions in epoch 3."""
     assigned = {T: dict.fromkeys(indexes, 3)} if indexes else {}
     return MemberAssignment(epoch=5, previous_epoch=4, state=state, assigned=assigned)
 

@@ -132,7 +132,7 @@ def test_classic_groups_are_written_as_version_3() -> None:
 
 
 def test_the_classic_part_of_a_member_is_kafkas() -> None:
-    """Bytes that Kafka 4.3.1 wrote: with such a part, and with null for it."""
+    """The bytes are Kafka 4.3.1's: with such a part, and with null for it."""
     classic = bytes.fromhex("00000269000263032f68020261010000afc8000100110100001770020672616e67650300010000")
     plain = bytes.fromhex("00000002720263032f68030261026204782e2a0000afc808756e69666f726d01000100")
     key = encode_record(MemberKey("g", "m"), None)[0]

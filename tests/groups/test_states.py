@@ -38,7 +38,7 @@ def empty() -> tuple[Driver, str, str]:
 
 
 def preparing() -> tuple[Driver, str, str]:
-    """Leader and follower are there, a third member makes everybody gather."""
+    """Return leader and follower of a group in which a third member makes all members gather."""
     driver = Driver()
     driver.create_topic("t")
     leader, follower = two_members(driver)
@@ -47,7 +47,7 @@ def preparing() -> tuple[Driver, str, str]:
 
 
 def completing() -> tuple[Driver, str, str]:
-    """Everybody has joined again; the leader has not sent its assignment."""
+    """Return leader and follower after all have joined again, before the leader sends its assignment."""
     driver, leader, follower = preparing()
     driver.join("g", follower)
     driver.join("g", leader)

@@ -104,10 +104,12 @@ def test_timers_are_a_dictionary_of_deadlines(steps: list[tuple[str, int, int]])
             now_ms += delay_ms
             ran.clear()
             timers.run_due(now_ms)
-            due = sorted((deadline_ms, one) for one, deadline_ms in model.items() if deadline_ms <= now_ms)
-            assert sorted(ran) == sorted(one for _, one in due)
-            for _, one in due:
-                del model[one]
+            due = sorted(
+                (deadline_ms, timer) for timer, deadline_ms in model.items() if deadline_ms <= now_ms
+            )
+            assert sorted(ran) == sorted(timer for _, timer in due)
+            for _, timer in due:
+                del model[timer]
         elif what == "cancel":
             timers.cancel(key)
             model.pop(name, None)

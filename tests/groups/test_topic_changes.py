@@ -45,7 +45,7 @@ def test_a_topic_that_is_made_anew_is_another_one(driver: Driver) -> None:
     assert list(group_of(driver).assignment("a").revoking) == [old]
     answer = driver.beat("g", "a", epoch_of(driver, "a"), owned={})
     assert answer.value.assignment is not None
-    assert [one.topic_id for one in answer.value.assignment.topic_partitions] == [new.topic_id]
+    assert [topic.topic_id for topic in answer.value.assignment.topic_partitions] == [new.topic_id]
 
 
 def test_other_topics_change_nothing(driver: Driver) -> None:

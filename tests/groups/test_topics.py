@@ -1,4 +1,4 @@
-"""Tests of groups/topics.py: what the broker lends to groups is what they ask for."""
+"""Tests of groups/topics.py: the broker provides the topics that groups need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def test_the_brokers_catalogue_and_that_of_the_tests_fit() -> None:
     made = TopicsOfTests()
     topic = made.create("t", 3)
     lent: list[Topics] = [Catalogue(), made]
-    assert [dict(one.by_name) for one in lent] == [{}, {"t": topic}]
+    assert [dict(topics.by_name) for topics in lent] == [{}, {"t": topic}]
     fact: TopicFacts = made.by_id[topic.topic_id]
     assert (fact.name, fact.topic_id, fact.partition_count) == ("t", topic.topic_id, 3)
 

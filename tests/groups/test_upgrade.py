@@ -176,8 +176,8 @@ def test_static_members_and_racks_are_taken_over(driver: Driver) -> None:
 
 
 def test_what_nobody_had_is_given_away_though_no_subscription_changes(driver: Driver) -> None:
-    # The leader withheld half, as cooperative ones do, or a rebalance was due: a static member that comes
-    # back with the other protocol and the same topics must not leave it at that.
+    # The leader withheld half, as cooperative ones do, or a rebalance was due. A static member that comes
+    # back with the other protocol and the same topics must get all the same.
     joined = driver.join("g", instance_id="i")
     driver.advance(driver.config.group_initial_rebalance_delay_ms)
     member_id = joined.value.member_id

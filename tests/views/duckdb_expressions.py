@@ -1,7 +1,7 @@
-"""Random expressions in two languages at once: ours, and what DuckDB needs to be told to mean the same.
+"""Random expressions in two languages at once: ours, and the SQL of DuckDB that means the same.
 
-DuckDB fails where ours is NULL (overflow, division by zero), lets doubles be infinite, and has a type of its
-own for timestamps: on its side they are epoch milliseconds in BIGINT here.
+DuckDB fails where ours is NULL (overflow, division by zero), lets doubles be infinite, and has its own type
+for timestamps: here they are epoch milliseconds in BIGINT on its side.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PATTERNS = ["%", "a%", "%b", "%Ã©%", "_", "a_%", "%\\%", "%\\_c", "", "ab", "ðŸ˜
 
 
 class Pair(NamedTuple):
-    """One expression, as both have it."""
+    """One expression in both languages."""
 
     ours: str
     duck: str
@@ -44,11 +44,11 @@ def alike(template: str, *args: Pair) -> Pair:
 
 
 def both(ours: str, duck: str, *args: Pair) -> Pair:
-    return Pair(ours.format(*(one.ours for one in args)), duck.format(*(one.duck for one in args)))
+    return Pair(ours.format(*(arg.ours for arg in args)), duck.format(*(arg.duck for arg in args)))
 
 
 def finite(template: str, duck: str | None = None) -> Callable[..., Pair]:
-    """A double that is NULL when it is infinite."""
+    """Return the writer of a double that is NULL when it is infinite."""
     inner = duck or template
     return lambda *args: both(
         f"({template})", f"list_transform([{inner}], lambda x: CASE WHEN isfinite(x) THEN x END)[1]", *args
@@ -224,7 +224,7 @@ for _kind in (BOOL, INT, DOUBLE, STRING, TIME):
         (_kind, f"b{_kind}{_kind}", mapped("IF({0}, {1}, {2})", "CASE WHEN {0} THEN {1} ELSE {2} END")),
         (_kind, f"ii{_kind}{_kind}", same("CASE {0} WHEN {1} THEN {2} ELSE {3} END")),
     ]
-BY_RESULT = {kind: [one for one in OPERATIONS if one[0] == kind] for kind in COLUMNS}
+BY_RESULT = {kind: [operation for operation in OPERATIONS if operation[0] == kind] for kind in COLUMNS}
 
 
 def _literal(draw: DrawFn, kind: str) -> Pair:
@@ -245,7 +245,7 @@ def _literal(draw: DrawFn, kind: str) -> Pair:
 
 @st.composite
 def expressions(draw: DrawFn, kind: str, depth: int = 4) -> Pair:
-    """An expression of `kind` with at most `depth` operators inside of each other."""
+    """Draw an expression of `kind` with at most `depth` operators nested in each other."""
     choice = draw(st.integers(0, 9))
     if depth == 0 or choice < 2:
         return alike(draw(st.sampled_from(COLUMNS[kind])))

@@ -18,7 +18,7 @@ from views.plan import Plan, plan_view
 from views.statement import parse_view
 from views.tags import TagTable
 
-# Machines may be slow: no test fails for taking long.
+# Machines may be slow: no test fails because it takes long.
 UNHURRIED = settings(max_examples=60, deadline=None)
 METERS = "ts timestamp, current double, voltage int, location string tag, live bool, payload json"
 
@@ -32,7 +32,7 @@ def make_view(sql: str, columns: str | None = METERS) -> Evaluator:
 
 
 def records(*values: Any, key: bytes | None = b"d1") -> list[Record]:
-    """Records with offsets from 0 and timestamps from 1000, values as JSON unless they are bytes or None."""
+    """Return records with offsets from 0, timestamps from 1000, and values as JSON unless bytes or None."""
     return [
         Record(at, 1_000 + at, key, value if value is None or isinstance(value, bytes) else encoded(value))
         for at, value in enumerate(values)
@@ -59,7 +59,7 @@ def values(filtered: Filtered) -> list[Any]:
 
 
 def evaluate(expression: str, row: dict[str, Any] | None = None, columns: str | None = METERS) -> Any:
-    """The value of one expression for one record."""
+    """Return the value of one expression for one record."""
     filtered = run(make_view(f"SELECT {expression} AS x FROM t", columns), records(row or {}))
     assert filtered.unfit == 0
     return values(filtered)[0]["x"]

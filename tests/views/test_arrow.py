@@ -34,16 +34,17 @@ def arrow_batch(given: list[Record], time: Any = None) -> pyarrow.RecordBatch:
     kind = pyarrow.timestamp("us", "UTC") if time is None else time
     ticks = {"s": 0.001, "ms": 1, "us": 1_000, "ns": 1_000_000}[getattr(kind, "unit", "ms")]
     columns = {
-        "key": pyarrow.array([one.key for one in given], pyarrow.binary()),
-        "value": pyarrow.array([one.value for one in given], pyarrow.binary()),
+        "key": pyarrow.array([record.key for record in given], pyarrow.binary()),
+        "value": pyarrow.array([record.value for record in given], pyarrow.binary()),
         "topic": pyarrow.array(["meters"] * len(given)),
         "partition": pyarrow.array([0] * len(given), pyarrow.int32()),
-        "offset": pyarrow.array([one.offset for one in given], pyarrow.int64()),
-        "timestamp": pyarrow.array([int(one.timestamp_ms * ticks) for one in given], pyarrow.int64()).cast(
-            kind
-        ),
+        "offset": pyarrow.array([record.offset for record in given], pyarrow.int64()),
+        "timestamp": pyarrow.array(
+            [int(record.timestamp_ms * ticks) for record in given], pyarrow.int64()
+        ).cast(kind),
         "headers": pyarrow.array(
-            [[{"key": key, "value": value} for key, value in one.headers] or None for one in given], HEADERS
+            [[{"key": key, "value": value} for key, value in record.headers] or None for record in given],
+            HEADERS,
         ),
     }
     return pyarrow.RecordBatch.from_pydict(columns)
@@ -66,7 +67,7 @@ def test_rows_are_those_of_the_broker(sql: str) -> None:
     result = evaluate_counted(make_plan(sql), arrow_batch(GIVEN))
     assert result.batch.schema == arrow_batch(GIVEN).schema
     got = [(row["offset"], row["key"], row["value"]) for row in result.batch.to_pylist()]
-    assert got == [(one.offset, one.key, one.value) for one in survivors(filtered)]
+    assert got == [(record.offset, record.key, record.value) for record in survivors(filtered)]
     assert (result.scanned, result.unfit) == (6, filtered.unfit)
 
 
@@ -117,9 +118,11 @@ def test_what_does_not_fit_is_taken_with_its_reason(where: str) -> None:
     found = evaluate_counted(plan, arrow_batch(given))
     assert (found.scanned, found.unfit) == (len(given), 0)
     rows = found.batch.to_pylist()
-    assert [(row["offset"], row["value"]) for row in rows] == [(one.offset, one.value) for one in expected]
-    assert [tuple((one["key"], one["value"]) for one in row["headers"]) for row in rows] == [
-        one.headers for one in expected
+    assert [(row["offset"], row["value"]) for row in rows] == [
+        (record.offset, record.value) for record in expected
+    ]
+    assert [tuple((header["key"], header["value"]) for header in row["headers"]) for row in rows] == [
+        record.headers for record in expected
     ]
 
 

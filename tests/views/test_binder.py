@@ -1,4 +1,4 @@
-"""Names and types: what binds to what, and the sentence for everything that is refused."""
+"""Names and types: their binding, and the sentence for everything that is refused."""
 
 from __future__ import annotations
 
@@ -68,15 +68,15 @@ TYPE_PROBLEMS = {
     "a > 'x'": "> cannot compare a int with a string",
     "f = 1": "= cannot compare a bool with a bigint",
     "e = 1": "= does not compare json; CAST it",
-    "d = 'tomorrow'": "'tomorrow' is no timestamp; write it like",
+    "d = 'tomorrow'": "'tomorrow' is not a timestamp; write it like",
     "d > 1.5": "> cannot compare a timestamp\\(ms\\) with a double",
     "d < 1h": "< does not compare durations",
     "d * 2": "\\* does not take a timestamp\\(ms\\) and a bigint",
     "d + d": "moves a timestamp by an integer or by a duration",
     "d + 1.5": "moves a timestamp by an integer",
-    "d + 1u": "a duration of 1000 ns is no whole number of ms",
+    "d + 1u": "a duration of 1000 ns is not a whole number of ms",
     "1 - d": "- does not take a bigint and a timestamp",
-    "1h": "1h AS x is a duration, which is no value of a column",
+    "1h": "1h AS x is a duration, which cannot be the value of a column",
     "COALESCE(1h, 2h)": "COALESCE does not take durations",
     "a AND f": "AND needs conditions, but one of its sides is a int",
     "NOT a": "NOT needs conditions",
@@ -125,7 +125,7 @@ def test_types_that_do_not_meet_are_refused_with_both_names(expression: str, wor
 
 
 def test_a_number_beyond_doubles_is_no_number() -> None:
-    with pytest.raises(SyntaxProblem, match="'1e999' is not a number"):
+    with pytest.raises(SyntaxProblem, match="'1e999' is not a valid double"):
         make_plan("SELECT 1e999 AS x FROM t", FEW)
 
 
@@ -253,7 +253,7 @@ KINDS = "bidst"
 
 @st.composite
 def wild(draw: DrawFn, depth: int = 3) -> Pair:
-    """An expression whose parts need not fit together."""
+    """Draw an expression whose parts need not fit together."""
     if depth == 0 or draw(st.booleans()):
         pieces = [
             "NULL",

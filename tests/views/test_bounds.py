@@ -1,4 +1,4 @@
-"""Bounds: nothing that could match is passed over, and much that cannot is."""
+"""Bounds: no extent that could match is skipped, and many that cannot are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clauses that a view cannot have are refused by their names."""
+"""Clauses that a view cannot have are refused by name."""
 
 from __future__ import annotations
 

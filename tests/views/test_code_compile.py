@@ -1,4 +1,4 @@
-"""Expressions are put in the places that a loop's text has for them."""
+"""Expressions are inserted in the places that a loop's text has for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated code: value, truth and falsehood of a condition agree, and no text of users is in it."""
+"""Generated code: value, truth and falsehood of a condition agree, and it contains no text of users."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def answers(condition: str, how: str) -> list[Any]:
 def test_true_and_false_are_what_the_value_says(condition: str) -> None:
     found = answers(condition, "value")
     assert set(found) <= {True, False, None}
-    assert [bool(one) for one in answers(condition, "true")] == [one is True for one in found]
-    assert [bool(one) for one in answers(condition, "false")] == [one is False for one in found]
+    assert [bool(answer) for answer in answers(condition, "true")] == [value is True for value in found]
+    assert [bool(answer) for answer in answers(condition, "false")] == [value is False for value in found]
 
 
 def test_texts_of_the_statement_are_constants_only() -> None:

@@ -69,8 +69,10 @@ def test_heads_of_every_width_are_walked(key: bytes | None, value_bytes: int) ->
     assert survivors(run(make_view("SELECT * FROM t WHERE n > 0", "n int"), given)) == given
     made = run(make_view("SELECT n, _offset AS o, _rowts AS t, _key AS k FROM t WHERE n > 0", "n int"), given)
     text = None if key is None else key.decode()
-    assert values(made) == [{"n": 1, "o": one.offset, "t": one.timestamp_ms, "k": text} for one in given]
-    assert [one._replace(value=value) for one in survivors(made)] == given
+    assert values(made) == [
+        {"n": 1, "o": record.offset, "t": record.timestamp_ms, "k": text} for record in given
+    ]
+    assert [record._replace(value=value) for record in survivors(made)] == given
 
 
 @pytest.mark.parametrize("headers", [(), (("h", b"x"),)])
@@ -82,8 +84,10 @@ def test_new_values_of_every_length_are_written(key: bytes | None, headers: Head
         for at, length in enumerate(lengths)
     ]
     made = survivors(run(make_view("SELECT s FROM t", "s string"), given))
-    assert [len(one.value or b"") for one in made] == lengths
-    assert [one._replace(value=None) for one in made] == [one._replace(value=None) for one in given]
+    assert [len(record.value or b"") for record in made] == lengths
+    assert [record._replace(value=None) for record in made] == [
+        record._replace(value=None) for record in given
+    ]
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -103,11 +107,13 @@ def test_a_count_of_headers_that_is_cut_is_not_handed_on() -> None:
 
 def test_offsets_and_times_that_lie_far_apart_are_walked() -> None:
     given = [
-        one._replace(offset=at * 1_000_000, timestamp_ms=(-1) ** at * at * 10**12)
-        for at, one in enumerate(records({}, {}, {}))
+        record._replace(offset=at * 1_000_000, timestamp_ms=(-1) ** at * at * 10**12)
+        for at, record in enumerate(records({}, {}, {}))
     ]
     rows = values(run(make_view("SELECT _offset AS o, _rowts AS t FROM t", "n int"), given))
-    assert [(row["o"], row["t"]) for row in rows] == [(one.offset, one.timestamp_ms) for one in given]
+    assert [(row["o"], row["t"]) for row in rows] == [
+        (record.offset, record.timestamp_ms) for record in given
+    ]
     assert make_plan("SELECT _offset FROM t").needs == {"offset"}
 
 

@@ -1,4 +1,4 @@
-"""Types by their names, and what fits into them."""
+"""Types by their names, and the values that fit them."""
 
 from __future__ import annotations
 

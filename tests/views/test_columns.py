@@ -1,4 +1,4 @@
-"""The text of kawal.columns: what it declares, and the sentence for each way to get it wrong."""
+"""The text of kawal.columns: its declarations, and the sentence for each way to get it wrong."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_what_is_stored_reads_back_as_the_same(text: str, stored: str) -> None:
         ("a int,, b int", "column 2 is empty"),
         ("a int,", "column 2 is empty"),
         ("a", "column 1, 'a', is not a name and a type"),
-        ("a-b int", "stand in back-quotes"),
+        ("a-b int", "must be in back-quotes"),
         ("`a int", "a back-quote is not closed"),
         ("a integer32", "column 'a' has the unknown type 'integer32'; known are bool, tinyint"),
         ("a decimal(10,2)", "unknown type 'decimal\\(10,2\\)'"),
@@ -56,7 +56,7 @@ def test_what_is_stored_reads_back_as_the_same(text: str, stored: str) -> None:
         ("a timestamp(s)", "unknown type"),
         ("a int tag tag", "unknown type 'int tag'"),
         ("a int, b int, a string", "column 'a' is declared twice"),
-        ("_offset int", "column '_offset': every record has something of this name"),
+        ("_offset int", "column '_offset': every record has a column of this name"),
         ("TbName string", "every record has"),
         ('`a"b` int', "has a double quote, a backslash or a control character"),
         ("`a\\b` int", "a backslash"),
@@ -89,7 +89,9 @@ TYPES: st.SearchStrategy[Type] = st.sampled_from(
 
 
 @UNHURRIED
-@given(st.lists(st.builds(Column, NAMES, TYPES, st.booleans()), min_size=1, unique_by=lambda one: one.name))
+@given(
+    st.lists(st.builds(Column, NAMES, TYPES, st.booleans()), min_size=1, unique_by=lambda column: column.name)
+)
 def test_any_columns_are_written_and_read_back(declared: list[Column]) -> None:
     columns = Columns(tuple(declared))
     assert parse_columns(str(columns)) == columns

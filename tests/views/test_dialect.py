@@ -1,4 +1,4 @@
-"""What of SQL is read, within which bounds, and how long the worst of it takes."""
+"""The part of SQL that is read, its bounds, and the time that the worst of it takes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def select(text: str) -> exp.Select:
 
 def test_strings_stand_in_both_quotes_and_have_no_backslash_escapes() -> None:
     found = select("SELECT 'it''s', \"a\"\"b\", 'a\\n', '\\' FROM t").expressions
-    assert [one.this for one in found] == ["it's", 'a"b', "a\\n", "\\"]
+    assert [literal.this for literal in found] == ["it's", 'a"b', "a\\n", "\\"]
 
 
 def test_functions_stay_names_with_arguments() -> None:
     found = select("SELECT LEFT(a, 1), COUNT(a), YEAR(d), IF(a, b, c), NOW() FROM t").expressions
-    assert [type(one) for one in found] == [exp.Anonymous] * 5
+    assert [type(call) for call in found] == [exp.Anonymous] * 5
 
 
 def test_members_of_json_are_names_not_paths() -> None:
@@ -38,7 +38,7 @@ def test_members_of_json_are_names_not_paths() -> None:
 def test_depth_is_bounded_before_anything_is_parsed() -> None:
     deepest = "(" * BRACKETS_DEEP_MAX + "a" + ")" * BRACKETS_DEEP_MAX
     select(f"SELECT {deepest} FROM t")
-    with pytest.raises(TooComplex, match=r"'\(' at line 1, column 32 lies more than 24 levels deep"):
+    with pytest.raises(TooComplex, match=r"'\(' at line 1, column 32 is nested more than 24 levels deep"):
         tokenize(f"SELECT ({deepest}) FROM t")
 
 
@@ -96,7 +96,7 @@ def test_places_are_counted_from_one() -> None:
 
 
 def test_sqlglot_is_loaded_only_when_a_statement_is_parsed() -> None:
-    """0.1 s of start-up that a broker without views does not pay."""
+    """A broker without views does not pay the 0.1 s of start-up."""
     modules = "views.columns, views.errors, views.tags, views.column_types"
     code = f"import sys, {modules}; print([name for name in ('sqlglot', 're2') if name in sys.modules])"
     done = subprocess.run(

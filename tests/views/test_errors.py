@@ -1,4 +1,4 @@
-"""The tree of errors: whoever catches ViewError catches them all, and has a sentence to show."""
+"""The tree of errors: catching ViewError catches them all, each with a sentence to show."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def test_every_error_is_a_view_error_with_its_sentence(name: str) -> None:
 
 
 def test_the_tree_in_the_docstring_is_the_whole_tree() -> None:
-    classes = [name for name, one in inspect.getmembers(errors, inspect.isclass)]
+    classes = [name for name, _ in inspect.getmembers(errors, inspect.isclass)]
     assert errors.__doc__ is not None
     assert [name for name in classes if name not in errors.__doc__] == []

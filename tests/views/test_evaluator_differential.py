@@ -1,6 +1,6 @@
-"""Random expressions over random rows: what a view gives, and what DuckDB gives, are the same.
+"""Random expressions over random rows: a view and DuckDB give the same.
 
-KAWAL_VIEW_EXAMPLES sets how many expressions are tried; without it 300.
+KAWAL_VIEW_EXAMPLES sets how many expressions are tried, by default 300.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def oracle(seed: int) -> duckdb.DuckDBPyConnection:
 
 @cache
 def batch(seed: int) -> memoryview:
-    """The same rows as records; half of the times are text, every member that is NULL is missing in some."""
+    """Return the same rows as records; a third of the times are text, half of the rows leave out NULLs."""
     records = []
     for row in rows(seed):
         given = {name: value for name, value in row.items() if value is not None or row["n"] % 2}
@@ -94,7 +94,7 @@ def view_rows(sql: str, seed: int) -> list[dict[str, Any]]:
     return (
         []
         if filtered.batch is None
-        else [json.loads(one.value or b"") for one in iter_records(filtered.batch)]
+        else [json.loads(record.value or b"") for record in iter_records(filtered.batch)]
     )
 
 

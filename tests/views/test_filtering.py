@@ -1,4 +1,4 @@
-"""Filtering a batch: offsets, headers and bytes of what comes out, and what happens to what is not fit."""
+"""Filtering a batch: offsets, headers and bytes of the result, and the fate of what does not fit."""
 
 from __future__ import annotations
 
@@ -119,9 +119,9 @@ def test_batches_without_records_of_producers_give_nothing(source: bytearray) ->
 
 
 UNFIT = {
-    "no JSON": b"voltage=3",
+    "not JSON": b"voltage=3",
     "cut": b'{"voltage": 3',
-    "text behind it": b'{"voltage": 300} x',
+    "text after it": b'{"voltage": 300} x',
     "no bytes": b"",
     "an array": b"[300]",
     "null": b"null",
@@ -255,7 +255,7 @@ def test_a_long_batch_is_filtered_in_slices_with_the_same_result() -> None:
 
 
 def test_slices_are_as_long_as_a_clock_says() -> None:
-    """A record that takes long makes them small, records that take nothing make them large again."""
+    """A record that takes long makes them small; records that take no time make them large again."""
     costs_ns = [1_000_000] * 40 + [100] * 400
     evaluator, done, now = make_view("SELECT voltage FROM t"), [0], [0]
     sizes: list[int] = []
@@ -304,7 +304,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
 def test_memory_of_large_batches_is_not_asked_for_again_and_again() -> None:
-    # In a process of its own: what others have allocated in this one counts, too.
+    # In a process of its own: memory that other tests allocated in this one would count, too.
     found = subprocess.run(
         [sys.executable, "-c", PAGE_FAULTS],
         cwd=Path(__file__).parents[2],
@@ -312,7 +312,7 @@ def test_memory_of_large_batches_is_not_asked_for_again_and_again() -> None:
         check=True,
         text=True,
     )
-    # 460 pages for each batch, where glibc has not learnt it.
+    # 460 pages for each batch if glibc has not learnt the size.
     assert int(found.stdout) < 20 * 100 or platform.libc_ver()[0] != "glibc"
 
 

@@ -56,7 +56,7 @@ def text(content: bytes | None) -> str | None:
 
 
 def row_of(record: Record) -> dict[str, Any] | None:
-    """The view's row; {} when it does not match, None when the record is not fit."""
+    """Return the view's row; {} when it does not match, None when the record does not fit."""
     try:
         value = {} if record.value is None else json.loads(record.value.decode())
     except ValueError:
@@ -92,7 +92,7 @@ def test_what_comes_out_is_what_plain_python_finds(
     time = 5 if append_time else None
     last = given_records[-1].offset + stretch
     batch = encode_batch(given_records, codec=source, last_offset=last, append_time_ms=time)
-    stamped = [one if time is None else one._replace(timestamp_ms=time) for one in given_records]
+    stamped = [record if time is None else record._replace(timestamp_ms=time) for record in given_records]
     rows = [(record, row_of(record)) for record in stamped]
     for view in (KEPT, MADE):
         found = filter_batch(view, memoryview(batch), codec=target, limits=Limits(slice_records=step))
@@ -103,11 +103,11 @@ def test_what_comes_out_is_what_plain_python_finds(
         if view is KEPT:
             assert out == [record for record, _ in matching]
         else:
-            assert [json.loads(one.value or b"") for one in out] == [row for _, row in matching]
-            assert [one._replace(value=None) for one in out] == [
-                one._replace(value=None) for one, _ in matching
+            assert [json.loads(record.value or b"") for record in out] == [row for _, row in matching]
+            assert [record._replace(value=None) for record in out] == [
+                record._replace(value=None) for record, _ in matching
             ]
         if found.batch is not None:
             header = read_batch_header(found.batch)
             assert (header.base_offset, header.last_offset) == (given_records[0].offset, last)
-            assert header.max_timestamp == max(one.timestamp_ms for one in out)
+            assert header.max_timestamp == max(record.timestamp_ms for record in out)

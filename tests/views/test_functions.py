@@ -1,4 +1,4 @@
-"""The functions of the table: what each gives, and NULL for NULL."""
+"""The functions of the table: the result of each, and NULL for NULL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LIKE and MATCH: what they take, and that no pattern makes them slow."""
+"""LIKE and MATCH: the texts they match, and that no pattern makes them slow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans: their schema, what they need, and that text and schema make the same plan again."""
+"""Plans: their schema, their needs, and that text and schema make the same plan again."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_only_what_is_needed_is_read(sql: str, needs: set[str]) -> None:
 def test_columns_are_called_as_they_are_declared_and_only_once() -> None:
     plan = make_plan("SELECT VOLTAGE, m.current, TBNAME, voltage + 1 FROM m")
     assert plan.output is not None
-    assert [one.name for one in plan.output] == ["voltage", "current", "tbname", "voltage + 1"]
+    assert [column.name for column in plan.output] == ["voltage", "current", "tbname", "voltage + 1"]
     for sql in ("SELECT voltage, VOLTAGE FROM m", "SELECT *, voltage FROM m", "SELECT 1 AS a, 2 AS a FROM m"):
         with pytest.raises(NotAllowed, match="two columns of the view are called"):
             make_plan(sql)
@@ -119,7 +119,7 @@ def test_a_star_beside_others_needs_declared_columns() -> None:
 def test_a_star_does_not_stand_for_more_columns_than_a_view_may_have() -> None:
     columns = ", ".join(f"c{number} int" for number in range(1_001))
     assert make_plan("SELECT * FROM m", columns).keeps_all
-    with pytest.raises(NotAllowed, match="1002 columns, at most 1000"):
+    with pytest.raises(NotAllowed, match="1002 columns; at most 1000"):
         make_plan("SELECT *, 1 AS one FROM m", columns)
 
 
@@ -174,9 +174,9 @@ def test_a_plan_of_what_does_not_fit_is_restored_with_the_columns_it_had() -> No
         ("UNFIT m", None, "'m' declares none; set kawal.columns"),
         ("UNFIT m (b)", "a int", "column 'b' is unknown; the source declares a"),
         ("UNFIT m (a, A)", "a int", "column 'A' is named twice"),
-        ("UNFIT m WHERE a = 1", "a int", "column 'a': behind UNFIT, WHERE takes _rowts"),
-        ("UNFIT m WHERE a = 1", "a int tag", "column 'a': behind UNFIT"),
-        ("UNFIT m WHERE zz = 1", "a int", "column 'zz': behind UNFIT"),
+        ("UNFIT m WHERE a = 1", "a int", "column 'a': after UNFIT, WHERE takes _rowts"),
+        ("UNFIT m WHERE a = 1", "a int tag", "column 'a': after UNFIT"),
+        ("UNFIT m WHERE zz = 1", "a int", "column 'zz': after UNFIT"),
         ("UNFIT m WHERE 1", "a int", "WHERE needs a condition"),
         (
             "UNFIT m",

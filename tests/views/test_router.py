@@ -1,4 +1,4 @@
-"""A batch taken apart by an expression: each value's records, byte for byte, and no others."""
+"""A batch routed by an expression: each value's records, byte for byte, and no others."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_records_of_a_value_are_a_batch_with_their_offsets_times_keys_and_he
     batch = encode_batch(records, leader_epoch=5, base_offset=8, last_offset=30)
     cut = routed(BY_ID, batch).records(1)
     assert cut is not None
-    assert list(iter_records(cut)) == [one for one in records if one.offset % 3 == 1]
+    assert list(iter_records(cut)) == [record for record in records if record.offset % 3 == 1]
     whole, header = read_batch_header(batch), read_batch_header(cut)
     assert (header.base_offset, header.last_offset, header.leader_epoch) == (8, 30, 5)
     assert (header.base_timestamp, header.record_count) == (whole.base_timestamp, 4)
@@ -67,7 +67,7 @@ def test_records_without_the_value_are_left_out_and_those_that_do_not_fit_are_co
     assert (sorted(found.places), found.unfit) == ([1], 3)
     cut = found.records(1)
     assert cut is not None
-    assert [one.offset for one in iter_records(cut)] == [0, 6]
+    assert [record.offset for record in iter_records(cut)] == [0, 6]
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.SNAPPY, Codec.ZSTD])
@@ -121,18 +121,18 @@ def test_each_record_is_under_the_value_that_its_expression_has(values: list[Any
     batch = encode_batch(records, append_time_ms=9_999 if is_late else None)
     found = routed(BY_NAME, batch)
     expected: dict[str, list[int]] = {}
-    for one, value in zip(records, values, strict=True):
+    for made, value in zip(records, values, strict=True):
         if isinstance(value, dict) and "name" in value:
-            expected.setdefault(value["name"], []).append(one.offset)
+            expected.setdefault(value["name"], []).append(made.offset)
     shown: dict[str, list[int]] = {}
     for value in found.places:
         cut = found.records(value)
         assert cut is not None
-        shown[value] = [one.offset for one in iter_records(cut)]
-        assert {one.timestamp_ms for one in iter_records(cut)} <= (
+        shown[value] = [found_record.offset for found_record in iter_records(cut)]
+        assert {found_record.timestamp_ms for found_record in iter_records(cut)} <= (
             {9_999} if is_late else set(range(1_000, 1_020))
         )
     bytes_values = sum(isinstance(value, bytes) for value in values)
     assert shown == expected
-    # Bytes may be JSON by chance: `{}`, or `null`, which is none.
+    # Bytes may be JSON by chance, such as `{}`; then they fit.
     assert found.unfit <= bytes_values

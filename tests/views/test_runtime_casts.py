@@ -1,4 +1,4 @@
-"""Casts: which pairs have a meaning, and that none of them raises."""
+"""Casts: the pairs that have a meaning, and that none of them raises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of numbers, called as evaluators call them: no answer is None, and never an error."""
+"""Functions of numbers, called as evaluators call them: what has no answer is None, never an error."""
 
 from __future__ import annotations
 

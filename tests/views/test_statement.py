@@ -1,4 +1,4 @@
-"""Statements as they are written: what they name, how they are stored, and how others are refused."""
+"""Statements as they are written: the names in them, their stored text, and the refusal of others."""
 
 from __future__ import annotations
 
@@ -67,8 +67,15 @@ def test_texts_that_differ_in_blanks_comments_and_case_of_keywords_are_stored_al
 
 def test_columns_are_called_by_alias_or_by_their_text() -> None:
     statement = parse_view("SELECT a, b AS `x y`, c*2, CONCAT(a, 'b') , *, d e FROM m")
-    assert [one.name for one in statement.projections] == ["", "x y", "c * 2", "CONCAT(a, 'b')", "", "e"]
-    assert [one.node is None for one in statement.projections] == [False] * 4 + [True, False]
+    assert [projection.name for projection in statement.projections] == [
+        "",
+        "x y",
+        "c * 2",
+        "CONCAT(a, 'b')",
+        "",
+        "e",
+    ]
+    assert [projection.node is None for projection in statement.projections] == [False] * 4 + [True, False]
 
 
 REFUSED = {
@@ -95,7 +102,7 @@ REFUSED = {
     "WITH META AS SELECT a FROM t": "WITH META is for STABLE and DATABASE",
     "ONLY META AS UNFIT t": "ONLY META is for STABLE and DATABASE, not for UNFIT",
     "UNFIT t WHERE tbname = 'x' ORDER BY _offset": "ORDER BY is not possible",
-    "SELECT " + ", ".join(f"a AS a{n}" for n in range(257)) + " FROM t": "257 columns, at most 256",
+    "SELECT " + ", ".join(f"a AS a{n}" for n in range(257)) + " FROM t": "257 columns; at most 256",
 }
 
 
@@ -108,18 +115,18 @@ def test_what_a_view_cannot_be_is_refused_by_its_name(text: str, words: str) -> 
 WRONG = {
     "": "the statement is empty",
     " ; ;": "the statement is empty",
-    "INSERT INTO t VALUES (1)": "'INSERT' at line 1, column 1 where SELECT, STABLE, UNFIT or DATABASE should",
-    "UNFIT": "the statement ends where the name of a topic",
-    "UNFIT t (a": "the list of columns behind the topic is not closed by",
+    "INSERT INTO t VALUES (1)": "expected SELECT, STABLE, UNFIT or DATABASE, found 'INSERT' at line 1",
+    "UNFIT": "expected the name of a topic or database, found the end of the statement",
+    "UNFIT t (a": "the list of columns after the topic is not closed by",
     "UNFIT t (a b)": "'a b' in the list of columns is not a name",
     "UNFIT t ()": "'' in the list of columns is not a name",
     "UNFIT t ('a')": "\"'a'\" in the list of columns is not a name",
-    "UNFIT t WITH META": "'WITH' at line 1, column 9 where a list of columns in brackets, WHERE or the end",
-    "UNFIT t (a) b": "'b' at line 1, column 13 where WHERE or the end should stand",
-    "CREATE TABLE x (a int)": "'TABLE' at line 1, column 8 where TOPIC should stand",
-    "CREATE TOPIC x SELECT * FROM t": "'SELECT' at line 1, column 16 where AS should stand",
-    "CREATE TOPIC AS SELECT * FROM t": "where AS should stand",
-    "CREATE TOPIC IF EXISTS x AS SELECT 1": "where NOT should stand",
+    "UNFIT t WITH META": "expected a list of columns in brackets, WHERE or the end, found 'WITH' at line 1",
+    "UNFIT t (a) b": "expected WHERE or the end, found 'b' at line 1, column 13",
+    "CREATE TABLE x (a int)": "expected TOPIC, found 'TABLE' at line 1, column 8",
+    "CREATE TOPIC x SELECT * FROM t": "expected AS, found 'SELECT' at line 1, column 16",
+    "CREATE TOPIC AS SELECT * FROM t": "expected AS, found",
+    "CREATE TOPIC IF EXISTS x AS SELECT 1": "expected NOT, found",
     "SELECT 1": "FROM is missing",
     "SELECT a FROM": "FROM is missing",
     "SELECT FROM t": "cannot be told apart",
@@ -129,11 +136,11 @@ WRONG = {
     "SELECT a FROM t WHERE a = 'x": "cannot be read",
     "SELECT a FROM t; SELECT b FROM t": "a semicolon separates several",
     "SELECT a\nFROM t\nWHERE a = = 1": "line 3",
-    "DATABASE d WHERE a = 1": "where the end should stand",
-    "DATABASE": "the statement ends where the name",
-    "STABLE s, u": "where WHERE or the end should stand",
-    "WITH META AS STABLE s ONLY META": "META is asked for twice",
-    "STABLE 'text'": "where the name of a topic or database should stand",
+    "DATABASE d WHERE a = 1": "expected the end, found",
+    "DATABASE": "expected the name of a topic or database, found the end of the statement",
+    "STABLE s, u": "expected WHERE or the end, found",
+    "WITH META AS STABLE s ONLY META": "META is given twice",
+    "STABLE 'text'": "expected the name of a topic or database, found 'text'",
     "SELECT a FROM t WHERE a = '\0'": "NUL character",
     "SELECT a FROM t WHERE a LIKE '\ud800'": "half a surrogate pair",
     "EXPLAIN SELECT a FROM t": "'EXPLAIN' at line 1",

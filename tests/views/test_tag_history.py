@@ -1,4 +1,4 @@
-"""Tags at every offset: whatever is looked at again, left or forgotten, a batch gives what it gave first."""
+"""Tags at every offset: a batch looked at again gives what it gave first, whatever was left or forgotten."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = tuple[bytes | None, str | None]
 
 
 def give(tags: BatchTags, rows: list[Row]) -> list[Any]:
-    """The tags of a batch's records."""
+    """Return the tags of a batch's records."""
     return [tags.resolve(READERS, key, (), (place,))[0] for key, place in rows]
 
 
@@ -113,7 +113,7 @@ def modelled(batches: list[list[Row]]) -> list[list[Any]]:
 def test_any_order_of_looking_gives_what_looking_once_in_order_gives(
     batches: list[list[Row]], data: st.DataObject
 ) -> None:
-    """As a view looks: at any batch, from where the history says, one of them left half way now and then."""
+    """Look as a view does: at any batch, from where the history says, and leave one half way now and then."""
     wanted = modelled(batches)
     starts = [sum(map(len, batches[:number])) for number in range(len(batches) + 1)]
     tags = PartitionTags(keys_max=data.draw(st.sampled_from([4, 100])))

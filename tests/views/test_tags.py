@@ -1,4 +1,4 @@
-"""Tags: from a record's header, from its value, or from what its key has had before."""
+"""Tags: from a record's header, from its value, or from earlier records of its key."""
 
 from __future__ import annotations
 

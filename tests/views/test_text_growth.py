@@ -1,4 +1,4 @@
-"""Statements that make long texts are allowed as long as one record holds up nobody."""
+"""Statements that make long texts are allowed as long as no record holds up others."""
 
 from __future__ import annotations
 

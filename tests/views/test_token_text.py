@@ -1,4 +1,4 @@
-"""Tokens back into text, and where they lie."""
+"""The text and the places of tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does not fit comes out, byte for byte and with its reason: exactly what queries count as unfit."""
+"""Records that do not fit come out byte for byte with a reason: exactly those that queries call unfit."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from views.unfit_reasons import UNEXPLAINED
 
 COLUMNS = "n int, s varchar(5), t timestamp, j json, city varchar(4) tag, size tinyint tag"
 UNFIT = make_view("UNFIT t", COLUMNS)
-# Takes whatever fits, and reads all columns.
-ALL = " AND ".join(f"({one} IS NULL OR {one} IS NOT NULL)" for one in ("n", "s", "t", "j", "city", "size"))
+# Takes everything that fits, and reads all columns.
+ALL = " AND ".join(f"({name} IS NULL OR {name} IS NOT NULL)" for name in ("n", "s", "t", "j", "city", "size"))
 FIT = make_view(f"SELECT * FROM t WHERE {ALL}", COLUMNS)
 MADE = make_view("SELECT n, s, t, j, city, size FROM t", COLUMNS)
 
 
 def reasons(filtered: Filtered) -> dict[int, str]:
-    """The reasons by offset."""
-    return {one.offset: (one.headers[-1][1] or b"").decode() for one in survivors(filtered)}
+    """Return the reasons by offset."""
+    return {record.offset: (record.headers[-1][1] or b"").decode() for record in survivors(filtered)}
 
 
 def test_what_does_not_fit_is_as_it_was_with_one_header_more() -> None:
@@ -74,7 +74,7 @@ def test_batches_of_every_codec_are_looked_into(codec: int) -> None:
 def test_times_of_the_broker_stay() -> None:
     batch = encode_batch(records({"n": "x"}), append_time_ms=77)
     found = unfit_batch(UNFIT, memoryview(batch))
-    assert [one.timestamp_ms for one in survivors(found)] == [77]
+    assert [record.timestamp_ms for record in survivors(found)] == [77]
 
 
 def test_only_the_columns_that_are_named_count() -> None:
@@ -123,7 +123,7 @@ def test_too_many_headers_for_tags_do_not_fit() -> None:
     batch = encode_batch([Record(0, 0, b"k", b"{}", many), Record(1, 0, b"k", b"{}", many[:-1])])
     found = unfit_batch(UNFIT, memoryview(batch))
     assert found.matched == filter_batch(MADE, memoryview(batch)).unfit == 1
-    assert reasons(found) == {0: "tags are looked for in 10000 headers at most, and the record has 10001"}
+    assert reasons(found) == {0: "tags are looked for in 10000 headers at most, but the record has 10001"}
     without_tags = make_view("UNFIT t (n)", COLUMNS)
     assert unfit_batch(without_tags, memoryview(batch)).matched == 0
 
@@ -154,7 +154,7 @@ def test_a_batch_that_cannot_be_opened_is_one_record_with_its_bytes() -> None:
     assert found.batch is not None
     assert read_batch_header(found.batch).last_offset == 2
     few = unfit_batch(UNFIT, memoryview(batch), limits=Limits(value_bytes_max=50))
-    assert [one.value for one in survivors(few)] == [None]
+    assert [record.value for record in survivors(few)] == [None]
     of_a_key = make_view("UNFIT t WHERE tbname = 'd1'", COLUMNS)
     assert unfit_batch(of_a_key, memoryview(batch)).batch is None
 
@@ -217,7 +217,7 @@ def test_exactly_those_records_come_out_that_a_query_leaves_out_as_unfit(
     fit = {record.offset for record in survivors(filter_batch(FIT, batch))}
     found = unfit_batch(UNFIT, batch)
     shown = survivors(found)
-    assert [one._replace(headers=one.headers[:-1]) for one in shown] == [
+    assert [record._replace(headers=record.headers[:-1]) for record in shown] == [
         row for row in rows if row.offset not in fit
     ]
     assert found.matched == filter_batch(MADE, batch).unfit

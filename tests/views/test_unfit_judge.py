@@ -1,4 +1,4 @@
-"""The judge of records tells which do not fit, why, and which of them WHERE takes."""
+"""The judge of records: which do not fit, why, and which of those WHERE takes."""
 
 from __future__ import annotations
 

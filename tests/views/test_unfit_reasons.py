@@ -45,7 +45,7 @@ EXPLAINER = Explainer(parse_columns(COLUMNS + ", city varchar(9) tag, n int tag"
         (b'{"d":1e999}', "d: 1e999 is more than a double can be"),
         (b'{"d":"x"}', "d: expected double, got a string"),
         (b'{"b":1}', "b: expected bool, got a number"),
-        (b'{"t":"2026-13-01"}', "t: '2026-13-01' is no timestamp"),
+        (b'{"t":"2026-13-01"}', "t: '2026-13-01' is not a timestamp"),
         (b'{"t":1.5}', "t: expected timestamp(ms), got 1.5"),
         (b'{"t":99999999999999999999}', "t: 99999999999999999999 is beyond timestamp(ms), which goes from"),
         (b'{"city":"Frankfurt am Main"}', "city: a string of 17 characters is too long for varchar(9)"),
