@@ -1,4 +1,4 @@
-"""Administrative requests of Kafka's own, for commands that show exactly what a broker answers.
+"""Kafka's own administrative requests, for commands that show exactly what a broker answers.
 
 kafka-python's admin client keeps types, documentation and some error messages to itself.
 """
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from console.client import refusal
 from console.errors import CommandError
 from console.wire import NotKawal
-from console.wire import ask as ask_anybody
+from console.wire import ask as ask_server
 from protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
 
@@ -20,7 +20,7 @@ class ConfigKind(NamedTuple):
     number: int
     word: str
     of_one_node: bool
-    """Only the node itself can tell, and change, what it has."""
+    """Only the node itself can show and change its configurations."""
 
 
 KINDS = {
@@ -34,12 +34,12 @@ KINDS = {
 def ask(bootstrap: str, request: Any, version: int) -> Any:
     """Send a request to a broker and return its answer.  Raises: CommandError."""
     try:
-        return ask_anybody(bootstrap, request, version)
+        return ask_server(bootstrap, request, version)
     except NotKawal as error:
         name = type(request).__name__.removesuffix("Request")
         raise CommandError(
-            f"{bootstrap} closed the connection on {name} v{version}: it is no Kafka broker, or one older "
-            "than Kafka 2.8"
+            f"{bootstrap} closed the connection on {name} v{version}: it is not a Kafka broker, or is "
+            "older than Kafka 2.8"
         ) from error
 
 
@@ -50,7 +50,7 @@ def check(code: int, message: str | None, what: str) -> None:
 
 
 def describe_cluster(bootstrap: str) -> DescribeClusterResponse:
-    """Return the brokers there are.  Raises: CommandError."""
+    """Return the brokers of the cluster.  Raises: CommandError."""
     request = DescribeClusterRequest(include_cluster_authorized_operations=False)
     answer: DescribeClusterResponse = ask(bootstrap, request, 0)
     check(answer.error_code, answer.error_message, bootstrap)
@@ -58,7 +58,7 @@ def describe_cluster(bootstrap: str) -> DescribeClusterResponse:
 
 
 def address_of_node(bootstrap: str, node: str | None) -> tuple[str, str]:
-    """Return the id of a node and where it is reached; None: the node that leads the cluster.
+    """Return the id and the address of a node; None: of the controller.
 
     Raises: CommandError when there is no such node.
     """

@@ -1,7 +1,7 @@
 """The load of `kawal bench`: a topic of its own, written one by one, written in bulk, read back.
 
-The brokers' work is measured and not a client library's: batches are made once and sent again and again,
-and what comes back is counted and summed by its batches' headers and checksums.
+It measures the broker and not a client library: batches are made once and sent again and again, and those
+that come back are counted by their headers and verified by their checksums.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ IN_FLIGHT = 5
 
 FETCH_BYTES = 4 << 20
 LEADER_SECONDS = 30.0
-"""How long a new topic's partitions may take to have leaders."""
+"""The time in which a new topic's partitions must have leaders."""
 
 PRODUCE_VERSION, FETCH_VERSION, METADATA_VERSION, TOPICS_VERSION, OFFSETS_VERSION = 9, 11, 9, 5, 4
 LATEST = -1
@@ -46,12 +46,12 @@ NOT_YET = frozenset(
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
     }
 )
-"""What a broker answers about a partition that it is about to lead."""
+"""The answers of a broker about a partition that it is about to lead."""
 
 
 @dataclass
 class Tally:
-    """What one phase has done; threads add to it with the lock held."""
+    """The work done in one phase; threads add to it with the lock held."""
 
     records: int = 0
     size_bytes: int = 0
@@ -59,7 +59,7 @@ class Tally:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, records: int, size_bytes: int) -> None:
-        """Count."""
+        """Add records and their bytes."""
         with self.lock:
             self.records += records
             self.size_bytes += size_bytes
@@ -76,12 +76,12 @@ class Tally:
 
 
 def wall_ms() -> int:
-    """The time of day, in milliseconds since 1970."""
+    """Return the time of day, in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 def make_batch(count: int, record_bytes: int) -> bytes:
-    """A batch of records whose values are `record_bytes` long."""
+    """Return a batch of records whose values are `record_bytes` long."""
     now_ms = wall_ms()
     value = bytes(number * 7 % 251 for number in range(record_bytes))
     return bytes(encode_batch([Record(number, now_ms, None, value) for number in range(count)]))
@@ -89,7 +89,7 @@ def make_batch(count: int, record_bytes: int) -> bytes:
 
 @contextmanager
 def own_topic(bootstrap: str, name: str, partitions: int) -> Iterator[dict[int, str]]:
-    """A topic for the time of the block: the address of each partition's leader.  Raises: CommandError."""
+    """Create a topic for the block; yield the address of each partition's leader.  Raises: CommandError."""
     topic = CreatableTopic(
         name=name, num_partitions=partitions, replication_factor=-1, assignments=[], configs=[]
     )
@@ -116,18 +116,18 @@ def _leaders(bootstrap: str, name: str, count: int) -> dict[int, str]:
             for broker in answer.brokers
         }
         found = {
-            one.partition_index: addresses[one.leader_id]
-            for one in answer.topics[0].partitions
-            if one.leader_id in addresses
+            partition.partition_index: addresses[partition.leader_id]
+            for partition in answer.topics[0].partitions
+            if partition.leader_id in addresses
         }
-        if len(found) == count and all(_leads(name, *one) for one in found.items()):
+        if len(found) == count and all(_leads(name, index, address) for index, address in found.items()):
             return found
         time.sleep(0.1)
     raise CommandError(f"topic {name!r} has no leader for every partition after {LEADER_SECONDS:.0f} s")
 
 
 def _leads(topic: str, partition: int, address: str) -> bool:
-    """Whether a broker knows by now that it leads a partition; metadata may be ahead of it."""
+    """Return whether a broker knows already that it leads a partition; metadata may be ahead of it."""
     wanted = ListOffsetsPartition(partition_index=partition, timestamp=LATEST)
     request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[wanted])])
     with Link(address) as link:
@@ -151,7 +151,7 @@ def _acknowledged(answer: Any) -> None:
 
 
 def produce_one_by_one(topic: str, address: str, batch: bytes, *, seconds: float) -> list[float]:
-    """Send a batch after the other to partition 0, each after the last one's answer; the seconds each took.
+    """Send batches to partition 0, each after the last one's answer; return the seconds each took, sorted.
 
     Raises: CommandError.
     """
@@ -168,9 +168,9 @@ def produce_one_by_one(topic: str, address: str, batch: bytes, *, seconds: float
 def produce_in_bulk(
     topic: str, leaders: dict[int, str], batch: bytes, tally: Tally, *, seconds: float, bytes_max: int
 ) -> None:
-    """Send batches to every partition at once, several in flight; counts what was acknowledged.
+    """Send batches to every partition at once, several in flight, and count those acknowledged.
 
-    Ends when the time is up, or when so many bytes were acknowledged.  Raises: CommandError.
+    It ends when the time is up or `bytes_max` bytes were acknowledged.  Raises: CommandError.
     """
     count = read_batch_header(batch).record_count
     ends = time.perf_counter() + seconds
@@ -192,7 +192,7 @@ def produce_in_bulk(
 
 
 def consume_all(topic: str, leaders: dict[int, str], tally: Tally) -> None:
-    """Read every partition from its first record to its last, and check each batch's sum.
+    """Read every partition from its first record to its last, and verify each batch's checksum.
 
     Raises: CommandError.
     """
@@ -206,7 +206,7 @@ def consume_all(topic: str, leaders: dict[int, str], tally: Tally) -> None:
                 offset = _take(data.records or b"", offset, tally, f"{topic!r} partition {partition}")
                 if not data.records and offset < end:
                     raise CommandError(
-                        f"{topic!r} partition {partition} gives nothing from offset {offset} on"
+                        f"{topic!r} partition {partition} returns nothing from offset {offset} on"
                     )
 
     _timed(work, leaders, tally)
@@ -226,20 +226,20 @@ def _fetch(link: Link, topic: str, partition: int, offset: int) -> Any:
 
 
 def _take(records: Any, offset: int, tally: Tally, what: str) -> int:
-    """Count the batches; the offset behind them.  Raises: CommandError for one that is damaged or missing."""
+    """Count the batches; return the offset after them.  Raises: CommandError for one damaged or missing."""
     for batch in iter_batches(records):
         header = read_batch_header(batch)
         if header.base_offset != offset:
             raise CommandError(f"{what}: after offset {offset - 1} comes {header.base_offset}")
         if not check_crc(batch):
-            raise CommandError(f"{what}: the batch at offset {offset} is damaged, its checksum is wrong")
+            raise CommandError(f"{what}: the batch at offset {offset} is damaged: its checksum is wrong")
         tally.add(header.record_count, len(batch))
         offset = header.last_offset + 1
     return offset
 
 
 def _timed(work: Callable[[int, str], None], leaders: dict[int, str], tally: Tally) -> None:
-    """Let a thread work on each partition; the first error of them is raised when all have ended."""
+    """Let a thread work on each partition; raise their first error when all have ended."""
     errors: list[CommandError] = []
 
     def guarded(partition: int, address: str) -> None:

@@ -1,9 +1,9 @@
-"""The command `kawal`: find the command, import only its module, run it, end with a proper code.
+"""The program `kawal`: it finds the command, imports only its module, runs it and ends with its exit code.
 
 A command is a module of `console.commands` with two functions:
 
-    configure(parser: argparse.ArgumentParser) -> None    arguments, description and examples (console.help)
-    run(arguments: argparse.Namespace) -> int             does the work, returns the exit code
+    configure(parser: argparse.ArgumentParser) -> None    declares arguments and examples (console.help)
+    run(arguments: argparse.Namespace) -> int             does the work and returns the exit code
 
 and one line in `COMMANDS`.  Nothing else is imported before the command is known, so that `kawal version` and
 the start of `kawal serve` cost no more than they must.
@@ -46,13 +46,13 @@ COMMANDS: dict[str, Command] = {
     "configs": Command("console.commands.configs", "show and change settings of topics, brokers, groups"),
     "cluster": Command("console.commands.cluster", "show nodes, sizes and features of a cluster"),
     "pipe": Command("console.commands.pipe", "run data pipeline jobs on Spark"),
-    "wal": Command("console.commands.wal", "look into and check the files of a data directory"),
+    "wal": Command("console.commands.wal", "inspect and check the files of a data directory"),
     "config": Command("console.commands.config", "show and explain the server's configuration"),
     "bench": Command("console.commands.bench", "measure a broker for a few seconds"),
-    "doctor": Command("console.commands.doctor", "look for what would keep a server from its work"),
+    "doctor": Command("console.commands.doctor", "look for what would keep a server from working"),
     "health": Command("console.commands.health", "ask a server whether it answers"),
     "completion": Command("console.commands.completion", "print completions for bash, zsh or fish"),
-    "testing-host": Command("console.commands.testing_host", "hold the brokers of a test run (for pytest)"),
+    "testing-host": Command("console.commands.testing_host", "run the brokers of a test run (for pytest)"),
     "version": Command("console.commands.version", "print the version"),
 }
 
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        # The reader of our output has left, as `head` does; that is its right.  Without this Python would
+        # The reader of our output has left, as `head` does; that is its right.  Without this, Python would
         # complain once more when it flushes standard output at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
@@ -89,7 +89,7 @@ def _run(words: list[str]) -> int:
     parser = parser_of(name, module)
     try:
         arguments = parser.parse_args(rest)
-    except SystemExit as done:  # argparse prints --help itself, and ends so
+    except SystemExit as done:  # argparse prints --help itself and then exits
         return done.code if isinstance(done.code, int) else OK
     code: int = module.run(arguments)
     sys.stdout.flush()

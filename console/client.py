@@ -1,4 +1,4 @@
-"""Connect to a Kafka bootstrap address for the client commands, and put its errors into sentences.
+"""Connections of the client commands to a Kafka bootstrap address, with errors put into sentences.
 
 The commands speak the Kafka protocol through kafka-python and work against any broker, not only Kawal.
 """
@@ -23,9 +23,9 @@ BOOTSTRAP_VARIABLE = "KAWAL_BOOTSTRAP"
 BOOTSTRAP_DEFAULT = "127.0.0.1:9092"
 
 CONNECT_SECONDS = 5.0
-"""Long enough for a far network; a dead address on this machine refuses at once."""
+"""Long enough for a distant network; an unused address on this machine refuses at once."""
 ANSWER_MS = 15_000
-"""How long a broker that accepted the connection may take to answer in the Kafka protocol."""
+"""The time in which a broker that accepted the connection must answer in the Kafka protocol."""
 
 
 def add_bootstrap(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def add_bootstrap(parser: argparse.ArgumentParser) -> None:
 
 
 class Trouble(logging.Handler):
-    """Listens to what kafka-python logs, so that a lost connection is noticed without asking for it."""
+    """A listener to kafka-python's log, so that a lost connection is noticed without asking for it."""
 
     def __init__(self) -> None:
         super().__init__(level=logging.WARNING)
@@ -56,7 +56,7 @@ class Trouble(logging.Handler):
 
 
 def listen_for_trouble() -> Trouble:
-    """Take kafka-python's log messages off the terminal and return what they go to instead."""
+    """Take kafka-python's log messages off the terminal and return the handler they go to instead."""
     trouble = Trouble()
     logger = logging.getLogger("kafka")
     logger.handlers = [trouble]
@@ -84,7 +84,7 @@ def check_reachable(bootstrap: str) -> None:
 
 
 def endpoints(bootstrap: str) -> list[Endpoint]:
-    """The addresses of a bootstrap list.  Raises: UsageError."""
+    """Return the addresses of a bootstrap list.  Raises: UsageError."""
     try:
         return [parse_endpoint(text) for text in bootstrap.split(",")]
     except ValueError as error:
@@ -93,7 +93,7 @@ def endpoints(bootstrap: str) -> list[Endpoint]:
 
 @contextmanager
 def admin_client(bootstrap: str) -> Iterator[KafkaAdminClient]:
-    """An administrative client for one command.  Raises: CommandError."""
+    """Open an administrative client for one command.  Raises: CommandError."""
     from kafka import KafkaAdminClient
 
     with _session(bootstrap, KafkaAdminClient) as client:
@@ -102,7 +102,7 @@ def admin_client(bootstrap: str) -> Iterator[KafkaAdminClient]:
 
 @contextmanager
 def consumer_client(bootstrap: str, **options: Any) -> Iterator[KafkaConsumer]:
-    """A consumer without a group that never creates topics.  Raises: CommandError."""
+    """Open a consumer without a group that never creates topics.  Raises: CommandError."""
     from kafka import KafkaConsumer
 
     fixed = {"group_id": None, "enable_auto_commit": False, "allow_auto_create_topics": False}
@@ -112,7 +112,7 @@ def consumer_client(bootstrap: str, **options: Any) -> Iterator[KafkaConsumer]:
 
 @contextmanager
 def producer_client(bootstrap: str, **options: Any) -> Iterator[KafkaProducer]:
-    """A producer.  Raises: CommandError."""
+    """Open a producer.  Raises: CommandError."""
     from kafka import KafkaProducer
 
     with _session(bootstrap, KafkaProducer, **options) as client:

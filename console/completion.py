@@ -1,7 +1,7 @@
 """Completion scripts for shells, made from the same parsers as the help.
 
 A script knows every command, action, option and choice, and completes file names elsewhere; it starts no
-process while somebody types.
+process while the user types.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from console.cli import COMMANDS, command_module, parser_of
 from console.reference import actions_of, arguments_of
 
 _MEANINGFUL = str.maketrans("[]", "()", "'\"`$\\")
-"""What means something to a shell, or to zsh in a specification: brackets are made round, the rest goes."""
+"""Characters special to a shell, or to zsh in a specification: brackets become round, the rest is dropped."""
 
 
 class Option(NamedTuple):
-    """An option by its spellings; `choices` are what its value may be, `takes_value` whether it has one."""
+    """An option by its spellings; `choices` are the values it may have, `takes_value` whether it has one."""
 
     spellings: tuple[str, ...]
     help: str
@@ -27,7 +27,7 @@ class Option(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A command or an action: what may follow it."""
+    """A command or an action, and what may follow it."""
 
     words: tuple[str, ...]
     summary: str
@@ -39,13 +39,13 @@ class Node(NamedTuple):
 
 
 def tree() -> list[Node]:
-    """Every command, followed by its actions."""
+    """Return every command, followed by its actions."""
     nodes = []
     for name, command in COMMANDS.items():
         parser = parser_of(name, command_module(name))
         nodes.append(_node((name,), command.summary, parser))
-        for action, one in actions_of(parser).items():
-            nodes.append(_node((name, action), _summary(one), one))
+        for action, subparser in actions_of(parser).items():
+            nodes.append(_node((name, action), _summary(subparser), subparser))
     return nodes
 
 
@@ -56,12 +56,17 @@ def _summary(parser: argparse.ArgumentParser) -> str:
 def _node(words: tuple[str, ...], summary: str, parser: argparse.ArgumentParser) -> Node:
     arguments = arguments_of(parser)
     options = [
-        Option(tuple(one.option_strings), _plain(one.help or ""), _choices(one), one.nargs != 0)
-        for one in arguments
-        if one.option_strings
+        Option(
+            tuple(argument.option_strings),
+            _plain(argument.help or ""),
+            _choices(argument),
+            argument.nargs != 0,
+        )
+        for argument in arguments
+        if argument.option_strings
     ]
     options.append(Option(("-h", "--help"), "show this help", (), False))
-    places = [one for one in arguments if not one.option_strings]
+    places = [argument for argument in arguments if not argument.option_strings]
     choices = _choices(places[0]) if places else ()
     return Node(words, _plain(summary), tuple(options), choices, bool(places) and not choices)
 
@@ -71,7 +76,7 @@ def _choices(action: argparse.Action) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    """Help without what means something to a shell."""
+    """Return help without the characters special to a shell."""
     kept = text.replace("%%", "%").replace(":", " -").translate(_MEANINGFUL)
     return " ".join(kept.split())
 
@@ -81,13 +86,13 @@ def _actions(nodes: list[Node], command: str) -> list[Node]:
 
 
 def _next_words(nodes: list[Node], node: Node) -> list[str]:
-    """Words that may come next, options included."""
-    words = [one.words[1] for one in _actions(nodes, node.words[0])] if len(node.words) == 1 else []
+    """Return the words that may come next, options included."""
+    words = [action.words[1] for action in _actions(nodes, node.words[0])] if len(node.words) == 1 else []
     return [*words, *node.choices, *(text for option in node.options for text in option.spellings)]
 
 
 def bash() -> str:
-    """The script for bash."""
+    """Return the script for bash."""
     nodes = tree()
     commands = " ".join(node.words[0] for node in nodes if len(node.words) == 1)
     lines = [
@@ -114,8 +119,8 @@ def bash() -> str:
 
 
 def _bash_cases(nodes: list[Node]) -> Iterator[str]:
-    """The words after each path; an action's come before its command's, whose pattern takes all the rest."""
-    for node in sorted(nodes, key=lambda one: -len(one.words)):
+    """Yield the words after each path, an action's before its command's, whose pattern takes all the rest."""
+    for node in sorted(nodes, key=lambda node: -len(node.words)):
         path = " ".join(node.words)
         pattern = f'"{path}"' if len(node.words) == 2 else f'"{path}"|"{path} "*'
         files = " files=1" if node.files else ""
@@ -123,7 +128,7 @@ def _bash_cases(nodes: list[Node]) -> Iterator[str]:
 
 
 def _bash_values(nodes: list[Node]) -> Iterator[str]:
-    """After an option that takes a value come its choices, or files."""
+    """Yield the choices, or files, that may follow an option that takes a value."""
     choices: dict[str, set[str]] = {}
     free: set[str] = set()
     for option in (option for node in nodes for option in node.options if option.takes_value):
@@ -140,7 +145,7 @@ def _bash_values(nodes: list[Node]) -> Iterator[str]:
 
 
 def zsh() -> str:
-    """The script for zsh."""
+    """Return the script for zsh."""
     nodes = tree()
     commands = " ".join(_zsh_pair(node.words[0], node.summary) for node in nodes if len(node.words) == 1)
     lines = [
@@ -168,11 +173,11 @@ def _zsh_case(nodes: list[Node], node: Node) -> Iterator[str]:
     actions = _actions(nodes, node.words[0])
     yield f"{node.words[0]})"
     if actions:
-        pairs = " ".join(_zsh_pair(one.words[1], one.summary) for one in actions)
+        pairs = " ".join(_zsh_pair(action.words[1], action.summary) for action in actions)
         yield f"  if (( CURRENT == 3 )); then actions=({pairs}); _describe action actions; return; fi"
         yield '  case "$words[3]" in'
-        for one in actions:
-            yield f"    {one.words[1]}) {_zsh_arguments(one)} ;;"
+        for action in actions:
+            yield f"    {action.words[1]}) {_zsh_arguments(action)} ;;"
         yield "  esac"
     else:
         yield f"  {_zsh_arguments(node)}"
@@ -200,7 +205,7 @@ def _zsh_value(option: Option) -> str:
 
 
 def fish() -> str:
-    """The script for fish."""
+    """Return the script for fish."""
     nodes = tree()
     lines = ["# Completions of kawal for fish: kawal completion fish | source", "complete -c kawal -f"]
     for node in nodes:
@@ -208,7 +213,7 @@ def fish() -> str:
             condition = "__fish_use_subcommand"
             lines.append(_fish_word(condition, node.words[0], node.summary))
         else:
-            others = " ".join(one.words[1] for one in _actions(nodes, node.words[0]))
+            others = " ".join(action.words[1] for action in _actions(nodes, node.words[0]))
             condition = (
                 f"__fish_seen_subcommand_from {node.words[0]}; and not __fish_seen_subcommand_from {others}"
             )

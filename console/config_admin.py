@@ -1,4 +1,4 @@
-"""Show and change configurations of a broker's resources: what `kawal configs` and `topics alter` do."""
+"""Requests that show and change configurations, for `kawal configs` and `kawal topics alter`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from protocol.messages.incremental_alter_configs import (
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 CLUSTER = "default"
-"""The name people give to what holds for every broker; on the wire it is the empty name."""
+"""The name users give to the settings of all brokers; on the wire it is the empty name."""
 
 SOURCES = {
     1: "topic",
@@ -35,7 +35,7 @@ SOURCES = {
     8: "group",
 }
 CHANGED = frozenset({1, 2, 3, 4, 6, 7, 8})
-"""Sources of values that somebody set."""
+"""Sources of values that were set by a user."""
 
 TYPES = ("unknown", "boolean", "string", "int", "short", "long", "double", "list", "class", "password")
 
@@ -64,14 +64,14 @@ def find_resource(bootstrap: str, kind: str, name: str | None) -> Resource:
 def describe(
     resource: Resource, keys: Sequence[str], *, synonyms: bool
 ) -> list[DescribeConfigsResourceResult]:
-    """Return the configurations of a resource, all or those named.  Raises: CommandError."""
+    """Return the configurations of a resource: all, or those named.  Raises: CommandError."""
     asked = DescribeConfigsResource(
         resource_type=resource.number, resource_name=resource.name, configuration_keys=list(keys) or None
     )
     request = DescribeConfigsRequest(resources=[asked], include_synonyms=synonyms, include_documentation=True)
     (result,) = ask(resource.bootstrap, request, 4).results
     check(result.error_code, result.error_message, resource.words)
-    found: list[DescribeConfigsResourceResult] = sorted(result.configs, key=lambda one: one.name)
+    found: list[DescribeConfigsResourceResult] = sorted(result.configs, key=lambda config: config.name)
     return found
 
 
@@ -99,7 +99,7 @@ def key_and_value(option: str, text: str) -> tuple[str, str]:
 
 
 def alter(resource: Resource, changes: list[AlterableConfig], *, dry_run: bool) -> None:
-    """Make the changes, all or none, or only check them.  Raises: CommandError with the broker's reason."""
+    """Make all the changes or none, or only check them.  Raises: CommandError with the broker's reason."""
     asked = AlterConfigsResource(resource_type=resource.number, resource_name=resource.name, configs=changes)
     request = IncrementalAlterConfigsRequest(resources=[asked], validate_only=dry_run)
     (result,) = ask(resource.bootstrap, request, 1).responses
@@ -135,7 +135,7 @@ def tree(one: DescribeConfigsResourceResult) -> dict[str, Any]:
 def as_table(configs: Sequence[DescribeConfigsResourceResult], *, synonyms: bool) -> str:
     """Return configurations for people."""
     headings = ("CONFIGURATION", "VALUE", "SOURCE", "CHANGED") + (("ELSEWHERE",) if synonyms else ())
-    return table(headings, [tuple(_cells(one, synonyms=synonyms)) for one in configs])
+    return table(headings, [tuple(_cells(config, synonyms=synonyms)) for config in configs])
 
 
 def _cells(one: DescribeConfigsResourceResult, *, synonyms: bool) -> Iterator[str]:

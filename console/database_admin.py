@@ -1,4 +1,4 @@
-"""Databases over the wire for the commands: ask the server, and put what it answers into words."""
+"""Databases over the wire: requests to the server, and its answers put into words, for the commands."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def do(
     *,
     validate_only: bool = False,
 ) -> list[DatabaseResult]:
-    """What became of each database; None stands for all.  Raises: CommandError, NotKawal."""
+    """Act on databases (None: on all) and return each one's result.  Raises: CommandError, NotKawal."""
     lines = [DatabaseSetting(name=name, value=value) for name, value in (settings or {}).items()]
     items = None if names is None else [DatabaseItem(name=name, settings=lines) for name in names]
     request = KawalDatabasesRequest(action=action, databases=items, validate_only=validate_only)
@@ -40,15 +40,15 @@ def do(
 
 
 def told(results: Sequence[DatabaseResult], verb: str, forgiven: Mapping[int, str]) -> str:
-    """A line for each database.  Raises: CommandError when one was refused, after printing the others."""
+    """Return a line for each database.  Raises: CommandError if one was refused; it prints the others."""
     lines, refused = [], []
-    for one in results:
-        if one.error_code == 0:
-            lines.append(f"{verb} {one.name}" if not verb.startswith("could") else f"{one.name} {verb}")
-        elif one.error_code in forgiven:
-            lines.append(f"{one.name} {forgiven[one.error_code]}")
+    for result in results:
+        if result.error_code == 0:
+            lines.append(f"{verb} {result.name}" if not verb.startswith("could") else f"{result.name} {verb}")
+        elif result.error_code in forgiven:
+            lines.append(f"{result.name} {forgiven[result.error_code]}")
         else:
-            refused.append(f"{one.name!r}: {refusal(one.error_code, one.error_message)}")
+            refused.append(f"{result.name!r}: {refusal(result.error_code, result.error_message)}")
     if refused:
         if lines:
             print("\n".join(lines))
@@ -57,13 +57,13 @@ def told(results: Sequence[DatabaseResult], verb: str, forgiven: Mapping[int, st
 
 
 def found(results: Sequence[DatabaseResult]) -> Sequence[DatabaseResult]:
-    """The databases that were asked for.  Raises: CommandError naming those that are not there."""
+    """Return the databases that were asked for.  Raises: CommandError naming those that do not exist."""
     told(results, "found", {})
     return results
 
 
 def as_tree(one: DatabaseResult) -> dict[str, Any]:
-    """A database for a program."""
+    """Return a database for a program."""
     return {
         "name": one.name,
         "vnodes": one.vnodes,
@@ -79,30 +79,30 @@ def as_tree(one: DatabaseResult) -> dict[str, Any]:
 
 
 def as_json(results: Sequence[DatabaseResult]) -> str:
-    """Databases for a program, as a JSON list."""
-    return json.dumps([as_tree(one) for one in results], indent=2)
+    """Return databases for a program, as a JSON list."""
+    return json.dumps([as_tree(result) for result in results], indent=2)
 
 
 def as_table(results: Sequence[DatabaseResult]) -> str:
-    """Databases for people, one a line."""
+    """Return databases for people, one a line."""
     rows = [
         (
-            one.name,
-            one.vnodes,
-            one.topic_count,
-            one.view_count,
-            one.size_bytes,
-            _value(one, "durability"),
-            _value(one, "retention.ms"),
+            result.name,
+            result.vnodes,
+            result.topic_count,
+            result.view_count,
+            result.size_bytes,
+            _value(result, "durability"),
+            _value(result, "retention.ms"),
         )
-        for one in results
+        for result in results
     ]
     heads = ("DATABASE", "VNODES", "TOPICS", "VIEWS", "SIZE BYTES", "DURABILITY", "RETENTION MS")
     return table(heads, rows)
 
 
 def as_text(one: DatabaseResult) -> str:
-    """One database for people, with its settings and whose they are."""
+    """Return one database for people, with its settings and where each comes from."""
     parts = [
         f"{one.name}: {one.vnodes} vnodes in {one.directory}",
         f"{one.topic_count} topics",
@@ -116,7 +116,7 @@ def as_text(one: DatabaseResult) -> str:
 
 
 def as_statement(one: DatabaseResult) -> str:
-    """The statement that would make the database anew."""
+    """Return the statement that would create the database again."""
     own = [f"{entry.name}={entry.value}" for entry in one.settings if not entry.is_default]
     return " ".join([f"CREATE DATABASE `{one.name}`", *own])
 

@@ -1,4 +1,4 @@
-"""How a command ends when it cannot do its work.
+"""The errors that end a command.
 
 CommandError        one sentence on standard error, exit code 1
 └── UsageError      the same for a wrong argument, exit code 2, with a pointer to the help

@@ -1,7 +1,7 @@
-r"""Where a group's offsets shall be set: the arguments of `kawal groups reset-offsets` and their meaning.
+r"""The new offsets of a group: the arguments of `kawal groups reset-offsets` and their meaning.
 
 --to POSITION        earliest, latest, an offset, a time: see console/positions.py; -10 is ten before the end
---shift-by N         N records on (back when negative) from what is committed
+--shift-by N         N records on (back when negative) from the committed offset
 --by-duration D      the first record not older than D ago: 90s, 15m, 1h30m, 7d
 --from-file FILE     lines TOPIC,PARTITION,OFFSET, as --json's `new` or kafka-consumer-groups export them
 
@@ -29,7 +29,7 @@ _UNITS_S = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What happens to one committed offset; None: nothing was committed."""
+    """The change of one committed offset; a `current` of None: nothing was committed."""
 
     topic: str
     partition: int
@@ -38,7 +38,7 @@ class Move:
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
-    """Declare the ways to say where to; exactly one must be given."""
+    """Declare the ways to name the new offsets; exactly one must be given."""
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument(
         "--to", metavar="POSITION", help="earliest, latest, an offset, a time, -N before the end"
@@ -51,7 +51,7 @@ def add_target(parser: argparse.ArgumentParser) -> None:
 def parse_duration_s(text: str) -> int:
     """Read 1h30m and the like as seconds.  Raises: UsageError."""
     if not re.fullmatch(r"(?:[0-9]{1,9}[dhms])+", text):
-        raise UsageError(f"--by-duration {text!r} is no duration; write it as 90s, 15m, 1h30m or 7d")
+        raise UsageError(f"--by-duration {text!r} is not a duration; write it as 90s, 15m, 1h30m or 7d")
     return sum(int(count) * _UNITS_S[unit] for count, unit in re.findall(r"([0-9]+)([dhms])", text))
 
 
@@ -89,7 +89,7 @@ def moves(
     extents: Mapping[Any, Extent],
     consumer: Any,
 ) -> list[Move]:
-    """Return what shall become of the offsets of these partitions; `consumer` looks up times.
+    """Return the changes to the offsets of these partitions; `consumer` looks up times.
 
     Raises: UsageError, CommandError.
     """

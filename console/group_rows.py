@@ -1,4 +1,4 @@
-"""What the group commands show: members and progress, from Kawal's own API, or from Kafka's."""
+"""The rows of the group commands: members and progress, from Kawal's own API, or from Kafka's."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SUBSCRIPTION_COLUMNS = (
 
 @dataclass(slots=True)
 class GroupRows:
-    """The rows; `complete` is False when the broker is not Kawal, and columns are empty for that."""
+    """The rows; `complete` is False when the broker is not Kawal, so that some columns are empty."""
 
     consumers: list[Row] = field(default_factory=list)
     subscriptions: list[Row] = field(default_factory=list)
@@ -61,8 +61,8 @@ def read_groups(bootstrap: str, group_ids: list[str] | None = None) -> GroupRows
     except NotKawal:
         return _from_kafka(bootstrap, group_ids)
     return GroupRows(
-        consumers=[_consumer(one) for one in answer.consumers],
-        subscriptions=[_subscription(one) for one in answer.subscriptions],
+        consumers=[_consumer(info) for info in answer.consumers],
+        subscriptions=[_subscription(info) for info in answer.subscriptions],
     )
 
 
@@ -114,17 +114,17 @@ def _moment(time_ms: int) -> str | None:
 def _from_kafka(bootstrap: str, group_ids: list[str] | None) -> GroupRows:
     listen_for_trouble()
     with admin_client(bootstrap) as client:
-        wanted = [one["group_id"] for one in client.list_groups()] if group_ids is None else group_ids
+        wanted = [group["group_id"] for group in client.list_groups()] if group_ids is None else group_ids
         rows = GroupRows(complete=False)
         for group_id in wanted:
             members = _members(client, group_id)
-            rows.consumers += [_kafka_consumer(group_id, one) for one in members]
+            rows.consumers += [_kafka_consumer(group_id, member) for member in members]
             rows.subscriptions += _kafka_subscriptions(client, group_id, members)
     return rows
 
 
 def _members(client: Any, group_id: str) -> list[Row]:
-    """The members of a classic group; kafka-python cannot describe groups of the consumer protocol."""
+    """Return the members of a classic group; kafka-python cannot describe groups of the consumer protocol."""
     found = client.describe_groups([group_id])[group_id]
     return [{**member, "state": found["group_state"]} for member in found["members"]]
 
@@ -146,17 +146,19 @@ def _kafka_subscriptions(client: Any, group_id: str, members: list[Row]) -> list
     from kafka import TopicPartition
 
     owners = {
-        TopicPartition(one["topic"], index): member
+        TopicPartition(topic["topic"], index): member
         for member in members
-        for one in (member["member_assignment"] or {}).get("assigned_partitions", ())
-        for index in one["partitions"]
+        for topic in (member["member_assignment"] or {}).get("assigned_partitions", ())
+        for index in topic["partitions"]
     }
     committed = client.list_group_offsets({group_id: None})[group_id]
     places = sorted({*owners, *committed})
     starts, ends = (_offsets(client, places, special) for special in (-2, -1))
     return [
-        _kafka_subscription(group_id, one, committed.get(one), owners.get(one), starts[one], ends[one])
-        for one in places
+        _kafka_subscription(
+            group_id, place, committed.get(place), owners.get(place), starts[place], ends[place]
+        )
+        for place in places
     ]
 
 

@@ -1,4 +1,4 @@
-"""Whether a server answers: ApiVersions, the request every client begins with."""
+"""The check whether a server answers, by ApiVersions, the request every client begins with."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from console.client import BOOTSTRAP_VARIABLE
 from console.server_flags import CONFIG_VARIABLE
 from protocol.messages.api_versions import ApiVersionsRequest
 
-ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  (nobody is bound to it here)
-"""Where a server that listens on every address is reached from its own machine."""
+ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  (nothing is bound to it here)
+"""The address at which a server that listens on every address is reached from its own machine."""
 
 
 class Health(NamedTuple):
-    """How a server answered."""
+    """A server's answer: the number of its APIs, and the time it took."""
 
     apis: int
     milliseconds: float
@@ -35,12 +35,12 @@ def ask_health(bootstrap: str) -> Health:
 
 
 def reachable(endpoint: Endpoint) -> str:
-    """The address at which a listener is reached from its own machine."""
+    """Return the address at which a listener is reached from its own machine."""
     return Endpoint(ANY_ADDRESS.get(endpoint.host, endpoint.host), endpoint.port).text
 
 
 def own_address(environment: Mapping[str, str]) -> str:
-    """The address of the server that this environment is set up for, as a container's is.
+    """Return the address of the server that this environment is set up for, as a container's is.
 
     KAWAL_BOOTSTRAP, else the first listener of the configuration.  Raises: ConfigProblem.
     """

@@ -1,4 +1,4 @@
-"""A connection to one broker that keeps several requests in flight: what `kawal bench` measures with."""
+"""A connection to one broker that keeps several requests in flight, for `kawal bench`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from protocol.schema import declaration
 from protocol.wire import decode, encode
 
 ANSWER_SECONDS = 60.0
-"""A broker that is silent for so long is not slow, it is gone."""
+"""A broker that is silent for so long is not slow but lost."""
 
 _SIZE = struct.Struct(">i")
 
 
 class Link:
-    """Requests are sent at once; answers are read in their order when asked for."""
+    """A connection that sends requests at once and reads answers, in their order, when asked to."""
 
     def __init__(self, address: str) -> None:
         """Connect.  Raises: CommandError."""
@@ -47,7 +47,7 @@ class Link:
 
     @property
     def in_flight(self) -> int:
-        """How many answers are awaited."""
+        """The number of answers awaited."""
         return len(self._in_flight)
 
     def send(self, request: Any, version: int) -> None:

@@ -1,4 +1,4 @@
-r"""Where reading begins and ends: the arguments of --from and --until, and what they mean for each partition.
+r"""The places where reading begins and ends: --from and --until, and their meaning in each partition.
 
 earliest | latest         the first record there is, the end
 1234                      that offset
@@ -42,7 +42,7 @@ LATEST = Position(PositionKind.LATEST)
 
 
 def parse_position(text: str, option: str) -> Position:
-    """Read the argument of --from or --until.  Raises: UsageError showing the forms there are."""
+    """Read the argument of --from or --until.  Raises: UsageError showing the possible forms."""
     text = text.strip()
     if text in ("earliest", "latest"):
         return EARLIEST if text == "earliest" else LATEST
@@ -53,19 +53,19 @@ def parse_position(text: str, option: str) -> Position:
     if re.fullmatch(r"@[0-9]{1,18}", text):
         return Position(PositionKind.TIME, int(text[1:]))
     try:
-        # astimezone() gives a time without a zone the local one.
+        # astimezone() gives the local zone to a time without one.
         moment = datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError, OSError):
         raise UsageError(
-            f"{option} {text!r} is no position; write earliest, latest, an offset (1234), records before the "
-            "end (-10), a time (2024-05-01T12:00:00Z) or milliseconds since 1970 (@1714564800000)"
+            f"{option} {text!r} is not a position; write earliest, latest, an offset (1234), records before "
+            "the end (-10), a time (2024-05-01T12:00:00Z) or milliseconds since 1970 (@1714564800000)"
         ) from None
     return Position(PositionKind.TIME, round(moment.timestamp() * 1000))
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What a partition holds: offsets from `start` up to, not including, `end`."""
+    """The records a partition holds: offsets from `start` up to, not including, `end`."""
 
     start: int
     end: int
@@ -82,7 +82,7 @@ def first_offsets(position: Position, extents: Mapping[Any, Extent], consumer: A
 
 
 def end_offsets(position: Position, extents: Mapping[Any, Extent], consumer: Any) -> dict[Any, int]:
-    """Return the offset to stop before in each partition: never beyond its end of now."""
+    """Return the offset to stop before in each partition: never beyond its current end."""
     return _offsets(position, extents, consumer)
 
 

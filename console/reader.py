@@ -12,11 +12,11 @@ from console.errors import CommandError
 
 POLL_MS = 1_000
 QUIET_POLLS_MAX = 15
-"""Polls without a record, while some are known to be there, before reading up to an end is given up."""
+"""Polls in a row without a record, although some are known to be there, before reading is given up."""
 
 
 class Reader:
-    """Polls a placed consumer and writes what comes, until it is done.
+    """A loop that polls a placed consumer and writes its records until it is done.
 
     It is done at a bound in each partition, after a number of records, or never.
     `bounds` holds the offset to stop before for each partition still to be read; None means no end.
@@ -48,8 +48,8 @@ class Reader:
     def run(self) -> None:
         """Read until done.
 
-        Raises: CommandError when the broker is gone, or silent with records unread; BrokenPipeError when
-        nobody reads the output any more.
+        Raises: CommandError when the broker is lost, or silent with records unread; BrokenPipeError when the
+        output is no longer read.
         """
         while self._left != 0 and (self._bounds is None or self._bounds):
             batches = self._consumer.poll(timeout_ms=POLL_MS)
@@ -73,7 +73,7 @@ class Reader:
                 self._left -= 1
 
     def _drop_finished(self) -> None:
-        """Stop reading partitions that have reached their bound, also by records that are never delivered."""
+        """Stop reading partitions that have reached their bound, even by records that are never delivered."""
         if self._bounds is None:
             return
         for partition, bound in list(self._bounds.items()):
@@ -89,14 +89,16 @@ class Reader:
         if self._trouble.take():
             self._look_at_connection()
         if self._bounds and self._quiet_polls > QUIET_POLLS_MAX:
-            waiting = ", ".join(f"{one.partition} (up to {bound})" for one, bound in self._bounds.items())
+            waiting = ", ".join(
+                f"{partition.partition} (up to {bound})" for partition, bound in self._bounds.items()
+            )
             raise CommandError(
                 f"{self._bootstrap} sent nothing for {QUIET_POLLS_MAX * POLL_MS // 1000} seconds although "
                 f"records are there; partitions not finished: {waiting}"
             )
 
     def _look_at_connection(self) -> None:
-        """End, or when following say once that the connection was lost and go on trying."""
+        """Raise; or, when following, say once that the connection was lost and go on trying."""
         try:
             check_reachable(self._bootstrap)
         except CommandError:
@@ -112,7 +114,7 @@ class Reader:
 def pipe_is_closed(descriptor: int) -> bool:
     """Return whether `descriptor` is a pipe or socket whose other end has been closed.
 
-    Writing would tell as well, but a quiet topic gives nothing to write: `kawal consume --follow | head -1`
+    Writing would show it too, but a quiet topic gives nothing to write: `kawal consume --follow | head -1`
     has to end without another record.
     """
     watch = select.poll()

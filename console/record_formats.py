@@ -1,15 +1,14 @@
 """Records as text and as JSON lines, in both directions.
 
-Text is for people and pipes: one record a line, optionally `key<separator>value`.  It cannot tell
-everything (a value may contain the line's end, a null looks empty), so JSON lines are the form that loses
-nothing:
+Text is for people and pipes: one record a line, optionally `key<separator>value`.  It cannot express all (a
+value may contain the line's end, a null looks empty), so JSON lines are the form that loses nothing:
 
     {"topic": "t", "partition": 0, "offset": 7, "timestamp": 1700000000000, "key": null, "value": "text",
      "headers": [{"name": "trace", "value": "1"}]}
 
-Bytes that are not UTF-8 stand under `key_base64` or `value_base64` instead (in a header: `value_base64`).
+Bytes that are not UTF-8 appear under `key_base64` or `value_base64` instead (in a header: `value_base64`).
 Reading takes the same lines; topic, partition, offset, timestamp, key and headers may be left out, a
-`value` that is no text is sent as the JSON it is, and headers may be an object.
+`value` that is not a string is sent as its JSON text, and headers may be an object.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class OutgoingRecord:
 
 @dataclass(frozen=True, slots=True)
 class TextFormat:
-    """How records look as text; without `key_separator` keys are left out, without `null` nulls are empty."""
+    """Records as text; without `key_separator` keys are left out, without `null` nulls are empty."""
 
     delimiter: bytes = b"\n"
     key_separator: bytes | None = None
@@ -82,9 +81,8 @@ def split_records(stream: IO[bytes], delimiter: bytes) -> Iterator[bytes]:
     """
     pending = bytearray()
     searched = 0
-    read = getattr(
-        stream, "read1", stream.read
-    )  # read1 returns what is there, so a slow writer is not waited for
+    # read1 returns what is there, so that a slow writer is not waited for.
+    read = getattr(stream, "read1", stream.read)
     while chunk := read(CHUNK_BYTES):
         pending += chunk
         start = 0

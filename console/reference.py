@@ -1,4 +1,4 @@
-"""Write docs/configuration.md and docs/cli.md from the code: `python -m console.reference`.
+"""The writer of docs/configuration.md and docs/cli.md: `python -m console.reference`.
 
 A test compares the files with what this module makes, so the documentation cannot fall behind.
 """
@@ -21,7 +21,7 @@ GENERATED = "<!-- Made by `python -m console.reference`; change the code, not th
 CONFIGURATION_INTRODUCTION = """
 # Configuration
 
-A server's settings come from four places; the later one wins:
+A server's settings come from four places; later ones win:
 
 1. the built-in default,
 2. a TOML file (`kawal serve --config FILE`, or the variable `KAWAL_CONFIG`),
@@ -29,8 +29,8 @@ A server's settings come from four places; the later one wins:
    (`KAWAL_NUM_PARTITIONS=8`, `KAWAL_DURABILITY=os`),
 4. flags: `--set KEY=VALUE`, and the short forms `--listen`, `--data`, `--http`, `--advertise`, `--insecure`.
 
-`kawal config show` prints what holds and where each value comes from, `kawal config explain KEY` what a
-key means. A key that does not exist is an error that names the nearest one that does; a value out of
+`kawal config show` prints the values in effect and where each comes from, `kawal config explain KEY` what
+a key means. A key that does not exist is an error that names the nearest one that does; a value out of
 range is an error that names the range; both name the file and line, the variable or the flag.
 
 ```toml
@@ -44,13 +44,14 @@ durability = "disk"
 tail.cache.bytes = 134_217_728
 ```
 
-Quotes around a key are needed where one key continues another, as `max.connections` and
+Quotes around a key are needed where one key continues another, as with `max.connections` and
 `max.connections.per.ip`.
 
 Keys that Kafka has carry Kafka's name and meaning; ours begin with `kawal.`, and *in Kafka* names Kafka's
 nearest key to them. A key with "running" in the column *changed* can be changed on a running server, for
-this node or for all of them, and holds at once and after a restart: `kawal configs alter broker --set
-message.max.bytes=5000000`, kafka-configs, or any client's AlterConfigs. The others are read at the start.
+this node or for all of them; the change takes effect at once and survives a restart: `kawal configs alter
+broker --set message.max.bytes=5000000`, kafka-configs, or any client's AlterConfigs. The others are read at
+the start.
 """
 
 TOPIC_INTRODUCTION = """
@@ -59,23 +60,23 @@ TOPIC_INTRODUCTION = """
 Set them when a topic is created (`kawal topics create orders --config retention.ms=86400000`, or with any
 Kafka client). All of Apache Kafka 4.3's topic configurations are known, with Kafka's types, defaults and
 ranges; a topic without a value of its own takes the server's under *server key*. Keys that have nothing
-to act on here are accepted and shown, and say so. A name nobody knows is refused with INVALID_CONFIG,
-naming the nearest one.
+to act on here are accepted and shown, and say so. An unknown name is refused with INVALID_CONFIG, naming
+the nearest one.
 """
 
 KAWAL_TOPIC_INTRODUCTION = """
 ### Topic configurations that Kafka does not have
 
 They place a topic, make it a view of another ([views.md](views.md)) or say how views read it. DescribeConfigs
-lists them where they say something.
+lists them where they are set.
 
 """
 
 KAFKA_INTRODUCTION = """
 ## Kafka's broker configurations without effect
 
-These keys of Apache Kafka 4.3 are known, so that a configuration carried over is told from a slip of the
-pen: setting one prints a warning and changes nothing. DescribeConfigs lists them with Kafka's defaults.
+These keys of Apache Kafka 4.3 are known, so that a configuration carried over is not mistaken for a typing
+error: setting one prints a warning and changes nothing. DescribeConfigs lists them with Kafka's defaults.
 Those that would protect a Kafka broker are refused instead, because a server that ignored them would be
 less safe than its owner believes; they begin with
 """
@@ -142,8 +143,8 @@ def _filled(words: Iterable[str]) -> Iterator[str]:
 CLI_INTRODUCTION = """
 # The command line
 
-`kawal COMMAND --help` says the same on a terminal. Client commands talk to `--bootstrap HOST:PORT`, by
-default the variable `KAWAL_BOOTSTRAP`, else 127.0.0.1:9092, and work with any Kafka broker. Results go to
+`kawal COMMAND --help` shows the same on a terminal. Client commands talk to `--bootstrap HOST:PORT` (by
+default the variable `KAWAL_BOOTSTRAP`, else 127.0.0.1:9092) and work with any Kafka broker. Results go to
 standard output, everything else to standard error.
 
 | exit code | meaning |
@@ -169,7 +170,7 @@ def command_line() -> str:
 
 
 def actions_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Return the actions of a command by name, {} for a command without."""
+    """Return the actions of a command by name, {} for a command without actions."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             return dict(action.choices)

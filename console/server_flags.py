@@ -1,4 +1,4 @@
-"""The flags that make up a server's configuration, the same for `kawal serve` and `kawal config show`."""
+"""The flags of a server's configuration, the same for `kawal serve` and `kawal config show`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from broker.config.config_sources import LoadedConfig, Setting, flag_setting, lo
 from console.errors import CommandError
 
 CONFIG_VARIABLE = "KAWAL_CONFIG"
-"""Names the configuration file when --config does not."""
+"""The variable that names the configuration file when --config does not."""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -31,10 +31,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--http",
         metavar="HOST:PORT",
-        help="address of metrics and health over HTTP; none for none (default 127.0.0.1:9644)",
+        help="address of metrics and health over HTTP; 'none' turns it off (default 127.0.0.1:9644)",
     )
     parser.add_argument(
-        "--advertise", metavar="HOST:PORT", help="address clients are told to connect to, when it is another"
+        "--advertise", metavar="HOST:PORT", help="address clients are told to connect to, when it differs"
     )
     parser.add_argument(
         "--insecure",

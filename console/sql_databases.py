@@ -1,4 +1,4 @@
-"""The statements of `kawal sql` about databases, as TDengine writes them.
+"""The statements of `kawal sql` about databases, in TDengine's syntax.
 
     CREATE DATABASE [IF NOT EXISTS] name [OPTION value …]        options: VGROUPS, WAL_…, or our settings
     ALTER DATABASE name OPTION value …
@@ -66,7 +66,7 @@ class DatabaseStatement(NamedTuple):
 
 
 def is_about_databases(text: str) -> bool:
-    """Whether the statement is one of those here, well-formed or not."""
+    """Return whether the statement is about databases, well-formed or not."""
     return _ABOUT.match(text) is not None
 
 
@@ -82,7 +82,7 @@ def parse_database_statement(text: str) -> DatabaseStatement:
         options = _options(parts.get("options") or "", verb)
         return DatabaseStatement(verb, name, options, bool(parts.get("lenient")))
     example = _EXAMPLES[whole.split(maxsplit=1)[0].lower()]
-    raise UsageError(f"{whole[:80]!r} is no statement; write it like {example!r}")
+    raise UsageError(f"{whole[:80]!r} is not a statement; write it like {example!r}")
 
 
 def _options(text: str, verb: str) -> dict[str, str | None]:
@@ -98,7 +98,7 @@ def _options(text: str, verb: str) -> dict[str, str | None]:
         if match is None:
             raise UsageError(f"an option and its value are expected at {text[position:].strip()[:40]!r}")
         key = match["key"]
-        if key.upper() in (one.upper() for one in options):
+        if key.upper() in (option.upper() for option in options):
             raise UsageError(f"{key} is given twice")
         options[key] = next(part for part in match.groups()[1:] if part is not None)
         position = match.end()

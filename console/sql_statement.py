@@ -1,11 +1,11 @@
-"""What `kawal sql` understands: a verb and a name; what makes a view is read by the server.
+"""The statements of `kawal sql`: a verb and a name; the server reads the definition of a view.
 
     CREATE TOPIC [IF NOT EXISTS] name [WITH META | ONLY META] AS …       a view, see docs/views.md
     DROP TOPIC [IF EXISTS] name
     SHOW TOPICS
     DESCRIBE [TOPIC] name        DESC [TOPIC] name        SHOW CREATE TOPIC name
 
-Keywords may be written in small letters; a name that is not a word stands in back-quotes.  A semicolon may
+Keywords may be written in small letters; a name that is not a word is put in back-quotes.  A semicolon may
 end the statement.
 """
 
@@ -27,7 +27,7 @@ class Statement(NamedTuple):
     name: str
     text: str
     lenient: bool
-    """IF EXISTS, IF NOT EXISTS: that it is so already is no error."""
+    """IF EXISTS, IF NOT EXISTS: having nothing to do is not an error."""
 
 
 _FORMS: Final = {
@@ -66,7 +66,7 @@ def _explained(text: str) -> str:
         return 'the statement is empty; try "SHOW TOPICS"'
     example = _EXAMPLES.get(first)
     if example is not None:
-        return f"{text[:80]!r} is no statement; write it like {example!r}"
+        return f"{text[:80]!r} is not a statement; write it like {example!r}"
     if first == "select":
-        return "a SELECT is what a topic shows: write 'CREATE TOPIC name AS SELECT …'"
+        return "a SELECT defines what a topic shows: write 'CREATE TOPIC name AS SELECT …'"
     return f"statements begin with CREATE, DROP, SHOW or DESCRIBE, not with {text.split(maxsplit=1)[0]!r}"

@@ -1,4 +1,4 @@
-"""What `kawal topics alter` does: more partitions, other configurations, checked as a whole before."""
+"""The changes of `kawal topics alter`: more partitions, other configurations, all checked beforehand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def alter_topics(
     deletes: Sequence[str],
     dry_run: bool,
 ) -> int:
-    """Change topics, or only check whether that would work; prints what was done to each.
+    """Change topics, or only check whether that would work; print what was done to each.
 
     Raises: UsageError; CommandError with the broker's reason, before anything is changed as far as the
     broker's own checks go.

@@ -1,4 +1,4 @@
-"""What `kawal topics describe` shows of a topic: a tree for programs, tables for people."""
+"""The output of `kawal topics describe`: a tree for programs, tables for people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def topic_id(topic: dict[str, Any]) -> str | None:
 
 
 def topic_tree(client: KafkaAdminClient, topic: dict[str, Any], *, everything: bool) -> dict[str, Any]:
-    """Return all that describe shows of one topic."""
+    """Return everything that describe shows of one topic."""
     name = topic["name"]
     partitions = sorted(topic["partitions"], key=lambda partition: partition["partition_index"])
     starts, ends = _offsets(client, name, partitions)
@@ -25,13 +25,13 @@ def topic_tree(client: KafkaAdminClient, topic: dict[str, Any], *, everything: b
         "id": topic_id(topic),
         "partitions": [
             {
-                "partition": one["partition_index"],
-                "leader": one["leader_id"],
-                "replicas": one["replica_nodes"],
-                "start_offset": starts[one["partition_index"]],
-                "end_offset": ends[one["partition_index"]],
+                "partition": partition["partition_index"],
+                "leader": partition["leader_id"],
+                "replicas": partition["replica_nodes"],
+                "start_offset": starts[partition["partition_index"]],
+                "end_offset": ends[partition["partition_index"]],
             }
-            for one in partitions
+            for partition in partitions
         ],
         "configs": _configs(client, name, everything=everything),
     }
@@ -69,13 +69,13 @@ def topic_text(tree: dict[str, Any]) -> str:
     """Return the tree as tables."""
     rows = [
         (
-            one["partition"],
-            one["leader"],
-            one["start_offset"],
-            one["end_offset"],
-            one["end_offset"] - one["start_offset"],
+            partition["partition"],
+            partition["leader"],
+            partition["start_offset"],
+            partition["end_offset"],
+            partition["end_offset"] - partition["start_offset"],
         )
-        for one in tree["partitions"]
+        for partition in tree["partitions"]
     ]
     plural = "" if len(rows) == 1 else "s"
     lines = [

@@ -1,4 +1,4 @@
-"""Find the logs under a path that a user gives: a data directory, one log's folder, or one segment file."""
+"""The logs under a path that a user gives: a data directory, one log's folder, or one segment file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wal.store import MARKER, META, vnode_path, vnodes_in
 
 
 class Place(NamedTuple):
-    """What a path names: the folders of logs in it, or a single segment file."""
+    """The content of a path: the folders of its logs, or a single segment file."""
 
     logs: tuple[str, ...] = ()
     segment: str = ""

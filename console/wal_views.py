@@ -1,4 +1,4 @@
-"""What `kawal wal` prints of segments, frames and entries: trees for programs, lines for people."""
+"""The output of `kawal wal` about segments, frames and entries: trees for programs, lines for people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def json_line(tree: Tree) -> str:
 
 
 def moment(time_ms: int) -> str:
-    """Return milliseconds since 1970 as a time in UTC, the number itself where it is none."""
+    """Return milliseconds since 1970 as a time in UTC, the number itself where it is not a time."""
     try:
         return (
             datetime.fromtimestamp(time_ms / 1000, UTC)
@@ -83,7 +83,7 @@ def frame_line(frame: FrameView) -> str:
 
 
 def entry_line(entry: Entry) -> str:
-    """Return an entry, to stand under its frame."""
+    """Return an entry as a line under its frame."""
     # The number of a stream of copies, without the bit that says that it is one.
     what = f"{'':>14}stream {entry.stream_id & ~COPIES_BIT} {_entry_kind(entry.kind)}"
     if entry.kind == EntryKind.META:
@@ -112,7 +112,7 @@ def summary_tree(path: str, frames: Iterable[FrameView]) -> Tree:
 
 
 def summary_line(tree: Tree) -> str:
-    """Return such a summary in a line."""
+    """Return the summary of a segment on one line."""
     if not tree["frames"]:
         return f"{tree['segment']}: no frames"
     frames = f"frames {tree['first_sequence']} to {tree['last_sequence']}"
@@ -146,7 +146,7 @@ def segment_tree(report: SegmentReport) -> Tree:
 
 
 def segment_line(report: SegmentReport) -> str:
-    """Return a checked segment in a line."""
+    """Return a checked segment on one line."""
     kinds = ", ".join(f"{count} {kind}" for kind, count in report.frames.items()) or "none"
     verdict = "damaged" if report.damages else "good"
     state = f"sealed, index {report.index}" if report.sealed else report.tail or "open"
@@ -169,7 +169,7 @@ def log_tree(report: LogReport) -> Tree:
 
 
 def log_line(report: LogReport) -> str:
-    """Return a checked log in a line."""
+    """Return a checked log on one line."""
     verdict = "good" if report.is_good else "damaged"
     plural = "" if len(report.segments) == 1 else "s"
     synced = f"frames below {report.witnessed_sequence} are known to be synced"
@@ -177,5 +177,5 @@ def log_line(report: LogReport) -> str:
 
 
 def damage_tree(damage: Damage) -> Tree:
-    """Return a damage with the bytes it covers."""
+    """Return a piece of damage with the bytes it covers."""
     return damage._asdict()

@@ -1,4 +1,4 @@
-"""Ask a Kawal server what Kafka's APIs do not carry: one request, on a connection of its own.
+"""Requests to a Kawal server that Kafka's APIs do not carry: one each, on a connection of its own.
 
 Everything else goes through kafka-python; see console/client.py.
 """
@@ -18,17 +18,17 @@ from protocol.wire import decode, encode, joined
 
 CLIENT_ID = "kawal-cli"
 ANSWER_BYTES_MAX = 1 << 30
-"""No answer to the command line is larger; what says it is speaks another protocol."""
+"""No answer to the command line is larger; a server that announces more speaks another protocol."""
 
 
 class NotKawal(CommandError):
-    """The server closed the connection on a request that only Kawal knows."""
+    """A server that closed the connection on a request that only Kawal knows."""
 
 
 def ask(bootstrap: str, request: Any, version: int = 0) -> Any:
     """Send one request to the first address that accepts a connection and return its answer.
 
-    Raises: NotKawal; CommandError when nobody can be reached or answers.
+    Raises: NotKawal; CommandError when no server can be reached, or none answers.
     """
     check_reachable(bootstrap)
     for endpoint in endpoints(bootstrap):
@@ -42,7 +42,7 @@ def ask(bootstrap: str, request: Any, version: int = 0) -> Any:
             raise CommandError(f"{endpoint.text} has not answered within {ANSWER_MS} ms") from error
         except ConnectionError as error:
             raise _not_kawal(endpoint.text, request) from error
-    raise CommandError(f"{bootstrap}: nobody accepts connections any more")
+    raise CommandError(f"{bootstrap}: no server accepts connections any more")
 
 
 def _exchange(connection: socket.socket, request: Any, version: int, address: str) -> Any:
@@ -71,7 +71,7 @@ def _api(request: Any) -> ApiKey:
 
 
 def _read(connection: socket.socket, size_bytes: int) -> bytes:
-    """Read so many bytes, fewer when the connection ends before."""
+    """Read `size_bytes` bytes, fewer when the connection ends first."""
     found = bytearray()
     while len(found) < size_bytes:
         part = connection.recv(min(size_bytes - len(found), 1 << 20))
@@ -84,5 +84,5 @@ def _read(connection: socket.socket, size_bytes: int) -> bytes:
 def _not_kawal(address: str, request: Any) -> NotKawal:
     name = _api(request).name.lower().replace("_", " ")
     return NotKawal(
-        f"{address} does not know the request '{name}': it is not a Kawal server, or an older one"
+        f"{address} does not know the request '{name}': it is not a Kawal server, or is an older one"
     )

@@ -5,8 +5,8 @@
         shop.order("tea")
         assert kawal_broker.values("orders") == [b"tea"]
 
-`kawal_broker` is a fresh broker in memory, there in a few milliseconds and gone when the test ends.  `kawal`
-makes more of them, with settings: `kawal.broker(num_partitions=3)`.  docs/testing.md tells the rest.
+`kawal_broker` is a fresh broker in memory, ready in a few milliseconds and gone when the test ends.  `kawal`
+makes more of them, with settings: `kawal.broker(num_partitions=3)`.  docs/testing.md describes the rest.
 
 This package imports pytest (7 or later) and the standard library, and nothing of Kawal's.
 """
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class Kawal:
-    """Makes brokers for one test, and ends them with it."""
+    """A maker of brokers for one test, which end with it."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -61,14 +61,14 @@ _MADE = pytest.StashKey[Kawal]()
 
 @pytest.fixture(scope="session")
 def kawal_host() -> Iterator[Host]:
-    """The process that holds the brokers of this test run, or of this worker of it; for wider scopes."""
+    """Provide the process that holds the brokers of this test run, or of this worker; for wider scopes."""
     with Host() as host:
         yield host
 
 
 @pytest.fixture
 def kawal(request: pytest.FixtureRequest, kawal_host: Host) -> Iterator[Kawal]:
-    """Makes brokers for this test: `kawal.broker(num_partitions=3)`."""
+    """Provide a maker of brokers for this test: `kawal.broker(num_partitions=3)`."""
     made = request.node.stash[_MADE] = Kawal(kawal_host)
     yield made
     made.close()
@@ -76,7 +76,7 @@ def kawal(request: pytest.FixtureRequest, kawal_host: Host) -> Iterator[Kawal]:
 
 @pytest.fixture
 def kawal_broker(kawal: Kawal) -> KawalBroker:
-    """A fresh broker for this test."""
+    """Provide a fresh broker for this test."""
     return kawal.broker()
 
 

@@ -1,4 +1,4 @@
-"""What a test holds of a broker: its address, and the handles to do things to it."""
+"""The object by which a test uses a broker: its address, and methods that act on it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.01
 
 Bytes = bytes | str | None
-"""What keys and values may be given as; text is encoded in UTF-8, None stays none."""
+"""The types of keys and values; text is encoded in UTF-8, None stays None."""
 
 
 class KawalError(Exception):
-    """Something cannot be done; the text is one sentence that says what and why."""
+    """Something that cannot be done; the text is one sentence that names it and the reason."""
 
 
 class Record(NamedTuple):
@@ -34,7 +34,7 @@ class Record(NamedTuple):
 
 
 class Fault:
-    """Something that goes wrong until it is used up, healed, or the `with` block around it ends."""
+    """Something that goes wrong until it is used up or healed, or the `with` block around it ends."""
 
     def __init__(self, broker: KawalBroker, number: int) -> None:
         self._broker = broker
@@ -42,12 +42,12 @@ class Fault:
 
     @property
     def hits(self) -> int:
-        """How many requests, or commits, it has met."""
+        """The number of requests, or commits, it has met."""
         met: int = self._broker.ask("fault_hits", number=self._number)
         return met
 
     def wait(self, hits: int = 1, *, within_seconds: float = 30) -> None:
-        """Return when it has met so many requests, or commits.  Raises: KawalError when time is up."""
+        """Wait until it has met `hits` requests, or commits.  Raises: KawalError when time is up."""
         deadline = time.monotonic() + within_seconds
         while (met := self.hits) < hits:
             if time.monotonic() > deadline:
@@ -55,7 +55,7 @@ class Fault:
             time.sleep(POLL_SECONDS)
 
     def heal(self) -> None:
-        """End it."""
+        """End the fault."""
         self._broker.ask("heal", number=self._number)
 
     def __enter__(self) -> Fault:
@@ -75,7 +75,7 @@ class Clock:
 
     @property
     def now(self) -> datetime:
-        """The time."""
+        """The broker's time."""
         return datetime.fromtimestamp(self._broker.status()["now_ms"] / 1000, UTC)
 
     @property
@@ -85,7 +85,7 @@ class Clock:
         return now_ms
 
     def stop(self) -> None:
-        """Let no more time pass by itself."""
+        """Stop time, so that it passes only by `advance`."""
         self._broker.ask("stop_clock")
 
     def go(self) -> None:
@@ -106,14 +106,14 @@ class KawalBroker:
     def __init__(self, host: Host, name: str, port: int) -> None:
         self._host = host
         self.name = name
-        """What its host calls it, `broker-1`."""
+        """Its name in the host, such as `broker-1`."""
         self.host = "127.0.0.1"
         self.port = port
-        """Stays the same over restarts."""
+        """The port, the same after a restart."""
         self.bootstrap = f"{self.host}:{port}"
         """The address for `bootstrap.servers`."""
         self.bootstrap_servers = self.bootstrap
-        """The same by the name that clients give it."""
+        """The same, under the name that Python clients give it."""
         self.clock = Clock(self)
         self.is_closed = False
 
@@ -121,7 +121,7 @@ class KawalBroker:
         return f"<KawalBroker {self.name} on {self.bootstrap}>"
 
     def ask(self, operation: str, **arguments: Any) -> Any:
-        """Have the host do something to this broker; what the other methods are made of."""
+        """Have the host do something to this broker; the other methods are made of this one."""
         return self._host.ask({"do": operation, "broker": self.name, **arguments})
 
     # --- topics and records, without any client library ---
@@ -162,35 +162,35 @@ class KawalBroker:
         return offsets
 
     def records(self, topic: str, partition: int | None = None) -> list[Record]:
-        """Return what a topic holds, or one partition of it, partition by partition in order of offsets."""
+        """Return the records of a topic, or of one partition, partition by partition in order of offsets."""
         return [
             Record(
-                one["partition"],
-                one["offset"],
-                one["timestamp_ms"],
-                _received(one["key"]),
-                _received(one["value"]),
-                tuple((name, _received(value)) for name, value in one["headers"]),
+                record["partition"],
+                record["offset"],
+                record["timestamp_ms"],
+                _received(record["key"]),
+                _received(record["value"]),
+                tuple((name, _received(value)) for name, value in record["headers"]),
             )
-            for one in self.ask("records", topic=topic, partition=partition)
+            for record in self.ask("records", topic=topic, partition=partition)
         ]
 
     def values(self, topic: str, partition: int | None = None) -> list[bytes | None]:
-        """Return the values alone of what a topic holds."""
+        """Return only the values of a topic's records."""
         return [record.value for record in self.records(topic, partition)]
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         """Return the offsets a consumer group has committed, by topic and partition."""
         return {(topic, index): offset for topic, index, offset in self.ask("committed", group=group)}
 
-    # --- its life ---
+    # --- its lifetime ---
 
     def restart(self) -> None:
-        """Stop in order and start again with the same data on the same port."""
+        """Stop cleanly and start again with the same data on the same port."""
         self.ask("restart")
 
     def stop(self) -> None:
-        """Stop in order, as after SIGTERM; clients are refused until `start`."""
+        """Stop cleanly, as after SIGTERM; clients are refused until `start`."""
         self.ask("stop")
 
     def start(self) -> None:
@@ -198,11 +198,11 @@ class KawalBroker:
         self.ask("start")
 
     def kill(self, *, power_cut: bool = False) -> None:
-        """End it at once, as SIGKILL does; a power cut also takes what was not synced to the disk."""
+        """End it at once, as SIGKILL does; a power cut also loses what was not synced to the disk."""
         self.ask("kill", power_cut=power_cut)
 
     def pause(self) -> None:
-        """Serve nobody until `resume`: connections stay, and nothing is answered."""
+        """Serve no client until `resume`: connections stay open, and nothing is answered."""
         self.ask("pause")
 
     def resume(self) -> None:
@@ -237,12 +237,13 @@ class KawalBroker:
         return self._fault("fail_produce", error=error, topic=topic, partition=partition, times=times)
 
     def fail_sync(self, *, times: int | None = 1) -> Fault:
-        """Let the sync of the next commits to the disk fail: records are lost, and producers told so."""
+        """Let the sync of the next commits to the disk fail: records are lost, and producers are told so."""
         return self._fault("fail_sync", times=times)
 
     def lose_answer(self, api: str = "Produce", *, times: int | None = 1) -> Fault:
-        """Carry the next requests out and close the connection instead of answering: the client must ask
-        again, and an idempotent producer's records must be there once.
+        """Carry out the next requests, but close the connection instead of answering.
+
+        The client must ask again, and an idempotent producer's records must be there once.
         """
         return self._fault("lose_answer", api=api, times=times)
 
@@ -251,11 +252,11 @@ class KawalBroker:
         return self._fault("drop", api=api, times=times)
 
     def slow(self, seconds: float, *, api: str | None = None, times: int | None = None) -> Fault:
-        """Answer later by so much of the broker's time; `api` names one kind of request, as "Fetch"."""
+        """Delay answers by `seconds` of the broker's time, to requests of one kind with `api`, as "Fetch"."""
         return self._fault("slow", api=api, times=times, delay_ms=round(seconds * 1000))
 
     def slow_disk(self, seconds: float, *, times: int | None = None) -> Fault:
-        """Let commits take so much longer of the broker's time; acknowledgements wait for them."""
+        """Delay commits by `seconds` of the broker's time; acknowledgements wait for them."""
         return self._fault("slow_disk", times=times, delay_ms=round(seconds * 1000))
 
     def heal(self) -> None:
@@ -268,9 +269,9 @@ class KawalBroker:
     # --- what it has seen ---
 
     def requests(self, api: str) -> int:
-        """Return how many requests of this kind, as "Produce", clients have sent since it was started.
+        """Return how many requests of this kind, such as "Produce", clients have sent since it was started.
 
-        What the methods of this object ask is not counted.
+        The calls of this object's methods do not count.
         """
         found: dict[str, int] = self.status()["requests"]
         wanted = api.replace("_", "").lower()
@@ -278,24 +279,24 @@ class KawalBroker:
 
     @property
     def connections(self) -> int:
-        """How many connections clients have open."""
+        """The number of open client connections."""
         count: int = self.status()["connections"]
         return count
 
     @property
     def is_running(self) -> bool:
-        """False between `stop` or `kill` and `start`."""
+        """Whether it is running: False between `stop` or `kill` and `start`."""
         running: bool = self.status()["running"]
         return running
 
     def status(self) -> dict[str, Any]:
-        """Return everything countable at once."""
+        """Return all figures at once."""
         found: dict[str, Any] = self.ask("status")
         return found
 
     @property
     def log(self) -> str:
-        """What it logged, the last thousand lines; shown with a test that fails."""
+        """The last thousand lines of its log; also shown with a test that fails."""
         return "\n".join(self.ask("log"))
 
 

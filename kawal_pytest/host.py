@@ -1,8 +1,8 @@
-"""The process that holds the brokers: found, started, spoken to, and gone with this one.
+"""The process that holds the brokers, `kawal testing-host`: found, started, asked and ended from here.
 
-It runs apart so that nothing of Kawal's is imported into the tests' own process, whose packages may have the
-same names.  Commands are lines of JSON on its standard input; the end of that input, or of this process, ends
-it (`kawal testing-host`).
+It is a separate process so that nothing of Kawal's is imported into the tests' own, whose packages may have
+the same names.  Commands are lines of JSON on its standard input; the end of that input, or of this process,
+ends it.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def find_executable() -> str:
     found = str(beside) if beside.is_file() else shutil.which("kawal")
     if found is None:
         raise KawalError(
-            f"the command 'kawal' is neither beside {sys.executable} nor on PATH; install kawal, or say "
-            f"where it is with the variable {EXECUTABLE_VARIABLE}"
+            f"the command 'kawal' is neither beside {sys.executable} nor on PATH; install kawal, or name "
+            f"the command in the variable {EXECUTABLE_VARIABLE}"
         )
     return found
 
 
 def _environment() -> dict[str, str]:
-    """Return the host's environment: without the import path of the code under test."""
+    """Return the host's environment, without the import path of the code under test."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     return {**kept, "PYTHONSAFEPATH": "1"}
 
@@ -63,7 +63,7 @@ class Host:
     """
 
     def __init__(self, executable: str | None = None) -> None:
-        """`executable`: the command to run instead of the one `find_executable` finds."""
+        """Take the command to run, by default the one that `find_executable` finds."""
         self._executable = executable
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
@@ -90,9 +90,9 @@ class Host:
         return None if self._process is None else self._process.pid
 
     def broker(self, settings: Mapping[str, object] | None = None, /, **more: object) -> KawalBroker:
-        """Start a broker that nobody else has, empty, on a free port of 127.0.0.1.
+        """Start a new, empty broker on a free port of 127.0.0.1.
 
-        Settings are those of `kawal serve`, as {"num.partitions": 3} or as num_partitions=3.
+        Settings are those of `kawal serve`, such as {"num.partitions": 3} or num_partitions=3.
         Raises: KawalError.
         """
         named = dict(settings or {})
@@ -129,7 +129,7 @@ class Host:
         return answer["result"]
 
     def close(self) -> None:
-        """End the process and every broker in it; harmless when it is gone."""
+        """End the process and every broker in it; harmless when it has ended."""
         process, self._process = self._process, None
         if process is None or self._owner_pid != os.getpid():
             return
@@ -152,7 +152,7 @@ class Host:
         if self._process is not None and self._owner_pid != os.getpid():
             raise KawalError(
                 f"the brokers were started by process {self._owner_pid}, and this is its fork {os.getpid()}: "
-                "it may use their addresses, but what is done to them is for the other to do"
+                "it may use their addresses, but only the other process may act on them"
             )
 
     def _started(self) -> subprocess.Popen[bytes]:

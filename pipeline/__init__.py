@@ -1,1 +1,1 @@
-"""The data pipeline on Spark: jobs that users keep."""
+"""The data pipeline on Spark."""

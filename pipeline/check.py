@@ -1,4 +1,4 @@
-"""`kawal pipe check`: everything a run needs, looked at before it, without writing anything."""
+"""`kawal pipe check`: everything a run needs, checked before it, without writing anything."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipeline.sources.topics import open_topics
 
 
 def check_job(job: Job, out: TextIO) -> int:
-    """Print one line for each thing looked at; return DONE when a run could start, else FAILED."""
+    """Print one line for each thing checked; return DONE when a run could start, else FAILED."""
     steps: dict[str, Callable[[Job], str]] = {
         "spark": _installation,
         "broker": _broker,
@@ -49,7 +49,7 @@ def _broker(job: Job) -> str:
     with open_topics(job.source) as topics:
         landed = Ledger(places_of(job).table, job=job.name, batch_column=job.sink.batch_column).positions
         begin = moved(topics.resolved(topics.starting_offsets({})), landed)
-        partitions = sum(len(one) for one in topics.latest().values())
+        partitions = sum(len(offsets) for offsets in topics.latest().values())
         waiting = count(lags(begin, topics.latest()))
         return f"{job.source.bootstrap} answers: {partitions} partitions, {waiting:,} offsets to land"
 

@@ -1,12 +1,12 @@
-"""What Spark's checkpoint folder says about a query.
+"""Spark's checkpoint folder, as far as it describes a query.
 
     metadata        {"id":"…"}                      made once, lives as long as the folder
     sources/0/0     v1 ⏎ positions                  where the first batch begins
     offsets/BATCH   v1 ⏎ {…} ⏎ positions            where the batch ends: written before it is processed
     commits/BATCH   v1 ⏎ {…}                        written after it
 
-Positions are JSON, `{"flights":{"0":14299}}`. So the range of a batch is fixed before a record of it is read,
-and the same after a crash: from the previous batch's positions (or the first) to its own.
+Positions are JSON, `{"flights":{"0":14299}}`. The range of a batch is thus fixed before a record of it is
+read, and is the same after a crash: from the previous batch's positions (or the first) to its own.
 Source: Spark 4.2, OffsetSeqLog, CommitLog, KafkaSourceInitialOffsetWriter.
 """
 
@@ -39,17 +39,17 @@ class Checkpoint:
         return _last(self.folder / "offsets")
 
     def last_committed(self) -> int:
-        """Return the last batch that Spark knows to be done, or -1."""
+        """Return the last batch that Spark knows is done, or -1."""
         return _last(self.folder / "commits")
 
     def positions_before(self, batch_id: int) -> Positions:
-        """Return where `batch_id` begins."""
+        """Return the positions at which `batch_id` begins."""
         if batch_id == 0:
             return self._json(self.folder / "sources" / "0" / "0", line=1, kind=Positions)
         return self.positions_after(batch_id - 1)
 
     def positions_after(self, batch_id: int) -> Positions:
-        """Return where `batch_id` ends."""
+        """Return the positions at which `batch_id` ends."""
         return self._json(self.folder / "offsets" / str(batch_id), line=2, kind=Positions)
 
     def ranges(self, batch_id: int) -> list[Range]:
@@ -66,7 +66,8 @@ class Checkpoint:
             for partition, until in partitions.items()
         ]
         return sorted(
-            (one for one in found if one.until > one.begin), key=lambda one: (one.topic, one.partition)
+            (held for held in found if held.until > held.begin),
+            key=lambda held: (held.topic, held.partition),
         )
 
     def _json(self, path: Path, *, line: int, kind: type[Kind]) -> Kind:
@@ -75,7 +76,7 @@ class Checkpoint:
         except (OSError, IndexError, msgspec.DecodeError) as error:
             raise LedgerError(
                 f"{path} of Spark's checkpoint cannot be read: {error}; move {self.folder} away, and the job "
-                "goes on from where its table ends"
+                "continues where its table ends"
             ) from error
 
 

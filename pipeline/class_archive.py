@@ -2,7 +2,7 @@
 
 Measured on two cores with Java 17 and pyspark 4.2: session and first query 9.8 s without, 5.1 s with it. It
 costs about 25 s once and 165 MB in the user's cache folder, so it is made on request only
-(`kawal pipe warm`). A JVM refuses an archive of another class path or build by itself and starts without.
+(`kawal pipe warm`). A JVM refuses an archive of another class path or build and starts without it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pipeline.errors import SetupError
 from pipeline.places import cache_folder
 
 DEADLINE_SECONDS = 300
-"""A run that loads the classes takes 25 s on two idle cores; the rest is for busy ones."""
+"""A run that loads the classes takes 25 s on two idle cores; the rest is for busy machines."""
 
 LOADING_RUN = """
 import sys
@@ -44,11 +44,11 @@ spark.sparkContext._gateway.shutdown()
 jvm.stdin.close()
 sys.exit(jvm.wait())
 """
-"""What a job does first, without a broker: the connector's own few classes load from its jars as before."""
+"""The first steps of a job, without a broker; the connector's few classes load from its jars as before."""
 
 
 def archive_path(java: Path, jars: Sequence[Path], environment: Mapping[str, str]) -> Path:
-    """Return where the archive for this Java, pyspark and these jars belongs, whether or not it is there."""
+    """Return the path of the archive for this Java, pyspark and these jars, whether or not it exists."""
     build = java.stat()
     inputs = [str(java), str(build.st_size), str(build.st_mtime_ns), version("pyspark"), *map(str, jars)]
     digest = hashlib.sha256("\n".join(inputs).encode()).hexdigest()[:16]
@@ -56,7 +56,7 @@ def archive_path(java: Path, jars: Sequence[Path], environment: Mapping[str, str
 
 
 def archive_for(java: Path, jars: Sequence[Path], environment: Mapping[str, str]) -> Path | None:
-    """Return the archive when it has been made."""
+    """Return the archive, or None when it has not been made."""
     path = archive_path(java, jars, environment)
     return path if path.is_file() else None
 
@@ -64,7 +64,7 @@ def archive_for(java: Path, jars: Sequence[Path], environment: Mapping[str, str]
 def make_archive(java: Path, jars: Sequence[Path], environment: Mapping[str, str]) -> Path:
     """Run Spark once, let the JVM write the archive as it ends, and return its path.
 
-    The file takes its name when it is whole, so that no JVM ever maps half of one. Raises: SetupError.
+    The file gets its name when it is complete, so that no JVM ever maps half an archive. Raises: SetupError.
     """
     path = archive_path(java, jars, environment)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ def make_archive(java: Path, jars: Sequence[Path], environment: Mapping[str, str
             check=False,
         )
         if run.returncode != 0 or not unfinished.is_file():
-            raise SetupError(f"the class archive was not made; what Spark said:\n{run.stderr[-2000:]}")
+            raise SetupError(f"the class archive was not made; Spark's output:\n{run.stderr[-2000:]}")
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)

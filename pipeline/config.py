@@ -1,7 +1,7 @@
-"""What a job file may say: one struct per table of the file.
+"""The content of a job file: one struct per table of the file.
 
 The description beside each key is its documentation, which `docs/pipeline.md` repeats (a test compares the
-two).  How a file is read and checked: `pipeline.job_file`.
+two).  `pipeline.job_file` reads and checks a file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 
 
 class JobSection(Struct, frozen=True, kw_only=True):
-    """Table [job]: what the job is."""
+    """Table [job]: the name and kind of the job."""
 
     name: Annotated[
         str,
@@ -31,7 +31,7 @@ class JobSection(Struct, frozen=True, kw_only=True):
 
 
 class SourceSection(Struct, frozen=True, kw_only=True):
-    """Table [source]: which records to read."""
+    """Table [source]: the records to read."""
 
     topics: Annotated[list[str], Meta(min_length=1, description="Topics to read; all land in one table.")]
     bootstrap: Annotated[str, Meta(min_length=1, description="Broker addresses, HOST:PORT[,HOST:PORT].")] = (
@@ -40,7 +40,7 @@ class SourceSection(Struct, frozen=True, kw_only=True):
     start: Annotated[
         str,
         Meta(
-            description="Where the first run begins: earliest, latest, or a time such as "
+            description="Start of the first run: earliest, latest, or a time such as "
             "2013-01-01T00:00:00Z (the records of that time and later)."
         ),
     ] = "earliest"
@@ -50,13 +50,14 @@ class SourceSection(Struct, frozen=True, kw_only=True):
     ] = "read_committed"
     max_offsets_per_trigger: Annotated[
         int,
-        Meta(ge=0, description="Most offsets in one batch, over all partitions; 0: everything there is."),
+        Meta(ge=0, description="Most offsets in one batch, over all partitions; 0: no limit."),
     ] = 1_000_000
     min_partitions: Annotated[
-        int, Meta(ge=0, description="Split the partitions into at least so many Spark tasks; 0: one each.")
+        int, Meta(ge=0, description="Split the partitions into at least this many Spark tasks; 0: one each.")
     ] = 0
     fail_on_data_loss: Annotated[
-        bool, Meta(description="Fail when records were deleted before they were read; false: go on without.")
+        bool,
+        Meta(description="Fail when records were deleted before they were read; false: go on without them."),
     ] = True
     options: Annotated[
         dict[str, str | int | bool],
@@ -65,7 +66,7 @@ class SourceSection(Struct, frozen=True, kw_only=True):
 
 
 class SchemaSection(Struct, frozen=True, kw_only=True):
-    """Table [schema]: what becomes of a record."""
+    """Table [schema]: the columns that a record becomes."""
 
     mode: Annotated[
         Literal["raw", "json"],
@@ -77,13 +78,11 @@ class SchemaSection(Struct, frozen=True, kw_only=True):
     ] = ""
     rescue: Annotated[
         str,
-        Meta(
-            description="Column for the JSON fields nobody declared, as map<string,string>; empty: dropped."
-        ),
+        Meta(description="Column for the undeclared JSON fields, as map<string,string>; empty: dropped."),
     ] = ""
     key: Annotated[
         Literal["", "binary", "string", "none"],
-        Meta(description="How the record key lands; empty: binary in mode raw, string in mode json."),
+        Meta(description="Form of the record key; empty: binary in mode raw, string in mode json."),
     ] = ""
     headers: Annotated[
         bool, Meta(description="Whether record headers land, as array<struct<key,value>>.")
@@ -99,7 +98,7 @@ class SchemaSection(Struct, frozen=True, kw_only=True):
 
 
 class SinkSection(Struct, frozen=True, kw_only=True):
-    """Table [sink]: where rows land."""
+    """Table [sink]: the table in which rows land."""
 
     path: Annotated[
         str,
@@ -110,7 +109,7 @@ class SinkSection(Struct, frozen=True, kw_only=True):
         list[str],
         Meta(
             description="Columns that become folders; also date and hour of the record timestamp (UTC) "
-            "where no declared column is called so."
+            "where no declared column has that name."
         ),
     ] = []
     compression: Annotated[
@@ -118,7 +117,7 @@ class SinkSection(Struct, frozen=True, kw_only=True):
         Meta(description="Codec of the Parquet pages."),
     ] = "zstd"
     max_rows_per_file: Annotated[
-        int, Meta(ge=0, description="Begin a new file after so many rows; 0: never.")
+        int, Meta(ge=0, description="Begin a new file after this many rows; 0: never.")
     ] = 0
     batch_column: Annotated[
         str,
@@ -130,7 +129,7 @@ class SinkSection(Struct, frozen=True, kw_only=True):
 
 
 class ErrorsSection(Struct, frozen=True, kw_only=True):
-    """Table [errors]: what becomes of records that do not fit the schema."""
+    """Table [errors]: the treatment of records that do not fit the schema."""
 
     mode: Annotated[
         Literal["quarantine", "fail", "skip"],
@@ -141,12 +140,12 @@ class ErrorsSection(Struct, frozen=True, kw_only=True):
     path: Annotated[str, Meta(description="Folder of the quarantine table; empty: PATH_bad.")] = ""
     stop_after: Annotated[
         int,
-        Meta(ge=0, description="Stop before a batch that brings the job's bad records above this; 0: never."),
+        Meta(ge=0, description="Stop before a batch that raises the job's bad records above this; 0: never."),
     ] = 0
 
 
 class TriggerSection(Struct, frozen=True, kw_only=True):
-    """Table [trigger]: when the job reads."""
+    """Table [trigger]: the times at which the job reads."""
 
     mode: Annotated[
         Literal["available_now", "interval", "once"],
@@ -179,7 +178,7 @@ class SparkSection(Struct, frozen=True, kw_only=True):
         Meta(description="For runs of a few minutes: Java starts fast, but never compiles its best."),
     ] = False
     options: Annotated[
-        dict[str, str | int | bool], Meta(description="Further Spark configuration; wins over ours.")
+        dict[str, str | int | bool], Meta(description="Further Spark configuration; overrides ours.")
     ] = {}
 
 
@@ -196,10 +195,10 @@ class Job(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """Name of the job."""
+        """The name of the job."""
         return self.job.name
 
     @property
     def key_as(self) -> str:
-        """How the key lands: binary, string or none."""
+        """The form in which the key lands: binary, string or none."""
         return self.schema.key or ("string" if self.schema.mode == "json" else "binary")

@@ -1,4 +1,4 @@
-"""Why a job cannot go on, each with the exit code of `kawal pipe`.
+"""The errors that stop a job, each with the exit code of `kawal pipe`.
 
 PipelineError        1   anything else that stops a job
 ├── JobFileError     2   the job file cannot be used
@@ -28,24 +28,24 @@ class JobFileError(PipelineError):
 
 
 class SetupError(PipelineError):
-    """A part of the installation is missing; the sentence says how to get it."""
+    """A missing part of the installation; the sentence says how to get it."""
 
 
 class SourceError(PipelineError):
-    """The broker does not answer, a topic is not there, or records are gone."""
+    """A broker that does not answer, a topic that does not exist, or records that were deleted."""
 
 
 class LedgerError(PipelineError):
-    """The ledger contradicts the checkpoint, the job or the files; nothing was written."""
+    """A ledger that contradicts the checkpoint, the job or the files; nothing was written."""
 
 
 class BadRowsError(PipelineError):
-    """Bad records stopped the job before their batch was landed."""
+    """Bad records that stopped the job before their batch was landed."""
 
     exit_code = STOPPED_BY_BAD_ROWS
 
 
 class JobRunningError(PipelineError):
-    """Another process holds the lock of this job."""
+    """A job that another process is running; it holds the lock."""
 
     exit_code = ALREADY_RUNNING

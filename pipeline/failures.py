@@ -1,7 +1,7 @@
 """Spark's and Java's reports of a failure, turned into one sentence with what to do.
 
-They come as text of many screens: a Python traceback around a Java trace around its causes. What a user needs
-of it is the innermost cause, or the reason that the Kafka source gives for lost records.
+They are many screens of text: a Python traceback around a Java trace around its causes. All a user needs of
+it is the innermost cause, or the reason that the Kafka source gives for lost records.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ LOST_REASON = re.compile(r"^Reason: (.+?)\.?(?: SQLSTATE: \w+)?$", re.MULTILINE)
 
 
 def explain(job: str, report: str, log_path: Path) -> PipelineError:
-    """Return the error to show for Spark's `report` of why a query or a batch of it failed."""
+    """Return the error to show for Spark's `report` on a query, or a batch of it, that failed."""
     if LOST in report:
         reason = LOST_REASON.search(report)
         what = reason.group(1).strip() if reason else LOST
         return SourceError(
             f"{job}: records were deleted before they were read. {what}. To go on with what is left, set "
-            "source.fail_on_data_loss = false; if the topic was made anew, its offsets begin again: give the "
-            "job another table"
+            "source.fail_on_data_loss = false; if the topic was created again, its offsets start over: give "
+            "the job another table"
         )
-    return PipelineError(f"{job}: {_cause(report)}; the whole story is in {log_path}")
+    return PipelineError(f"{job}: {_cause(report)}; the full report is in {log_path}")
 
 
 def _cause(report: str) -> str:

@@ -1,6 +1,6 @@
 """The four jars that pyspark lacks for `format("kafka")`, and where to find them.
 
-They stand in the folder that KAWAL_SPARK_JARS names, else in `.jars/` of the checkout.  They are listed by
+They lie in the folder that KAWAL_SPARK_JARS names, else in `.jars/` of the checkout.  They are listed by
 name for `spark.jars`, which also ships them to the executors of a cluster.
 """
 
@@ -27,7 +27,7 @@ POM = Path(__file__).with_name("pom.xml")
 def find_jars(environment: Mapping[str, str], checkout: Path = POM.parent.parent) -> list[Path]:
     """Return the connector jars, in the order of REQUIRED.
 
-    Raises: SetupError naming the folder, what is missing or double in it, and how to get it.
+    Raises: SetupError naming the folder, what it lacks or has twice, and what to do.
     """
     folder = Path(environment.get(VARIABLE) or checkout / ".jars")
     return [_one(folder, artifact) for artifact in REQUIRED]

@@ -1,7 +1,7 @@
-"""Reading a job file: TOML to the structs of `pipeline.config`, checked key by key and together.
+"""The reader of job files: TOML to the structs of `pipeline.config`, checked key by key and together.
 
-An unknown key is refused by naming the nearest known one.  Relative paths count from the folder of the job
-file, so that a job means the same wherever it is started.
+An unknown key is refused with the name of the nearest known one.  Relative paths count from the folder of the
+job file, so that a job means the same wherever it is started.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ OVERRIDES = {
     "master": ("spark", "master"),
     "trigger": ("trigger", "mode"),
 }
-"""What a command line may set in place of the job file."""
+"""The keys that a command line may set in place of the job file."""
 
 
 def load(path: Path, **overrides: str) -> Job:
-    """Read the job file at `path`; `bootstrap`, `master` and `trigger` (its mode) replace what it says.
+    """Read the job file at `path`; `bootstrap`, `master` and `trigger` (its mode) override its keys.
 
-    Raises: JobFileError, one sentence that names the file, the key and the remedy.
+    Raises: JobFileError: one sentence that names the file, the key and the remedy.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -66,7 +66,7 @@ def load(path: Path, **overrides: str) -> Job:
 
 
 def parse(content: dict[str, Any]) -> Job:
-    """Check `content`, a parsed job file, and return it typed; paths stay as they are.
+    """Check `content`, a parsed job file, and return it typed, with its paths unchanged.
 
     Raises: JobFileError.
     """
@@ -111,14 +111,17 @@ def duration_ms(text: str) -> int:
 
 
 def _local_path(text: str, folder: Path, key: str) -> Path:
-    """Only a file system whose rename is atomic makes a batch appear at once; object stores have none."""
+    """Resolve a path on a file system with an atomic rename, by which a batch appears.  Raises: JobFileError.
+
+    Object stores have no such rename.
+    """
     scheme, colon, rest = text.partition(":")
     if not colon or len(scheme) == 1 or "/" in scheme:
         scheme, rest = "file", text
     if scheme != "file":
         raise JobFileError(
-            f"{key} is {text!r}: only folders of a local disk or of a mount that all executors share can be "
-            "landed in, because a batch appears by one rename; give a path without a scheme"
+            f"{key} is {text!r}: rows can only land in a folder of a local disk or of a mount that all "
+            "executors share, because a batch appears by one rename; give a path without a scheme"
         )
     local = Path(re.sub(r"^//(localhost)?(?=/)", "", rest)).expanduser()
     return (folder / local).resolve()
@@ -145,7 +148,7 @@ def _unknown_key(key: str, known: list[str]) -> str:
 
 
 def described_keys() -> dict[str, msgspec.inspect.Metadata]:
-    """Every key of a job file, as `table.key`, with its type and its description."""
+    """Return every key of a job file, as `table.key`, with its type and its description."""
     tables = {field.encode_name: field.type for field in msgspec.structs.fields(Job)}
     keys = {}
     for table, section in tables.items():
@@ -164,7 +167,7 @@ def description_of(key: msgspec.inspect.Metadata) -> str:
 
 
 def _worded(message: str) -> str:
-    """Turn msgspec's "Expected `int`, got `str` - at `$.source.min_partitions`" into our order of words."""
+    """Put msgspec's "Expected `int`, got `str` - at `$.source.min_partitions`" into our order of words."""
     problem, _, place = message.partition(" - at ")
     where = place.strip("`").removeprefix("$").lstrip(".")
     problem = problem.replace("Object missing required field", "there is no key")
@@ -181,7 +184,7 @@ def _worded(message: str) -> str:
 
 
 def _check_together(job: Job) -> None:
-    """Refuse what no single key can see.  Raises: JobFileError."""
+    """Refuse combinations of keys that contradict each other.  Raises: JobFileError."""
     if job.schema.mode == "json" and not job.schema.columns.strip():
         raise JobFileError(
             "schema.columns is empty, but schema.mode is 'json'; declare the columns, as in "
@@ -209,7 +212,7 @@ def _check_together(job: Job) -> None:
 
 
 def start_timestamp_ms(start: str) -> int | None:
-    """Return the time that `source.start` names (UTC where it says no zone), or None for a word."""
+    """Return the time that `source.start` names (UTC if it has no zone), or None for a word."""
     try:
         moment = datetime.fromisoformat(start)
     except ValueError:

@@ -1,23 +1,23 @@
-"""The ledger of a landed table: which offsets have landed, in which files. It is the table's own folders.
+"""The ledger of a landed table: the offsets that have landed, and their files. It is the table's own folders.
 
     lake/flights/                       the table
         batch=0000000041/               one landed batch: it appears, whole, by one rename
             _landed.json                its entry: ranges, files, and the positions and totals after it
-            land-flights-0-…-….parquet  its files, named after what they hold
+            land-flights-0-…-….parquet  its files, named after their offsets
         batch=0000000042/
     lake/.flights.landing/              the job's own: lock, checkpoint, log
         staging/                        a batch being made; its leftovers are removed at the next start
 
 Exactly once. A batch is made in `staging`, synced to disk together with its entry, and renamed into the
-table. That rename commits the rows and the ledger at once, so neither can be there without the other. Three
+table. That rename commits the rows and the ledger at once, so neither can exist without the other. Three
 things tie it to Spark's checkpoint:
 - Spark fixes the range of a batch before it runs (pipeline.checkpoint), so a batch made again is the same
   batch: same number, same file names.
 - An entry names the checkpoint and the batch of it that it landed. When Spark runs a batch again because it
-  died before it noted the end, the entry is found and nothing is done.
+  died before recording the end, the entry is found and nothing is done.
 - A new entry must begin where the last one ended, partition by partition. A checkpoint that is older or newer
   than the table, or another job's, is refused: no hole and no overlap, whatever was copied, lost or restored.
-When the checkpoint is lost, the positions of the last entry are where a new one begins.
+When the checkpoint is lost, a new one begins at the positions of the last entry.
 
 Readers need none of this: Spark, DuckDB, pyarrow and others skip `_landed.json`, see each batch whole or not
 at all, and show `batch` as a column.
@@ -43,7 +43,7 @@ DIGITS = 10
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
-    """One file of a batch; `path` counts from the batch's folder, `crc32c` is of the whole file."""
+    """One file of a batch; `path` is relative to the batch's folder, `crc32c` is of the whole file."""
 
     path: str
     rows: int
@@ -56,7 +56,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
     batches: int = 0
     offsets: int = 0
-    """Offsets covered; those without a row hold a bad record, a transaction marker or nothing."""
+    """Offsets covered; one without a row is a bad record, a transaction marker or nothing."""
     rows: int = 0
     bad: int = 0
     files: int = 0
@@ -92,7 +92,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 class Ledger:
     """The ledger of the table in `folder`, as job `job` sees it; `last` is its newest entry.
 
-    Raises: LedgerError when the folder holds what no job of this name has landed.
+    Raises: LedgerError when the folder holds something that no job of this name has landed.
     """
 
     def __init__(self, folder: Path, *, job: str, batch_column: str) -> None:
@@ -113,7 +113,7 @@ class Ledger:
 
     @property
     def next_batch(self) -> int:
-        """Number of the next batch to land."""
+        """The number of the next batch to land."""
         return self.last.batch + 1 if self.last else 0
 
     def batch_folder(self, batch: int) -> Path:
@@ -123,7 +123,7 @@ class Ledger:
     def find(self, checkpoint: str, checkpoint_batch: int) -> Entry | None:
         """Return the entry that landed this batch of this checkpoint, if there is one.
 
-        Looks back as far as the checkpoint's own batches can go: entries stand in the order of its batches.
+        It looks back as far as the checkpoint's own batches can go: entries are in the order of its batches.
         """
         entry = self.last
         while entry and entry.checkpoint == checkpoint and entry.checkpoint_batch >= checkpoint_batch:
@@ -134,20 +134,20 @@ class Ledger:
 
     def check_continues(self, ranges: list[Range]) -> None:
         """Refuse a batch that does not begin where the table ends.  Raises: LedgerError."""
-        for one in ranges:
-            landed = offset_of(self.positions, one.topic, str(one.partition))
-            if landed is not None and landed != one.begin:
-                effect = "leave out" if landed < one.begin else "land again"
-                first, last = sorted((landed, one.begin))
+        for held in ranges:
+            landed = offset_of(self.positions, held.topic, str(held.partition))
+            if landed is not None and landed != held.begin:
+                effect = "leave out" if landed < held.begin else "land again"
+                first, last = sorted((landed, held.begin))
                 raise LedgerError(
-                    f"{one.topic}-{one.partition}: the next batch begins at offset {one.begin}, but the "
-                    f"table ends at {landed}; to land it would {effect} offsets {first} to {last - 1}. The "
-                    f"checkpoint and {self.folder} are not of one run: bring back what is missing, or move "
-                    "the checkpoint away to go on from where the table ends"
+                    f"{held.topic}-{held.partition}: the next batch begins at offset {held.begin}, but the "
+                    f"table ends at {landed}; landing it would {effect} offsets {first} to {last - 1}. The "
+                    f"checkpoint and {self.folder} are not of one run: restore what is missing, or move "
+                    "the checkpoint away to continue where the table ends"
                 )
 
     def publish(self, staged: Path, entry: Entry) -> None:
-        """Land the batch made in `staged`: invisible before, and after this returns it survives a power cut.
+        """Land the batch made in `staged`: invisible before, it survives a power cut once this returns.
 
         Raises: LedgerError when the folder is already there.
         """
@@ -157,9 +157,7 @@ class Ledger:
         self.folder.mkdir(parents=True, exist_ok=True)
         target = self.batch_folder(entry.batch)
         if target.exists():
-            raise LedgerError(
-                f"{target} is there, but the ledger does not know it; move it away and run again"
-            )
+            raise LedgerError(f"{target} exists, but the ledger does not know it; move it away and run again")
         os.rename(staged, target)
         sync_path(self.folder)
         self.last = entry
@@ -182,11 +180,11 @@ class Ledger:
             entry = msgspec.json.decode(path.read_bytes(), type=Entry)
         except (OSError, msgspec.DecodeError) as error:
             raise LedgerError(
-                f"{path} cannot be read: {error}; every landed batch has one. Bring it back, or move the "
+                f"{path} cannot be read: {error}; every landed batch has one. Restore it, or move the "
                 "table away"
             ) from error
         if entry.format != FORMAT:
-            raise LedgerError(f"{path} has format {entry.format}, this version of kawal knows {FORMAT}")
+            raise LedgerError(f"{path} has format {entry.format}; this version of kawal knows {FORMAT}")
         if entry.job != self.job:
             raise LedgerError(
                 f"{self.folder} was landed by the job {entry.job!r}, not by {self.job!r}; give each job a "
@@ -198,8 +196,7 @@ class Ledger:
         found = next(self.folder.glob("*"), None) if self.folder.is_dir() else None
         if found is not None:
             raise LedgerError(
-                f"{self.folder} holds {found.name}, which no land job has put there; give the job an empty "
-                "folder"
+                f"{self.folder} holds {found.name}, which no land job put there; give the job an empty folder"
             )
 
 

@@ -1,7 +1,7 @@
-"""One process per job: an exclusive lock on a file that says who holds it.
+"""One process per job: an exclusive lock on a file that names its holder.
 
-The lock is the kernel's (flock): it goes with the process, however that ends, and nobody has to clean up.
-On a network mount it holds between hosts from NFSv4 on.
+The lock is the kernel's (flock): it ends with the process, however that ends, and needs no cleaning up.
+On a network mount it works between hosts from NFSv4 on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pipeline.errors import JobRunningError
 
 @contextmanager
 def job_lock(path: Path, job: str) -> Iterator[None]:
-    """Hold the lock at `path` while inside.  Raises: JobRunningError naming the process that holds it."""
+    """Hold the lock at `path` for the block.  Raises: JobRunningError naming the process that holds it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8") as file:
         try:
@@ -33,7 +33,7 @@ def job_lock(path: Path, job: str) -> Iterator[None]:
 
 
 def running_as(path: Path) -> str | None:
-    """Return who holds the lock, or None when nobody does."""
+    """Return the process that holds the lock, or None when it is free."""
     if not path.exists():
         return None
     with path.open("a+", encoding="utf-8") as file:

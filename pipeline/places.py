@@ -1,11 +1,11 @@
-"""Where a job keeps its things: the table, and the folder of its own beside it.
+"""The folders of a job: the table, and its own folder beside it.
 
     lake/flights/             the table
     lake/flights_bad/         the quarantine table
     lake/.flights.landing/    lock, spark.log, checkpoint/, staging/
 
 The job's own folder is not inside the table, where a reader's `**/*.parquet` would find half-made batches,
-but beside it, to be on the same file system: a rename between two is a copy.
+but beside it, to be on the same file system: between two file systems, a rename is a copy.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Places:
 
     @property
     def staging(self) -> Path:
-        """Where a batch is made."""
+        """The folder in which a batch is made."""
         return self.own / "staging"
 
     @property
@@ -44,7 +44,7 @@ class Places:
 
     @property
     def log(self) -> Path:
-        """What Spark and its JVM have to say."""
+        """The log of Spark and its JVM."""
         return self.own / "spark.log"
 
     def prepare(self) -> None:
@@ -53,7 +53,7 @@ class Places:
         self.own.mkdir(parents=True, exist_ok=True)
 
     def check(self) -> None:
-        """Refuse folders that cannot be written, or between which nothing can be renamed; make none.
+        """Refuse folders that cannot be written, or between which nothing can be renamed; create none.
 
         Raises: SetupError.
         """
@@ -61,7 +61,7 @@ class Places:
         for folder in (self.table, self.quarantine, self.checkpoint):
             there = nearest_folder(folder)
             if not os.access(there, os.W_OK | os.X_OK):
-                raise SetupError(f"{folder} cannot be made: there is no right to write in {there}")
+                raise SetupError(f"{folder} cannot be made: {there} is not writable")
             if folder != self.checkpoint and there.stat().st_dev != home.stat().st_dev:
                 raise SetupError(
                     f"{folder} is on another file system than {self.own}, so a batch cannot appear in it by "
@@ -73,17 +73,17 @@ def nearest_folder(path: Path) -> Path:
     """Return `path` or the nearest folder above it that exists.  Raises: SetupError when that is a file."""
     there = next(folder for folder in (path, *path.parents) if folder.exists())
     if not there.is_dir():
-        raise SetupError(f"{there} is a file, and {path} was to be a folder; give another path")
+        raise SetupError(f"{there} is a file, so {path} cannot be a folder; give another path")
     return there
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Return the folder for what can be made again, by the rules of the XDG base directories."""
+    """Return the folder for files that can be made again, by the rules of the XDG base directories."""
     return Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kawal"
 
 
 def places_of(job: Job) -> Places:
-    """Return where `job` keeps its things."""
+    """Return the paths of `job`."""
     return Places(
         table=Path(job.sink.path), quarantine=Path(job.errors.path), checkpoint=Path(job.job.checkpoint)
     )

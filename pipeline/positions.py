@@ -1,4 +1,4 @@
-"""Positions in topics: the next offset to read, per topic and partition, and what is counted from them."""
+"""Positions in topics: the next offset to read, per topic and partition, and the lag counted from them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 Positions = dict[str, dict[str, int]]
-"""topic -> partition (as text, for it is a JSON key) -> next offset: the form of Spark's own offset log."""
+"""topic -> partition (as text: it is a JSON key) -> next offset: the form of Spark's own offset log."""
 
 
 class Range(msgspec.Struct, frozen=True, kw_only=True, rename={"begin": "from"}):
@@ -25,7 +25,7 @@ def offset_of(positions: Positions, topic: str, partition: str) -> int | None:
 
 
 def moved(positions: Positions, ahead: Positions) -> Positions:
-    """Return `positions` with those of `ahead` in their place."""
+    """Return `positions`, replaced by those of `ahead` where it has any."""
     merged = {topic: dict(partitions) for topic, partitions in positions.items()}
     for topic, partitions in ahead.items():
         merged.setdefault(topic, {}).update(partitions)

@@ -1,6 +1,6 @@
 """`kawal pipe preview`: the next records as they would land, and why bad ones would not; nothing is written.
 
-Imports pyspark: call `session.require_pyspark` first.
+It imports pyspark: call `session.require_pyspark` first.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PreviewLine(NamedTuple):
 
 
 def preview_job(job: Job, limit: int, out: TextIO, err: TextIO) -> int:
-    """Print up to `limit` records from where the job stands, one JSON object per line.
+    """Print up to `limit` records from the job's position, one JSON object per line.
 
     Raises: PipelineError.
     """

@@ -1,4 +1,4 @@
-"""How far a run is: rows, rate, lag and the time left, worked out from what is known at a moment."""
+"""The progress of a run: rows, rate, lag and the time left, computed from what is known at a moment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WINDOW_SECONDS = 30.0
 """The rate is that of the last half minute: long enough for some batches, short enough to show a change."""
 
 KNOWN_FRACTION = 100
-"""The time left is told once a hundredth of what is left has been read."""
+"""The time left is shown once a hundredth of what is left has been read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Progress:
     job: str
     batches: int
     rows: int
-    """Rows of this run: landed ones, and those of the running batch that are read."""
+    """Rows of this run: landed ones, and those of the running batch that have been read."""
     bad: int
     rows_per_second: float
     lag: int
@@ -34,12 +34,12 @@ class Progress:
     worst: tuple[str, int, int] | None
     """Topic, partition and lag of the partition that is furthest behind."""
     seconds_left: float | None
-    """None while nothing is known of the rate."""
+    """None while the rate is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """How a run ended; `run` counts this run, `total` the table."""
+    """The end of a run; `run` counts this run, `total` the table."""
 
     job: str
     outcome: str
@@ -52,7 +52,7 @@ class Summary:
 
 @dataclass(slots=True)
 class Meter:
-    """Turns counts into progress; `now` is monotonic seconds."""
+    """A meter that turns counts into progress; `now` is in monotonic seconds."""
 
     job: str
     started: float
@@ -62,7 +62,7 @@ class Meter:
     def measure(
         self, now: float, run: Totals, *, in_flight: int, landed: Positions, target: Positions
     ) -> Progress:
-        """Work out the progress at `now`; rows never go back, as Spark's count of the running batch may."""
+        """Return the progress at `now`; rows never decrease, but Spark's count of the running batch may."""
         lag = lags(landed, target)
         rows = max(self._rows_shown, run.rows + in_flight)
         self._rows_shown = rows

@@ -1,10 +1,10 @@
-"""Bad records: why each one does not fit, and the rows that keep it beside the table.
+"""Bad records: the reason why each does not fit, and the rows that keep it beside the table.
 
 A quarantine row: reason, key and value as they came (binary), headers, topic, partition, offset, timestamp.
-Nothing of the record is lost, so it can be landed again once the job is mended.
+Nothing of the record is lost, so it can be landed again once the job is fixed.
 
 The reason costs one more reading of the value per declared column, which is why `rows.parse` only says that a
-record is bad and this file, run for the bad ones alone, says why.
+record is bad and this module, run for the bad ones alone, says why.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pipeline.rows import BAD, is_one_value, is_text, read_framed, staging_colum
 from pipeline.shape import Shape
 
 SHOWN_CHARACTERS = 80
-"""How much of a value a reason repeats; the whole of it stands beside."""
+"""The part of a value that a reason repeats; the row has the whole of it."""
 
 
 def bad_rows(parsed: DataFrame, shape: Shape) -> DataFrame:
@@ -36,7 +36,7 @@ def bad_rows(parsed: DataFrame, shape: Shape) -> DataFrame:
 
 
 def reason(shape: Shape) -> Column:
-    """Say in one sentence why the value of a bad record does not fit the declared columns."""
+    """Return one sentence that says why the value of a bad record does not fit the declared columns."""
     value = F.col("value")
     fields = read_framed(value, MapType(StringType(), StringType()))
     reasons = [
@@ -64,9 +64,9 @@ def _misfit(field: StructField, value: Column, fields: Column) -> Column:
 
 
 def publish_quarantine(staged: Path, quarantine: Path, *, job: str, batch: int) -> None:
-    """Put the bad rows of a batch into the quarantine table, in place of those of an earlier try.
+    """Put the bad rows of a batch into the quarantine table, in place of those of an earlier attempt.
 
-    A batch without bad rows (no folder `staged`) leaves none either. The job is a folder level, so that
+    A batch without bad rows (no folder `staged`) only removes those. The job is a folder level, so that
     several jobs may share one quarantine.
     """
     target = quarantine / f"job={job}" / f"batch={batch:0{DIGITS}d}"

@@ -1,7 +1,7 @@
-"""What a run says: lines for people, or one JSON object per line for programs (`--log json`).
+"""The output of a run: lines for people, or one JSON object per line for programs (`--log json`).
 
 People see progress on standard error and the summary on standard output; JSON goes to standard output. The
-field `event` tells the kinds apart: note, batch, progress, summary, error.
+field `event` names the kind: note, batch, progress, summary, error.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 class Report(Protocol):
-    """Where a run says what it does."""
+    """The interface by which a run reports."""
 
     def note(self, sentence: str) -> None:
-        """Say something that happens once."""
+        """Report something that happens once."""
 
     def batch(self, entry: Entry) -> None:
-        """Tell that a batch has landed."""
+        """Report that a batch has landed."""
 
     def progress(self, progress: Progress) -> None:
-        """Tell how far the run is."""
+        """Report the progress of the run."""
 
     def summary(self, summary: Summary) -> None:
-        """Tell how the run ended."""
+        """Report the end of the run."""
 
 
 class TextReport:
@@ -41,11 +41,11 @@ class TextReport:
         self._err = err
 
     def note(self, sentence: str) -> None:
-        """Say something that happens once."""
+        """Print something that happens once."""
         print(sentence, file=self._err, flush=True)
 
     def batch(self, entry: Entry) -> None:
-        """Say nothing: batches of a second would bury the progress lines."""
+        """Print nothing: a batch every second would bury the progress lines."""
 
     def progress(self, progress: Progress) -> None:
         """Print one line."""
@@ -121,7 +121,7 @@ def summary_lines(summary: Summary) -> list[str]:
     empty = run.offsets - run.rows - run.bad
     if empty:
         lines.insert(
-            3, f"  empty    {empty:,} offsets without a record (transaction markers or records gone)"
+            3, f"  empty    {empty:,} offsets without a record (transaction markers or deleted records)"
         )
     return lines
 

@@ -3,12 +3,12 @@
     records ──parse──▶ parsed ──good_rows──▶ rows to land
                           └─────bad_rows───▶ rows for the quarantine   (pipeline.quarantine)
 
-`parse` adds what the value says (PARSED) and whether it fits (BAD); both results carry the coordinates of
-the record, and STAGED_TOPIC and STAGED_PARTITION, by which the sink names the files.
+`parse` adds the content of the value (PARSED) and whether it fits (BAD); both results carry the coordinates
+of the record, and STAGED_TOPIC and STAGED_PARTITION, by which the sink names the files.
 
-How a JSON value is read. Spark's `from_json` stops at the end of the first JSON value: `{"a":1} junk` and
-`{"a":1}{"a":2}` would pass as `{"a":1}`. So each value is read inside a frame, `{"v":[VALUE],"end":true}`:
-the value fits when the frame ends as it should and holds exactly one object.
+Spark's `from_json` stops at the end of the first JSON value: `{"a":1} junk` and `{"a":1}{"a":2}` would pass
+as `{"a":1}`. So each value is read inside a frame, `{"v":[VALUE],"end":true}`: the value fits when the frame
+ends as it should and holds exactly one object.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ JSON_OPTIONS = {"columnNameOfCorruptRecord": "broken", "allowSingleQuotes": "fal
 either, but Python's and Java's encoders write them, so they stay allowed for double and float."""
 
 SOURCE_NAMES = {"timestamp_type": "timestampType"}
-"""Our names of the connector's columns, where they differ."""
+"""Our names for the connector's columns, where they differ."""
 
 
 def parse(records: DataFrame, shape: Shape) -> DataFrame:
@@ -60,12 +60,12 @@ def good_rows(parsed: DataFrame, shape: Shape) -> DataFrame:
 
 
 def staging_columns() -> list[Column]:
-    """The columns by which the sink keeps the files of one topic partition apart."""
+    """Return the columns by which the sink keeps the files of topic partitions apart."""
     return [F.col("topic").alias(STAGED_TOPIC), F.col("partition").alias(STAGED_PARTITION)]
 
 
 def read_framed(value: Column, row: DataType) -> Column:
-    """Read a binary `value` as `row` inside the frame; see the top of this file."""
+    """Read a binary `value` as `row` inside the frame described at the top of this module."""
     framed = F.concat(F.lit('{"v":['), value.cast("string"), F.lit('],"end":true}'))
     fields = {"v": ArrayType(row), "end": BooleanType(), "broken": StringType()}
     frame = StructType([StructField(name, kind) for name, kind in fields.items()])
@@ -73,13 +73,13 @@ def read_framed(value: Column, row: DataType) -> Column:
 
 
 def is_one_value(framed: Column) -> Column:
-    """Say whether what `read_framed` returned is one whole value of the type asked for (or null)."""
+    """Return whether `read_framed` has returned one whole value of the type asked for (or null)."""
     whole = framed.getField("broken").isNull() & framed.getField("end")
     return whole & (F.size(framed.getField("v")) == 1) & F.get(framed.getField("v"), F.lit(0)).isNotNull()
 
 
 def is_text(bytes_column: Column) -> Column:
-    """Say whether bytes are UTF-8; a cast would put U+FFFD in place of what is not."""
+    """Return whether bytes are UTF-8; a cast would replace what is not by U+FFFD."""
     return F.is_valid_utf8(bytes_column.cast("string"))
 
 

@@ -1,4 +1,4 @@
-"""Running a job: lock, broker, session and query; progress on the way, summary and exit code at the end."""
+"""The run of a job: lock, broker, session, query; progress on the way, summary and exit code at the end."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ IDLE_PROGRESS_SECONDS = 60.0
 """A job that waits for records says so once a minute."""
 
 LOOK_SECONDS = 0.5
-"""How often the end of the query and signals are looked for."""
+"""The interval at which the end of the query and signals are looked for."""
 
 
 @dataclass(slots=True)
 class Stop:
-    """Whether a signal asked to stop, and which."""
+    """The signal that asked to stop, 0 while there is none."""
 
     signal_number: int = 0
 
@@ -51,7 +51,7 @@ class Stop:
 def run_job(job: Job, report: Report, *, probe: Probe | None = None) -> int:
     """Run `job` to its end and return the exit code.
 
-    Raises: PipelineError, after the summary of what landed before it.
+    Raises: PipelineError, after the summary of what has landed.
     """
     require_pyspark()
     jars = find_jars(os.environ)
@@ -59,7 +59,7 @@ def run_job(job: Job, report: Report, *, probe: Probe | None = None) -> int:
     places.prepare()
     with job_lock(places.lock, job.name), open_topics(job.source) as topics:
         ledger = Ledger(places.table, job=job.name, batch_column=job.sink.batch_column)
-        report.note(f"{job.name}: starting Spark, its log is {places.log}")
+        report.note(f"{job.name}: starting Spark; its log is {places.log}")
         with spark_session(job.name, job.spark, jars, log_path=places.log) as spark:
             land = _prepared(spark, job, places, ledger, report, probe)
             return _Run(spark=spark, job=job, land=land, topics=topics, report=report).go()
@@ -112,7 +112,9 @@ class _Run:
     def _start(self) -> StreamingQuery:
         landed = self.land.ledger.positions
         if landed and self.land.checkpoint.last_planned() < 0:
-            self.report.note(f"{self.job.name}: there is no checkpoint, going on from where the table ends")
+            self.report.note(
+                f"{self.job.name}: there is no checkpoint, so the run continues where the table ends"
+            )
         records = read_stream(self.spark, self.job, self.topics.starting_offsets(landed))
         writer = records.writeStream.foreachBatch(self.land).queryName(self.job.name)
         writer = writer.option("checkpointLocation", self.land.places.checkpoint.as_uri())
@@ -142,7 +144,7 @@ class _Run:
             if progress.rows != shown_rows or progress.lag or now - shown_at >= IDLE_PROGRESS_SECONDS:
                 self.report.progress(progress)
                 shown_at, shown_rows = now, progress.rows
-        query.stop()  # returns when the running batch has ended: landed, or given up without a trace
+        query.stop()  # returns when the running batch has landed, or was given up without a trace
 
     def _latest_or(self, known: Positions) -> Positions:
         """Return the ends of the partitions, or what is known of them while the broker is away."""
@@ -150,7 +152,9 @@ class _Run:
             latest = self.topics.latest()
         except SourceError as error:
             if not self.broker_away:
-                self.report.note(f"{self.job.name}: {error}; waiting for it, the lag is as of before")
+                self.report.note(
+                    f"{self.job.name}: {error}; waiting for it, and the lag is the last one known"
+                )
             self.broker_away = True
             return known
         self.broker_away = False
@@ -169,13 +173,13 @@ class _Run:
             raise explain(self.job.name, str(failure), self.land.places.log) from failure
 
     def _ended(self, stop: Stop) -> tuple[int, str]:
-        """Return the exit code and the word for the summary; a job for ever is stopped by a signal."""
+        """Return the exit code and the word for the summary; only a signal ends a job that runs for ever."""
         if not stop.signal_number:
             return DONE, "done"
         name = signal.Signals(stop.signal_number).name
         if self.job.trigger.mode == "interval":
             return DONE, f"stopped by {name}"
-        return 128 + stop.signal_number, f"stopped by {name} before the end; run it again to go on"
+        return 128 + stop.signal_number, f"stopped by {name} before the end; run it again to continue"
 
     def _summary(self, outcome: str, elapsed_seconds: float) -> Summary:
         return Summary(
@@ -191,7 +195,7 @@ class _Run:
 
 @contextmanager
 def stop_on_signals() -> Iterator[Stop]:
-    """Note SIGINT and SIGTERM instead of dying of them; a second one has its usual effect.
+    """Record SIGINT and SIGTERM instead of ending; a second one has its usual effect.
 
     Spark sets a handler of its own for SIGINT, which throws away the running batch.
     """

@@ -1,11 +1,11 @@
 """The one place that builds a SparkSession.
 
-What it takes care of:
+It sees to this:
 - Python workers run this interpreter, not whichever `python3` comes first on the PATH.
 - With a master on this machine everything binds loopback; Spark would bind the host's address.
 - The session's time zone is UTC and timestamps land as Parquet's own type, so that a table means the same
   everywhere; the default, INT96, is a type that only Spark and Hive still write.
-- What the JVM and Spark say goes to a log file beside the job's state: the terminal is for progress.
+- The output of the JVM and Spark goes to a log file beside the job's state: the terminal is for progress.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 LOG_TAIL_LINES = 15
-"""How much of the log a failed start shows: the JVM's own complaint is one to three lines."""
+"""The lines of the log that a failed start shows: the JVM's own complaint is one to three lines."""
 
 OUR_OPTIONS: dict[str, str] = {
     "spark.ui.enabled": "false",
@@ -42,13 +42,13 @@ OUR_OPTIONS: dict[str, str] = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Our only shuffle adds up row counts, one row a file.
     "spark.sql.shuffle.partitions": "2",
-    # Rows read so far reach the driver with the heartbeats: 10 s would freeze a progress line of every 5 s.
+    # Rows read so far reach the driver with the heartbeats: 10 s would freeze progress lines 5 s apart.
     "spark.executor.heartbeatInterval": "2s",
 }
 
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """336,776 flights from JSON to Parquet in 7 batches, start included, take 27 s of CPU with these two, and 36
-to 44 s without. The second compiler pays from some minutes on: then rows take half the time."""
+to 44 s without. The second compiler pays off after some minutes: then rows take half the time."""
 
 LOOPBACK_MASTER = re.compile(r"local(\[.*\])?|spark://(127\.\d+\.\d+\.\d+|localhost):\d+")
 
@@ -90,11 +90,11 @@ def plan_session(
 def spark_session(
     name: str, spark: SparkSection, jars: Sequence[Path], *, log_path: Path
 ) -> Iterator[SparkSession]:
-    """Start Spark, yield its session and stop it; what it says goes to `log_path`.
+    """Start Spark, yield its session and stop it; its output goes to `log_path`.
 
-    Where a session is there already, as in a notebook, a sister of it with our SQL settings is yielded, and
+    Where a session exists already, as in a notebook, a sister of it with our SQL settings is yielded, and
     nothing is stopped: master, memory, jars and log are then those of that session. Raises: SetupError when
-    pyspark or Java are missing or the JVM does not start.
+    pyspark or Java is missing or the JVM does not start.
     """
     require_pyspark()
     from pyspark.sql import SparkSession
@@ -122,13 +122,13 @@ def _sister(active: SparkSession, spark: SparkSection) -> SparkSession:
 
 
 def require_pyspark() -> None:
-    """Raises: SetupError, with how to install it, when pyspark cannot be imported."""
+    """Check that pyspark can be imported.  Raises: SetupError, which says how to install it."""
     if util.find_spec("pyspark") is None:
         raise SetupError("pyspark is not installed; jobs run on Spark: pip install 'kawal[spark]'")
 
 
 def find_java(environment: Mapping[str, str]) -> Path:
-    """Return the `java` that Spark will start: of JAVA_HOME, else of the PATH.  Raises: SetupError."""
+    """Return the `java` that Spark will start: from JAVA_HOME, else from the PATH.  Raises: SetupError."""
     home = environment.get("JAVA_HOME")
     found = shutil.which("java", path=f"{home}/bin" if home else environment.get("PATH"))
     if found is None:
@@ -149,7 +149,7 @@ def _start(plan: SessionPlan, log_path: Path) -> SparkSession:
     for key, value in plan.options.items():
         builder = builder.config(key, value)
     with _errors_to(log_path), warnings.catch_warnings():
-        # pyspark 4.2 warns of pandas 3 while it starts; no job of ours uses pandas.
+        # pyspark 4.2 warns about pandas 3 while it starts; no job of ours uses pandas.
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
         try:
             return builder.getOrCreate()
@@ -160,7 +160,7 @@ def _start(plan: SessionPlan, log_path: Path) -> SparkSession:
 
 @contextmanager
 def _errors_to(log_path: Path) -> Iterator[None]:
-    """Let processes started inside inherit `log_path` as their standard error: JVMs write there at will."""
+    """Let processes started in the block inherit `log_path` as standard error: JVMs write there at will."""
     sys.stderr.flush()
     terminal = os.dup(2)
     log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)

@@ -1,11 +1,11 @@
-"""The shape of the rows a job lands: which columns, of which types, in which order.
+"""The shape of the rows a job lands: the columns, their types and their order.
 
-Needs a running session, because the declared columns are read by Spark's own parser.
+It needs a running session, because Spark's own parser reads the declared columns.
 
     mode raw    key value [headers] topic partition offset timestamp timestamp_type
     mode json   declared columns… [rescue] [key] [headers] topic partition offset timestamp
 
-`coordinates_prefix` goes before the columns that come from the record and not from its value.
+`coordinates_prefix` is put before the columns that come from the record and not from its value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pipeline.config import Job
 from pipeline.errors import JobFileError
 
 OURS = "_kawal_"
-"""Columns of this prefix exist only while a batch is being written."""
+"""Columns with this prefix exist only while a batch is being written."""
 
 DERIVED = ("date", "hour")
 """Partition columns made from the record timestamp where no declared column has the name."""
@@ -27,7 +27,7 @@ DERIVED = ("date", "hour")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What `pipeline.rows` needs to know; every name in it is checked."""
+    """The facts about the rows that `pipeline.rows` needs; every name in it is checked."""
 
     mode: str
     declared: StructType
@@ -39,18 +39,18 @@ class Shape:
 
     @property
     def required(self) -> list[str]:
-        """Declared columns that may not be null."""
+        """The declared columns that must not be null."""
         return [field.name for field in self.declared.fields if not field.nullable]
 
     @property
     def derived(self) -> list[str]:
-        """Partition columns to make from the record timestamp."""
+        """The partition columns to make from the record timestamp."""
         landed = {name.lower() for name in self.landed}
         return [name for name in self.partition_by if name in DERIVED and name not in landed]
 
     @property
     def coordinates(self) -> list[str]:
-        """Columns taken from the record itself, without their prefix, in the order they land."""
+        """The columns taken from the record itself, without their prefix, in the order they land."""
         names = ["key"] if self.key_as != "none" else []
         names += ["value"] if self.mode == "raw" else []
         names += ["headers"] if self.headers else []
@@ -59,7 +59,7 @@ class Shape:
 
     @property
     def landed(self) -> list[str]:
-        """The columns of the table, in order; derived partition columns and the batch column come on top."""
+        """The columns of the table, in order, without derived partition columns and the batch column."""
         rescue = [self.rescue] if self.rescue else []
         return [*self.declared.names, *rescue, *(self.prefix + name for name in self.coordinates)]
 
@@ -92,7 +92,7 @@ def _declared(columns: str) -> StructType:
 
 
 def _check_names(shape: Shape, batch_column: str) -> None:
-    """Names that differ only in case are one name to Spark."""
+    """Refuse names that clash: to Spark, names that differ only in case are one.  Raises: JobFileError."""
     declared = [*shape.declared.names, *([shape.rescue] if shape.rescue else [])]
     if shape.mode == "json" and not shape.declared.fields:
         raise JobFileError("schema.columns declares no column")
@@ -102,7 +102,7 @@ def _check_names(shape: Shape, batch_column: str) -> None:
         key = name.lower()
         if key == batch_column.lower():
             raise JobFileError(
-                f"the column {name!r} is also sink.batch_column; name that one otherwise, as 'landed_batch'"
+                f"the column {name!r} is also sink.batch_column; give that another name, as 'landed_batch'"
             )
         if key in taken:
             hint = (

@@ -1,4 +1,4 @@
-"""`kawal pipe status`: what a job has landed, from the ledger alone, and its lag where the broker answers."""
+"""`kawal pipe status`: what a job has landed, from the ledger alone, and its lag if the broker answers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pipeline.report import size
 from pipeline.sources.topics import open_topics
 
 SHOWN_PARTITIONS = 20
-"""Partitions listed one by one; JSON lists them all."""
+"""The most partitions listed one by one; JSON lists them all."""
 
 
 def job_status(job: Job) -> dict[str, Any]:
-    """Return the job's state as JSON can hold it.  Needs no Spark.  Raises: LedgerError."""
+    """Return the job's state as a JSON tree, without Spark.  Raises: LedgerError."""
     places = places_of(job)
     ledger = Ledger(places.table, job=job.name, batch_column=job.sink.batch_column)
     state: dict[str, Any] = {
@@ -79,5 +79,5 @@ def status_lines(state: dict[str, Any]) -> list[str]:
         behind = f", {lag[name]:,} behind" if lag and lag.get(name) else ""
         lines.append(f"  next     {name} offset {offset:,}{behind}")
     if len(places) > SHOWN_PARTITIONS:
-        lines.append(f"  …        and {len(places) - SHOWN_PARTITIONS} partitions more")
+        lines.append(f"  …        and {len(places) - SHOWN_PARTITIONS} more partitions")
     return lines

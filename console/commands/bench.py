@@ -1,4 +1,4 @@
-"""`kawal bench`: how fast a broker is here and now, and whether it gives back what it acknowledged."""
+"""`kawal bench`: the speed of a broker here and now, and whether it returns what it acknowledged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from console.tables import table
 PERCENTILES = (50, 95, 99)
 
 ACK_SLOW_MS = 50.0
-"""A median above this is felt by whoever waits for acks=all."""
+"""Producers that wait for acks=all feel a median above this."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,12 +35,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         """Measure any Kafka broker for a few seconds: the time of an acknowledgement (acks=all, one record
-        at a time), megabytes and records a second produced in bulk and read back.  Every batch read is
-        checked, and everything acknowledged must be there.  The topic is the command's own and is deleted
+        at a time), and the megabytes and records a second produced in bulk and read back.  Every batch read
+        is checked, and everything acknowledged must be there.  The topic is the command's own and is deleted
         afterwards.
 
-        The figures are those of the broker and the network, without a client library's work.  It is a test of
-        an installation; two brokers are compared with 'make bench' of the sources.""",
+        The figures are those of the broker and the network, without a client library's work.  They test an
+        installation; to compare two brokers, use 'make bench' of the sources.""",
         [
             ("bench", "eight seconds on 127.0.0.1:9092"),
             (
@@ -64,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure.  Raises: UsageError; CommandError when the broker refuses or loses something."""
+    """Measure the broker.  Raises: UsageError; CommandError when it refuses or loses something."""
     for name in ("seconds", "partitions", "record_bytes", "batch_bytes", "max_megabytes"):
         if getattr(arguments, name) <= 0:
             raise UsageError(f"--{name.replace('_', '-')} must be above 0")
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Run the three phases and return what was seen."""
+    """Run the three phases and return the results."""
     topic = f"kawal-bench-{secrets.token_hex(4)}"
     single = make_batch(1, arguments.record_bytes)
     bulk = make_batch(max(1, arguments.batch_bytes // arguments.record_bytes), arguments.record_bytes)
@@ -91,7 +91,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         "bootstrap": arguments.bootstrap,
         "partitions": arguments.partitions,
         "record_bytes": arguments.record_bytes,
-        "ack_ms": {f"p{one}": _percentile_ms(taken, one) for one in PERCENTILES} | {"max": taken[-1] * 1000},
+        "ack_ms": {f"p{percent}": _percentile_ms(taken, percent) for percent in PERCENTILES}
+        | {"max": taken[-1] * 1000},
         "ack_count": len(taken),
         "produce": _rates(produced),
         "consume": _rates(consumed),
@@ -114,7 +115,7 @@ def _rates(tally: Tally) -> dict[str, float]:
 
 @contextmanager
 def progress(phase: str, tally: Tally | None) -> Iterator[None]:
-    """Say on a terminal what goes on, twice a second."""
+    """Show the progress on a terminal, twice a second."""
     if not sys.stderr.isatty():
         yield
         return
@@ -138,7 +139,7 @@ def progress(phase: str, tally: Tally | None) -> Iterator[None]:
 
 
 def as_text(tree: dict[str, Any]) -> str:
-    """What was seen, for people."""
+    """Return the results for people."""
     rows = [
         (phase, f"{tree[phase]['mb_per_second']:.1f}", f"{tree[phase]['records_per_second']:,.0f}")
         for phase in ("produce", "consume")

@@ -1,4 +1,4 @@
-"""`kawal cluster`: show the nodes of a cluster and what they hold, of any Kafka broker."""
+"""`kawal cluster`: show the nodes of a cluster of any Kafka broker, and what they hold."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ],
     )
     actions = Actions(parser)
-    one = actions.add(
+    show = actions.add(
         "describe",
         summary="show nodes, topics, sizes and features",
         description="""Show the cluster's id, its nodes and what each holds, the number of topics and
@@ -44,8 +44,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ],
         run=_describe,
     )
-    one.add_argument("--json", action="store_true", help="print one JSON object")
-    add_bootstrap(one)
+    show.add_argument("--json", action="store_true", help="print one JSON object")
+    add_bootstrap(show)
 
 
 def _describe(arguments: argparse.Namespace) -> int:
@@ -55,7 +55,7 @@ def _describe(arguments: argparse.Namespace) -> int:
 
 
 def cluster_tree(bootstrap: str) -> dict[str, Any]:
-    """Return all that is shown of a cluster.  Raises: CommandError."""
+    """Return everything that is shown of a cluster.  Raises: CommandError."""
     cluster = describe_cluster(bootstrap)
     versions = ask(
         bootstrap, ApiVersionsRequest(client_software_name="kawal-cli", client_software_version="1"), 3
@@ -71,7 +71,7 @@ def cluster_tree(bootstrap: str) -> dict[str, Any]:
         "partitions": sum(len(topic.partitions) for topic in own),
         "internal_topics": len(topics) - len(own),
         "apis": len(versions.api_keys),
-        "features": {one.name: one.max_version_level for one in versions.finalized_features},
+        "features": {feature.name: feature.max_version_level for feature in versions.finalized_features},
     }
 
 
@@ -87,14 +87,14 @@ def _node(broker: Any) -> dict[str, Any]:
         "rack": broker.rack,
         "directories": [
             {
-                "path": one.log_dir,
-                "error": one.error_code,
-                "partitions": sum(len(topic.partitions) for topic in one.topics),
-                "size_bytes": sum(part.partition_size for topic in one.topics for part in topic.partitions),
-                "disk_bytes": None if one.total_bytes == UNKNOWN else one.total_bytes,
-                "free_bytes": None if one.usable_bytes == UNKNOWN else one.usable_bytes,
+                "path": place.log_dir,
+                "error": place.error_code,
+                "partitions": sum(len(topic.partitions) for topic in place.topics),
+                "size_bytes": sum(part.partition_size for topic in place.topics for part in topic.partitions),
+                "disk_bytes": None if place.total_bytes == UNKNOWN else place.total_bytes,
+                "free_bytes": None if place.usable_bytes == UNKNOWN else place.usable_bytes,
             }
-            for one in answer.results
+            for place in answer.results
         ],
     }
 

@@ -15,9 +15,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         """Print a script that teaches a shell to complete kawal's commands, actions, options and their
-        choices.  It needs nothing of kawal while you type.""",
+        choices.  It does not run kawal while you type.""",
         [
-            ("completion bash > /etc/bash_completion.d/kawal", "for everybody's bash"),
+            ("completion bash > /etc/bash_completion.d/kawal", "for the bash of every user"),
             ("completion zsh > ~/.zfunc/_kawal", "for a folder in zsh's fpath"),
             ("completion fish > ~/.config/fish/completions/kawal.fish", "for your fish"),
         ],
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print it."""
+    """Print the script."""
     from console import completion  # it imports every command
 
     print(completion.SHELLS[arguments.shell](), end="")

@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     describe(
         parser,
-        "Show what a server started here would be configured with, and explain the configuration keys.",
+        "Show the configuration that a server started here would have, and explain the configuration keys.",
         [
             (
                 "config show --config kawal.toml",

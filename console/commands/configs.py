@@ -1,4 +1,4 @@
-"""`kawal configs`: show and change configurations of what any Kafka broker has."""
+"""`kawal configs`: show and change the configurations of any Kafka broker's resources."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe_command(
         parser,
         """Show and change configurations while the server runs: of a topic, a broker, a consumer group, or
-        the levels of a broker's loggers.  What a server takes from its file and flags, and what each key
-        means, is shown by 'kawal config'.""",
+        the levels of a broker's loggers.  'kawal config' shows what a server takes from its file and flags,
+        and what each key means.""",
         [
             ("configs describe topic orders", "what was set for a topic"),
             ("configs alter topic orders --set retention.ms=3600000", "keep records for an hour"),
@@ -37,9 +37,9 @@ def _configure_describe(actions: Actions) -> None:
     parser = actions.add(
         "describe",
         summary="show configurations, and where each comes from",
-        description="""Show the configurations that somebody set, or with --all every one there is, or those
-            named by --key.  For a broker, NAME is its id (by default the one that leads the cluster) or
-            'default' for what holds for all; for loggers it is the broker's id.""",
+        description="""Show the configurations that were set, with --all every one, or those named by --key.
+            For a broker, NAME is its id (by default the controller's) or 'default' for the settings of all
+            brokers; for loggers it is the broker's id.""",
         examples=[
             ("configs describe topic orders --all", "every configuration of a topic"),
             ("configs describe broker --key message.max.bytes --synonyms", "one, and what it falls back to"),
@@ -64,8 +64,8 @@ def _configure_alter(actions: Actions) -> None:
     parser = actions.add(
         "alter",
         summary="change configurations at once",
-        description="""Change configurations of one resource, all of them or none.  They hold at once and
-            after a restart (levels of loggers until the restart).  Everything that is not named stays.""",
+        description="""Change configurations of one resource, all of them or none.  The changes take effect at
+            once and survive a restart (levels of loggers do not).  Everything that is not named stays.""",
         examples=[
             (
                 "configs alter topic orders --set retention.ms=3600000 --delete max.message.bytes",
@@ -81,7 +81,7 @@ def _configure_alter(actions: Actions) -> None:
     for option, help_text in (
         ("--set", "give it this value"),
         ("--append", "add members to a list"),
-        ("--subtract", "take members off a list"),
+        ("--subtract", "remove members from a list"),
     ):
         parser.add_argument(
             option, metavar="KEY=VALUE", action="append", default=[], help=f"{help_text}; repeatable"
@@ -101,17 +101,17 @@ def _add_resource(parser: argparse.ArgumentParser) -> None:
 def _describe(arguments: argparse.Namespace) -> int:
     resource = find_resource(arguments.bootstrap, arguments.kind, arguments.name)
     found = describe(resource, arguments.key, synonyms=arguments.synonyms)
-    missing = set(arguments.key) - {one.name for one in found}
+    missing = set(arguments.key) - {config.name for config in found}
     if missing:
         raise CommandError(f"{resource.words} has no configuration {', '.join(map(repr, sorted(missing)))}")
     if not arguments.all and not arguments.key and arguments.kind != "logger":
-        found = [one for one in found if one.config_source in CHANGED]
+        found = [config for config in found if config.config_source in CHANGED]
     if arguments.json:
-        print(json.dumps({one.name: tree(one) for one in found}, indent=2))
+        print(json.dumps({config.name: tree(config) for config in found}, indent=2))
     elif found:
         print(as_table(found, synonyms=arguments.synonyms))
     else:
-        print(f"nothing was set for {resource.words}; --all shows the defaults that hold")
+        print(f"nothing was set for {resource.words}; --all shows the defaults in effect")
     return OK
 
 

@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         """Print the records of a topic, by default all that are there now, from the earliest on.  No
-        consumer group takes part and nothing is committed.  Values are printed as they are, with a line end
+        consumer group is used and nothing is committed.  Values are printed as they are, with a line end
         after each; --json loses nothing and can be fed to 'kawal produce --json'.
 
         A position is earliest, latest, an offset, -N (N records before the end), a time such as
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topic", metavar="TOPIC", help="what to read")
     add_bootstrap(parser)
     parser.add_argument("--from", dest="start", metavar="POSITION", default="earliest", help="where to begin")
-    parser.add_argument("--until", metavar="POSITION", help="where to stop, that record not included")
+    parser.add_argument("--until", metavar="POSITION", help="where to stop, excluding that record")
     parser.add_argument("--follow", "-f", action="store_true", help="wait for new records until Ctrl-C")
     parser.add_argument(
         "--partition",
@@ -122,7 +122,7 @@ def _partitions(consumer: KafkaConsumer, arguments: argparse.Namespace) -> list[
         raise CommandError(_no_topic(arguments.topic, consumer.topics(), arguments.bootstrap))
     for number in arguments.partition or ():
         if number not in known:
-            raise CommandError(f"{arguments.topic!r} has partitions 0 to {max(known)}, there is no {number}")
+            raise CommandError(f"{arguments.topic!r} has partitions 0 to {max(known)}; there is no {number}")
     return [TopicPartition(arguments.topic, number) for number in sorted(set(arguments.partition or known))]
 
 
@@ -130,7 +130,7 @@ def _no_topic(topic: str, known: set[str], bootstrap: str) -> str:
     import difflib  # only to word the mistake
 
     close = difflib.get_close_matches(topic, sorted(known), n=1)
-    hint = f"did you mean {close[0]!r}?" if close else "'kawal topics list' shows those there are"
+    hint = f"did you mean {close[0]!r}?" if close else "'kawal topics list' shows those that exist"
     return f"topic {topic!r} does not exist at {bootstrap}; {hint}"
 
 

@@ -18,11 +18,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     describe(
         parser,
-        """Show the consumers of all groups or of some: who they are, what they read, whether they are ready,
-        rebalancing or lost, and how long they have been idle (beating, but neither fetching nor committing
-        offsets).  A consumer that was lost is shown for ten minutes.
+        """Show the consumers of all groups or of some: their ids and hosts, what they read, whether they are
+        ready, rebalancing or lost, and how long they have been idle (sending heartbeats, but neither fetching
+        nor committing offsets).  A lost consumer is shown for ten minutes.
 
-        From a broker that is not Kawal only what Kafka's protocol tells is shown.""",
+        Of a broker that is not Kawal, only what Kafka's protocol tells is shown.""",
         [
             ("consumers", "all consumers"),
             ("consumers --group billing --json", "all columns of one group's consumers, for a program"),
@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print them."""
+    """Print the consumers."""
     rows = read_groups(arguments.bootstrap, arguments.group).consumers
     if arguments.json:
         print(json.dumps([{name: row[name] for name in CONSUMER_COLUMNS} for row in rows], indent=2))

@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         [
             ("databases list", "the databases of 127.0.0.1:9092"),
             ("databases create telemetry --vnodes 4 --config retention.ms=86400000", "four logs, one day"),
-            ("databases describe telemetry", "what is in it, and what holds for it"),
+            ("databases describe telemetry", "what is in it, and its settings"),
         ],
     )
     actions = Actions(parser)
@@ -50,7 +50,7 @@ def _configure_list(actions: Actions) -> None:
     parser = actions.add(
         "list",
         summary="print the databases",
-        description="Print the names of the databases, with --long what is in them, too.",
+        description="Print the names of the databases, and with --long what is in them, too.",
         examples=[("databases list", "names, one a line"), ("databases list --long", "a table")],
         run=_list,
     )
@@ -63,7 +63,7 @@ def _configure_create(actions: Actions) -> None:
     parser = actions.add(
         "create",
         summary="create databases",
-        description="""Create databases.  What is not set is the server's.  TDengine's options VGROUPS,
+        description="""Create databases.  Settings not given are the server's.  TDengine's options VGROUPS,
             WAL_LEVEL, WAL_FSYNC_PERIOD, WAL_RETENTION_PERIOD, WAL_RETENTION_SIZE, WAL_ROLL_PERIOD and
             WAL_SEGMENT_SIZE are understood and translated.""",
         examples=[
@@ -76,7 +76,7 @@ def _configure_create(actions: Actions) -> None:
     _add_names(parser)
     parser.add_argument("--vnodes", "-v", metavar="N", type=int, help="write-ahead logs of the database")
     _add_settings(parser)
-    parser.add_argument("--if-not-exists", action="store_true", help="a database that exists is no error")
+    parser.add_argument("--if-not-exists", action="store_true", help="a database that exists is not an error")
     parser.add_argument("--validate-only", action="store_true", help="check, but create nothing")
 
 
@@ -84,7 +84,7 @@ def _configure_describe(actions: Actions) -> None:
     parser = actions.add(
         "describe",
         summary="show what is in databases, and their settings",
-        description="Show vnodes, topics, views and all settings with what holds.",
+        description="Show vnodes, topics, views and all settings in effect.",
         examples=[("databases describe telemetry", "for people"), ("databases describe d --json", "in JSON")],
         run=_describe,
     )
@@ -96,18 +96,18 @@ def _configure_alter(actions: Actions) -> None:
     parser = actions.add(
         "alter",
         summary="change settings of databases",
-        description="""Change settings; they hold at once, for the topics in it, too.  The number of vnodes is
-            settled when a database is created.""",
+        description="""Change settings; they take effect at once, also for the topics in the database.  The
+            number of vnodes is fixed when a database is created.""",
         examples=[
             ("databases alter telemetry --config retention.ms=3600000", "an hour from now on"),
-            ("databases alter telemetry --unset retention.ms", "what the server says"),
+            ("databases alter telemetry --unset retention.ms", "the server's setting again"),
         ],
         run=_alter,
     )
     _add_names(parser)
     _add_settings(parser)
     parser.add_argument(
-        "--unset", metavar="KEY", action="append", default=[], help="take a setting away; repeatable"
+        "--unset", metavar="KEY", action="append", default=[], help="remove a setting; repeatable"
     )
 
 
@@ -119,16 +119,16 @@ def _configure_drop(actions: Actions) -> None:
             delete them first.""",
         examples=[
             ("databases drop telemetry", "one database"),
-            ("databases drop a b --if-exists", "no error when one is gone already"),
+            ("databases drop a b --if-exists", "no error when one does not exist"),
         ],
         run=_drop,
     )
     _add_names(parser)
-    parser.add_argument("--if-exists", action="store_true", help="one that does not exist is no error")
+    parser.add_argument("--if-exists", action="store_true", help="one that does not exist is not an error")
 
 
 def _add_names(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("databases", metavar="DATABASE", nargs="+", help="a name; several are taken")
+    parser.add_argument("databases", metavar="DATABASE", nargs="+", help="a name; several may be given")
     add_bootstrap(parser)
 
 
@@ -145,7 +145,7 @@ def _list(arguments: argparse.Namespace) -> int:
     elif arguments.long:
         print(as_table(results))
     else:
-        print("\n".join(one.name for one in results))
+        print("\n".join(database.name for database in results))
     return OK
 
 
@@ -167,7 +167,7 @@ def _create(arguments: argparse.Namespace) -> int:
 
 def _describe(arguments: argparse.Namespace) -> int:
     results = found(do(arguments.bootstrap, DatabaseAction.DESCRIBE, arguments.databases))
-    print(as_json(results) if arguments.json else "\n\n".join(as_text(one) for one in results))
+    print(as_json(results) if arguments.json else "\n\n".join(as_text(database) for database in results))
     return OK
 
 

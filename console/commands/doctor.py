@@ -1,4 +1,4 @@
-"""`kawal doctor`: look for what would keep a server from starting, or from keeping its word."""
+"""`kawal doctor`: look for what would keep a server from starting, or from keeping what it acknowledges."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         starting, or from keeping what it acknowledges, and say what to do.  Nothing is changed; a small file
         is written, synced and removed to measure the disk.  A server may be running meanwhile.
 
-        Takes the flags of 'kawal serve', and looks at what that would use.  Ends with 1 when there is a
-        problem; warnings alone end with 0.""",
+        It takes the flags of 'kawal serve' and checks what that would use.  It ends with 1 when there is a
+        problem, with 0 when there are only warnings.""",
         [
             ("doctor", "before the first start, or when something is odd"),
             ("doctor --data /var/lib/kawal --config /etc/kawal.toml", "as the server is started"),
@@ -38,14 +38,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Look.  Raises: CommandError when the configuration cannot be used."""
+    """Run the checks.  Raises: CommandError when the configuration cannot be used."""
     findings = list(findings_of(arguments, Facts()))
     print(json.dumps(as_tree(findings), indent=2) if arguments.json else as_text(findings))
     return FAILED if worst(findings) == "problem" else OK
 
 
 def findings_of(arguments: argparse.Namespace, facts: Facts) -> Iterator[Finding]:
-    """Everything that is found, from the ground up."""
+    """Yield all findings, from the ground up."""
     from wal.disk import OsDisk
 
     loaded = loaded_config(arguments)

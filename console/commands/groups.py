@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         [
             ("groups list", "the groups, with their state"),
             ("groups describe billing", "members, offsets and lag"),
-            ("groups reset-offsets billing --to earliest --all-topics", "what reading anew would mean"),
+            ("groups reset-offsets billing --to earliest --all-topics", "what starting over would mean"),
         ],
     )
     actions = Actions(parser)
@@ -46,7 +46,7 @@ def _configure_list(actions: Actions) -> None:
         description="Print the groups with their type (classic or consumer) and state.",
         examples=[
             ("groups list", "all groups"),
-            ("groups list --state Empty", "groups that nobody is in"),
+            ("groups list --state Empty", "groups without members"),
         ],
         run=_list,
     )
@@ -73,11 +73,11 @@ def _configure_describe(actions: Actions) -> None:
 def _configure_reset(actions: Actions) -> None:
     parser = actions.add(
         "reset-offsets",
-        summary="set where a group goes on reading",
-        description="""Set the committed offsets of a group that has no members.  Without --execute nothing is
-            changed: it is shown what would be.""",
+        summary="set where a group continues to read",
+        description="""Set the committed offsets of a group that has no members.  Without --execute nothing
+            is changed; what would change is shown.""",
         examples=[
-            ("groups reset-offsets billing --all-topics --to earliest", "show what reading anew would mean"),
+            ("groups reset-offsets billing --all-topics --to earliest", "show what starting over would mean"),
             (
                 "groups reset-offsets billing --topic orders --to 2026-05-01T12:00:00Z --execute",
                 "since a time",
@@ -97,7 +97,7 @@ def _configure_reset(actions: Actions) -> None:
     )
     parser.add_argument("--all-topics", action="store_true", help="every topic with committed offsets")
     add_target(parser)
-    parser.add_argument("--execute", action="store_true", help="do it")
+    parser.add_argument("--execute", action="store_true", help="make the change")
     parser.add_argument("--json", action="store_true", help="print a JSON list")
 
 
@@ -120,7 +120,7 @@ def _configure_delete(actions: Actions) -> None:
 
 
 def _add_groups(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("groups", metavar="GROUP", nargs="+", help="a group id; several are taken")
+    parser.add_argument("groups", metavar="GROUP", nargs="+", help="a group id; several may be given")
     add_bootstrap(parser)
 
 
@@ -129,9 +129,14 @@ def _list(arguments: argparse.Namespace) -> int:
     with admin_client(arguments.bootstrap) as client:
         found = sorted(client.list_groups(), key=lambda group: group["group_id"])
     rows = [
-        (one["group_id"], one.get("group_type") or None, one.get("group_state") or None, one["protocol_type"])
-        for one in found
-        if arguments.state is None or one.get("group_state", "").lower() == arguments.state.lower()
+        (
+            group["group_id"],
+            group.get("group_type") or None,
+            group.get("group_state") or None,
+            group["protocol_type"],
+        )
+        for group in found
+        if arguments.state is None or group.get("group_state", "").lower() == arguments.state.lower()
     ]
     names = ("group", "type", "state", "protocol")
     if arguments.json:
@@ -166,15 +171,21 @@ def _describe(arguments: argparse.Namespace) -> int:
 
 def _states(bootstrap: str) -> dict[str, dict[str, Any]]:
     with admin_client(bootstrap) as client:
-        return {one["group_id"]: one for one in client.list_groups()}
+        return {group["group_id"]: group for group in client.list_groups()}
 
 
 def _text(tree: dict[str, Any]) -> str:
     parts = [f"group {tree['group']}   type {tree['type'] or '-'}   state {tree['state'] or '-'}"]
     if tree["consumers"]:
         shown = [
-            (one["consumer"], one["client_id"], one["host"], one["status"], ",".join(one["topics"]))
-            for one in tree["consumers"]
+            (
+                member["consumer"],
+                member["client_id"],
+                member["host"],
+                member["status"],
+                ",".join(member["topics"]),
+            )
+            for member in tree["consumers"]
         ]
         parts.append(table(("CONSUMER", "CLIENT ID", "HOST", "STATUS", "TOPICS"), shown))
     parts.append(progress_table(tree["subscriptions"]) if tree["subscriptions"] else "nothing committed")
@@ -184,7 +195,7 @@ def _text(tree: dict[str, Any]) -> str:
 def _reset(arguments: argparse.Namespace) -> int:
     topics = parse_topics(arguments.topic)
     if bool(topics) + arguments.all_topics + (arguments.from_file is not None) != 1:
-        raise UsageError("name the partitions by --topic, by --all-topics or by --from-file, one of them")
+        raise UsageError("name the partitions by exactly one of --topic, --all-topics and --from-file")
     listen_for_trouble()
     state = _states(arguments.bootstrap).get(arguments.group, {}).get("group_state", "Dead")
     if arguments.execute and state not in ("Empty", "Dead"):
@@ -204,7 +215,7 @@ def _reset(arguments: argparse.Namespace) -> int:
 
 def _committed(client: Any, group: str) -> dict[Any, int]:
     found = client.list_group_offsets({group: None})[group]
-    return {place: one.offset for place, one in found.items() if one.offset >= 0}
+    return {place: committed.offset for place, committed in found.items() if committed.offset >= 0}
 
 
 def _places(
@@ -236,7 +247,9 @@ def _commit(client: Any, group: str, plan: list[Move]) -> None:
     from kafka import TopicPartition
     from kafka.structs import OffsetAndMetadata
 
-    offsets = {TopicPartition(one.topic, one.partition): OffsetAndMetadata(one.new, "", -1) for one in plan}
+    offsets = {
+        TopicPartition(move.topic, move.partition): OffsetAndMetadata(move.new, "", -1) for move in plan
+    }
     answer = client.alter_group_offsets(group, offsets)
     refused = [
         f"{place.topic}-{place.partition}: {meaning(error)}"
@@ -249,9 +262,9 @@ def _commit(client: Any, group: str, plan: list[Move]) -> None:
 
 def _show_plan(arguments: argparse.Namespace, plan: list[Move]) -> None:
     if arguments.json:
-        print(json.dumps([asdict(one) for one in plan], indent=2))
+        print(json.dumps([asdict(move) for move in plan], indent=2))
         return
-    rows = [(one.topic, one.partition, one.current, one.new) for one in plan]
+    rows = [(move.topic, move.partition, move.current, move.new) for move in plan]
     print(table(("TOPIC", "PARTITION", "CURRENT", "NEW"), rows))
     if not arguments.execute:
         print("nothing was changed; --execute does it")

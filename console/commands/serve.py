@@ -14,8 +14,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     describe(
         parser,
-        """Serve Kafka clients from a data directory.  Prints the line 'kawal ready HOST:PORT' on standard
-        output once it answers; SIGTERM or Ctrl-C ends it in order.
+        """Serve Kafka clients from a data directory.  The server prints 'kawal ready HOST:PORT' on standard
+        output once it answers; SIGTERM or Ctrl-C ends it cleanly.
 
         A setting comes from a flag, else from the environment (KAWAL_NUM_PARTITIONS for num.partitions), else
         from the TOML file, else it has its default ('kawal config explain' lists them all).""",
@@ -23,7 +23,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
             ("serve", "serve on 127.0.0.1:9092, data in ./data"),
             ("serve --listen 127.0.0.1:0 --data /tmp/try", "take a free port, for a test"),
             ("serve --config kawal.toml --set num.partitions=8", "a file, and one setting changed"),
-            ("serve --config kawal.toml --print-config", "show what would hold, and why, without serving"),
+            (
+                "serve --config kawal.toml --print-config",
+                "show the settings and their sources, without serving",
+            ),
         ],
     )
     add_flags(parser)

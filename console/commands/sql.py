@@ -38,7 +38,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
                 "sql \"CREATE TOPIC lisbon AS STABLE flights WHERE origin = 'LIS'\"",
                 "a view by tags, values kept",
             ),
-            ('sql "CREATE TOPIC bad AS UNFIT flights"', "what does not fit the topic's columns, and why"),
+            (
+                'sql "CREATE TOPIC bad AS UNFIT flights"',
+                "the records that do not fit the topic's columns, and why",
+            ),
             ('sql "SHOW TOPICS"', "all topics, with what the views among them read"),
             ('sql "DROP TOPIC IF EXISTS late"', "remove a view"),
         ],
@@ -74,16 +77,16 @@ def _create_topic(client: Any, statement: Statement, _: bool) -> str:
 
 
 def _check_same(client: Any, statement: Statement) -> None:
-    """IF NOT EXISTS forgives the same view, not another one of the name.  Raises: CommandError."""
+    """Accept, for IF NOT EXISTS, the same view, but not another of that name.  Raises: CommandError."""
     there = _configs(client, [statement.name])[statement.name].get(SQL)
     if there is None:
-        raise CommandError(f"{statement.name!r} exists and is no view")
+        raise CommandError(f"{statement.name!r} exists and is not a view")
     if _definition(there) != _definition(statement.text):
         raise CommandError(f"{statement.name!r} exists and is another view: {there}")
 
 
 def _definition(text: str) -> str:
-    """What tells two definitions apart: the words behind CREATE TOPIC name, whatever the blanks."""
+    """Return what tells two definitions apart: the words after CREATE TOPIC name, whatever the blanks."""
     from views.statement import parse_view
 
     return parse_view(text).text
@@ -124,7 +127,7 @@ def _show_create(client: Any, statement: Statement, as_json: bool) -> str:
     _find(client, statement.name)
     text = _configs(client, [statement.name])[statement.name].get(SQL)
     if text is None:
-        raise CommandError(f"{statement.name!r} stores records: it was not made by a statement")
+        raise CommandError(f"{statement.name!r} stores records: it was not created by a statement")
     whole = f"CREATE TOPIC `{statement.name}` AS {text}"
     return json.dumps({"name": statement.name, "statement": whole}, indent=2) if as_json else whole
 
@@ -142,7 +145,7 @@ def _find(client: Any, name: str) -> dict[str, Any]:
 
 
 def _configs(client: Any, names: list[str]) -> dict[str, dict[str, str]]:
-    """The configurations of topics that make them views."""
+    """Return the configurations that make topics views."""
     from kafka.admin import ConfigResource, ConfigResourceType
 
     if not names:

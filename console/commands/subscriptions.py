@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         and the records that commits have passed since the server started.""",
         [
             ("subscriptions", "all groups"),
-            ("subscriptions --topic orders", "who reads one topic, and how far behind"),
+            ("subscriptions --topic orders", "the groups that read one topic, and their lag"),
             ("subscriptions --group billing --json", "one group, for a program"),
         ],
     )
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print them."""
+    """Print the progress."""
     rows = [
         row
         for row in read_groups(arguments.bootstrap, arguments.group).subscriptions

@@ -41,7 +41,7 @@ def _configure_list(actions: Actions) -> None:
     parser = actions.add(
         "list",
         summary="print the topics",
-        description="Print the names of the topics, with --long their partitions, too.",
+        description="Print the names of the topics, and with --long their partitions, too.",
         examples=[("topics list", "names, one a line"), ("topics list --long --internal", "all there are")],
         run=_list,
     )
@@ -56,9 +56,9 @@ def _configure_create(actions: Actions) -> None:
         "create",
         summary="create topics",
         description="""Create topics.  Without --partitions and --replication-factor the server's defaults
-            hold; the topic configurations are Kafka's.""",
+            apply; the topic configurations are Kafka's.""",
         examples=[
-            ("topics create orders payments", "two topics as the server likes them"),
+            ("topics create orders payments", "two topics with the server's defaults"),
             ("topics create orders --partitions 8 --config retention.ms=86400000", "kept for one day"),
         ],
         run=_create,
@@ -69,7 +69,7 @@ def _configure_create(actions: Actions) -> None:
     parser.add_argument(
         "--config", metavar="KEY=VALUE", action="append", default=[], help="topic configuration; repeatable"
     )
-    parser.add_argument("--if-not-exists", action="store_true", help="a topic that exists is no error")
+    parser.add_argument("--if-not-exists", action="store_true", help="a topic that exists is not an error")
     parser.add_argument("--validate-only", action="store_true", help="check, but create nothing")
 
 
@@ -95,8 +95,8 @@ def _configure_alter(actions: Actions) -> None:
         "alter",
         summary="add partitions, change settings",
         description="""Add partitions to a topic, change its configurations, or both.  Partitions are never
-            taken away, and records stay where they are: those of a key may go to another partition from now
-            on.  Everything is checked first; nothing is changed when something is refused.""",
+            removed, and records stay where they are, but new records of a key may go to another partition.
+            Everything is checked first; nothing is changed when something is refused.""",
         examples=[
             ("topics alter orders --partitions 12", "twelve partitions from now on"),
             (
@@ -129,16 +129,18 @@ def _configure_delete(actions: Actions) -> None:
         description="Delete topics with all their records, at once and for good.",
         examples=[
             ("topics delete orders", "one topic"),
-            ("topics delete a b --if-exists", "no error when one is gone already"),
+            ("topics delete a b --if-exists", "no error when one does not exist"),
         ],
         run=_delete,
     )
     _add_topics(parser)
-    parser.add_argument("--if-exists", action="store_true", help="a topic that does not exist is no error")
+    parser.add_argument(
+        "--if-exists", action="store_true", help="a topic that does not exist is not an error"
+    )
 
 
 def _add_topics(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("topics", metavar="TOPIC", nargs="+", help="a name; several are taken")
+    parser.add_argument("topics", metavar="TOPIC", nargs="+", help="a name; several may be given")
     add_bootstrap(parser)
 
 

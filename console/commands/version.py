@@ -16,14 +16,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     describe(
         parser,
-        "Print the version of kawal, and with --verbose of what it runs on.",
+        "Print the version of kawal, and with --verbose the versions of what it runs on.",
         [("version", "kawal's version alone, for scripts"), ("version --verbose", "for a bug report")],
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="also print the versions beneath")
+    parser.add_argument("-v", "--verbose", action="store_true", help="also print what it runs on")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print it."""
+    """Print the version."""
     from importlib.metadata import PackageNotFoundError, version  # 20 ms that other commands need not spend
 
     try:

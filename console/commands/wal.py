@@ -1,4 +1,4 @@
-"""`kawal wal`: look into the write-ahead log's files, check them, and go on without what is lost."""
+"""`kawal wal`: inspect the write-ahead log's files, check them, and go on without what is lost."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     describe(
         parser,
-        """Look into the files of a data directory.  A path is the data directory itself, the folder of one
-        log (DATA/meta, DATA/DATABASE/vnode-N), or one segment file.  inspect and verify only read; a server
-        may be running meanwhile.""",
+        """Inspect the files of a data directory.  A path is the data directory itself, the folder of one log
+        (DATA/meta, DATA/DATABASE/vnode-N), or one segment file.  inspect and verify only read; a server may
+        be running meanwhile.""",
         [
             ("wal inspect ./data", "what the logs hold"),
             ("wal verify ./data", "read everything, check every checksum"),
@@ -45,10 +45,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "inspect",
         summary="show segments, frames and entries",
         description="""Show what a data directory or a log holds, a line for each segment, or the frames of
-            one segment file (a frame is one group commit), with --entries the batches in them.  Only heads
-            are read, not the records.""",
+            one segment file (a frame is one group commit), and with --entries the batches in them.  Only
+            headers are read, not the records.""",
         examples=[
-            ("wal inspect ./data", "every segment in a line"),
+            ("wal inspect ./data", "each segment on one line"),
             ("wal inspect ./data/default/vnode-0/00000000000000000000.wal --entries", "frames and batches"),
         ],
         run=_inspect,
@@ -60,8 +60,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         summary="read everything and check every checksum",
         description="""Read every byte that was written and check it: segment headers, frames, entry tables,
             batches, footers, indexes, and that no segment is missing.  Damage to acknowledged records is
-            named with file and bytes, and the exit code is 1.  An unfinished tail is no damage: it was never
-            acknowledged.""",
+            named with file and bytes, and the exit code is 1.  An unfinished tail is not damage: it was
+            never acknowledged.""",
         examples=[
             ("wal verify ./data", "the whole data directory"),
             ("wal verify ./data/default/vnode-0 --json", "one log, for a program"),
@@ -72,12 +72,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     repair = actions.add(
         "repair",
         summary="go on without records that are damaged",
-        description="""Tell what is damaged in a data directory that no server has open, and with
-            --accept-loss go on without it: what is still good stays, what is given up is counted and kept in
-            files beside the log.  Records that clients were told are stored are lost by this; restore the
-            files from a backup instead if there is one.""",
+        description="""Show what is damaged in a data directory that no server has open, and with
+            --accept-loss go on without it: what is still good stays; what is given up is counted and kept in
+            files beside the log.  This loses records that clients were told are stored; restore the files
+            from a backup instead if there is one.""",
         examples=[
-            ("wal repair ./data", "tell the damage, change nothing"),
+            ("wal repair ./data", "show the damage, change nothing"),
             ("wal repair ./data --accept-loss", "go on without what is damaged"),
         ],
         run=_repair,
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help="data directory, folder of a log, or segment file")
-    parser.add_argument("--json", action="store_true", help="print a JSON object a line")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
 
 def _inspect(arguments: argparse.Namespace) -> int:
@@ -158,7 +158,7 @@ def _told_segment(report: SegmentReport) -> tuple[Tree, list[str]]:
 
 
 def _told_log(report: LogReport, told: set[Damage]) -> tuple[Tree, list[str]]:
-    """Return what to print of a log; it repeats the damages of its segments, which have been `told`."""
+    """Return what to print of a log, without the damage of its segments that has been `told`."""
     damages = (damage for damage in report.damages if damage not in told)
     notes = (f"  note: {note}" for note in report.notes)
     return log_tree(report), [log_line(report), *(f"  damage: {damage}" for damage in damages), *notes]
@@ -174,7 +174,7 @@ def _reports(disk: Disk, place: Place) -> Iterator[SegmentReport | LogReport]:
 def _repair(arguments: argparse.Namespace) -> int:
     from time import time_ns
 
-    from wal.store_repair import repair_store  # brings the whole engine, which looking does not need
+    from wal.store_repair import repair_store  # it imports the whole engine, which inspecting does not need
 
     unmended = False
     path = arguments.path.rstrip("/") or "/"
@@ -187,7 +187,7 @@ def _repair(arguments: argparse.Namespace) -> int:
         unmended |= not report.mended
         if report.mended:
             kept = f"; what was there is kept in {', '.join(report.kept)}" if report.kept else ""
-            print(f"{directory}: mended, {report.lost_frames} frames given up{kept}")
+            print(f"{directory}: repaired, {report.lost_frames} frames given up{kept}")
     if unmended:
         raise CommandError(
             "nothing was changed; restore the files named, or give up what is damaged with --accept-loss"

@@ -1,4 +1,4 @@
-"""What the machine says of itself: small readings, each of which a test can replace."""
+"""The facts of this machine: small readings, each of which a test can replace."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from broker.config.endpoints import Endpoint
 SYNC_COUNT = 20
 SYNC_BYTES = 4096
 TIMEX_BYTES = 256
-"""More than the struct timex of any Linux; only its beginning is looked at."""
+"""More than the struct timex of any Linux; only its beginning is read."""
 
 TIMEX_STATUS_POSITION, TIMEX_MAX_ERROR_POSITION = 40, 24
 STA_UNSYNC = 0x0040
 
 
 class Space(NamedTuple):
-    """A file system's size and what is free for us, in bytes, and the inodes that are free."""
+    """A file system's size and the space free for us, in bytes, and the number of free inodes."""
 
     total_bytes: int
     free_bytes: int
@@ -32,7 +32,7 @@ class Space(NamedTuple):
 
 
 class FileSystem(NamedTuple):
-    """What a path lies on."""
+    """The file system that a path lies on."""
 
     kind: str
     mount_point: str
@@ -40,7 +40,7 @@ class FileSystem(NamedTuple):
 
 
 class Facts:
-    """Readings of this machine, now."""
+    """The current readings of this machine."""
 
     @property
     def python(self) -> tuple[int, ...]:
@@ -48,7 +48,7 @@ class Facts:
         return sys.version_info[:3]
 
     def package_version(self, name: str) -> str | None:
-        """The version of an installed package, None when it is missing."""
+        """Return the version of an installed package, None when it is missing."""
         from importlib import metadata
 
         try:
@@ -57,7 +57,7 @@ class Facts:
             return None
 
     def requirements(self) -> list[str]:
-        """What this installation asks for, as its metadata has it, without extras."""
+        """Return the requirements in this installation's metadata, without extras."""
         from importlib import metadata
 
         try:
@@ -68,15 +68,15 @@ class Facts:
 
     @property
     def user_id(self) -> int:
-        """Who runs this."""
+        """The user id this process runs as."""
         return os.geteuid()
 
     def open_files_max(self) -> int:
-        """How many files a process may open once it has asked for all it may have."""
+        """Return how many files a process may open once it has raised its limit as far as it may."""
         return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
     def memory_bytes(self) -> tuple[int, int]:
-        """Memory of the machine or of our control group, and what of it is available."""
+        """Return the memory of the machine or of our control group, and how much of it is available."""
         fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
         total, available = (int(fields[name].split()[0]) << 10 for name in ("MemTotal", "MemAvailable"))
         for limit, used in (
@@ -91,13 +91,13 @@ class Facts:
 
     @property
     def wall_seconds(self) -> float:
-        """The time of day, since 1970."""
+        """The time of day, in seconds since 1970."""
         return time.time()
 
     def clock_is_synchronised(self) -> bool | None:
-        """Whether the kernel's clock follows a time server; None when it does not say.
+        """Return whether the kernel's clock follows a time server; None when the kernel does not say.
 
-        Source: Linux, adjtimex(2): modes 0 only reads.
+        Source: Linux, adjtimex(2): with modes 0 it only reads.
         """
         buffer = ctypes.create_string_buffer(TIMEX_BYTES)
         try:
@@ -110,12 +110,12 @@ class Facts:
         return not status & STA_UNSYNC
 
     def space(self, path: str) -> Space:
-        """How full the file system of a path is.  Raises: OSError."""
+        """Return the space on the file system of a path.  Raises: OSError."""
         found = os.statvfs(path)
         return Space(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize, found.f_favail)
 
     def file_system(self, path: str) -> FileSystem:
-        """The file system that a path lies on, by the longest mount point that leads to it."""
+        """Return the file system of a path, found by the longest mount point that leads to it."""
         wanted = os.path.realpath(path)
         best = FileSystem("unknown", "", False)
         for line in _read("/proc/self/mountinfo").splitlines():
@@ -128,7 +128,7 @@ class Facts:
         return best
 
     def sync_seconds(self, directory: str) -> list[float]:
-        """How long small synced writes take in a directory, sorted.  Raises: OSError."""
+        """Return the seconds that small synced writes take in a directory, sorted.  Raises: OSError."""
         path = os.path.join(directory, f"doctor-{os.getpid()}.tmp")
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
@@ -146,7 +146,7 @@ class Facts:
         return sorted(taken)
 
     def lock_holder(self, path: str) -> int | None:
-        """The process that holds a lock file, 0 when the file does not say; None when nobody does."""
+        """Return the process that holds a lock file; 0 when the file does not say, None when it is free."""
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -161,7 +161,7 @@ class Facts:
         return None
 
     def bind_error(self, endpoint: Endpoint) -> OSError | None:
-        """Why nobody could listen on an address, None when one could."""
+        """Return why a server could not listen on an address, None when it could."""
         try:
             family, _, _, _, address = socket.getaddrinfo(
                 endpoint.host, endpoint.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -175,7 +175,7 @@ class Facts:
 
 
 def _read(path: str) -> str:
-    """A small file's text, "" when it is not there."""
+    """Return a small file's text, "" when it does not exist."""
     try:
         return Path(path).read_text().strip()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a check has found, and how all of it is shown."""
+"""The findings of a check, and how they are shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WIDTH = 100
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at: `advice` says what to do when it is not ok."""
+    """The result of looking at one thing; `advice` says what to do when it is not ok."""
 
     check: str
     verdict: Verdict
@@ -21,33 +21,33 @@ class Finding(NamedTuple):
 
 
 def ok(check: str, text: str) -> Finding:
-    """All is well."""
+    """Find that all is well."""
     return Finding(check, "ok", text)
 
 
 def warning(check: str, text: str, advice: str) -> Finding:
-    """The server works, but not as it could, or not for long."""
+    """Find that the server works, but not as well as it could, or not for long."""
     return Finding(check, "warning", text, advice)
 
 
 def problem(check: str, text: str, advice: str) -> Finding:
-    """The server does not start, or what it acknowledges is not safe."""
+    """Find that the server does not start, or that what it acknowledges is not safe."""
     return Finding(check, "problem", text, advice)
 
 
 def worst(findings: Sequence[Finding]) -> Verdict:
-    """The gravest verdict."""
+    """Return the gravest verdict."""
     verdicts = {finding.verdict for finding in findings}
     return "problem" if "problem" in verdicts else "warning" if "warning" in verdicts else "ok"
 
 
 def as_tree(findings: Sequence[Finding]) -> dict[str, Any]:
-    """The findings for programs."""
+    """Return the findings for programs."""
     return {"verdict": worst(findings), "findings": [finding._asdict() for finding in findings]}
 
 
 def as_text(findings: Sequence[Finding]) -> str:
-    """The findings for people, and a last line that sums up."""
+    """Return the findings for people, with a last line that sums up."""
     width = max(len(finding.check) for finding in findings)
     lines = []
     for finding in findings:
@@ -61,7 +61,7 @@ def _summary(findings: Sequence[Finding]) -> str:
     problems = sum(finding.verdict == "problem" for finding in findings)
     warnings = sum(finding.verdict == "warning" for finding in findings)
     if problems:
-        return f"{_count(problems, 'problem')} and {_count(warnings, 'warning')}; mend the problems first"
+        return f"{_count(problems, 'problem')} and {_count(warnings, 'warning')}; fix the problems first"
     return f"no problems, {_count(warnings, 'warning')}" if warnings else "no problems"
 
 

@@ -15,17 +15,17 @@ OPEN_FILES_GOOD = 20_000
 """Room for 10,000 clients, their segments and a reserve."""
 
 AVAILABLE_MIN_BYTES = 256 << 20
-"""What a server of the default configuration takes under load."""
+"""The memory that a server with the default configuration takes under load."""
 
 EPOCH_SECONDS = 1_767_225_600
-"""2026-01-01: no clock that is right is before this program."""
+"""2026-01-01: a clock that is right is not older than this program."""
 
 _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)\s*(.*)$")
 _BOUND = re.compile(r"(>=|<)\s*([0-9.]+)")
 
 
 def check_versions(facts: Facts) -> Iterator[Finding]:
-    """Python and the packages beneath are what this version was made for."""
+    """Check that Python and the packages we use are those this version was made for."""
     python = ".".join(map(str, facts.python))
     if facts.python < PYTHON_MIN:
         yield problem("versions", f"Python {python} is too old", "run kawal with Python 3.11 or later")
@@ -62,7 +62,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def check_limits(facts: Facts, config: Config) -> Iterator[Finding]:
-    """As many files may be open as clients may come."""
+    """Check that a file may be open for every client that may connect."""
     limit = facts.open_files_max()
     room = connection_room(limit)
     advice = "raise the limit of open files: 'ulimit -n 1048576', or LimitNOFILE= of its systemd unit"
@@ -76,13 +76,13 @@ def check_limits(facts: Facts, config: Config) -> Iterator[Finding]:
 
 
 def check_memory(facts: Facts, config: Config) -> Iterator[Finding]:
-    """There is memory for what the configuration lets clients take."""
+    """Check that there is memory for what the configuration lets clients take."""
     total, available = facts.memory_bytes()
     text = f"{available >> 20} MiB of {total >> 20} MiB are available"
     bounds = (config.queued_max_request_bytes, config.kawal_queued_max_response_bytes)
     wanted = config.kawal_tail_cache_bytes + sum(max(0, bound) for bound in bounds)
     if available < AVAILABLE_MIN_BYTES:
-        yield warning("memory", text, "stop something else, or give the machine or container more")
+        yield warning("memory", text, "stop another program, or give the machine or container more")
     elif wanted > total:
         yield warning(
             "memory",
@@ -94,18 +94,18 @@ def check_memory(facts: Facts, config: Config) -> Iterator[Finding]:
 
 
 def check_clock(facts: Facts) -> Iterator[Finding]:
-    """The time of day, which records are stamped with and retention goes by, can be right."""
+    """Check that the clock, which stamps records and times retention, can be right."""
     if facts.wall_seconds < EPOCH_SECONDS:
         yield problem(
             "clock",
             "the time of day is years behind: records would be stamped wrongly and deleted too late",
-            "set the clock, and let chrony or systemd-timesyncd keep it",
+            "set the clock, and let chrony or systemd-timesyncd keep it right",
         )
     elif facts.clock_is_synchronised() is False:
         yield warning(
             "clock",
-            "no time server keeps the clock, as far as the kernel knows",
-            "run chrony or systemd-timesyncd; in a container it is the host's business",
+            "no time server sets the clock, as far as the kernel knows",
+            "run chrony or systemd-timesyncd; for a container, on its host",
         )
     else:
         yield ok("clock", "the time of day is plausible")

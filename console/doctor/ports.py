@@ -1,4 +1,4 @@
-"""The addresses of the configuration, and the server that may be behind them."""
+"""The addresses of the configuration, and the server that may already listen on them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ask = Callable[[str], Health]
 
 
 def check_listeners(facts: Facts, config: Config, ask: Ask) -> Iterator[Finding]:
-    """Each address can be had, or a server that speaks Kafka's protocol has it."""
+    """Check that each address is free, or in use by a server that speaks Kafka's protocol."""
     for endpoint in config.endpoints:
         error = facts.bind_error(endpoint) if endpoint.port else None
         if error is None:
@@ -24,12 +24,12 @@ def check_listeners(facts: Facts, config: Config, ask: Ask) -> Iterator[Finding]
         elif error.errno == errno.EADDRINUSE:
             yield _who_has(endpoint, ask)
         else:
-            text = f"nobody can listen on {endpoint.text}: {error.strerror or error}"
+            text = f"cannot listen on {endpoint.text}: {error.strerror or error}"
             yield problem("listeners", text, "choose an address of this machine with --listen")
     if config.kawal_insecure:
         yield warning(
             "listeners",
-            "kawal.insecure lets other machines in, and no client is authenticated",
+            "kawal.insecure lets other machines connect, and no client is authenticated",
             "keep strangers out with a firewall, or listen on 127.0.0.1",
         )
 
@@ -41,7 +41,7 @@ def _who_has(endpoint: Endpoint, ask: Ask) -> Finding:
     except CommandError as error:
         return problem(
             "listeners",
-            f"another program has {endpoint.text} and does not speak Kafka's protocol ({error})",
+            f"another program uses {endpoint.text} and does not speak Kafka's protocol ({error})",
             "stop it, or choose another address with --listen",
         )
     return ok(
@@ -50,7 +50,7 @@ def _who_has(endpoint: Endpoint, ask: Ask) -> Finding:
 
 
 def check_http(facts: Facts, config: Config) -> Iterator[Finding]:
-    """The address of metrics and health can be had, if there shall be one."""
+    """Check that the address of metrics and health is free, unless it is switched off."""
     if config.kawal_http_listen == HTTP_OFF:
         yield ok("http", "metrics and health are switched off (kawal.http.listen)")
         return
@@ -61,5 +61,5 @@ def check_http(facts: Facts, config: Config) -> Iterator[Finding]:
     elif error.errno == errno.EADDRINUSE:
         yield ok("http", f"{endpoint.text} is in use, by a server already running or by another program")
     else:
-        text = f"nobody can listen on {endpoint.text}: {error.strerror or error}"
+        text = f"cannot listen on {endpoint.text}: {error.strerror or error}"
         yield problem("http", text, "choose an address of this machine with --http, or none")

@@ -1,4 +1,4 @@
-"""The data directory and the disk below it."""
+"""The data directory and the disk under it."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ DISTANT = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", 
 STACKED = frozenset({"overlay", "aufs"})
 
 SYNC_SLOW_SECONDS = 0.02
-"""Acknowledgements of more than this are felt by every producer."""
+"""Every producer feels acknowledgements slower than this."""
 SYNC_IMPLAUSIBLE_SECONDS = 0.000_02
-"""No device that keeps data answers so fast: somebody says 'done' before it is."""
+"""No device that keeps data answers so fast: some layer says 'done' before it is."""
 
 FREE_SHARE_MIN = 0.1
 FREE_INODES_MIN = 10_000
 
 
 def check_directory(facts: Facts, disk: Disk, config: Config) -> Iterator[Finding]:
-    """The data directory is ours, in a format we read, and nobody else has it open."""
+    """Check that the data directory is ours and in a format we read; tell which server has it open."""
     path = config.log_dirs
     if not disk.exists(path):
         parent = existing_parent(path)
         if not os.access(parent, os.W_OK | os.X_OK):
             advice = "choose another with --data, or change its owner"
-            yield problem("directory", f"{path} does not exist, and {parent} may not be written to", advice)
+            yield problem("directory", f"{path} does not exist, and {parent} is not writable", advice)
         else:
             yield ok("directory", f"{path} does not exist yet and will be made")
         return
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         yield problem(
             "directory",
-            f"{path} may not be read and written by user {facts.user_id}",
-            "run kawal as the user who made it, or change its owner with chown -R",
+            f"user {facts.user_id} cannot read and write {path}",
+            "run kawal as its owner, or change the owner with chown -R",
         )
         return
     yield from _check_content(facts, disk, path)
@@ -63,20 +63,20 @@ def _check_content(facts: Facts, disk: Disk, path: str) -> Iterator[Finding]:
         version = marker_format(disk, f"{path}/{MARKER}")
         logs = len(list(vnodes_in(disk, path)))
     except (StoreError, DiskError) as error:
-        yield problem("directory", str(error), "start nothing on it until this is mended")
+        yield problem("directory", str(error), "do not start a server on it until this is repaired")
         return
     owner = f"cluster {identity.cluster_id}, node {identity.node_id}"
     yield ok("directory", f"{path} has format {version}, {owner}, {logs} logs")
     if version != STORE_FORMAT:
-        text = f"the first start brings it to format {STORE_FORMAT}, which older versions refuse"
-        yield warning("directory", text, "make a backup before, if you may want to go back")
+        text = f"the first start converts it to format {STORE_FORMAT}, which older versions refuse"
+        yield warning("directory", text, "make a backup first, if you may want to go back")
     holder = facts.lock_holder(f"{path}/{LOCK}")
     if holder is not None:
         yield ok("directory", f"a server has it open, process {holder or '(unknown)'}")
 
 
 def existing_parent(path: str) -> str:
-    """The nearest directory above a path that exists."""
+    """Return the nearest existing directory above a path."""
     parent = os.path.abspath(path)
     while not os.path.isdir(parent):
         parent = os.path.dirname(parent)
@@ -84,10 +84,10 @@ def existing_parent(path: str) -> str:
 
 
 def check_space(facts: Facts, config: Config) -> Iterator[Finding]:
-    """There is room for records for a while."""
+    """Check that there is room for records for a while."""
     space = facts.space(existing_parent(config.log_dirs))
     text = f"{space.free_bytes >> 20} MiB of {space.total_bytes >> 20} MiB are free"
-    advice = "free some space, use a larger disk, or keep records for a shorter time (log.retention.*)"
+    advice = "free some space, use a larger disk, or retain records for a shorter time (log.retention.*)"
     if space.free_bytes < config.kawal_min_free_bytes:
         least = f"produces are refused below {config.kawal_min_free_bytes >> 20} MiB (kawal.min.free.bytes)"
         yield problem("space", f"{text}, and {least}", advice)
@@ -100,7 +100,7 @@ def check_space(facts: Facts, config: Config) -> Iterator[Finding]:
 
 
 def check_disk(facts: Facts, config: Config) -> Iterator[Finding]:
-    """What the disk says is synced is synced, and soon."""
+    """Check that what the disk reports as synced is synced, and that syncing is fast."""
     directory = existing_parent(config.log_dirs)
     system = facts.file_system(directory)
     if system.read_only:
@@ -110,7 +110,7 @@ def check_disk(facts: Facts, config: Config) -> Iterator[Finding]:
         return
     if system.kind in VOLATILE:
         text = f"the data directory lies in memory ({system.kind})"
-        yield warning("disk", text, "records are gone with the machine")
+        yield warning("disk", text, "records are lost with the machine")
         return
     yield from _check_kind(system.kind)
     place = _place_to_write(directory, config.log_dirs)
@@ -122,15 +122,15 @@ def check_disk(facts: Facts, config: Config) -> Iterator[Finding]:
         return
     except OSError as error:
         text = f"a file in {directory} cannot be written and synced: {error.strerror or error}"
-        yield problem("disk", text, "look into the kernel's log (dmesg), and replace the disk if it says so")
+        yield problem("disk", text, "look at the kernel's log (dmesg), and replace the disk if it says so")
         return
     yield from _check_syncs(taken, config)
 
 
 def _place_to_write(directory: str, data: str) -> str:
-    """A directory on the same disk for a file of a moment.
+    """Return a directory on the same disk for a short-lived file.
 
-    A data directory that is not one yet stays empty: with a stranger's file in it no server would take it.
+    A directory that is to become a data directory stays empty: no server would accept it with a stray file.
     """
     is_data = directory == os.path.abspath(data)
     return (
@@ -140,10 +140,10 @@ def _place_to_write(directory: str, data: str) -> str:
 
 def _check_kind(kind: str) -> Iterator[Finding]:
     if kind in DISTANT:
-        advice = "use a local disk, or see to it that its server syncs what it says it has synced"
+        advice = "use a local disk, or make sure that its server syncs what it says it has synced"
         yield warning("disk", f"the data directory lies on another machine ({kind})", advice)
     elif kind in STACKED:
-        advice = "mount a volume there: records are gone with the container"
+        advice = "mount a volume there: records are lost with the container"
         yield warning("disk", f"the data directory lies in a container's own layer ({kind})", advice)
 
 
@@ -152,12 +152,14 @@ def _check_syncs(taken: list[float], config: Config) -> Iterator[Finding]:
     times = f"{middle * 1000:.2f} ms (median of {len(taken)}), {longest * 1000:.1f} ms at most"
     text = f"a sync of 4 KiB takes {times}"
     if config.kawal_durability == "os":
-        yield ok("disk", f"{text}; with kawal.durability=os nobody waits for it")
+        yield ok("disk", f"{text}; with kawal.durability=os no acknowledgement waits for it")
     elif middle > SYNC_SLOW_SECONDS:
-        advice = "every acks=all waits for one: use a disk with power-loss protection, or kawal.durability=os"
+        advice = (
+            "every acks=all waits for a sync: use a disk with power-loss protection, or kawal.durability=os"
+        )
         yield warning("disk", text, f"{advice} if the last moments may be lost in a power failure")
     elif middle < SYNC_IMPLAUSIBLE_SECONDS:
-        advice = "the disk, or the machine below, may not keep what it acknowledges in a power failure"
+        advice = "the disk, or the virtual machine's host, may lose acknowledged data in a power failure"
         yield warning("disk", f"{text}, faster than devices are", advice)
     else:
         yield ok("disk", text)

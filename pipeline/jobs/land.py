@@ -5,7 +5,7 @@ One batch, from Spark's plan to the table:
     range fixed in the checkpoint ─▶ in the ledger already? done ─▶ begins where the table ends? else refused
       ─▶ good rows to staging ─▶ bad ones beside, or the job stops ─▶ files named ─▶ one rename: landed
 
-Why this is exactly once: `pipeline.ledger`.
+`pipeline.ledger` explains why this is exactly once.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from pipeline.shape import Shape
 from pipeline.sinks.parquet import Layout, arrange, stage
 
 SHOWN_BAD_RECORDS = 3
-"""How many bad records a job stopped by them names: enough to see a pattern on one screen."""
+"""The number of bad records named by a job that they stopped: enough to see a pattern on one screen."""
 
 Probe = Callable[[str, int], None]
-"""Called with the step (planned, staged, landed) and the batch; tests end the process there."""
+"""A function called with the step (planned, staged, landed) and the batch; tests end the process there."""
 
 
 def no_probe(_step: str, _batch: int) -> None:
@@ -41,7 +41,7 @@ def no_probe(_step: str, _batch: int) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class Land:
-    """Lands batches of one job; `foreachBatch` calls it on a thread of its own."""
+    """The landing of one job's batches; `foreachBatch` calls it on a thread of its own."""
 
     job: Job
     shape: Shape
@@ -54,10 +54,10 @@ class Land:
     run: Totals = field(default_factory=Totals)
     """Counts of this run."""
     failure: Exception | None = None
-    """Why the last batch did not land: on its way through the JVM an exception becomes text."""
+    """The reason why the last batch did not land: on its way through the JVM an exception becomes text."""
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
-        """Land one batch, or find that it has landed.  What is raised is also kept in `failure`."""
+        """Land one batch, or find that it has landed; keep what is raised in `failure`, too."""
         try:
             self._land(records, batch_id)
         except Exception as error:
@@ -72,13 +72,13 @@ class Land:
             return
         if last is None:
             raise LedgerError(
-                f"{checkpoint} says that {committed + 1} batches have landed, but {table} is empty; bring "
-                "the table back, or move the checkpoint away to land everything again"
+                f"{checkpoint} says that {committed + 1} batches have landed, but {table} is empty; restore "
+                "the table, or move the checkpoint away to land everything again"
             )
         if last.checkpoint == self.checkpoint.query_id() and last.checkpoint_batch < committed:
             raise LedgerError(
                 f"{checkpoint} says that its batch {committed} has landed, but {table} ends with batch "
-                f"{last.checkpoint_batch}; bring back the rest of the table, or move the checkpoint away to "
+                f"{last.checkpoint_batch}; restore the rest of the table, or move the checkpoint away to "
                 "land it again"
             )
 
@@ -130,11 +130,11 @@ class Land:
         files = arrange(staged, written, batch_folder, ranges)
         landed = Totals(
             batches=1,
-            offsets=sum(one.until - one.begin for one in ranges),
-            rows=sum(one.rows for one in files),
+            offsets=sum(held.until - held.begin for held in ranges),
+            rows=sum(file.rows for file in files),
             bad=bad,
             files=len(files),
-            size_bytes=sum(one.size_bytes for one in files),
+            size_bytes=sum(file.size_bytes for file in files),
             payload_bytes=payload_bytes,
         )
         self._check_counts(landed, records_seen)
@@ -156,7 +156,7 @@ class Land:
         arrange(staged, written, self.places.staging / "bad", ranges)
 
     def _publish(self, entry: Entry) -> None:
-        """First the quarantine, which a repetition replaces, then the rename that makes all of it count."""
+        """Publish first the quarantine, which a repetition replaces, then the batch: all by one rename."""
         publish_quarantine(
             self.places.staging / "bad", self.places.quarantine, job=self.job.name, batch=entry.batch
         )
@@ -178,23 +178,23 @@ class Land:
         return (
             f"{bad:,} bad record{plural} in the next batch, and {rule}; nothing of it has landed:\n  "
             + "\n  ".join(shown)
-            + "\nmend the producer or schema.columns, or set errors.mode = 'quarantine' and run again"
+            + "\nfix the producer or schema.columns, or set errors.mode = 'quarantine' and run again"
         )
 
     def _check_same(self, known: Entry, ranges: list[Range]) -> None:
         if known.ranges != ranges:
             raise LedgerError(
                 f"batch {known.checkpoint_batch} of {self.checkpoint.folder} has other offsets than when it "
-                f"landed as batch {known.batch}: the checkpoint is an older copy. Move it away to go on from "
+                f"landed as batch {known.batch}: the checkpoint is an older copy. Move it away to continue "
                 "where the table ends"
             )
 
     def _check_counts(self, landed: Totals, records_seen: int) -> None:
-        """A batch that has lost or doubled a row between reading and writing must not land."""
+        """Refuse a batch that has lost or doubled a row between reading and writing.  Raises: LedgerError."""
         if landed.rows + landed.bad != records_seen or records_seen > landed.offsets:
             raise LedgerError(
                 f"the batch has {landed.offsets} offsets and {records_seen} records, but {landed.rows} rows "
-                f"were written and {landed.bad} are bad; it has not landed, run the job again"
+                f"were written and {landed.bad} are bad; it has not landed: run the job again"
             )
 
 

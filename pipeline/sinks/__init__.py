@@ -1,1 +1,1 @@
-"""Where rows land."""
+"""The formats in which rows land."""

@@ -1,6 +1,6 @@
-"""Parquet files of one batch: written by Spark, then named after what they hold.
+"""The Parquet files of one batch: written by Spark, then named after their offsets.
 
-Spark names its files by chance and by task. `stage` keeps those of one topic partition in a folder of their
+Spark names its files at random and by task. `stage` keeps those of one topic partition in a folder of their
 own, whatever the number of tasks, and `arrange` gives them the name
 
     land-TOPIC-PARTITION-FROM-UNTIL[-SERIAL].parquet      offsets FROM up to, not including, UNTIL
@@ -34,7 +34,7 @@ READ_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """How the files of a batch are cut; see the keys of table [sink]."""
+    """The layout of a batch's files; see the keys of table [sink]."""
 
     partition_by: tuple[str, ...] = ()
     compression: str = "zstd"
@@ -44,7 +44,7 @@ class Layout:
 def stage(rows: DataFrame, folder: Path, layout: Layout) -> dict[Path, int]:
     """Write `rows` (with the staging columns) below `folder`; return the files with their rows.
 
-    The rows are counted in the files that were written, from their footers, not in what was to be written.
+    The rows are counted from the footers of the files written, not from what was to be written.
     """
     writer = rows.write.mode("overwrite").partitionBy(STAGED_TOPIC, STAGED_PARTITION, *layout.partition_by)
     writer = writer.option("compression", layout.compression)
@@ -63,7 +63,7 @@ def arrange(staged: dict[Path, int], folder: Path, batch_folder: Path, ranges: l
 
     Raises: LedgerError when a file holds rows of a partition that is not in `ranges`.
     """
-    by_partition = {(one.topic, one.partition): one for one in ranges}
+    by_partition = {(held.topic, held.partition): held for held in ranges}
     serials: Counter[Path] = Counter()
     files = []
     # Spark numbers files by task and, within a task, in the order written: the serial follows the offsets.

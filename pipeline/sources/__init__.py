@@ -1,1 +1,1 @@
-"""Where records come from."""
+"""The sources of records."""

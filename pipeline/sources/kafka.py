@@ -1,4 +1,4 @@
-"""Spark's Kafka source with the options a job file asks for, and consumer settings that suit it."""
+"""Spark's Kafka source, with the options a job file asks for and consumer settings that suit it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 EARLIEST, LATEST = -2, -1
-"""What stands for an offset in `startingOffsets` (Kafka's own special timestamps of ListOffsets)."""
+"""Stand-ins for an offset in `startingOffsets` (Kafka's own special timestamps of ListOffsets)."""
 
 CONSUMER_OPTIONS: dict[str, str] = {
     # After every poll the source asks for the earliest and the latest offset again (Spark 4.2,
@@ -25,7 +25,7 @@ CONSUMER_OPTIONS: dict[str, str] = {
 
 
 def source_options(job: Job) -> dict[str, str]:
-    """Return the options that batch and streaming reads share; those of the job file win."""
+    """Return the options that batch and streaming reads share; those of the job file override ours."""
     source = job.source
     options = {
         "kafka.bootstrap.servers": source.bootstrap,

@@ -1,7 +1,7 @@
-"""What a broker says of the job's topics: partitions, earliest and latest offsets, offsets by time.
+"""The broker's view of the job's topics: partitions, earliest and latest offsets, offsets by time.
 
-Asked by kafka-python from the driver: once before a job starts, so that a wrong address or topic is known in
-a second and not after Spark's own retries, and every few seconds for the lag.
+kafka-python asks for it from the driver: once before a job starts, so that a wrong address or topic is known
+within a second and not after Spark's own retries, and every few seconds for the lag.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from pipeline.positions import Positions, offset_of
 from pipeline.sources.kafka import EARLIEST, LATEST
 
 DEADLINE_MS = 5_000
-"""How long a broker may take to answer: one that is just starting needs less. Spark itself waits minutes."""
+"""The time a broker may take to answer: one that is just starting needs less. Spark itself waits minutes."""
 
 
 class Topics:
-    """The topics of one job on its broker.  Every method raises SourceError when nobody answers."""
+    """The topics of one job on its broker.  Every method raises SourceError when no broker answers."""
 
     def __init__(self, consumer: KafkaConsumer, source: SourceSection) -> None:
         self._consumer = consumer
@@ -34,7 +34,7 @@ class Topics:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the partitions again.  Raises: SourceError naming a topic that is not there."""
+        """Read the partitions again.  Raises: SourceError naming a topic that does not exist."""
         with self._asking():
             known = self._consumer.topics()
             for topic in self._source.topics:
@@ -59,25 +59,25 @@ class Topics:
     def starting_offsets(self, landed: Positions) -> Positions:
         """Return where a job without checkpoint begins: where its table ends, else where `source.start` says.
 
-        EARLIEST and LATEST stay words, for Spark to look up when it reads: the log may move until then. A
-        partition that came after the table was begun is read from its first record.
+        EARLIEST and LATEST stay as they are, for Spark to look up when it reads: the log may move until then.
+        A partition added after the table was begun is read from its first record.
         """
         names = {"earliest": EARLIEST, "latest": LATEST}
         word = names.get(self._source.start)
         start = (
             self._at_time()
             if word is None
-            else {(one.topic, one.partition): word for one in self._partitions}
+            else {(place.topic, place.partition): word for place in self._partitions}
         )
         positions: Positions = {}
-        for one in self._partitions:
-            known = offset_of(landed, one.topic, str(one.partition))
-            begin = EARLIEST if landed.get(one.topic) else start[one.topic, one.partition]
-            positions.setdefault(one.topic, {})[str(one.partition)] = begin if known is None else known
+        for place in self._partitions:
+            known = offset_of(landed, place.topic, str(place.partition))
+            begin = EARLIEST if landed.get(place.topic) else start[place.topic, place.partition]
+            positions.setdefault(place.topic, {})[str(place.partition)] = begin if known is None else known
         return positions
 
     def resolved(self, start: Positions) -> Positions:
-        """Return `start` with offsets in place of EARLIEST and LATEST, as they are now."""
+        """Return `start` with the current offsets in place of EARLIEST and LATEST."""
         ends = {EARLIEST: self.earliest(), LATEST: self.latest()}
         return {
             topic: {
@@ -92,7 +92,7 @@ class Topics:
         assert timestamp_ms is not None, self._source.start
         with self._asking():
             found = self._consumer.offsets_for_times(dict.fromkeys(self._partitions, timestamp_ms))
-        return {(one.topic, one.partition): at.offset if at else LATEST for one, at in found.items()}
+        return {(place.topic, place.partition): at.offset if at else LATEST for place, at in found.items()}
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
@@ -140,8 +140,8 @@ def _connected(bootstrap: str, isolation: str) -> Iterator[KafkaConsumer]:
 
 def _positions(offsets: dict[TopicPartition, int]) -> Positions:
     positions: Positions = {}
-    for one, offset in offsets.items():
-        positions.setdefault(one.topic, {})[str(one.partition)] = offset
+    for place, offset in offsets.items():
+        positions.setdefault(place.topic, {})[str(place.partition)] = offset
     return positions
 
 

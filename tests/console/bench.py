@@ -16,7 +16,7 @@ _one_at_a_time = threading.Lock()
 
 
 class GatewayLink:
-    """As a link, but the broker answers at once."""
+    """A link to a broker that answers at once."""
 
     gateway: Gateway
 
@@ -46,7 +46,7 @@ class GatewayLink:
 
 
 def connect_links(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> Gateway:
-    """A broker that answers what `kawal bench` asks."""
+    """Return a broker that answers the requests of `kawal bench`."""
     gateway = connect(monkeypatch, **settings)
     link = type("Linked", (GatewayLink,), {"gateway": gateway})
     monkeypatch.setattr(bench_load, "Link", link)

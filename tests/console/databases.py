@@ -1,4 +1,4 @@
-"""A whole server on a simulated disk that the commands about databases talk to."""
+"""A whole server on a simulated disk, for the commands about databases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.broker.gateway import Gateway
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Gateway:
-    """A server that answers whatever the commands ask."""
+    """Return a server that answers the requests of the commands."""
     gateway = Gateway()
 
     def ask(_bootstrap: str, request: Any) -> Any:

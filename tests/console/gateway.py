@@ -15,11 +15,11 @@ from tests.broker.gateway import Gateway
 
 
 def connect(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> Gateway:
-    """A broker that answers every request of `console.admin`."""
+    """Return a broker that answers every request of `console.admin`."""
     gateway = Gateway(**settings)
 
     def ask(_bootstrap: str, request: Any, version: int) -> Any:
         return gateway.client().call(request, version)
 
-    monkeypatch.setattr(admin, "ask_anybody", ask)
+    monkeypatch.setattr(admin, "ask_server", ask)
     return gateway

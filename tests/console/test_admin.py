@@ -35,9 +35,9 @@ def test_a_server_that_does_not_know_the_request_is_told_to_be_too_old(
     def close(*_: Any) -> None:
         raise NotKawal("closed")
 
-    monkeypatch.setattr(admin, "ask_anybody", close)
+    monkeypatch.setattr(admin, "ask_server", close)
     with pytest.raises(
-        CommandError, match="here:1 closed the connection on DescribeCluster v0: it is no Kafka"
+        CommandError, match="here:1 closed the connection on DescribeCluster v0: it is not a Kafka"
     ):
         describe_cluster("here:1")
 

@@ -1,4 +1,4 @@
-"""Completions for shells know what the commands know."""
+"""The completions for shells, which know what the commands know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configurations of a broker's resources: found, described, changed, told."""
+"""Configurations of a broker's resources: found, described, changed, put into words."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def test_what_is_changed_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
         subtracts=["cleanup.policy=delete"],
     )
     alter(topic, changes[:1], dry_run=True)
-    assert [one.value for one in describe(topic, ["retention.ms"], synonyms=False)] == ["1000"]
-    alter(topic, [one for one in changes if one.name != "cleanup.policy"], dry_run=False)
-    alter(topic, [one for one in changes if one.value == "compact"], dry_run=False)
-    found = {one.name: one.value for one in describe(topic, [], synonyms=False)}
+    assert [config.value for config in describe(topic, ["retention.ms"], synonyms=False)] == ["1000"]
+    alter(topic, [config for config in changes if config.name != "cleanup.policy"], dry_run=False)
+    alter(topic, [config for config in changes if config.value == "compact"], dry_run=False)
+    found = {config.name: config.value for config in describe(topic, [], synonyms=False)}
     assert found["retention.ms"] == "2000"
     assert found["cleanup.policy"] == "delete,compact"
 

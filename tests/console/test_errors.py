@@ -1,4 +1,4 @@
-"""Exit codes are a contract."""
+"""The exit codes, which are a contract."""
 
 from console.errors import FAILED, INTERRUPTED, OK, USAGE, CommandError, UsageError
 

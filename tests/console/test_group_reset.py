@@ -1,4 +1,4 @@
-"""Where offsets are set: what is typed, and what it comes to in each partition."""
+"""The offsets to set: the arguments, and their meaning in each partition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXTENTS = {FIRST: Extent(10, 50), SECOND: Extent(0, 5)}
 
 
 class Times:
-    """Finds offset 30 for every time, and nothing in the second partition."""
+    """A consumer that finds offset 30 for every time, and nothing in the second partition."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
@@ -87,7 +87,7 @@ def test_durations_are_read(text: str, seconds: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "5", "h", "-1h", "1w", "1h "])
 def test_other_durations_are_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no duration"):
+    with pytest.raises(UsageError, match="is not a duration"):
         parse_duration_s(text)
 
 

@@ -1,4 +1,4 @@
-"""Whether a server answers, and which one is meant."""
+"""The check whether a server answers, and the choice of the server."""
 
 from __future__ import annotations
 

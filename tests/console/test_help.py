@@ -51,5 +51,5 @@ def test_a_wrong_argument_is_a_usage_error(words: list[str]) -> None:
 
 
 def test_the_parser_of_an_action_has_its_own_examples() -> None:
-    actions = next(one for one in colours()._actions if isinstance(one, argparse._SubParsersAction))
+    actions = next(action for action in colours()._actions if isinstance(action, argparse._SubParsersAction))
     assert "  kawal colours red   red" in actions.choices["red"].format_help()

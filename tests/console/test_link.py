@@ -27,7 +27,7 @@ class PairSocket(socket.socket):
 
 @pytest.fixture
 def ends(monkeypatch: pytest.MonkeyPatch) -> tuple[Link, socket.socket]:
-    """A link and the server's end of its connection."""
+    """Return a link and the server's end of its connection."""
     ours, theirs = socket.socketpair()
     monkeypatch.setattr(socket, "create_connection", lambda *_, **__: PairSocket(fileno=ours.detach()))
     return Link("here:1"), theirs

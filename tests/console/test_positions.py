@@ -1,4 +1,4 @@
-"""Where reading begins and ends."""
+"""The places where reading begins and ends."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -29,13 +29,16 @@ class Found(NamedTuple):
 
 
 class Broker:
-    """Answers offset questions as a consumer does: nothing is newer than `newest`."""
+    """A source of offsets, as a consumer is: nothing is newer than `newest`."""
 
     def __init__(self, newest: int = 1000) -> None:
         self.newest = newest
 
     def offsets_for_times(self, times: dict[Partition, int]) -> dict[Partition, Found | None]:
-        return {one: Found(time // 100) if time <= self.newest else None for one, time in times.items()}
+        return {
+            partition: Found(time // 100) if time <= self.newest else None
+            for partition, time in times.items()
+        }
 
     def beginning_offsets(self, partitions: list[Partition]) -> dict[Partition, int]:
         return dict.fromkeys(partitions, 5)
@@ -73,7 +76,7 @@ def test_a_time_without_a_zone_is_local() -> None:
 
 @pytest.mark.parametrize("text", ["", "now", "1.5", "--5", "@", "2024-13-01", "٣", "9" * 30])
 def test_what_is_no_position_is_answered_with_the_forms_there_are(text: str) -> None:
-    with pytest.raises(UsageError, match=r"--until .* is no position; write earliest"):
+    with pytest.raises(UsageError, match=r"--until .* is not a position; write earliest"):
         parse_position(text, "--until")
 
 

@@ -1,4 +1,4 @@
-"""The loop of consume: what it writes, when it stops, what it says when nothing comes."""
+"""The loop of consume: its output, its end, and its report when nothing comes."""
 
 import os
 from collections.abc import Callable
@@ -24,7 +24,7 @@ ZERO, ONE = Partition(0), Partition(1)
 
 
 class Consumer:
-    """Delivers prepared batches; positions follow the batches, or `skip` beyond them."""
+    """A consumer of prepared batches; positions follow the batches, or `skip` beyond them."""
 
     def __init__(
         self, *batches: dict[Partition, list[int]], skip: dict[Partition, int] | None = None
@@ -38,10 +38,10 @@ class Consumer:
     def poll(self, timeout_ms: int) -> dict[Partition, list[Record]]:
         self.polls += 1
         batch = self._batches.pop(0) if self._batches else {}
-        self._positions.update({one: offsets[-1] + 1 for one, offsets in batch.items()})
+        self._positions.update({partition: offsets[-1] + 1 for partition, offsets in batch.items()})
         if not batch:
             self._positions.update(self._skip)
-        return {one: [Record(offset) for offset in offsets] for one, offsets in batch.items()}
+        return {partition: [Record(offset) for offset in offsets] for partition, offsets in batch.items()}
 
     def position(self, partition: Partition) -> int:
         return self._positions.get(partition, 0)

@@ -38,7 +38,7 @@ class Consumed:
 
 
 class Pieces(io.RawIOBase):
-    """Delivers its pieces one by one, as a pipe does."""
+    """A stream that delivers its pieces one by one, as a pipe does."""
 
     def __init__(self, *pieces: bytes) -> None:
         self._pieces = list(pieces)

@@ -1,4 +1,4 @@
-"""Every command, argument and configuration key is documented, and the documents are as the code is."""
+"""The documents of every command, argument and configuration key, which match the code."""
 
 import argparse
 import shlex
@@ -18,12 +18,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
-    """Return the parser of every command and action by the words that name it."""
+    """Return the parser of every command and action, by the words that name it."""
     found: dict[str, argparse.ArgumentParser] = {}
     for name in COMMANDS:
         parser = parser_of(name, command_module(name))
         found[name] = parser
-        found.update({f"{name} {action}": one for action, one in actions_of(parser).items()})
+        found.update({f"{name} {action}": subparser for action, subparser in actions_of(parser).items()})
     return found
 
 
@@ -46,7 +46,7 @@ def test_every_command_and_action_is_documented_with_two_examples() -> None:
 
 
 def words_of(line: str) -> list[str]:
-    """The words of a command as a shell has them, up to a redirection or the next command."""
+    """Return the words of a command as a shell sees them, up to a redirection or the next command."""
     reader = shlex.shlex(line, posix=True, punctuation_chars="<>|&")
     reader.whitespace_split = True
     return list(takewhile(lambda word: not set(word) <= set("<>|&"), reader))

@@ -1,4 +1,4 @@
-"""Statements about databases: read as TDengine writes them, refused with an example."""
+"""Statements about databases: read in TDengine's syntax, refused with an example."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_statements_are_read(text: str, verb: str, name: str, lenient: bool) -> 
         ("UPDATE flights", "begin with CREATE, DROP, SHOW or DESCRIBE, not with 'UPDATE'"),
         ("CREATE TOPIC late", "write it like 'CREATE TOPIC late AS SELECT"),
         ("DROP TOPIC", "write it like 'DROP TOPIC late'"),
-        ("DROP TOPIC a, b", "'DROP TOPIC a, b' is no statement"),
+        ("DROP TOPIC a, b", "'DROP TOPIC a, b' is not a statement"),
         ("SHOW VIEWS", "write it like 'SHOW TOPICS'"),
         ("DESCRIBE", "write it like 'DESCRIBE late'"),
     ],

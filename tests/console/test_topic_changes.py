@@ -1,4 +1,4 @@
-"""More partitions and other settings, checked as a whole before anything is changed."""
+"""More partitions and other settings, all checked before anything is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What describe shows of a topic."""
+"""The output of describe about a topic."""
 
 from typing import Any, NamedTuple
 
@@ -12,11 +12,12 @@ class Listed(NamedTuple):
 
 
 class Admin:
-    """Answers offsets and configurations of one topic as kafka-python does."""
+    """An admin client that answers offsets and configurations of one topic as kafka-python's does."""
 
     def list_partition_offsets(self, specs: dict[Any, Any]) -> dict[Any, Listed]:
         return {
-            one: Listed(one.partition if spec == OffsetSpec.EARLIEST else 10) for one, spec in specs.items()
+            place: Listed(place.partition if spec == OffsetSpec.EARLIEST else 10)
+            for place, spec in specs.items()
         }
 
     def describe_configs(self, resources: list[Any], config_filter: str) -> dict[Any, Any]:
@@ -43,7 +44,10 @@ TOPIC = {
 
 def test_the_tree_holds_partitions_in_order_with_offsets_and_what_was_set() -> None:
     tree = topic_tree(Admin(), TOPIC, everything=False)
-    assert [(one["partition"], one["start_offset"], one["end_offset"]) for one in tree["partitions"]] == [
+    assert [
+        (partition["partition"], partition["start_offset"], partition["end_offset"])
+        for partition in tree["partitions"]
+    ] == [
         (0, 0, 10),
         (1, 1, 10),
     ]

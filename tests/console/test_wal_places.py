@@ -1,4 +1,4 @@
-"""What a path names."""
+"""The logs and segments that a path names."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How segments, frames and entries are printed."""
+"""The printed form of segments, frames and entries."""
 
 import json
 from pathlib import Path

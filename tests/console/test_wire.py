@@ -20,7 +20,7 @@ ANSWER = KawalGroupsResponse(error_message="told", consumers=[], subscriptions=[
 
 
 class Connection:
-    """What a server sends back, a few bytes at a time, and what it was sent."""
+    """A connection to a server that answers a few bytes at a time, and what it was sent."""
 
     def __init__(self, answer: bytes | Exception) -> None:
         self.sent = b""
@@ -97,5 +97,5 @@ def test_the_next_address_is_tried_when_one_refuses(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(socket, "create_connection", connect)
     assert ask("h:1,h:2", KawalGroupsRequest()) == ANSWER
-    with pytest.raises(CommandError, match="nobody accepts"):
+    with pytest.raises(CommandError, match="no server accepts"):
         ask("h:1", KawalGroupsRequest())

@@ -1,4 +1,4 @@
-"""What a test holds of a broker: each method is a command, and its result is made readable."""
+"""The object by which a test uses a broker: each method is a command with a readable result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kawal_pytest.host import Host
 
 
 class FakeHost(Host):
-    """Remembers commands and answers what it was given."""
+    """A host that remembers commands and gives prepared answers."""
 
     def __init__(self, **results: Any) -> None:
         super().__init__()
@@ -53,8 +53,8 @@ def test_records_may_be_given_as_text_bytes_and_none() -> None:
     broker, host = broker_of(produce=[4, 5, 6])
     assert broker.produce("t", "é", b"\xff", None, key="k", headers={"h": b"1"}) == [4, 5, 6]
     records = host.asked[0]["records"]
-    assert [one["value"] for one in records] == ["w6k=", "/w==", None]
-    assert {(one["key"], one["headers"][0]) for one in records} == {("aw==", ("h", "MQ=="))}
+    assert [record["value"] for record in records] == ["w6k=", "/w==", None]
+    assert {(record["key"], record["headers"][0]) for record in records} == {("aw==", ("h", "MQ=="))}
 
 
 def test_records_come_back_as_bytes() -> None:

@@ -1,4 +1,4 @@
-"""The process that holds the brokers, played by a script that repeats what it is told."""
+"""The process that holds the brokers, played by a script that repeats its commands."""
 
 from __future__ import annotations
 

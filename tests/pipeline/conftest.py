@@ -21,7 +21,7 @@ FOR_FEW_ROWS: dict[str, str | int | bool] = {
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A local session as jobs get it, without the Kafka connector."""
+    """Provide a local session as jobs get it, without the Kafka connector."""
     log_path = tmp_path_factory.mktemp("spark") / "spark.log"
     settings = SparkSection(master="local[2]", quick_start=True, options=FOR_FEW_ROWS)
     with spark_session("tests", settings, [], log_path=log_path) as session:

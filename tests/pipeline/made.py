@@ -1,4 +1,4 @@
-"""What the tests of the pipeline make again and again: jobs, records, checkpoints."""
+"""Makers of what the tests of the pipeline need often: jobs, records, checkpoints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUERY = "5a6f1f0e-0000-4000-8000-000000000001"
 
 
 def job(folder: Path, **tables: Any) -> Job:
-    """A job `land-t` from topic `t` to `folder`/t; `schema={"mode": "json"}` and the like fill its tables."""
+    """Return a job `land-t` from topic `t` to `folder`/t; `schema={"mode": "json"}` etc. fill its tables."""
     content: dict[str, dict[str, Any]] = {
         "job": {"name": "land-t"},
         "source": {"topics": ["t"]},
@@ -35,7 +35,7 @@ def job(folder: Path, **tables: Any) -> Job:
 
 
 def records(spark: Any, values: Sequence[bytes | None], *, first: int = 0, partition: int = 0) -> Any:
-    """Records of Spark's Kafka source: topic t, offsets from `first`, one a millisecond, key = offset."""
+    """Return records as of Spark's source: topic t, offsets from `first`, one a millisecond, key = offset."""
     rows = [
         (
             str(offset).encode(),
@@ -56,7 +56,7 @@ def records(spark: Any, values: Sequence[bytes | None], *, first: int = 0, parti
 def write_checkpoint(
     folder: Path, *, planned: Sequence[Positions], committed: int = -1, query: str = QUERY
 ) -> None:
-    """Write what Spark writes: `planned[0]` is where the first batch begins, the others where batches end."""
+    """Write a checkpoint of Spark's: `planned[0]` is where the first batch begins, the others are ends."""
     files = {"metadata": json.dumps({"id": query}), "sources/0/0": "v1\n" + json.dumps(planned[0])}
     for batch, positions in enumerate(planned[1:]):
         files[f"offsets/{batch}"] = 'v1\n{"batchWatermarkMs":0}\n' + json.dumps(positions)
@@ -70,7 +70,7 @@ def write_checkpoint(
 
 
 def entry(batch: int, begin: int, until: int, **changed: Any) -> Entry:
-    """An entry for offsets of t-0, landed as batch `batch` of checkpoint QUERY."""
+    """Return an entry for offsets of t-0, landed as batch `batch` of checkpoint QUERY."""
     fields: dict[str, Any] = {
         "job": "land-t",
         "batch": batch,

@@ -1,4 +1,4 @@
-"""What `pipe check` says when something is missing; the whole of it runs in compat_tests."""
+"""The report of `pipe check` when something is missing; the whole of it runs in compat_tests."""
 
 from __future__ import annotations
 

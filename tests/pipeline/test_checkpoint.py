@@ -1,4 +1,4 @@
-"""Reading Spark's checkpoint folder."""
+"""The reader of Spark's checkpoint folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_new_partition_begins_at_its_first_offset(tmp_path: Path) -> None:
 def test_partitions_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     ends = {str(partition): 1 for partition in (10, 9, 2)}
     write_checkpoint(tmp_path, planned=[{"t": dict.fromkeys(ends, 0)}, {"t": ends}])
-    assert [one.partition for one in Checkpoint(tmp_path).ranges(0)] == [2, 9, 10]
+    assert [held.partition for held in Checkpoint(tmp_path).ranges(0)] == [2, 9, 10]
 
 
 def test_the_query_keeps_its_id(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where class archives belong."""
+"""The paths of class archives."""
 
 from __future__ import annotations
 

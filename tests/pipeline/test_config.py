@@ -1,4 +1,4 @@
-"""The documentation of the job file says what the structs say."""
+"""The documentation of the job file, which repeats that of the structs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way a job may stop has its exit code, and the table of them at the top of the file is true."""
+"""The exit codes of all ways in which a job may stop, and the table of them at the top of the module."""
 
 from __future__ import annotations
 

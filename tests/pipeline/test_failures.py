@@ -73,4 +73,4 @@ def test_lost_records_are_told_with_the_reason_and_both_ways_out(report: str, wh
 def test_other_failures_are_their_innermost_cause_and_where_to_read_more(report: str, cause: str) -> None:
     error = explain("land-t", report, LOG)
     assert type(error) is PipelineError
-    assert str(error) == f"land-t: {cause}; the whole story is in {LOG}"
+    assert str(error) == f"land-t: {cause}; the full report is in {LOG}"

@@ -1,4 +1,4 @@
-"""Finding the connector jars."""
+"""The search for the connector jars."""
 
 from __future__ import annotations
 

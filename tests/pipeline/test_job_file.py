@@ -1,4 +1,4 @@
-"""Reading job files: what is refused, in which words, and where paths lead."""
+"""The reader of job files: its refusals, their words, and the paths it resolves."""
 
 from __future__ import annotations
 
@@ -111,7 +111,9 @@ def test_local_paths_may_have_a_scheme(tmp_path: Path, text: str) -> None:
 def test_object_stores_are_refused_because_they_cannot_rename(tmp_path: Path) -> None:
     path = tmp_path / "land.toml"
     path.write_text('[job]\nname = "a"\n[source]\ntopics = ["t"]\n[sink]\npath = "s3a://lake/t"\n')
-    with pytest.raises(JobFileError, match=r"sink\.path is 's3a://lake/t': only folders .* one rename"):
+    with pytest.raises(
+        JobFileError, match=r"sink\.path is 's3a://lake/t': rows can only land in .* one rename"
+    ):
         load(path)
 
 

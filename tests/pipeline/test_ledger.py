@@ -127,7 +127,7 @@ def test_a_folder_in_the_place_of_the_next_batch_is_refused(tmp_path: Path) -> N
     ledger = land(tmp_path, (0, 5))
     (tmp_path / "t" / "batch=0000000001").mkdir()
     (tmp_path / "staged").mkdir()
-    with pytest.raises(LedgerError, match="is there, but the ledger does not know it"):
+    with pytest.raises(LedgerError, match="exists, but the ledger does not know it"):
         ledger.publish(tmp_path / "staged", entry(1, 5, 9))
 
 
@@ -147,7 +147,7 @@ def test_a_damaged_entry_is_refused(tmp_path: Path) -> None:
 
 def test_an_entry_of_a_later_format_is_refused(tmp_path: Path) -> None:
     land(tmp_path, (0, 5), format=2)
-    with pytest.raises(LedgerError, match="has format 2, this version of kawal knows 1"):
+    with pytest.raises(LedgerError, match="has format 2; this version of kawal knows 1"):
         open_ledger(tmp_path)
 
 
@@ -160,7 +160,7 @@ def test_the_table_of_another_job_is_refused(tmp_path: Path) -> None:
 def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "mine.csv").write_text("a,b")
-    with pytest.raises(LedgerError, match=r"holds mine\.csv, which no land job has put there"):
+    with pytest.raises(LedgerError, match=r"holds mine\.csv, which no land job put there"):
         open_ledger(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Where a job keeps its things."""
+"""The folders of a job."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_folder_without_the_right_to_write_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
-    with pytest.raises(SetupError, match=f"there is no right to write in {tmp_path}"):
+    with pytest.raises(SetupError, match=f"cannot be made: {tmp_path} is not writable"):
         places_of(job(tmp_path)).check()
 
 

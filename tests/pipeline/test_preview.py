@@ -1,4 +1,4 @@
-"""What a preview shows."""
+"""The lines of a preview."""
 
 from __future__ import annotations
 

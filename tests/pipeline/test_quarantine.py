@@ -1,4 +1,4 @@
-"""The quarantine: one reason a record, the first that holds; one folder a batch, replaced by a later try."""
+"""The quarantine: one reason a record, the first that applies; one folder a batch, replaced when repeated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.pipeline.made import job, records
 
 
 def reasons(spark: Any, *values: bytes | None, **schema: Any) -> list[str]:
-    """Why each of these values is bad, all of them being so."""
+    """Return why each of these values is bad; all of them are."""
     columns = "a bigint, b bigint not null, `it's` double"
     shape = shape_of(job(Path("/lake"), schema={"mode": "json", "columns": columns, **schema}))
     bad = bad_rows(parse(records(spark, values), shape), shape).orderBy("offset").collect()

@@ -1,4 +1,4 @@
-"""Records to rows: what fits, what is bad and why, and what lands."""
+"""Records to rows: those that fit, those that are bad and why, and those that land."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ BAD: dict[bytes | None, str] = {
 
 
 def rows_of(spark: Any, values: list[bytes | None], **tables: Any) -> tuple[list[Any], list[Any]]:
-    """The good and the bad rows of values, in order."""
+    """Return the good and the bad rows of values, in order."""
     tables.setdefault("schema", {"mode": "json", "columns": COLUMNS})
     shape = shape_of(job(Path("/lake"), **tables))
     parsed = parse(records(spark, values), shape)

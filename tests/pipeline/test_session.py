@@ -1,4 +1,4 @@
-"""What is decided before Spark starts, and what is missing."""
+"""The decisions before Spark starts, and the report of missing parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns a job lands, and which are refused."""
+"""The columns that a job lands, and those that are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a job without Spark."""
+"""The state of a job, as known without Spark."""
 
 from __future__ import annotations
 
@@ -106,4 +106,4 @@ def test_many_partitions_are_counted_and_not_listed() -> None:
         "lag": {},
         "problem": None,
     }
-    assert status_lines(state)[-1] == "  …        and 5 partitions more"
+    assert status_lines(state)[-1] == "  …        and 5 more partitions"

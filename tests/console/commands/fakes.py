@@ -12,7 +12,7 @@ from kafka.structs import TopicPartition
 
 
 class Metadata(NamedTuple):
-    """Where a record was stored."""
+    """The place where a record was stored."""
 
     partition: int
 
@@ -44,7 +44,7 @@ class Answer:
 
 
 class Producer:
-    """Stores what it is sent; a value `fail` is refused, a value of 9 bytes is too large for the client."""
+    """A producer whose values are stored; `fail` is refused, and 9 bytes are too large for the client."""
 
     def __init__(self, partitions: int = 2) -> None:
         self.options: dict[str, Any] = {}
@@ -63,7 +63,7 @@ class Producer:
             raise TypeError("All headers items must be (str, bytes) tuples")
         self.sent.append({"topic": topic, **record})
         if record["value"] == b"fail":
-            return Answer(KafkaTimeoutError("nobody answered"))
+            return Answer(KafkaTimeoutError("no answer came"))
         return Answer(Metadata(record["partition"] or 0))
 
     def flush(self) -> None: ...
@@ -75,7 +75,7 @@ class Producer:
 
 
 class Consumer:
-    """Delivers the records of one topic, partition by partition, one poll each."""
+    """A consumer that delivers the records of one topic, partition by partition, in one poll each."""
 
     def __init__(self, *values: list[bytes]) -> None:
         self.options: dict[str, Any] = {}
@@ -94,13 +94,13 @@ class Consumer:
     def partitions_for_topic(self, topic: str) -> set[int]:
         if " " in topic:
             raise ValueError(f"topic name {topic!r} is illegal")
-        return {one.partition for one in self._records if one.topic == topic}
+        return {record.partition for record in self._records if record.topic == topic}
 
     def beginning_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         return dict.fromkeys(partitions, 0)
 
     def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        return {one: len(self._records[one]) for one in partitions}
+        return {partition: len(self._records[partition]) for partition in partitions}
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         self._positions = dict.fromkeys(partitions, 0)

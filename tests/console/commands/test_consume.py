@@ -1,4 +1,4 @@
-"""`kawal consume`: what is printed for which arguments."""
+"""`kawal consume`: its arguments and what they print."""
 
 import json
 
@@ -62,11 +62,11 @@ def test_committed_records_are_asked_for(consumer: Consumer, capfd: pytest.Captu
     ("words", "code", "message"),
     [
         (["tripps"], 1, "topic 'tripps' does not exist at 127.0.0.1:9092; did you mean 'trips'?"),
-        (["xyzzy"], 1, "'kawal topics list' shows those there are"),
+        (["xyzzy"], 1, "'kawal topics list' shows those that exist"),
         (["a b"], 1, "'a b' is illegal"),
-        (["t", "-p", "7"], 1, "'t' has partitions 0 to 1, there is no 7"),
+        (["t", "-p", "7"], 1, "'t' has partitions 0 to 1; there is no 7"),
         (["t", "--from", "2"], 1, "partition 1 of 't' holds offsets 0 to 1, not 2"),
-        (["t", "--from", "soon"], 2, "--from 'soon' is no position"),
+        (["t", "--from", "soon"], 2, "--from 'soon' is not a position"),
         (["t", "--follow", "--until", "5"], 2, "--follow has no end and --until sets one"),
         (["t", "--max-messages", "0"], 2, "--max-messages must be at least 1"),
         (["t", "--delimiter", ""], 2, "--delimiter must not be empty"),

@@ -26,7 +26,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str] | None]:
 
     def read(_: str, group_ids: list[str] | None) -> GroupRows:
         found.append(group_ids)
-        return GroupRows(consumers=[] if group_ids == ["nobody"] else [ROW])
+        return GroupRows(consumers=[] if group_ids == ["missing"] else [ROW])
 
     monkeypatch.setattr(consumers, "read_groups", read)
     return found
@@ -48,5 +48,5 @@ def test_json_has_every_column(asked: list[list[str] | None], capsys: pytest.Cap
 
 
 def test_nobody_is_told(asked: object, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["consumers", "-g", "nobody"]) == 0
+    assert main(["consumers", "-g", "missing"]) == 0
     assert capsys.readouterr().out == "no consumers\n"

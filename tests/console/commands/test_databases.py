@@ -42,7 +42,7 @@ def test_a_database_is_made_listed_described_altered_and_dropped(
 
 def test_json_lists_are_for_programs(server: Gateway, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("list", "--json") == 0
-    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == ["default"]
+    assert [database["name"] for database in json.loads(capsys.readouterr().out)] == ["default"]
 
 
 def test_what_is_there_or_gone_may_be_forgiven(server: Gateway, capsys: pytest.CaptureFixture[str]) -> None:

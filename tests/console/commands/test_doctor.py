@@ -28,7 +28,9 @@ def test_a_problem_ends_with_1_and_is_in_the_tree(
     assert main(words) == 1
     shown = json.loads(capsys.readouterr().out)
     assert shown["verdict"] == "problem"
-    assert {one["check"] for one in shown["findings"] if one["verdict"] == "warning"} == {"configuration"}
+    assert {found["check"] for found in shown["findings"] if found["verdict"] == "warning"} == {
+        "configuration"
+    }
 
 
 def test_a_configuration_that_cannot_be_used_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 class Admin:
-    """A broker with the group `idle`, the group `busy` that has a member, and offsets of both."""
+    """A broker with the group `idle`, the group `busy`, which has a member, and offsets of both."""
 
     def __init__(self) -> None:
         self.committed: dict[Any, int] = {}
@@ -39,7 +39,7 @@ class Admin:
         return {name: {T0: OffsetAndMetadata(4, "", -1), T1: OffsetAndMetadata(-1, "", -1)} for name in asked}
 
     def alter_group_offsets(self, group: str, offsets: dict[Any, Any]) -> dict[Any, Any]:
-        self.committed = {place: one.offset for place, one in offsets.items()}
+        self.committed = {place: offset.offset for place, offset in offsets.items()}
         return dict.fromkeys(offsets, self.error)
 
     def delete_groups(self, names: list[str]) -> dict[str, str]:
@@ -103,8 +103,8 @@ def test_a_group_is_described_with_members_and_progress(
     assert main(["groups", "describe", "idle", "--json"]) == 0
     [tree] = json.loads(capsys.readouterr().out)
     assert (tree["group"], tree["state"], tree["consumers"]) == ("idle", "Empty", [])
-    assert main(["groups", "describe", "nobody"]) == 1
-    assert "group 'nobody' does not exist" in capsys.readouterr().err
+    assert main(["groups", "describe", "missing"]) == 1
+    assert "group 'missing' does not exist" in capsys.readouterr().err
 
 
 def test_a_reset_shows_what_it_would_do_and_does_nothing(
@@ -143,7 +143,7 @@ def test_offsets_from_a_file_name_their_partitions(admin: Admin, tmp_path: Path)
             "group 'busy' is Stable: stop its consumers",
         ),
         (("idle", "--to", "latest"), "name the partitions"),
-        (("idle", "--topic", "t", "--all-topics", "--to", "latest"), "one of them"),
+        (("idle", "--topic", "t", "--all-topics", "--to", "latest"), "exactly one of"),
         (("fresh", "--all-topics", "--to", "latest"), "has committed nothing"),
         (("idle", "--topic", "nothing", "--to", "latest"), "topic 'nothing' does not exist"),
         (("idle", "--topic", "t:0,7", "--to", "latest"), "topic 't' has partitions 0 to 1, not 7"),

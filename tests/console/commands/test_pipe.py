@@ -1,4 +1,4 @@
-"""`kawal pipe`: what becomes of its arguments and of errors; the jobs themselves: tests/pipeline."""
+"""`kawal pipe`: its arguments and errors; the jobs themselves are tested in tests/pipeline."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def job_file(tmp_path: Path) -> str:
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Job, Report]]:
-    """The jobs that were run; none is really."""
+    """Return the jobs that would have been run."""
     jobs: list[tuple[Job, Report]] = []
 
     def run_job(job: Job, report: Report) -> int:

@@ -1,4 +1,4 @@
-"""`kawal produce`: what is sent for which input, and how failures are told."""
+"""`kawal produce`: the records sent for an input, and the reports of failures."""
 
 import io
 import sys
@@ -92,12 +92,12 @@ def test_acks_and_codec_reach_the_producer(
 @pytest.mark.parametrize(
     ("words", "data", "message"),
     [
-        ([], b"a\nfail\n", "a record was not stored in 't': nobody answered"),
+        ([], b"a\nfail\n", "a record was not stored in 't': no answer came"),
         ([], b"a\ntoo large\n", "record 2 cannot be sent: the record is too large (1 records before"),
         (["--json"], b'{"value": 1, "headers": {"a": null}}', "record 1 cannot be sent: All headers"),
         (["--json"], b'{"value": 1}\n{\n', "record 2 of the input is not JSON"),
         (["--key-separator", ":"], b"no key\n", "record 1 of the input has no key"),
-        (["--partition", "5"], b"", "'t' has partitions 0 to 1, there is no 5"),
+        (["--partition", "5"], b"", "'t' has partitions 0 to 1; there is no 5"),
         (["/no/such/file"], b"", "cannot read /no/such/file: No such file"),
     ],
 )
@@ -123,7 +123,7 @@ def test_a_topic_that_cannot_be_is_told(
     assert main(["produce", "t"]) == 1
     err = capsys.readouterr().err
     assert "'a b' is illegal" in err
-    assert "topic 't' does not exist and is not created by itself" in err
+    assert "topic 't' does not exist and is not created automatically" in err
 
 
 @pytest.mark.parametrize(

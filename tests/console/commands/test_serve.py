@@ -1,4 +1,4 @@
-"""`kawal serve`: what it hands to the server, and how it ends when the server cannot start."""
+"""`kawal serve`: the settings it gives the server, and its end when the server cannot start."""
 
 from collections.abc import Callable
 

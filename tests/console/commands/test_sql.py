@@ -43,7 +43,7 @@ class Admin:
                 key: {"value": value, "config_source": "DYNAMIC_TOPIC_CONFIG"} for key, value in view.items()
             }
 
-        return {"topic": {one.name: of(one.name) for one in resources}}
+        return {"topic": {resource.name: of(resource.name) for resource in resources}}
 
     def list_partition_offsets(self, specs: dict[Any, Any]) -> dict[Any, Any]:
         class Found:
@@ -96,7 +96,7 @@ def test_if_not_exists_forgives_the_same_view_only(admin: Admin, capsys: pytest.
     assert main(["sql", "CREATE TOPIC IF NOT EXISTS late AS SELECT * FROM flights"]) == 1
     assert f"'late' exists and is another view: {LATE}" in capsys.readouterr().err
     assert main(["sql", "CREATE TOPIC IF NOT EXISTS flights AS SELECT * FROM late"]) == 1
-    assert "'flights' exists and is no view" in capsys.readouterr().err
+    assert "'flights' exists and is not a view" in capsys.readouterr().err
 
 
 def test_topics_are_dropped(admin: Admin, capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,7 +139,7 @@ def test_the_statement_that_makes_a_view_is_shown(admin: Admin, capsys: pytest.C
     assert main(["sql", "SHOW CREATE TOPIC late"]) == 0
     assert capsys.readouterr().out == f"CREATE TOPIC `late` AS {LATE}\n"
     assert main(["sql", "SHOW CREATE TOPIC flights"]) == 1
-    assert "was not made by a statement" in capsys.readouterr().err
+    assert "was not created by a statement" in capsys.readouterr().err
     assert main(["sql", "SHOW CREATE TOPIC gone"]) == 1
 
 

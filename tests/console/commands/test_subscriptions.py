@@ -34,7 +34,7 @@ def test_progress_is_shown_as_a_table(capsys: pytest.CaptureFixture[str]) -> Non
 def test_topics_are_chosen(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["subscriptions", "--json", "--topic", "payments"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [one["topic"] for one in found] == ["payments"]
+    assert [row["topic"] for row in found] == ["payments"]
     assert list(found[0]) == list(SUBSCRIPTION_COLUMNS)
     assert main(["subscriptions", "-t", "other"]) == 0
     assert capsys.readouterr().out == "no subscriptions\n"

@@ -24,7 +24,7 @@ def test_a_person_at_a_terminal_is_told_who_starts_it(
     terminal.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stdin", terminal)
     assert main(["testing-host"]) == 2
-    assert "takes commands of the pytest plugin" in capsys.readouterr().err
+    assert "takes commands from the pytest plugin" in capsys.readouterr().err
 
 
 def test_with_a_pipe_it_serves(monkeypatch: pytest.MonkeyPatch) -> None:

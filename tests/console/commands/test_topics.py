@@ -13,7 +13,7 @@ from console.commands import topics
 
 
 class Admin:
-    """Answers from prepared topics, and remembers what it was asked."""
+    """An admin client that answers from prepared topics and remembers what it was asked."""
 
     def __init__(self) -> None:
         self.created: dict[str, Any] = {}

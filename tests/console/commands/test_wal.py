@@ -76,7 +76,7 @@ def test_damage_is_mended_only_when_the_loss_is_accepted(
     assert "vnode-0: damage: " in captured.out
     assert "nothing was changed" in captured.err
     assert main(["wal", "repair", str(data), "--accept-loss"]) == 0
-    assert "vnode-0: mended, 1 frames given up; what was there is kept in " in capsys.readouterr().out
+    assert "vnode-0: repaired, 1 frames given up; what was there is kept in " in capsys.readouterr().out
     assert main(["wal", "verify", str(data)]) == 0
 
 

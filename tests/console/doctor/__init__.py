@@ -1,1 +1,1 @@
-"""Tests of `kawal doctor`, on machines made up for them."""
+"""Tests of `kawal doctor` on invented machines."""

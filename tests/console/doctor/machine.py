@@ -1,4 +1,4 @@
-"""A machine that is as a test wants it: all is well unless it says otherwise."""
+"""A machine as a test wants it: all is well unless the test says otherwise."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from console.doctor.facts import Facts, FileSystem, Space
 
 
 class FakeFacts(Facts):
-    """Facts made up."""
+    """Invented facts."""
 
     def __init__(self, **changes: Any) -> None:
         self.changes = changes

@@ -1,4 +1,4 @@
-"""How findings are shown."""
+"""The findings as text and as a tree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_people_read_a_line_for_each_and_a_sum() -> None:
     assert lines[1] == "warning  limits  few: raise them"
     assert lines[2].startswith("problem  disk    x x")
     assert lines[3].startswith("                 x")
-    assert lines[-1] == "1 problem and 1 warning; mend the problems first"
+    assert lines[-1] == "1 problem and 1 warning; fix the problems first"
     assert as_text(FINDINGS[:2]).splitlines()[-1] == "no problems, 1 warning"
     assert as_text(FINDINGS[:1]).splitlines()[-1] == "no problems"
 

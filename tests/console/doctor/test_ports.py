@@ -1,4 +1,4 @@
-"""The addresses, and who may be behind them."""
+"""The addresses, and the programs that may already listen on them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_an_address_of_another_machine_is_a_problem() -> None:
 
 def test_an_open_door_is_a_warning() -> None:
     found = listeners(IN_USE, **{"listeners": "0.0.0.0:9092", "kawal.insecure": "true"})
-    assert [one.verdict for one in found] == ["ok", "warning"]
+    assert [finding.verdict for finding in found] == ["ok", "warning"]
 
 
 def http(bind: dict[int, int], **settings: Any) -> Finding:

@@ -1,4 +1,4 @@
-"""The data directory and the disk below it."""
+"""The data directory and the disk under it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_directory_that_does_not_exist_will_be_made(tmp_path: Path) -> None:
 
 def test_no_right_to_make_it_or_use_it_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert "may not be written to" in directory(tmp_path / "a")[0].text
+    assert "is not writable" in directory(tmp_path / "a")[0].text
     (found,) = directory(tmp_path)
     assert found.verdict == "problem"
     assert "user 10001" in found.text
@@ -113,7 +113,7 @@ def disk(path: Path, durability: str = "disk", **facts: Any) -> list[Finding]:
         ({"read_only": True}, ["problem"], "read-only"),
         ({"syncs": [0.03] * 20}, ["warning"], "30.00 ms"),
         ({"syncs": [0.000_001] * 20}, ["warning"], "faster than devices are"),
-        ({"syncs": [0.03] * 20, "durability": "os"}, ["ok"], "nobody waits"),
+        ({"syncs": [0.03] * 20, "durability": "os"}, ["ok"], "no acknowledgement waits"),
         ({"syncs": OSError(5, "Input/output error")}, ["problem"], "Input/output error"),
         ({"syncs": PermissionError(13, "no")}, ["warning"], "was not measured"),
     ],

@@ -1,4 +1,4 @@
-"""The demo's course of events: when the driver is killed, and what is refused before it begins."""
+"""The demo's course: the moment of the driver's kill, and the refusals before it begins."""
 
 from __future__ import annotations
 
@@ -82,5 +82,8 @@ def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path) -> None:
 
 def test_topics_that_are_there_already_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(main, "existing_topics", lambda _bootstrap: {"flights", "orders"})
-    with pytest.raises(SetupError, match="the topic 'flights' is on b:1 already"), main._own_topics("b:1"):
+    with (
+        pytest.raises(SetupError, match="the topic 'flights' already exists on b:1"),
+        main._own_topics("b:1"),
+    ):
         pass

@@ -14,7 +14,7 @@ from pipeline.errors import PipelineError, SetupError
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A function that puts a shell script in the place of the command kawal."""
+    """Return a function that replaces the command kawal by a shell script."""
 
     def put(text: str) -> None:
         path = tmp_path / "kawal"
@@ -71,7 +71,9 @@ def test_a_driver_is_killed_with_its_children_in_the_middle(program: Any, tmp_pa
     program(f"""exec 3> {tmp_path}/alive; (cat < {tmp_path}/never) & echo '{{"event":"note"}}'; wait""")
     assert processes.run_job(tmp_path / "j.toml", "b:1", lambda _event: True) is None
     os.set_blocking(alive_pipe, True)
-    assert os.read(alive_pipe, 1) == b"", "the end of a pipe is read when its last writer, the child, is gone"
+    assert os.read(alive_pipe, 1) == b"", (
+        "the end of a pipe is read when its last writer, the child, has ended"
+    )
     os.close(alive_pipe)
 
 

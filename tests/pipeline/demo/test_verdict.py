@@ -1,4 +1,4 @@
-"""The demo's judgement finds every difference."""
+"""The demo's judgement, which finds every difference."""
 
 from __future__ import annotations
 

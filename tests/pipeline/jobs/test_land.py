@@ -1,7 +1,7 @@
 """The job land: exactly once through crashes, bad records and wrong checkpoints.
 
-The stream is played by hand: a checkpoint as Spark writes it, and the batches it would hand over. A crash is
-an exception of the probe, after which everything is opened anew.
+The stream is simulated: a checkpoint as Spark writes it, and the batches it would hand over. A crash is an
+exception of the probe, after which everything is opened again.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ FIRST, SECOND = slice(0, 3), slice(3, 5)
 
 
 class Crash(BaseException):
-    """The process dies."""
+    """The death of the process."""
 
 
 class World:
-    """A job in a folder, its stream, and what the table shows."""
+    """A job in a folder, its stream, and its table."""
 
     def __init__(self, spark: Any, folder: Path, **tables: Any) -> None:
         self.spark = spark

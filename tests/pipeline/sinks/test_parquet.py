@@ -1,4 +1,4 @@
-"""Files of a batch: their names say what they hold, and their rows are counted in what was written."""
+"""The files of a batch: their names give their offsets, and their rows are counted in the files written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RANGES = [
 
 
 def rows(spark: Any) -> Any:
-    """Twenty rows of t-0 and one of t-1, with a column to make folders of."""
+    """Return twenty rows of t-0 and one of t-1, with a column to make folders of."""
     values = [("t", 0, f"x/{offset % 2}", offset) for offset in range(10, 30)] + [("t", 1, None, 5)]
     return spark.createDataFrame(
         values, "_kawal_topic string, _kawal_partition int, side string, offset long"

@@ -1,4 +1,4 @@
-"""Options of Spark's Kafka source."""
+"""The options of Spark's Kafka source."""
 
 from __future__ import annotations
 

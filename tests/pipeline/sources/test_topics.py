@@ -1,4 +1,4 @@
-"""Where a job begins, by what the broker says; the broker here is a table."""
+"""The offsets at which a job begins, by the broker's answers; the broker here is a table."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TableConsumer:
 
     def _fail(self) -> None:
         if self.failing:
-            raise KafkaTimeoutError("nobody there")
+            raise KafkaTimeoutError("no broker there")
 
 
 def topics(consumer: TableConsumer | None = None, **source: Any) -> Topics:
@@ -98,7 +98,7 @@ def test_a_broker_that_stops_answering_is_one_error() -> None:
     consumer = TableConsumer()
     known = topics(consumer)
     consumer.failing = True
-    with pytest.raises(SourceError, match=r"127\.0\.0\.1:9092 does not answer: .*nobody there"):
+    with pytest.raises(SourceError, match=r"127\.0\.0\.1:9092 does not answer: .*no broker there"):
         known.latest()
 
 
