@@ -1,4 +1,4 @@
-"""Pytest hooks for every test folder: where CI is set, a skipped or expectedly failing test is a failure."""
+"""Pytest hooks for every test folder: if CI is set, a skipped or expectedly failing test is a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bars: how fast, how frugal and how quick to start the gateway means to be."""
+"""The bars: how fast, how frugal and how quick to start the gateway is meant to be."""
 
 from __future__ import annotations
 

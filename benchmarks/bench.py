@@ -1,4 +1,4 @@
-"""What a measurement works with: one server, and loads in processes of their own."""
+"""The bench of a measurement: one server, and loads in processes of their own."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from benchmarks.scale import Scale
 from benchmarks.servers import HOST, Server
 
 LOAD_LIMIT_SECONDS = 240.0
-"""No load takes this long; one that does is stopped and counts as failed."""
+"""A load that takes this long is stopped and counts as failed."""
 
 
 class MeasurementError(Exception):
-    """A load ended without its figures; the text holds what it said."""
+    """A load ended without its figures; the text is what it printed."""
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Cost:
 
     cpu_seconds: float = 0.0
     other_cpu_share: float = 0.0
-    """The share of the machine's cores used by neither server nor loads: kernel threads, strangers."""
+    """The share of the machine's cores used by neither server nor loads: kernel threads, other processes."""
 
 
 class Load:
@@ -58,7 +58,7 @@ class Load:
             raise MeasurementError(f"{self._what}: {line}{self._process.communicate()[1][-2_000:]}")
 
     def is_ready(self) -> bool:
-        """Say whether the ready line has come, without waiting.
+        """Return whether the ready line has come, without waiting.
 
         Raises: MeasurementError if the load has ended instead.
         """
@@ -69,11 +69,11 @@ class Load:
         return True
 
     def has_ended(self) -> bool:
-        """Say whether the process has ended; `figures` then does not wait."""
+        """Return whether the process has ended; `figures` then does not wait."""
         return self._process.poll() is not None
 
     def start(self) -> None:
-        """Let a ready load begin."""
+        """Start a ready load."""
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()
@@ -109,7 +109,7 @@ class Bench:
     _serial_numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def new_topic(self, partitions: int) -> str:
-        """Create a topic nobody used before."""
+        """Create a topic that was never used before."""
         name = f"bench-{next(self._serial_numbers)}"
         connection = wire.Connection(HOST, self.server.port)
         try:
@@ -140,7 +140,7 @@ class Bench:
 
     @contextmanager
     def cost(self) -> Iterator[Cost]:
-        """Measure what the server's process tree uses inside the block, and what strangers used beside it."""
+        """Measure the CPU time that the server's process tree, and other processes, use inside the block."""
         cost = Cost()
         before, machine_before, own_before = self._cpu_now()
         started = time.monotonic()

@@ -1,7 +1,7 @@
-"""What the hot messages cost: `python -m benchmarks.bench_codec`.
+"""The cost of the hot messages: `python -m benchmarks.bench_codec`.
 
 Microseconds per message with the specialised codec and with the construct codec of the same declaration, and
-per batch for what Produce does with each.
+per batch for the work of Produce.
 """
 
 from __future__ import annotations

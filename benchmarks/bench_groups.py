@@ -1,9 +1,9 @@
-"""What groups cost: `python -m benchmarks.bench_groups [join] [heartbeat] [offsets] [--small]`.
+"""The cost of groups: `python -m benchmarks.bench_groups [join] [heartbeat] [offsets] [--small]`.
 
-    join        500 members join one group, by either protocol: seconds until everybody has an assignment
+    join        500 members join one group, by either protocol: seconds until every member has an assignment
     heartbeat   1,000 groups of 10 members beat every 3 s for 30 s: the server's CPU and memory
-    offsets     1,000,000 committed offsets: seconds until a killed server answers for all of them again; and
-                how long the server's loop is busy at a time meanwhile, and while it rewrites them
+    offsets     1,000,000 committed offsets: seconds until a killed server answers for all of them again; then
+                the longest time its loop is busy, while it loads and while it rewrites them
 
 Clients are raw sockets, one for each member, and share the machine with the server. Exit code 1: a bar is
 not met. The server runs with its defaults.
@@ -28,7 +28,7 @@ WORKING_DIRECTORY = REPOSITORY / ".cache" / "benchmarks"
 
 
 class Bar(NamedTuple):
-    """A figure and what it must not exceed; infinity where nothing was asked for."""
+    """A figure and its limit; infinity where there is none."""
 
     what: str
     figure: float
@@ -37,7 +37,7 @@ class Bar(NamedTuple):
 
     @property
     def met(self) -> bool:
-        """Whether it is within the limit."""
+        """Whether the figure is within the limit."""
         return self.figure <= self.limit
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ MEASURES: dict[str, Measure] = {
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run what was asked for; 1 if a bar is not met."""
+    """Run the parts asked for; return 1 if a bar is not met."""
     parser = argparse.ArgumentParser(prog="benchmarks.bench_groups", description=__doc__)
     parser.add_argument("measures", nargs="*", choices=[*MEASURES, []], help="default: all")
     parser.add_argument("--small", action="store_true", help="a hundredth of the size: to try the script")

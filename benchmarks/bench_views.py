@@ -1,12 +1,12 @@
-"""What a view costs per record of its source: `python -m benchmarks.bench_views`.
+"""The cost of a view per record of its source: `python -m benchmarks.bench_views`.
 
 Microseconds of CPU per input record, from a stored batch to the batch that a client gets, by the shape of the
-view, by how much matches, and by codec and size of the source's batches.  CPU time, the best of several runs:
-a view's evaluation is all computing, and other people's load then disturbs less.
+view, by how much matches, and by codec and size of the source's batches. The figure is the best of several
+runs: evaluating a view is pure computation, and other load then disturbs it less.
 
-The line `floor` is what the decoder needs to find out that a value is a JSON object, when nothing of it is
-kept: no view over values can be cheaper, because records that do not fit are counted.  The last two lines are
-what a client would do instead, in Python.
+The line `floor` is the time the decoder takes to see that a value is a JSON object, keeping nothing of it: no
+view over values can be cheaper, because records that do not fit are counted. The last two lines are what a
+client would do instead, in Python.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COLUMNS = (
 )
 RECORDS = 1_000
 FEW_MEMBERS, MANY_MEMBERS = 7, 1_000
-# The share of matching records is that of voltage, which is even between 0 and 9,999.
+# The limit for voltage, which is uniform from 0 to 9,999, sets the share of records that match.
 SHARES = {"0.01 %": 1, "1 %": 100, "10 %": 1_000, "50 %": 5_000, "100 %": 10_000}
 SHAPES = {
     "SELECT *": "SELECT * FROM t WHERE voltage < {}",
@@ -60,8 +60,8 @@ def main() -> None:
 
 
 def _shape(records: list[Record]) -> str:
-    values = [one.value or b"" for one in records]
-    members = sum(len(msgspec.json.decode(one)) for one in values) // RECORDS
+    values = [record.value or b"" for record in records]
+    members = sum(len(msgspec.json.decode(value)) for value in values) // RECORDS
     return f"{sum(map(len, values)) // RECORDS} bytes of JSON, {members} members"
 
 
@@ -86,7 +86,8 @@ def _filter(view: Evaluator, batch: memoryview) -> float:
 
 
 def _floor(batch: memoryview) -> float:
-    values, check = [one.value or b"" for one in iter_records(batch)], msgspec.json.Decoder(_Nothing).decode
+    values = [record.value or b"" for record in iter_records(batch)]
+    check = msgspec.json.Decoder(_Nothing).decode
 
     def check_all() -> None:
         for value in values:
@@ -105,7 +106,7 @@ def _read(batch: memoryview) -> float:
 
 def _decode(batch: memoryview) -> float:
     decode = msgspec.json.decode
-    return microseconds(lambda: [decode(one.value or b"null") for one in iter_records(batch)]) / RECORDS
+    return microseconds(lambda: [decode(record.value or b"null") for record in iter_records(batch)]) / RECORDS
 
 
 def microseconds(function: Callable[[], object]) -> float:

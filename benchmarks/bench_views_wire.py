@@ -1,12 +1,12 @@
-"""What views cost on the wire: `python -m benchmarks.bench_views_wire [--only NAME …] [--quick]`.
+"""The cost of views on the wire: `python -m benchmarks.bench_views_wire [--only NAME …] [--quick]`.
 
-    bytes      what a client receives of 1 KB JSON records of which 1 % match, from the topic and from a view
+    bytes      the bytes a client receives of 1 KB JSON records of which 1 % match, from the topic and a view
     scan       processor time of the server for each record it looks at, read from stored batches
     latency    from produce to consume, on Kafka, on the plain topic, with a client that filters, on views
     beside     one question asked of Apache Kafka, of the plain topic and of a view: bytes, time, processors
     thousand   1,000 views with one waiting consumer each: memory, processor time idle and under load
 
-Raw sockets for what is to be counted, librdkafka for latencies.  The gateway runs with its defaults.
+Raw sockets do the counting, librdkafka measures latencies.  The gateway runs with its defaults.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PARTS = {
 
 
 def main() -> None:
-    """Measure what was asked for."""
+    """Measure the parts asked for."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""What the write-ahead log costs: `python -m benchmarks.bench_wal [--directory DIR]`.
+"""The cost of the write-ahead log: `python -m benchmarks.bench_wal [--directory DIR]`.
 
 Rounds of group commit on a real disk, stage by stage, then sequential reads.  The loop pays append, build and
 done; write and sync happen in a thread.
@@ -30,7 +30,7 @@ KIB = 1 << 10
 
 
 class Shape(NamedTuple):
-    """What one round writes."""
+    """The data that one round writes."""
 
     streams: int
     batches_per_stream: int
@@ -38,7 +38,7 @@ class Shape(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of a round."""
+        """The number of bytes of a round."""
         return self.streams * self.batches_per_stream * len(self.batch)
 
     @property
@@ -105,7 +105,7 @@ class _Log:
         self.log = VnodeLog.open(OsDisk(), str(directory), options=LogOptions(), now_ms=_now_ms())
 
     def rounds(self, shape: Shape) -> list[Round]:
-        """Commit round after round; maintenance happens between them, off the clock."""
+        """Commit round after round, with maintenance between them, off the clock."""
         count = min(ROUNDS_MAX, max(10, ROUND_BYTES_MAX // shape.size_bytes))
         return [self._round(shape) for _ in range(count)]
 

@@ -33,11 +33,11 @@ class Case:
     servers: tuple[ServerKind, ...]
     measure: Callable[[Bench], Figures]
     quick: bool = False
-    """Part of the quick run too."""
+    """Whether it is part of the quick run too."""
     rounds: int = MANY_ROUNDS
-    """At most this many rounds: memory does not vary enough to be worth more time."""
+    """The most rounds: memory does not vary enough to be worth more time."""
     starts_server: bool = False
-    """The measurement starts and ends the server itself and needs an empty data directory."""
+    """Whether the measurement starts and ends the server itself and needs an empty data directory."""
 
 
 def _size(record_bytes: int) -> str:
@@ -206,13 +206,13 @@ CASES: tuple[Case, ...] = (
 
 
 class UnknownCase(Exception):
-    """A pattern that no case or suite has."""
+    """A pattern that matches no case and no suite."""
 
 
 def chosen(patterns: Sequence[str], *, quick: bool) -> list[Case]:
     """Return the cases that a run is about: those named (by case or suite), else all, or all quick ones.
 
-    Raises: UnknownCase naming what there is.
+    Raises: UnknownCase, which names what there is.
     """
     for pattern in patterns:
         if not any(_matches(case, pattern) for case in CASES):

@@ -1,4 +1,4 @@
-"""Where a run was made: machine, disk, versions, commit."""
+"""The setting of a run: machine, disk, versions, commit."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class ClassicMember:
         self._protocols = [JoinGroupRequestProtocol(name="range", metadata=metadata)]
 
     def joining(self) -> JoinGroupRequest:
-        """Its next JoinGroup."""
+        """Return its next JoinGroup."""
         return JoinGroupRequest(
             group_id=self.group_id,
             session_timeout_ms=SESSION_MS,
@@ -60,12 +60,12 @@ class ClassicMember:
         )
 
     def syncing(self) -> SyncGroupRequest:
-        """Its SyncGroup; the leader gives everybody something."""
+        """Return its SyncGroup; the leader's gives every member something."""
         given = []
         if self.joined.leader == self.member_id:
             given = [
-                SyncGroupRequestAssignment(member_id=one.member_id, assignment=b"yours")
-                for one in self.joined.members
+                SyncGroupRequestAssignment(member_id=member.member_id, assignment=b"yours")
+                for member in self.joined.members
             ]
         return SyncGroupRequest(
             group_id=self.group_id,
@@ -80,20 +80,21 @@ class ClassicMember:
 def join_classic(members: Sequence[ClassicMember]) -> None:
     """Bring members into their groups, all at once."""
     clients = [member.client for member in members]
-    for member, told in zip(members, call_all(clients, (one.joining() for one in members), 9), strict=True):
-        member.member_id = told.member_id
-    answers = call_all(clients, (one.joining() for one in members), JOIN_VERSION)
+    told = call_all(clients, (member.joining() for member in members), 9)
+    for member, answer in zip(members, told, strict=True):
+        member.member_id = answer.member_id
+    answers = call_all(clients, (member.joining() for member in members), JOIN_VERSION)
     for member, answer in zip(members, answers, strict=True):
         assert answer.error_code == 0, answer
         member.joined, member.generation = answer, answer.generation_id
-    for answer in call_all(clients, (one.syncing() for one in members), SYNC_VERSION):
+    for answer in call_all(clients, (member.syncing() for member in members), SYNC_VERSION):
         assert (answer.error_code, answer.assignment) == (0, b"yours"), answer
 
 
 class Pinger:
-    """Asks for ApiVersions all the time; the longest wait shows how long the server's loop was busy.
+    """A client that keeps asking for ApiVersions; its longest wait shows how long the server's loop was busy.
 
-    The time that server and client waited for a core that others had is taken off.
+    The time that server and client waited for a core that others had is subtracted.
     """
 
     def __init__(self, broker: Broker) -> None:
@@ -125,7 +126,7 @@ class Pinger:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How long something takes."""
+    """Return the time that `work` takes."""
     began = time.perf_counter()
     work()
     return time.perf_counter() - began

@@ -1,4 +1,4 @@
-"""Many groups that do nothing but beat."""
+"""Many groups whose members do nothing but beat."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MEASURED_SECONDS = 30.0
 CPU_LIMIT_PERCENT, MEMORY_LIMIT_MB = 50.0, 300.0
 
 SLICE = 500
-"""Members that join at once: a server has a backlog for so many connections."""
+"""The number of members that join at once: a server's backlog takes this many connections."""
 
 
 def measure(broker: Broker, small: bool) -> list[tuple[str, float, float, str]]:
-    """Let everybody join, then beat."""
+    """Let all members join, then beat."""
     groups = GROUPS // 100 if small else GROUPS
     topic = create_topic(broker, "beaten", MEMBERS)
     with ExitStack() as stack:
@@ -46,7 +46,7 @@ def measure(broker: Broker, small: bool) -> list[tuple[str, float, float, str]]:
 
 
 def beat(members: list[ClassicMember]) -> int:
-    """Beat with all members in turn, evenly, each every EVERY_SECONDS; the number of beats answered."""
+    """Beat with all members in turn, evenly, each every EVERY_SECONDS; return the number of answers."""
     selector = selectors.DefaultSelector()
     for member in members:
         selector.register(member.client.socket, selectors.EVENT_READ, member)

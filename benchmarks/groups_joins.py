@@ -27,12 +27,12 @@ def measure(broker: Broker, small: bool) -> list[tuple[str, float, float, str]]:
         clients = connect(stack, broker, count)
         new = [ConsumerMember(f"member-{number}", topic) for number in range(count)]
         began = time.perf_counter()
-        # There is a partition for each.
+        # There is a partition for each member.
         while (
-            any(len(one.held) != 1 for one in new)
-            or len({place for one in new for place in one.held}) < count
+            any(len(member.held) != 1 for member in new)
+            or len({place for member in new for place in member.held}) < count
         ):
-            answers = call_all(clients, (one.beating() for one in new), 1)
+            answers = call_all(clients, (member.beating() for member in new), 1)
             for member, answer in zip(new, answers, strict=True):
                 member.answered(answer)
             time.sleep(0.2)
@@ -44,7 +44,7 @@ def measure(broker: Broker, small: bool) -> list[tuple[str, float, float, str]]:
 
 
 class ConsumerMember:
-    """A member of a KIP-848 group that takes and gives up at once."""
+    """A member of a KIP-848 group that takes and gives up partitions at once."""
 
     def __init__(self, member_id: str, topic: str) -> None:
         self.member_id = member_id
@@ -53,7 +53,7 @@ class ConsumerMember:
         self.held: set[tuple[UUID, int]] = set()
 
     def beating(self) -> ConsumerGroupHeartbeatRequest:
-        """Its next heartbeat, with all that there is to say."""
+        """Return its next heartbeat, with all that there is to say."""
         owned: dict[UUID, list[int]] = {}
         for topic_id, index in self.held:
             owned.setdefault(topic_id, []).append(index)

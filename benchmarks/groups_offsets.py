@@ -23,7 +23,7 @@ from protocol.messages.offset_fetch import (
 
 GROUPS, PARTITIONS = 1_000, 1_000
 ROUNDS = 4
-"""How often everything is committed: the log is rewritten when most of it is superseded."""
+"""The number of times everything is committed: the log is rewritten when most of it is superseded."""
 LOAD_LIMIT_SECONDS, BUSY_LIMIT_MS = 10.0, 50.0
 REWRITE_SECONDS = 45.0
 LOADING = 14
@@ -85,11 +85,12 @@ def commit_all(client: RawClient, topic: str, groups: int, turn: int) -> None:
 def check(client: RawClient) -> None:
     """Read one answer."""
     answer = client.receive()
-    assert not any(one.error_code for one in answer.topics[0].partitions), answer.topics[0].partitions[0]
+    partitions = answer.topics[0].partitions
+    assert not any(partition.error_code for partition in partitions), partitions[0]
 
 
 def wait_until_loaded(broker: Broker, topic: str, groups: int) -> None:
-    """Ask for each group's last partition until it is what was committed."""
+    """Ask for each group's last partition until its offset is the committed one."""
     with raw_client(broker) as client:
         for number in range(groups):
             asked = OffsetFetchRequest(

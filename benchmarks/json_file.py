@@ -80,5 +80,5 @@ def _summary(figures: Summary | None) -> dict[str, float] | None:
 
 
 def _rounded(value: float) -> float:
-    """Six significant digits: more were not measured."""
+    """Round to six significant digits: more were not measured."""
     return float(f"{value:.6g}")

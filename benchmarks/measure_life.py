@@ -68,7 +68,7 @@ def many_partitions(bench: Bench, *, partitions: int) -> Figures:
 
 
 def restart(bench: Bench, *, partitions: int = 0) -> Figures:
-    """Kill a server that holds 1 GiB, and `partitions` more; time its return and count what it still has."""
+    """Kill a server with 1 GiB, and `partitions` more; time its return and count what it still has."""
     bench.server.start()
     memory = _memory_with(bench, partitions) if partitions else {}
     records = bench.scale.restart_bytes // RESTART_RECORD_BYTES

@@ -23,9 +23,9 @@ STILL_WARMING = 0.9
 
 
 def warm_up(bench: Bench) -> None:
-    """Load a fresh server with writes and reads until its cost per byte falls no more, or time is up.
+    """Load a fresh server with writes and reads until its cost per byte stops falling, or time is up.
 
-    A Java machine compiles its hot path meanwhile, and would otherwise be measured doing it.
+    A Java machine compiles its hot path meanwhile; otherwise that would be measured too.
     """
     before = float("inf")
     for _ in range(bench.scale.warm_up_steps):

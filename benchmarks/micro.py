@@ -1,4 +1,4 @@
-"""Timing of small functions: the best of several batches of calls, which is what noise leaves intact."""
+"""Timing of small functions: the best of several batches of calls, which noise affects least."""
 
 from __future__ import annotations
 

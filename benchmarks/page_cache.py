@@ -1,4 +1,4 @@
-"""Dropping a server's data files from the page cache, and seeing whether they are gone."""
+"""Dropping a server's data files from the page cache, and counting what stays there."""
 
 from __future__ import annotations
 

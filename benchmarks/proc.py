@@ -1,4 +1,4 @@
-"""What a server costs, read from /proc: CPU time and memory of the process and its children."""
+"""The cost of a server, read from /proc: CPU time and memory of the process and its children."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _cpu_ticks(pid: int) -> int:
 def run_seconds(pid: int) -> float:
     """Return the time all living threads of one process have run, to the nanosecond.
 
-    For what takes less than `cpu_seconds` can tell, which counts hundredths; ended threads are left out.
+    For times too short for `cpu_seconds`, which counts hundredths; ended threads are left out.
     Source: Linux, Documentation/scheduler/sched-stats.rst.
     """
     return (

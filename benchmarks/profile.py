@@ -1,4 +1,4 @@
-"""Where the gateway spends its time under a load: `python -m benchmarks.profile {produce,consume,small}`.
+"""A profile of the gateway under a load: `python -m benchmarks.profile {produce,consume,small}`.
 
 py-spy samples the running gateway.  The table shows, per thread, the share of samples in which a function was
 on top (self) and on the stack at all (total); the file beside it opens in https://www.speedscope.app.
@@ -94,7 +94,7 @@ def _gateway() -> Iterator[Bench]:
 
 
 def _load(bench: Bench, options: argparse.Namespace) -> tuple[str, Job]:
-    """Return the load that is repeated while samples are taken, its topic ready."""
+    """Return the load that is repeated while samples are taken, with its topic ready."""
     size, partitions = options.record_bytes, options.partitions
     records = CONSUME_BYTES // size
     if options.load == "consume":
@@ -146,7 +146,7 @@ def _pool(thread: str) -> str:
 
 def _name(frame: dict[str, Any]) -> str:
     path = Path(frame["file"])
-    # The folder tells whose function it is: broker/server, trio/_core, ….
+    # The folder tells where the function is from: broker/server, trio/_core, ….
     return f"{frame['name']}  {'/'.join(path.parts[-3:])}"
 
 

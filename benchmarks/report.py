@@ -13,7 +13,7 @@ from benchmarks.summary import Summary
 
 
 class Metric(NamedTuple):
-    """How a figure is shown."""
+    """The title and the decimals of a figure."""
 
     title: str
     digits: int

@@ -1,4 +1,4 @@
-"""What a run found: samples, failures, and what follows from them."""
+"""The findings of a run: samples, failures, and what follows from them."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Verdict:
 
     @property
     def met(self) -> bool:
-        """Whether the measured value keeps the bar."""
+        """Whether the measured value meets the bar."""
         return self.bar.met_by(self.value)
 
 
 @dataclass(slots=True)
 class Results:
-    """Everything a run found so far."""
+    """Everything a run has found so far."""
 
     samples: list[Sample] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -102,7 +102,7 @@ class Results:
 
 
 def measured_cases(results: Results, cases: Sequence[Case]) -> list[tuple[str, str]]:
-    """Return name and title of every case with samples: those of the run, then those recorded by the way."""
+    """Return name and title of every case with samples: those of the run, then those recorded in passing."""
     titles = {case.name: case.title for case in cases}
     names = dict.fromkeys(sample.case for sample in results.samples)
     in_order = [name for name in titles if name in names] + [name for name in names if name not in titles]

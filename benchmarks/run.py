@@ -1,7 +1,7 @@
 """Kawal beside Apache Kafka: `python -m benchmarks.run [--quick] [--rounds N] [--only NAME …] [--json FILE]`.
 
 Every round starts the servers one after the other on the same disk (A B A B …) and gives each the same work
-from the same clients.  Ratios are taken within a round, then their median, as the machine changes its mood.
+from the same clients. Ratios are taken within a round, then their median, as the speed of the machine varies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FULL_ROUNDS, QUICK_ROUNDS = 5, 1
 STOPPED = 130
 """The exit code of a command that was interrupted, as shells give it."""
 NEEDED_BYTES = 14_000_000_000
-"""The largest suite on one server, and some room."""
+"""The room for the largest suite on one server, and some more."""
 WORKING_DIRECTORY = REPOSITORY / ".cache" / "benchmarks"
 RESULTS = Path(__file__).parent / "results"
 
@@ -59,7 +59,7 @@ def _run(options: argparse.Namespace) -> int:
     seconds = time.monotonic() - started
     print(f"{rounds} round{'s' * (rounds > 1)} in {seconds / 60:.1f} minutes")
     if stopped:
-        print("stopped before its end: nothing was written")
+        print("stopped before the end: nothing was written")
         return STOPPED
     target = options.json or (None if options.quick or options.only else _default_file())
     if target:
@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _until_stopped(runner: Runner) -> bool:
-    """Run to the end, to an interrupt from the keyboard or to SIGTERM; say whether it was cut short."""
+    """Run to the end, to an interrupt from the keyboard or to SIGTERM; return whether it was cut short."""
     # The servers must not outlive the benchmark, however it is stopped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

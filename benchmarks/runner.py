@@ -21,7 +21,7 @@ from benchmarks.scale import MB, Scale
 from benchmarks.servers import TITLES, Server, ServerKind, new_server
 
 EXPECTED_FAILURES = (MeasurementError, WireError, OSError, AssertionError, subprocess.SubprocessError)
-"""How a server shows that it does not work; anything else is a fault of the benchmark and ends the run."""
+"""The errors of a server that does not work; any other is a fault of the benchmark and ends the run."""
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Runner:
             _end(server)
 
     def _together(self, cases: Sequence[Case], kind: ServerKind, round_: int) -> Sequence[Case]:
-        """Measure cases on one server process; return those that are left when it dies under them."""
+        """Measure cases on one server process; return those that are left when it dies."""
         server = self._new_server(kind)
         bench = Bench(server, self.scale)
         try:
@@ -84,7 +84,7 @@ class Runner:
         return []
 
     def _no_warm_server(self, bench: Bench) -> str:
-        """Start the server and warm it up; return why that failed, or nothing."""
+        """Start the server and warm it up; return why that failed, or an empty text."""
         started = time.monotonic()
         try:
             bench.server.start()

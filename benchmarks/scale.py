@@ -1,4 +1,4 @@
-"""How long and how much is measured: the full run and the quick one."""
+"""The sizes of what is measured: the full run and the quick one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Scale:
     """Sizes of all measurements of a run."""
 
     client: ClientKind
-    """What produces and consumes; latency and small requests always come from raw sockets."""
+    """The client that produces and consumes; latency and small requests always come from raw sockets."""
     warm_up_seconds: float
-    """Writing time of one warm-up step."""
+    """The writing time of one warm-up step."""
     warm_up_steps: int
-    """At most so many steps before anything counts."""
+    """The most steps before anything counts."""
     produce_seconds: float
     produce_bytes: int
     """A produce measurement ends after this time or this much, whichever is first."""
@@ -31,7 +31,7 @@ class Scale:
     latency_seconds: float
     small_seconds: float
     idle_seconds: float
-    """How long a started server is left alone before its memory is read."""
+    """The time a started server is left alone before its memory is read."""
     restart_bytes: int = GIB
 
 

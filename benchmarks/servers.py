@@ -65,12 +65,12 @@ class Server(Broker):
 
     @property
     def data_directory(self) -> Path:
-        """Where the server keeps its data."""
+        """The directory of the server's data."""
         return self.directory / "data"
 
     @abstractmethod
     def prepare(self) -> None:
-        """Do what comes before the first start and is not part of it: choose a port, format the directory."""
+        """Prepare the first start, untimed: choose a port, format the directory."""
 
     @abstractmethod
     def launch(self) -> None:

@@ -14,7 +14,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.kafka.common.utils.Exit;
 
 /**
- * Runs the main methods of Apache Kafka's tools one after the other in one process: starting Java anew for each takes a
+ * Runs the main methods of Apache Kafka's tools one after the other in one process: starting Java for each takes a
  * second or more, and there are dozens.
  *
  * <p>A request is a line of Base64 fields: class, standard input, arguments. The answer is a line too: exit code, standard
@@ -62,7 +62,7 @@ public final class ToolHost {
         Runtime.getRuntime().halt(0);
     }
 
-    /** Run what a tool wants done when its process ends: most say so to Kafka's Exit, the verifiable ones to Java. */
+    /** Run what a tool wants done when its process ends: most tell Kafka's Exit, the verifiable ones Java. */
     private static void runHooks() throws Exception {
         atItsEnd.forEach(Runnable::run);
         atItsEnd.clear();

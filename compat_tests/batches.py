@@ -18,7 +18,7 @@ CODECS = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """One batch; None stands for the value that is right."""
+    """One batch; None stands for the right value."""
 
     values: Sequence[bytes] = (b"v",)
     base_offset: int = 0
@@ -74,7 +74,7 @@ def old_message(magic: int, time_ms: int = START_MS) -> bytes:
 
 @dataclass(frozen=True)
 class Stored:
-    """What a broker gave back of one batch."""
+    """One batch as a broker gave it back."""
 
     base_offset: int
     leader_epoch: int

@@ -17,7 +17,7 @@ Kind = Literal["kawal", "kafka"]
 HOST = "127.0.0.1"
 
 API_VERSIONS_REQUEST = bytes.fromhex("0000000a 0012 0000 00000001 ffff")
-"""ApiVersions v0, correlation id 1, null client id: the first thing any client may ask."""
+"""ApiVersions v0, correlation id 1, null client id: the first request that any client may send."""
 
 
 class Broker(ABC):
@@ -34,12 +34,12 @@ class Broker(ABC):
 
     @property
     def bootstrap(self) -> str:
-        """HOST:PORT as clients take it."""
+        """The address, HOST:PORT, as clients take it."""
         return f"{HOST}:{self.port}"
 
     @property
     def was_started(self) -> bool:
-        """False as long as there is no process to speak of."""
+        """Whether a process has been started."""
         return self._process is not None
 
     @property
@@ -67,7 +67,7 @@ class Broker(ABC):
 
 
 def answers_api_versions(port: int) -> bool:
-    """Say whether something on `port` answers an ApiVersions request."""
+    """Return whether something on `port` answers an ApiVersions request."""
     try:
         with socket.create_connection((HOST, port), timeout=1) as connection:
             connection.sendall(API_VERSIONS_REQUEST)
@@ -87,7 +87,7 @@ def wait_until_it_answers(broker: Broker, *, within_seconds: float) -> None:
 
 
 def free_port() -> int:
-    """Return a port nobody listens on now; another process could take it before its use."""
+    """Return a port on which nothing listens now; another process could take it before its use."""
     with socket.socket() as listener:
         listener.bind((HOST, 0))
         port: int = listener.getsockname()[1]

@@ -41,8 +41,8 @@ Clients, versions and answers: what was compared, and how it came out. The model
 node without security.
 
 - **Clients.** Every cell of the first table is a test with that client's own program, run in `make test`.
-- **APIs.** `make test` sends {answers:,} requests to the gateway whose answers by Kafka were kept: every API,
-  every version, right and wrong, alone and mixed. They are compared field by field. `make differential`
+- **APIs.** `make test` sends the gateway {answers:,} requests for which Kafka's answers are on record: every
+  API, every version, right and wrong, alone and mixed. They are compared field by field. `make differential`
   sends others to both, live, for as long as you like (`ARGS='--seed 7 --each 100'`).
 - **Errors.** Each error code is provoked by a test, or has a reason why it cannot occur.
 
@@ -51,19 +51,19 @@ node without security.
 {clients}
 ## APIs
 
-Versions are those that ApiVersions tells. What an API does is written at the head of its file in
-`broker/handlers/`.
+Versions are those that ApiVersions reports. The head of each API's file in `broker/handlers/` says what the
+API does.
 
 {apis}
 ### Not served
 
-APIs that Kafka {kafka} tells of and Kawal does not.
+APIs that Kafka {kafka} lists and Kawal does not.
 
 {missing}
 ## Answers that differ
 
-Every difference that the comparison finds and that stays. One that is not in this list fails the tests, and
-so does one in the list that no longer occurs.
+Every difference that the comparison finds and that stays. A difference that is not in this list fails the
+tests, and so does an entry that no longer occurs.
 
 {differences}
 ## Error codes
@@ -107,19 +107,19 @@ def page() -> str:
 
 
 def kafka_versions() -> dict[ApiKey, tuple[int, int]]:
-    """Return what Kafka's ApiVersions told when its answers were recorded: first and last version by API."""
+    """Return the first and last version by API that Kafka's ApiVersions told when it was recorded."""
     chosen = sequence("wild-api-versions", SEED)
     told = next(
         answer["api_keys"]
         for step, answer in zip(chosen.steps, load(chosen), strict=True)
         if step.api is ApiKey.API_VERSIONS and step.version == 4 and not answer.get("error_code")
     )
-    rows = ((one.get("api_key", 0), one.get("min_version", 0), one.get("max_version", 0)) for one in told)
+    rows = ((row.get("api_key", 0), row.get("min_version", 0), row.get("max_version", 0)) for row in told)
     return {ApiKey(key): (first, last) for key, first, last in rows}
 
 
 def recorded_answers() -> int:
-    """Return how many answers of Kafka are kept."""
+    """Return the number of Kafka's answers on record."""
     return sum(len(sequence(name, SEED).steps) for name in names())
 
 
@@ -154,10 +154,10 @@ def _api_table(theirs: dict[ApiKey, tuple[int, int]]) -> str:
 
 
 def differences_of(api: Api) -> str:
-    """Return what the head of an API's handler says of differences from Kafka."""
+    """Return what the head of an API's handler says about differences from Kafka."""
     text = ast.get_docstring(ast.parse((HANDLERS / f"{api.name}.py").read_text())) or ""
     found = re.search(r"Differences from Apache Kafka: (.*?)(?=\nVersion notes:|\n\n|\Z)", text, re.DOTALL)
-    assert found, f"broker/handlers/{api.name}.py says nothing of differences from Apache Kafka"
+    assert found, f"broker/handlers/{api.name}.py says nothing about differences from Apache Kafka"
     return " ".join(found[1].split())
 
 
@@ -167,14 +167,16 @@ def _ours(api: Api) -> str:
 
 
 def _differences() -> str:
-    """Return a table for each API, and first one for those that concern many."""
+    """Return a table for each API, after one for the differences that concern many."""
     tables: dict[str, list[Allowed]] = {}
     for entry in ALLOWED:
         heading = ", ".join(_name(key) for key in entry.apis) or "All APIs"
         tables.setdefault(heading, []).append(entry)
     return "\n".join(
         f"### {heading}\n\n"
-        + _table(("what", "versions", "why"), ((one.what, one.versions, one.reason) for one in entries))
+        + _table(
+            ("what", "versions", "why"), ((entry.what, entry.versions, entry.reason) for entry in entries)
+        )
         for heading, entries in tables.items()
     )
 
@@ -185,7 +187,7 @@ def _exceptions() -> str:
         for _, case in sorted(CASES.items())
         if case.differs
     ]
-    return "With one other answer of Kafka's:\n\n" + "".join(lines) if lines else ""
+    return "Kafka gives another answer here:\n\n" + "".join(lines) if lines else ""
 
 
 def _name(key: ApiKey) -> str:

@@ -1,4 +1,4 @@
-"""Alterations of configs on the wire, for what no client library lets one send."""
+"""Changes of configs on the wire, for requests that no client library can send."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def incremental(
     request = incremental_alter_configs.IncrementalAlterConfigsRequest(
         resources=asked, validate_only=validate_only
     )
-    return [(one.error_code, one.error_message) for one in raw.call(request, version).responses]
+    return [
+        (response.error_code, response.error_message) for response in raw.call(request, version).responses
+    ]
 
 
 def replacing(
@@ -49,4 +51,6 @@ def replacing(
         for kind, name, lines in resources
     ]
     request = alter_configs.AlterConfigsRequest(resources=asked, validate_only=False)
-    return [(one.error_code, one.error_message) for one in raw.call(request, version).responses]
+    return [
+        (response.error_code, response.error_message) for response in raw.call(request, version).responses
+    ]

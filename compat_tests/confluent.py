@@ -1,4 +1,4 @@
-"""confluent-kafka (librdkafka) with the settings that every test wants; reading a known number of records."""
+"""confluent-kafka (librdkafka) with the settings that every test needs; reading a known number of records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compat_tests.broker import Broker
 
 
 def make_producer(broker: Broker, **settings: Any) -> Any:
-    """A producer; `linger_ms=5` and the like set librdkafka's properties."""
+    """Return a producer; `linger_ms=5` and the like set librdkafka's properties."""
     return Producer(
         {"bootstrap.servers": broker.bootstrap, "log_level": 2, "linger.ms": 5, **_dotted(settings)}
     )
@@ -21,7 +21,7 @@ def make_producer(broker: Broker, **settings: Any) -> Any:
 
 @contextmanager
 def open_consumer(broker: Broker, **settings: Any) -> Iterator[Any]:
-    """A consumer for `assign`: it needs the name of a group and never joins it."""
+    """Open a consumer for `assign`: it needs the name of a group and never joins it."""
     consumer = Consumer(
         {
             "bootstrap.servers": broker.bootstrap,
@@ -58,7 +58,7 @@ def read(consumer: Any, topic: str, count: int, *, partition: int = 0, offset: i
 
 
 def take(consumer: Any, count: int) -> list[Any]:
-    """Consume `count` records of what is assigned; fail after 30 s or at the first error."""
+    """Consume `count` records from what is assigned; fail after 30 s or at the first error."""
     records: list[Any] = []
     deadline = time.monotonic() + 30
     while len(records) < count:

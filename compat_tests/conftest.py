@@ -1,4 +1,4 @@
-"""Fixtures of the compat tests: which broker they run against, and what may differ between the two."""
+"""Fixtures of the compat tests: the broker they run against, and what may differ between the two."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marks of this folder and what judges the client programs."""
+    """Register the marks of this folder and the plugin that judges the client programs."""
     config.pluginmanager.register(MatrixPlugin(write=config.getoption(OPTION)), "client-matrix")
     config.addinivalue_line("markers", "operation(row): a cell of the matrix client x operation")
     config.addinivalue_line(
-        "markers", "differs(reason): the gateway knowingly answers other than Apache Kafka; both are asserted"
+        "markers",
+        "differs(reason): the gateway knowingly differs from Apache Kafka; both answers are asserted",
     )
     config.addinivalue_line(
         "markers", "only_kawal(reason): about the gateway itself; not run against Apache Kafka"
@@ -73,20 +74,22 @@ def pytest_runtest_makereport() -> Iterator[None]:
     """Show the end of every broker's output with a failure."""
     report: pytest.TestReport = yield  # type: ignore[assignment]
     if report.failed:
-        started = (one for one in _brokers if one.was_started)
-        report.sections.extend((f"{one.kind} on {one.bootstrap}", one.process.tail()) for one in started)
+        started = (broker for broker in _brokers if broker.was_started)
+        report.sections.extend(
+            (f"{broker.kind} on {broker.bootstrap}", broker.process.tail()) for broker in started
+        )
     return report  # type: ignore[return-value]
 
 
 @pytest.fixture(scope="session")
 def broker_kind() -> Kind:
-    """The kind of broker under test."""
+    """Return the kind of broker under test."""
     return chosen_kind()
 
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory, broker_kind: Kind) -> Iterator[Broker]:
-    """One broker with default settings, shared by all tests that do not stop it."""
+    """Start one broker with default settings, shared by all tests that do not stop it."""
     shared = _make(broker_kind, tmp_path_factory.mktemp("broker"), {})
     shared.start()
     yield shared
@@ -96,7 +99,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory, broker_kind: Kind) -> Itera
 
 @pytest.fixture
 def start_broker(tmp_path: Path, broker_kind: Kind) -> Iterator[StartBroker]:
-    """A function that starts a broker for this test alone; `num_partitions="1"` and the like set configs."""
+    """Yield a function that starts a broker for this test; `num_partitions="1"` and the like set configs."""
     own: list[Broker] = []
 
     def start(**settings: str) -> Broker:
@@ -106,14 +109,14 @@ def start_broker(tmp_path: Path, broker_kind: Kind) -> Iterator[StartBroker]:
         return own[-1]
 
     yield start
-    for one in own:
-        _brokers.remove(one)
-        one.kill()
+    for broker in own:
+        _brokers.remove(broker)
+        broker.kill()
 
 
 @pytest.fixture(scope="module")
 def group_broker(tmp_path_factory: pytest.TempPathFactory, broker_kind: Kind) -> Iterator[Broker]:
-    """One broker for the tests of groups, on which rebalances begin at once."""
+    """Start one broker for the tests of groups, on which rebalances begin at once."""
     settings = {
         "group.initial.rebalance.delay.ms": "0",
         "group.consumer.min.heartbeat.interval.ms": "200",
@@ -132,7 +135,7 @@ def group_broker(tmp_path_factory: pytest.TempPathFactory, broker_kind: Kind) ->
 
 @pytest.fixture(scope="module")
 def program(client: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
-    """The program of the client that the test is parametrized with."""
+    """Start the program of the client that the test is parametrized with."""
     started = Program(client, COMMANDS[client], tmp_path_factory.mktemp("program") / "log")
     yield started
     started.close()
@@ -140,13 +143,13 @@ def program(client: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
-    """A topic name of this test's own. The topic does not exist yet."""
+    """Return a topic name of this test's own; the topic does not exist yet."""
     return f"{re.sub(r'[^a-zA-Z0-9]+', '-', request.node.name).strip('-')[:80]}-{next(_serial_number)}"
 
 
 @pytest.fixture
 def make_topic(broker: Broker, topic: str) -> MakeTopic:
-    """A function that creates this test's topic; `retention_ms="1"` and the like set configs."""
+    """Return a function that creates this test's topic; `retention_ms="1"` and the like set configs."""
 
     def make(partitions: int = 1, **configs: str) -> str:
         create_topic(
@@ -165,6 +168,6 @@ def _make(kind: Kind, directory: Path, settings: dict[str, str]) -> Broker:
 
 @pytest.fixture
 def raw(broker: Broker) -> Iterator[RawClient]:
-    """A connection to the shared broker on which a test sends what it likes."""
+    """Open a connection to the shared broker on which a test sends what it likes."""
     with raw_client(broker) as client:
         yield client

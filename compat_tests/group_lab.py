@@ -26,16 +26,16 @@ from protocol.messages.incremental_alter_configs import (
 )
 
 GROUP_RESOURCE: Final = 32
-"""What kind of thing is configured: a group (KIP-848)."""
+"""The type of the configured resource: a group (KIP-848)."""
 
 WITHIN_SECONDS: Final = 60.0
-"""For what takes a second or two on a machine that is not busy."""
+"""The limit for what takes a second or two on a machine that is not busy."""
 
 _number = itertools.count(1)
 
 
 class Lab:
-    """What a scenario works with: the broker, and consumers of one library."""
+    """The lab of a scenario: the broker, and consumers of one library."""
 
     def __init__(self, broker: Broker, library: str, name: str) -> None:
         self.broker = broker
@@ -50,7 +50,7 @@ class Lab:
     def member(
         self, *topics: str, group: str = "", library: str = "", commits: bool = False, **settings: Any
     ) -> Member:
-        """A consumer in a group of this scenario's own (or of the name given after it)."""
+        """Return a consumer in a group of this scenario's own (with `group` added to its name)."""
         make = LIBRARIES[library or self.library]
         return Member(
             partial(make, self.broker, self.name + group, topics, Settings(**settings)), commits=commits
@@ -59,7 +59,7 @@ class Lab:
     def produce(self, topic: str, values: Sequence[bytes], partitions: int = 1) -> None:
         """Produce values to the partitions by turns."""
         if self._producer is None:
-            # It must not make the topic anew when a test has deleted it.
+            # It must not create the topic again when a test has deleted it.
             self._producer = make_producer(self.broker, allow_auto_create_topics=False, linger_ms=0)
         producer = self._producer
         for number, value in enumerate(values):
@@ -67,7 +67,7 @@ class Lab:
         assert producer.flush(30) == 0
 
     def committed(self, group: str = "") -> dict[int, int]:
-        """What a group has committed, by partition of its one topic."""
+        """Return what a group has committed, by partition of its one topic."""
         return committed_of(self.broker, self.name + group)
 
     def set_group(self, key: str, value: str) -> None:
@@ -87,12 +87,12 @@ class Lab:
 
 
 def values(prefix: str, count: int) -> list[bytes]:
-    """Different values, in order."""
+    """Return different values, in order."""
     return [f"{prefix}{number:04}".encode() for number in range(count)]
 
 
 def got(*members: Member) -> list[bytes]:
-    """All that members have got, sorted."""
+    """Return all that members have got, sorted."""
     return sorted(value for member in members for value in member.values())
 
 
@@ -102,7 +102,7 @@ def wait_for(condition: Callable[[], object], what: str, *members: Member) -> No
         condition,
         waiting_for=what,
         within_seconds=WITHIN_SECONDS,
-        last=lambda: [(len(one.records), sorted(one.held())) for one in members],
+        last=lambda: [(len(member.records), sorted(member.held())) for member in members],
     )
 
 
@@ -120,8 +120,8 @@ def with_every_library(
     with ThreadPoolExecutor(len(labs)) as pool:
         running = [pool.submit(check, lab) for lab in labs]
     problems = []
-    for lab, one in zip(labs, running, strict=True):
-        error = one.exception()
+    for lab, run in zip(labs, running, strict=True):
+        error = run.exception()
         if error is not None:
             error.add_note(f"with {lab.library}")
             problems.append(error)

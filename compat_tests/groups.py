@@ -18,7 +18,7 @@ WITHIN_SECONDS = 20.0
 
 @contextmanager
 def group_consumer(broker: Broker, group_id: str, *topics: str, **settings: Any) -> Iterator[Any]:
-    """A member of a group; `session_timeout_ms=6000` and the like set librdkafka's properties."""
+    """Open a member of a group; `session_timeout_ms=6000` and the like set librdkafka's properties."""
     wanted = {name.replace("_", "."): value for name, value in settings.items()}
     classic = wanted.get("group.protocol", "classic") == "classic"
     consumer = Consumer(
@@ -41,16 +41,16 @@ def group_consumer(broker: Broker, group_id: str, *topics: str, **settings: Any)
 
 
 def partitions_of(consumer: Any) -> list[int]:
-    """The partitions a consumer holds, in order."""
-    return sorted(one.partition for one in consumer.assignment())
+    """Return the partitions a consumer holds, in order."""
+    return sorted(place.partition for place in consumer.assignment())
 
 
 def poll_until(condition: Callable[[], bool], *consumers: Any, what: str) -> list[Any]:
-    """Poll all consumers until the condition holds; the records that came."""
+    """Poll all consumers until the condition holds; return the records that came."""
     records: list[Any] = []
     deadline = time.monotonic() + WITHIN_SECONDS
     while not condition():
-        assert time.monotonic() < deadline, f"{what}: {[partitions_of(one) for one in consumers]}"
+        assert time.monotonic() < deadline, f"{what}: {[partitions_of(consumer) for consumer in consumers]}"
         for consumer in consumers:
             message = consumer.poll(0.02)
             if message is not None:
@@ -60,10 +60,10 @@ def poll_until(condition: Callable[[], bool], *consumers: Any, what: str) -> lis
 
 
 def wait_for_shares(*consumers: Any, sizes: list[int]) -> list[Any]:
-    """Poll until the members hold so many partitions, in any order, each partition once."""
+    """Poll until the members hold these numbers of partitions, in any order, each partition once."""
 
     def shared() -> bool:
-        held = [partitions_of(one) for one in consumers]
+        held = [partitions_of(consumer) for consumer in consumers]
         every = [index for part in held for index in part]
         return sorted(map(len, held)) == sizes and len(every) == len(set(every))
 
@@ -80,17 +80,17 @@ def fill(broker: Broker, topic: str, partitions: int, count: int) -> None:
 
 
 def admin_of(broker: Broker) -> Any:
-    """An admin client."""
+    """Return an admin client."""
     return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})
 
 
 def committed_of(broker: Broker, group_id: str) -> dict[int, int]:
-    """What a group has committed, by partition, of its one topic."""
+    """Return what a group has committed, by partition of its one topic."""
     admin = admin_of(broker)  # kept until the answer is there: it ends with its last reference
     future = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group_id)])[group_id]
-    return {one.partition: one.offset for one in future.result(10).topic_partitions}
+    return {place.partition: place.offset for place in future.result(10).topic_partitions}
 
 
 def offsets(topic: str, **by_partition: int) -> list[TopicPartition]:
-    """`p0=5` and the like."""
+    """Return offsets given as `p0=5` and the like."""
     return [TopicPartition(topic, int(name[1:]), offset) for name, offset in by_partition.items()]

@@ -22,7 +22,7 @@ QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 """Flags for processes that live for seconds: the first compiler only, the simplest collector."""
 
 SEE_HOOKS = "--add-opens=java.base/java.lang=ALL-UNNAMED"
-"""Lets ToolHost.java see what a tool wants done when its process ends."""
+"""The flag that lets ToolHost.java see what a tool wants done when its process ends."""
 
 
 def java_command(
@@ -49,13 +49,13 @@ class ToolHost:
 
     @property
     def running(self) -> bool:
-        """Whether the process lives."""
+        """Whether the process is running."""
         return self._process.poll() is None
 
     def run(
         self, main_class: str, *arguments: str, stdin: str, timeout_seconds: float
     ) -> tuple[int, str, str]:
-        """Run a tool; its exit code and what it printed. The process is ended when the tool does not end."""
+        """Run a tool; return its exit code and output. If the tool does not end, its process is ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         fields = (b64encode(field.encode()).decode() for field in (main_class, stdin, *arguments))

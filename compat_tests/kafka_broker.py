@@ -65,7 +65,7 @@ class KafkaBroker(Broker):
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
-            # A killed broker may register again when its session has ended: not after Kafka's 9 s.
+            # A killed broker may register again only when its session has ended, by default after 9 s.
             "broker.heartbeat.interval.ms": "500",
             "broker.session.timeout.ms": "3000",
             "log.initial.task.delay.ms": "200",

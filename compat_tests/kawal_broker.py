@@ -24,7 +24,7 @@ class KawalBroker(Broker):
         self.directory.mkdir(parents=True, exist_ok=True)
         command = [KAWAL, "serve", "--listen", f"{HOST}:{self.port}", "--data", str(self.directory / "data")]
         if "kawal.http.listen" not in self.settings:
-            # Many gateways run at once, and one of them only could have the default's port.
+            # Many gateways run at once, and only one of them could have the default port.
             command += ["--http", "none"]
         for key, value in self.settings.items():
             command += ["--set", f"{key}={value}"]

@@ -34,7 +34,7 @@ def keyed_batch(
     timestamp_ms: int = START_MS,
     producer: tuple[int, int, int] = (-1, -1, -1),
 ) -> bytes:
-    """A batch with these keys and values; the records' times are one millisecond apart."""
+    """Return a batch with these keys and values; the records' times are one millisecond apart."""
     records = b"".join(_record(index, *pair) for index, pair in enumerate(pairs))
     identity, epoch, sequence = producer
     return Batch(
@@ -50,7 +50,7 @@ def keyed_batch(
 
 
 def records_in(batch: bytes) -> list[Kept]:
-    """The records of a stored batch, plain or gzip."""
+    """Return the records of a stored batch, plain or gzip."""
     base, attributes, base_ms, count = (
         *struct.unpack_from(">q", batch),
         *struct.unpack_from(">h", batch, 21),

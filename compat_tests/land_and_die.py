@@ -2,8 +2,9 @@
 
     python -m compat_tests.land_and_die JOB_FILE planned|staged|landed BATCH
 
-planned: the range is in Spark's log, nothing is written.  staged: the batch is made, the table does not show
-it.  landed: it is in the table, and Spark has not noted it yet.  Must be the leader of its process group.
+planned: the range is in Spark's log, but nothing is written. staged: the batch is made, but the table does
+not show it. landed: it is in the table, but Spark has not noted it yet. Run it as the leader of its process
+group, which dies with it.
 """
 
 from __future__ import annotations

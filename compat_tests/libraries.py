@@ -29,7 +29,7 @@ Place = tuple[str, int]
 
 
 class Addressed(Protocol):
-    """All that a consumer needs of a broker."""
+    """The part of a broker that a consumer needs."""
 
     @property
     def bootstrap(self) -> str:
@@ -41,11 +41,11 @@ class NoPosition(Exception):
 
 
 class Rebalancing(Exception):
-    """It cannot commit now; after some polls it may, what it still holds."""
+    """The consumer cannot commit now; after some polls it may commit what it still holds."""
 
 
 class Seen(NamedTuple):
-    """A record as a member has got it."""
+    """A record as a member gets it."""
 
     topic: str
     partition: int
@@ -54,10 +54,10 @@ class Seen(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What a member is made with."""
+    """The settings of a member."""
 
     reset: str | None = "earliest"
-    """None: as the library has it."""
+    """None: the library's default."""
     commit_every_ms: int | None = None
     session_ms: int = 6_000
     max_poll_ms: int = 300_000
@@ -73,32 +73,32 @@ class Library(Protocol):
         """Wait for records, at most for POLL_SECONDS.  Raises: NoPosition."""
 
     def held(self) -> Iterable[Place]:
-        """What it holds."""
+        """Return the partitions that it holds."""
 
     def subscribe(self, topics: Sequence[str]) -> None:
         """Subscribe to these topics instead of the last ones; one that begins with ^ is a pattern."""
 
     def unsubscribe(self) -> None:
-        """Leave the group and stay."""
+        """Leave the group without closing."""
 
     def commit(self, offsets: dict[Place, int] | None = None) -> None:
-        """Commit offsets, or all that it has returned, and wait for that.  Raises: Rebalancing."""
+        """Commit offsets, or all that it has returned, and wait for the answer. Raises: Rebalancing."""
 
     def committed(self, place: Place) -> int | None:
-        """What the group has committed."""
+        """Return what the group has committed."""
 
     def position(self, place: Place) -> int:
-        """Where it reads next."""
+        """Return the offset that it reads next."""
 
     def seek(self, place: Place, offset: int) -> None:
-        """Read there next."""
+        """Read from this offset next."""
 
     def close(self) -> None:
         """Leave the group."""
 
 
 class KafkaPython:
-    """kafka-python: knows its topics before it joins, since as leader it assigns only what it knows."""
+    """kafka-python; it knows its topics before it joins, since as leader it assigns only what it knows."""
 
     def __init__(self, broker: Addressed, group_id: str, topics: Sequence[str], settings: Settings) -> None:
         self.consumer = KafkaConsumer(
@@ -125,15 +125,17 @@ class KafkaPython:
             raise NoPosition from error
         self._mend_membership()
         return [
-            Seen(one.topic, one.partition, one.offset, one.value) for part in polled.values() for one in part
+            Seen(record.topic, record.partition, record.offset, record.value)
+            for part in polled.values()
+            for record in part
         ]
 
     def _mend_membership(self) -> None:
-        """Let it join again after a bug of 3.0.12 has made it forget that it was joining.
+        """Let it join again when a bug of 3.0.12 has made it forget that it was joining.
 
-        A join that new metadata have begun, and that outlasts the poll it began in, is never ended: no flag
-        says that it is due, and the metadata it was due for are the known ones by then. The consumer stays in
-        REBALANCING, without heartbeats, until its session has run out; with any broker.
+        A join that new metadata have begun, and that outlasts the poll it began in, never ends: no flag says
+        that it is due, and the metadata it was due for are known by then. The consumer stays in REBALANCING,
+        without heartbeats, until its session has expired. That happens with any broker.
         """
         coordinator = self.consumer._coordinator
         task = coordinator._join_task
@@ -141,7 +143,7 @@ class KafkaPython:
             coordinator.request_rejoin()
 
     def held(self) -> list[Place]:
-        return [(one.topic, one.partition) for one in self.consumer.assignment()]
+        return [(place.topic, place.partition) for place in self.consumer.assignment()]
 
     def subscribe(self, topics: Sequence[str]) -> None:
         if topics[0].startswith("^"):
@@ -183,7 +185,7 @@ class Confluent:
 
     protocol = "classic"
     max_poll_ms_min = 0
-    """Shortest `max.poll.interval.ms` it takes; 0: that of the session."""
+    """The shortest `max.poll.interval.ms` it takes; 0: that of the session."""
 
     def __init__(self, broker: Addressed, group_id: str, topics: Sequence[str], settings: Settings) -> None:
         classic = {"session.timeout.ms": settings.session_ms, "heartbeat.interval.ms": 250}
@@ -209,10 +211,10 @@ class Confluent:
 
     def poll(self) -> list[Seen]:
         seen = []
-        for one in self.consumer.consume(500, timeout=POLL_SECONDS):
-            error = one.error()
+        for message in self.consumer.consume(500, timeout=POLL_SECONDS):
+            error = message.error()
             if error is None:
-                seen.append(Seen(one.topic(), one.partition(), one.offset(), one.value()))
+                seen.append(Seen(message.topic(), message.partition(), message.offset(), message.value()))
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
                 raise NoPosition(error)
             elif error.code() != KafkaError._MAX_POLL_EXCEEDED and not error.retriable():
@@ -220,7 +222,7 @@ class Confluent:
         return seen
 
     def held(self) -> list[Place]:
-        return [(one.topic, one.partition) for one in self.consumer.assignment()]
+        return [(place.topic, place.partition) for place in self.consumer.assignment()]
 
     def subscribe(self, topics: Sequence[str]) -> None:
         self.consumer.subscribe(list(topics))
@@ -244,7 +246,7 @@ class Confluent:
         return None if found.offset < 0 else int(found.offset)
 
     def position(self, place: Place) -> int:
-        """Where it reads next; librdkafka knows that after the first record."""
+        """Return the offset that it reads next; librdkafka knows it after the first record."""
         (found,) = self.consumer.position([ConfluentPlace(*place)])
         return int(found.offset)
 
@@ -296,11 +298,13 @@ class Aiokafka:
         except AioNoOffset as error:
             raise NoPosition from error
         return [
-            Seen(one.topic, one.partition, one.offset, one.value) for part in polled.values() for one in part
+            Seen(record.topic, record.partition, record.offset, record.value)
+            for part in polled.values()
+            for record in part
         ]
 
     def held(self) -> list[Place]:
-        return [(one.topic, one.partition) for one in self.consumer.assignment()]
+        return [(place.topic, place.partition) for place in self.consumer.assignment()]
 
     def subscribe(self, topics: Sequence[str]) -> None:
         self._do(self._subscribe(topics))
@@ -345,4 +349,4 @@ LIBRARIES: Final[dict[str, MakeLibrary]] = {
     "confluent-848": ConfluentNew,
     "aiokafka": Aiokafka,
 }
-"""Every library, by a name that may stand in a topic's."""
+"""Every library, by a name that may be part of a topic's."""

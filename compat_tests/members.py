@@ -1,9 +1,9 @@
 """Members of groups, each polled in a thread of its own, as applications do, whatever their library.
 
-kafka-python must not be polled by turns with others in one thread: a join that ends between two polls is
-thrown away at the next one, which joins again (3.0.12: join_group_async makes a new join task when the
-last one `is_done`, awaited or not). As the leader it thereby begins a new rebalance, and other members that
-answer only while they are polled make it end between two polls for ever. So it does with Apache Kafka, too.
+kafka-python must not be polled in turns with others in one thread: a join that ends between two polls is
+thrown away at the next one, which joins again (3.0.12: join_group_async makes a new join task when the last
+one `is_done`, awaited or not). As leader it thereby begins a new rebalance, and other members that answer
+only while they are polled make that end between two polls, for ever. With Apache Kafka it is the same.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ T = TypeVar("T")
 
 
 class Member:
-    """A consumer with its thread. What it has got is in `records`, what went wrong in `error`.
+    """A consumer with its thread: `records` is what it has got, `error` what went wrong.
 
-    As a context manager it leaves the group at the end and tells what went wrong.
+    As a context manager it leaves the group at the end and raises what went wrong.
     """
 
     def __init__(self, make: Callable[[], Library], *, commits: bool = False) -> None:
@@ -42,12 +42,12 @@ class Member:
         self._thread.start()
 
     def held(self) -> set[Place]:
-        """What it held after its last poll."""
+        """Return what it held after its last poll."""
         self.check()
         return set(self._held)
 
     def partitions(self) -> list[int]:
-        """The numbers of the partitions it holds, in order."""
+        """Return the numbers of the partitions it holds, in order."""
         return sorted(partition for _, partition in self.held())
 
     def call(self, function: Callable[[Library], T]) -> T:
@@ -61,12 +61,12 @@ class Member:
         self.call(lambda library: library.commit())
 
     def values(self) -> list[bytes]:
-        """The values of all records so far, in the order of their arrival."""
+        """Return the values of all records so far, in the order of their arrival."""
         self.check()
-        return [one.value for one in self.records]
+        return [record.value for record in self.records]
 
     def freeze(self) -> None:
-        """Poll no more, as a process that hangs, until `thaw`."""
+        """Stop polling, like a process that hangs, until `thaw`."""
         self._polling.clear()
 
     def thaw(self) -> None:
@@ -111,7 +111,7 @@ class Member:
                     self._step(library)
             finally:
                 library.close()
-        except BaseException as error:  # noqa: BLE001 - told to whoever asks next
+        except BaseException as error:  # noqa: BLE001 - raised to the next caller
             self.error = error
 
     def _step(self, library: Library) -> None:
@@ -136,24 +136,24 @@ class Member:
             except Rebalancing:
                 self._asked.put((function, done))  # after the next poll
                 return
-            except Exception as error:  # noqa: BLE001 - belongs to whoever has asked
+            except Exception as error:  # noqa: BLE001 - raised to the caller
                 done.set_exception(error)
 
 
 def sizes(members: Iterable[Member]) -> list[int] | None:
-    """How many partitions each holds, smallest first; None while one is held twice."""
-    parts = [one.held() for one in members]
+    """Return how many partitions each holds, smallest first; None while one is held twice."""
+    parts = [member.held() for member in members]
     if len(set().union(*parts)) != sum(map(len, parts)):
         return None
     return sorted(map(len, parts))
 
 
 def wait_for_sizes(members: Iterable[Member], wanted: list[int]) -> None:
-    """Wait until the members hold so many partitions, in any order, each partition once."""
+    """Wait until the members hold these numbers of partitions, in any order, each partition once."""
     present = list(members)
     eventually(
         lambda: sizes(present) == wanted,
         waiting_for=f"shares {wanted}",
         within_seconds=45,
-        last=lambda: [one.held() for one in present],
+        last=lambda: [member.held() for member in present],
     )

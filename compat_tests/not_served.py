@@ -27,7 +27,7 @@ NOT_SERVED: Final[dict[ApiKey, str]] = {
     ApiKey.RENEW_DELEGATION_TOKEN: TOKENS,
     ApiKey.EXPIRE_DELEGATION_TOKEN: TOKENS,
     ApiKey.DESCRIBE_DELEGATION_TOKEN: TOKENS,
-    ApiKey.ALTER_CLIENT_QUOTAS: "there are no quotas: a quota that is accepted and not kept would be a lie",
+    ApiKey.ALTER_CLIENT_QUOTAS: "there are no quotas: a quota accepted and not enforced would be a lie",
     ApiKey.UNREGISTER_BROKER: "there is one node, and it stays",
     ApiKey.SHARE_GROUP_HEARTBEAT: SHARE,
     ApiKey.SHARE_GROUP_DESCRIBE: SHARE,

@@ -106,19 +106,19 @@ class PipelineJob:
         return run(KAWAL, "pipe", action, str(self.file), *arguments)
 
     def rows(self, *columns: str) -> list[tuple[Any, ...]]:
-        """The rows of the table, by partition and offset."""
+        """Return the rows of the table, by partition and offset."""
         table = spark_session().read.parquet(str(self.folder / "lake" / "t"))
         return [tuple(row) for row in table.orderBy("partition", "offset").select(*columns).collect()]
 
     def bad(self) -> list[tuple[Any, ...]]:
-        """Offset, value and reason of the rows in the quarantine."""
+        """Return offset, value and reason of the rows in the quarantine."""
         table = (
             spark_session().read.parquet(str(self.folder / "lake" / "t_bad")).orderBy("partition", "offset")
         )
         return [(row.offset, bytes(row.value), row.reason) for row in table.collect()]
 
     def files(self) -> dict[str, int]:
-        """Every file of the table and the quarantine with the time it was written."""
+        """Return every file of the table and the quarantine with the time it was written."""
         tables = [self.folder / "lake" / name for name in ("t", "t_bad")]
         found = [path for table in tables for path in table.rglob("*") if path.is_file()]
         return {str(path.relative_to(self.folder)): path.stat().st_mtime_ns for path in found}

@@ -13,11 +13,11 @@ from signal import SIGKILL, SIGTERM
 from compat_tests.waiting import eventually
 
 TAIL_BYTES = 3_000
-"""How much of a server's output a failure shows: enough for a Java stack trace with its cause."""
+"""The part of a server's output that a failure shows: enough for a Java stack trace with its cause."""
 
 
 def queued_seconds(pid: int) -> float:
-    """Return how long the first thread of a process waited for a core: what a busy machine adds to its times.
+    """Return how long a process's first thread waited for a core: what a busy machine adds to its times.
 
     Source: Linux, Documentation/scheduler/sched-stats.rst: running ns, waiting ns, time slices.
     """

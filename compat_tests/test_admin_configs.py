@@ -1,4 +1,4 @@
-"""Altering and describing configs with clients: what is set holds at once, is told and outlasts a restart."""
+"""Altering and describing configs with clients: a change applies at once, is shown, outlasts a restart."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def alter(
 
 
 def described(admin: Any, kind: ResourceType, name: str, key: str) -> tuple[Any, int] | None:
-    """The value and source of one config."""
+    """Return the value and source of one config."""
     resource = ConfigResource(kind, name)
     entry = admin.describe_configs([resource])[resource].result(15).get(key)
     return None if entry is None else (entry.value, entry.source)
 
 
 def wait_for(admin: Any, kind: ResourceType, name: str, key: str, expected: tuple[str, int] | None) -> None:
-    """Wait until a config is told so: Kafka's broker learns of a change a moment after its answer."""
+    """Wait until a config is shown so: Kafka's broker learns of a change a moment after its answer."""
     eventually(
         lambda: described(admin, kind, name, key) == expected, waiting_for=f"{key} of {name} to be {expected}"
     )

@@ -1,4 +1,4 @@
-"""What tools and UIs ask of a node: directories, producers, quorum, features, leaders, replicas, rules."""
+"""Questions from tools and UIs: directories, producers, quorum, features, leaders, replicas, rules."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def test_the_data_directory_is_told_with_its_sizes(
     assert (directory["error_code"], Path(directory["log_dir"])) == (0, broker.directory / "data")
     assert 0 < directory["usable_bytes"] < directory["total_bytes"]
     (listed,) = directory["topics"]
-    sizes = {one["partition_index"]: one["partition_size"] for one in listed["partitions"]}
+    sizes = {partition["partition_index"]: partition["partition_size"] for partition in listed["partitions"]}
     assert 5_000 < sizes[0] < 6_000
     assert sizes[1] == 0
     everything = python_admin.describe_log_dirs()[0]["log_dirs"][0]["topics"]
-    assert topic in {one["name"] for one in everything}
+    assert topic in {entry["name"] for entry in everything}
 
 
 def test_replicas_stay_where_they_are(python_admin: Any, broker: Broker, make_topic: MakeTopic) -> None:
@@ -119,7 +119,7 @@ def test_leaders_need_no_election(admin: Any, python_admin: Any, make_topic: Mak
     topic = make_topic(partitions=2)
     wanted = [TopicPartition(topic, 0), TopicPartition(topic, 9)]
     answers = admin.elect_leaders(ElectionType.PREFERRED, wanted).result(15)
-    codes = {one.partition: error.code() if error else 0 for one, error in answers.items()}
+    codes = {place.partition: error.code() if error else 0 for place, error in answers.items()}
     assert codes == {0: KafkaError.ELECTION_NOT_NEEDED, 9: KafkaError.UNKNOWN_TOPIC_OR_PART}
     answer = python_admin.elect_leaders(0, {topic: [0, 1]}, raise_errors=False)
     assert answer.error_code == 0
@@ -151,7 +151,7 @@ def test_topics_are_described_page_by_page(python_admin: Any, make_topic: MakeTo
     while True:
         page = python_admin.describe_topic_partitions([topic], response_partition_limit=2, cursor=cursor)
         (told,) = page["topics"]
-        seen += [(one["partition_index"], one["leader_id"]) for one in told["partitions"]]
+        seen += [(partition["partition_index"], partition["leader_id"]) for partition in told["partitions"]]
         cursor = page["next_cursor"]
         if cursor is None:
             break
@@ -212,7 +212,7 @@ def test_there_are_no_quotas(
     assert (answer.error_code, answer.entries) == (code, [] if code == 0 else None)
 
 
-@pytest.mark.differs(reason="a feature is told when what it stands for is there")
+@pytest.mark.differs(reason="a feature is listed when what it stands for is there")
 def test_features_of_what_is_not_there_are_not_told(python_admin: Any, broker_kind: Kind) -> None:
     told = python_admin.describe_features().keys()
     assert {"group.version", "metadata.version"} <= told

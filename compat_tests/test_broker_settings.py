@@ -1,4 +1,4 @@
-"""Broker settings under Kafka's names: defaults for topics, limits, and what topics may be created."""
+"""Broker settings under Kafka's names: defaults for topics, limits, and which topics may be created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/compatibility.clients.json: every client has a word on every operation, and its reasons."""
+"""docs/compatibility.clients.json: every client has an outcome for every operation, with its reasons."""
 
 from __future__ import annotations
 

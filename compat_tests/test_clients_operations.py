@@ -1,7 +1,7 @@
-"""What every client family does all day: topics, records in and out, offsets, configs.
+"""The everyday work of every client family: topics, records in and out, offsets, configs.
 
-Each claim is asked of the client's own program (compat_tests/clients), and checked with another client or on
-the wire.
+Each claim is tried with the client's own program (compat_tests/clients), and checked with another client or
+on the wire.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def plain(*values: str) -> list[dict[str, Any]]:
 
 
 def produced(program: Program, broker: Broker, topic: str, records: Any, **options: Any) -> Any:
-    """Let the program produce to partition 0 and return the offsets it tells."""
+    """Let the program produce to partition 0 and return the offsets it reports."""
     asked = {"codec": "none", "acks": "all", "idempotent": False, "partition": 0, **options}
     return program.ask("produce", bootstrap=broker.bootstrap, topic=topic, records=records, **asked)[
         "offsets"
@@ -61,21 +61,21 @@ def stored(broker: Broker, topic: str, count: int) -> list[dict[str, Any]]:
     with open_consumer(broker, check_crcs=True) as consumer:
         return [
             {
-                "key": text(one.key()),
-                "value": text(one.value()),
-                "headers": [[name, text(value)] for name, value in one.headers() or []],
-                "timestamp": one.timestamp()[1],
+                "key": text(message.key()),
+                "value": text(message.value()),
+                "headers": [[name, text(value)] for name, value in message.headers() or []],
+                "timestamp": message.timestamp()[1],
             }
-            for one in read(consumer, topic, count)
+            for message in read(consumer, topic, count)
         ]
 
 
 def assert_stored(program: Program, broker: Broker, topic: str, records: list[dict[str, Any]]) -> None:
-    """Partition 0 holds just these records; their times too, if the client lets its user set them."""
+    """Check that partition 0 holds just these records, with their times if the client's user may set them."""
     found = stored(broker, topic, len(records))
     if program.name in OWN_TIMESTAMPS:
-        assert all(one.pop("timestamp") > START_MS - 1_000 for one in found)
-        records = [{name: one[name] for name in one if name != "timestamp"} for one in records]
+        assert all(record.pop("timestamp") > START_MS - 1_000 for record in found)
+        records = [{name: record[name] for name in record if name != "timestamp"} for record in records]
     assert found == records
 
 
@@ -95,7 +95,7 @@ def config(broker: Broker, topic: str, name: str) -> str | None:
 
 
 def values(answer: Any) -> list[Any]:
-    return [one["value"] for one in answer["records"]]
+    return [record["value"] for record in answer["records"]]
 
 
 def test_the_version_is_the_one_that_is_written_down(
@@ -182,10 +182,10 @@ def fill(broker: Broker, topic: str) -> None:
     """Produce the odd records to partition 1 of 2."""
     create_topic(broker, topic, 2)
     producer = make_producer(broker)
-    for one in ODD_RECORDS:
-        headers = [(name, value.encode()) for name, value in one["headers"]]
+    for record in ODD_RECORDS:
+        headers = [(name, value.encode()) for name, value in record["headers"]]
         producer.produce(
-            topic, one["value"], one["key"], partition=1, timestamp=one["timestamp"], headers=headers
+            topic, record["value"], record["key"], partition=1, timestamp=record["timestamp"], headers=headers
         )
     assert producer.flush(20) == 0
 
@@ -196,7 +196,7 @@ def test_records_are_read_as_they_are_stored(group_broker: Broker, program: Prog
     answer = program.ask(
         "consume", bootstrap=group_broker.bootstrap, topic=topic, partition=1, offset=0, count=None
     )
-    wanted = [{**one, "partition": 1, "offset": i} for i, one in enumerate(ODD_RECORDS)]
+    wanted = [{**record, "partition": 1, "offset": i} for i, record in enumerate(ODD_RECORDS)]
     if program.name in EMPTY_READ_AS_NULL:
         wanted = json.loads(json.dumps(wanted).replace('""', "null"))
     assert answer["records"] == wanted
@@ -254,7 +254,7 @@ def test_a_group_goes_on_where_it_committed(group_broker: Broker, program: Progr
             produce(make_producer(group_broker), topic, numbers, partition=partition)
         answer = program.ask("consume_group", count=20, **asked)
         assert sorted(int(value) for value in values(answer)) == list(range(start, start + 20))
-    assert {(one["partition"], one["offset"]) for one in answer["records"]} == {
+    assert {(record["partition"], record["offset"]) for record in answer["records"]} == {
         (partition, offset) for partition in (0, 1) for offset in range(10, 20)
     }
 

@@ -20,7 +20,7 @@ from compat_tests.topics import create_topic
 
 SENT = 3_000
 FIRST, SECOND = 1_000, 200
-"""Records there before a reader meets the restart, and after it."""
+"""The records there before a reader meets the restart, and those written after it."""
 
 Answer = Callable[[], Any]
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.timeout(240, method="signal")
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Program]]:
-    """A program of every client, all running."""
+    """Start a program of every client."""
     logs = tmp_path_factory.mktemp("programs")
     started = {name: Program(name, command, logs / name) for name, command in COMMANDS.items()}
     for program in started.values():
@@ -42,7 +42,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Pro
 
 
 def answers(programs: dict[str, Program]) -> dict[str, Answer]:
-    """Wait until every program has answered; what one answered or raised comes when it is asked for."""
+    """Wait for every program; return a function for each that returns its answer or raises its error."""
     found: dict[str, Answer] = {}
     for name, program in programs.items():
         try:
@@ -62,7 +62,7 @@ def _raise(error: Exception) -> Any:
 
 @pytest.fixture(scope="module")
 def sent(group_broker: Broker, programs: dict[str, Program]) -> dict[str, Answer]:
-    """What each program told of its numbers, after the broker was killed and then stopped under them."""
+    """Return what each program reported of its numbers, with the broker killed and then stopped meanwhile."""
     for name, program in programs.items():
         create_topic(group_broker, f"numbers-{name}")
         program.begin(
@@ -103,20 +103,20 @@ def read_over_a_restart(
 
 @pytest.fixture(scope="module")
 def assigned(group_broker: Broker, programs: dict[str, Program]) -> dict[str, Answer]:
-    """What each program read by assignment."""
+    """Return what each program read by assignment."""
     return read_over_a_restart(group_broker, programs, "consume", partition=0, offset=0)
 
 
 @pytest.fixture(scope="module")
 def grouped(group_broker: Broker, programs: dict[str, Program]) -> dict[str, Answer]:
-    """What each program read in a group."""
+    """Return what each program read in a group."""
     return read_over_a_restart(group_broker, programs, "consume_group")
 
 
 def all_numbers(broker: Broker, topic: str) -> list[int]:
     with open_consumer(broker) as consumer:
         _, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=15)
-        return [int(one.value()) for one in read(consumer, topic, high)]
+        return [int(message.value()) for message in read(consumer, topic, high)]
 
 
 @pytest.mark.parametrize("client", list(COMMANDS))
@@ -138,11 +138,11 @@ def test_acknowledged_numbers_are_there_and_idempotent_ones_once(
 @pytest.mark.operation("consume over a restart")
 def test_a_reader_goes_on_where_it_was(assigned: dict[str, Answer], client: str) -> None:
     records = assigned[client]()["records"]
-    assert [int(one["value"]) for one in records] == list(range(FIRST + SECOND))
+    assert [int(record["value"]) for record in records] == list(range(FIRST + SECOND))
 
 
 @pytest.mark.parametrize("client", list(COMMANDS))
 @pytest.mark.operation("consume in a group over a restart")
 def test_a_group_misses_nothing(grouped: dict[str, Answer], client: str) -> None:
     records = grouped[client]()["records"]
-    assert sorted(int(one["value"]) for one in records) == list(range(FIRST + SECOND))
+    assert sorted(int(record["value"]) for record in records) == list(range(FIRST + SECOND))

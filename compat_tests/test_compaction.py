@@ -31,7 +31,7 @@ SOON = {
 
 @pytest.fixture(scope="module")
 def cleaning_broker(tmp_path_factory: pytest.TempPathFactory, broker_kind: str) -> object:
-    """A broker that looks for something to compact several times a second."""
+    """Start a broker that looks for something to compact several times a second."""
     from compat_tests.conftest import _brokers, _make
 
     settings = {"log.cleaner.backoff.ms": "100", "log.retention.check.interval.ms": "200"}
@@ -43,7 +43,7 @@ def cleaning_broker(tmp_path_factory: pytest.TempPathFactory, broker_kind: str) 
 
 
 def everything(raw: RawClient, topic: str) -> list[Stored]:
-    """All batches of the topic, read to its end."""
+    """Return all batches of the topic, read to its end."""
     found: list[Stored] = []
     offset = list_offset(raw, topic, -2).offset
     end = list_offset(raw, topic, -1).offset
@@ -54,9 +54,9 @@ def everything(raw: RawClient, topic: str) -> list[Stored]:
         assert part.error_code == 0
         new = stored_batches(part.records or b"")
         assert new, f"nothing is read at {offset} of {end}"
-        found += [one for one in new if one.last_offset >= offset]
+        found += [batch for batch in new if batch.last_offset >= offset]
         offset = new[-1].last_offset + 1
-    assert all(one.crc_is_right for one in found)
+    assert all(batch.crc_is_right for batch in found)
     return found
 
 
@@ -65,7 +65,7 @@ def records_of(raw: RawClient, topic: str) -> list[Kept]:
 
 
 def active_base(sizes: list[tuple[int, int]]) -> int:
-    """Where the active segment begins after batches of these base offsets and sizes."""
+    """Return where the active segment begins after batches of these base offsets and sizes."""
     begin = used = 0
     for base, size in sizes:
         if used + size > SEGMENT_BYTES:
@@ -75,9 +75,9 @@ def active_base(sizes: list[tuple[int, int]]) -> int:
 
 
 def last_of_each_key(written: list[Kept], active: int) -> list[Kept]:
-    """What is left when all below the active segment was compacted."""
+    """Return what is left when all below the active segment was compacted."""
     last = {record.key: record.offset for record in written if record.offset < active}
-    return [one for one in written if one.offset >= active or last[one.key] == one.offset]
+    return [record for record in written if record.offset >= active or last[record.key] == record.offset]
 
 
 def send(raw: RawClient, topic: str, batch: bytes) -> int:
@@ -147,7 +147,7 @@ def test_a_compacted_offset_or_time_leads_to_the_next_record(
     for offset in (0, 1, 20, 37):
         part = fetch(raw, topic, offset)
         assert part.error_code == 0
-        first = next(one for one in stored_batches(part.records) if records_in(one.data))
+        first = next(batch for batch in stored_batches(part.records) if records_in(batch.data))
         assert records_in(first.data)[0].offset == 38
     assert [list_offset(raw, topic, START_MS + at).offset for at in (0, 20, 39)] == [38, 38, 39]
 
@@ -169,7 +169,7 @@ def test_a_tombstone_bears_the_time_when_it_may_go_and_goes(
     fill(raw, topic)
 
     def tombstone() -> Stored | None:
-        found = [one for one in everything(raw, topic) if one.base_offset == 2]
+        found = [batch for batch in everything(raw, topic) if batch.base_offset == 2]
         return found[0] if found and found[0].attributes & DELETE_HORIZON else None
 
     batch = eventually(tombstone, waiting_for="a marked tombstone", within_seconds=60)
@@ -180,7 +180,7 @@ def test_a_tombstone_bears_the_time_when_it_may_go_and_goes(
     def gone() -> bool:
         # Kafka looks at it again only when something new is to be compacted.
         fill(raw, topic)
-        return all(one.key != b"a" for one in records_of(raw, topic))
+        return all(record.key != b"a" for record in records_of(raw, topic))
 
     eventually(gone, waiting_for="the tombstone to go", within_seconds=60)
     assert records_of(raw, topic)[0] == Kept(1, START_MS + 1, b"b", b"2")
@@ -204,7 +204,7 @@ def test_an_emptied_batch_keeps_the_last_sequence_of_its_producer(
     fill(raw, topic, now_ms)
 
     eventually(
-        lambda: [one.offset for one in records_of(raw, topic)][:1] == [3],
+        lambda: [record.offset for record in records_of(raw, topic)][:1] == [3],
         waiting_for="compaction",
         within_seconds=60,
     )
@@ -220,18 +220,18 @@ def test_compact_and_delete_does_both(cleaning_broker: Broker, raw: RawClient, t
     now_ms = int(time.time() * 1_000)
     both = {**SOON, "cleanup.policy": "compact,delete", "retention.ms": "3600000"}
     create_topic(cleaning_broker, topic, 1, both)
-    # So large that no other record shares its segment, also when little is left of the next one.
+    # So large that no other record shares its segment, even when little is left of the next one.
     send(raw, topic, keyed_batch([(b"old", b"x" * (SEGMENT_BYTES - 100))], timestamp_ms=now_ms - 7_200_000))
     for number in range(10):
         send(raw, topic, keyed_batch([(b"k", b"%d" % number)], timestamp_ms=now_ms))
     fill(raw, topic, now_ms)
 
     eventually(
-        lambda: [one.offset for one in records_of(raw, topic)][:1] == [10],
+        lambda: [record.offset for record in records_of(raw, topic)][:1] == [10],
         waiting_for="the old segment deleted and the others compacted",
         within_seconds=60,
     )
-    # Where the segment behind the deleted one begins, or the first record that is left of it.
+    # Where the segment after the deleted one begins, or the first record that is left of it.
     assert list_offset(raw, topic, -2).offset in (1, 10)
 
 
@@ -239,7 +239,7 @@ def test_records_without_key_are_refused(cleaning_broker: Broker, raw: RawClient
     create_topic(cleaning_broker, topic, 1, SOON)
     answer = produce(raw, topic, keyed_batch([(b"k", b"v"), (None, b"v")]))
     assert answer.error_code == INVALID_RECORD
-    assert [one.batch_index for one in answer.record_errors] == [1]
+    assert [error.batch_index for error in answer.record_errors] == [1]
 
 
 def test_a_restart_keeps_what_was_compacted(start_broker: StartBroker) -> None:

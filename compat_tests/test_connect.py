@@ -20,7 +20,7 @@ from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
 
 START_SECONDS = 100
-"""Seconds when all is well; a machine whose disk hangs for half a minute shall not fail the test."""
+"""It takes seconds when all is well; a disk that hangs for half a minute must not fail the test."""
 STATE_TOPICS = ("connect-configs", "connect-offsets", "connect-status")
 
 
@@ -67,7 +67,7 @@ class Worker:
         return self.call("GET", "/connectors") is not None
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
-        """Ask its REST API; None while it does not answer or is busy."""
+        """Ask its REST API; return None while it does not answer or is busy."""
         request = urllib.request.Request(
             f"http://{HOST}:{self._port}{path}",
             method=method,
@@ -82,7 +82,7 @@ class Worker:
             return None
 
     def connector(self, name: str, **config: str) -> None:
-        """Make a connector and wait until it and its task run."""
+        """Create a connector and wait until it and its task run."""
         settings = {key.replace("_", "."): value for key, value in config.items()}
         eventually(
             lambda: self.call("PUT", f"/connectors/{name}/config", {"tasks.max": "1", **settings}),
@@ -97,7 +97,7 @@ class Worker:
         def running() -> bool:
             status = self.call("GET", f"/connectors/{name}/status") or {}
             states = [status.get("connector", {}), *status.get("tasks", [])]
-            return [one.get("state") for one in states] == ["RUNNING", "RUNNING"]
+            return [state.get("state") for state in states] == ["RUNNING", "RUNNING"]
 
         eventually(
             running,
@@ -109,18 +109,18 @@ class Worker:
 
 @pytest.fixture
 def stopping() -> Iterator[list[Worker]]:
-    """Workers that are ended with the test, whatever happens."""
+    """Yield a list of workers that are ended with the test, whatever happens."""
     workers: list[Worker] = []
     yield workers
-    for one in workers:
-        one.process.kill()
+    for worker in workers:
+        worker.process.kill()
 
 
 def policies(broker: Broker) -> dict[str, str]:
-    """The cleanup policies of Connect's own topics."""
+    """Return the cleanup policies of Connect's own topics."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})
-    asked = admin.describe_configs([ConfigResource(ResourceType.TOPIC, one) for one in STATE_TOPICS])
-    return {one.name: future.result(20)["cleanup.policy"].value for one, future in asked.items()}
+    asked = admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic) for topic in STATE_TOPICS])
+    return {resource.name: future.result(20)["cleanup.policy"].value for resource, future in asked.items()}
 
 
 def write(path: Path, first: int, count: int) -> None:

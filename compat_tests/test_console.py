@@ -42,7 +42,7 @@ def consume(broker: Broker, topic: str, *arguments: str) -> list[str]:
 
 
 def sentence(ended: subprocess.CompletedProcess[bytes]) -> str:
-    """Return the one line an error is told in."""
+    """Return the one line that reports an error."""
     lines = ended.stderr.decode().splitlines()
     assert len(lines) == 1, lines
     return lines[0].removeprefix("kawal: ")
@@ -50,7 +50,7 @@ def sentence(ended: subprocess.CompletedProcess[bytes]) -> str:
 
 @contextmanager
 def following(broker: Broker, topic: str, directory: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    """A `kawal consume --follow` at the end of the topic, with its output in a file."""
+    """Run `kawal consume --follow` at the end of the topic, with its output in a file."""
     output = directory / "followed"
     with output.open("wb") as out, (directory / "errors").open("wb") as errors:
         process = subprocess.Popen(
@@ -175,7 +175,8 @@ def test_topics_are_created_described_listed_and_deleted(broker: Broker, topic: 
     kawal(broker, "produce", topic, "--partition", "1", stdin=b"a\nb\n")
     described = json.loads(kawal(broker, "topics describe", topic, "--json").stdout)[0]
     assert [
-        (one["partition"], one["start_offset"], one["end_offset"]) for one in described["partitions"]
+        (partition["partition"], partition["start_offset"], partition["end_offset"])
+        for partition in described["partitions"]
     ] == [
         (0, 0, 0),
         (1, 0, 2),

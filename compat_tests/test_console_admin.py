@@ -1,4 +1,4 @@
-"""The commands for day two, against any broker: they speak Kafka's own requests."""
+"""The commands for day two, against any broker: they use Kafka's own requests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_configs_are_set_appended_and_taken_back(broker: Broker, make_topic: Mak
     shown = json.loads(kawal(broker, "configs describe topic", topic, "--json").stdout)
     # Kafka counts what it sets by itself, min.insync.replicas, among what was set.
     assert {"cleanup.policy": "delete,compact", "segment.ms": "77"}.items() <= {
-        key: one["value"] for key, one in shown.items()
+        key: setting["value"] for key, setting in shown.items()
     }.items()
     kawal(
         broker, "configs alter topic", topic, "--subtract", "cleanup.policy=compact", "--delete", "segment.ms"
@@ -54,10 +54,10 @@ def test_configs_are_set_appended_and_taken_back(broker: Broker, make_topic: Mak
 
 
 def test_a_broker_and_its_loggers_are_described(broker: Broker) -> None:
-    one = json.loads(
+    shown = json.loads(
         kawal(broker, "configs describe broker", "--key", "message.max.bytes", "--synonyms", "--json").stdout
     )
-    assert one["message.max.bytes"]["type"] == "int"
+    assert shown["message.max.bytes"]["type"] == "int"
     loggers = json.loads(kawal(broker, "configs describe logger", "--json").stdout)
     assert loggers["root"]["value"]
     assert "there is no broker '77'" in sentence(kawal(broker, "configs describe broker", "77", code=1))
@@ -86,7 +86,7 @@ def test_a_broker_is_measured_and_nothing_is_left(broker: Broker) -> None:
 
 
 def address_in(output: str) -> str:
-    """The address of the metrics in a gateway's log, "" while it is not there."""
+    """Return the address of the metrics in a gateway's log, "" while it is not there."""
     address, end, _ = output.partition(HTTP_AT)[2].partition("\n")
     return address if end else ""
 
@@ -129,7 +129,7 @@ def test_the_doctor_finds_a_running_gateway_well_and_a_strangers_directory_not(
     environment = ["--listen", broker.bootstrap, "--http", "none", "--json"]
     data = str(broker.directory / "data")
     found = json.loads(doctor("--data", data, *environment).stdout)["findings"]
-    texts = [one["text"] for one in found if one["check"] in ("directory", "listeners")]
+    texts = [finding["text"] for finding in found if finding["check"] in ("directory", "listeners")]
     assert any("a server has it open, process " in text for text in texts)
     assert any("a server answers on " in text for text in texts)
     (tmp_path / "foreign").mkdir()

@@ -27,7 +27,10 @@ KILLS = 3
 
 
 def listed(broker: Broker) -> dict[str, Any]:
-    return {one["name"]: one for one in json.loads(kawal(broker, "databases list", "--json").stdout)}
+    return {
+        database["name"]: database
+        for database in json.loads(kawal(broker, "databases list", "--json").stdout)
+    }
 
 
 def test_another_broker_is_told_from_a_kawal_server(broker: Broker) -> None:
@@ -50,7 +53,7 @@ def test_a_database_lives_from_create_to_drop_without_a_restart(start_broker: St
         assert produce(producer, "meters", [b"%d" % partition], partition=partition) == [0]
     shown = listed(broker)["power"]
     assert (shown["vnodes"], shown["topics"]) == (3, 1)
-    settings = {name: one["value"] for name, one in shown["settings"].items()}
+    settings = {name: setting["value"] for name, setting in shown["settings"].items()}
     assert (settings["durability"], settings["retention.ms"]) == ("os", "3600000")
     described = json.loads(kawal(broker, "topics describe", "meters", "--all", "--json").stdout)
     assert "kawal.database" in str(described)
@@ -82,7 +85,7 @@ def test_an_unknown_database_is_answered_with_the_nearest(start_broker: StartBro
 
 
 class Owner(threading.Thread):
-    """Creates and drops databases and topics in them without end, and keeps what was answered."""
+    """An owner that creates and drops databases and topics in them without end, and keeps the answers."""
 
     def __init__(self, broker: Broker, name: str) -> None:
         super().__init__(daemon=True)
@@ -90,9 +93,9 @@ class Owner(threading.Thread):
         self.prefix = name
         self.chance = Random(name)
         self.there: set[str] = set()
-        """Answered to be created, and not asked to be dropped."""
+        """The databases answered as created, whose drop was not asked for."""
         self.gone: set[str] = set()
-        """Answered to be dropped."""
+        """The databases answered as dropped."""
         self.over = False
 
     def run(self) -> None:
@@ -131,7 +134,9 @@ def test_kill_9_loses_no_database_and_leaves_no_half_of_one(start_broker: StartB
         sent += len(produce(producer, "records", [b"%d" % (sent + number) for number in range(50)]))
         least = 2 + cycle
         eventually(
-            lambda owners=owners, least=least: sum(len(one.there) + len(one.gone) for one in owners) >= least,  # type: ignore[misc]
+            lambda owners=owners, least=least: (
+                sum(len(owner.there) + len(owner.gone) for owner in owners) >= least
+            ),  # type: ignore[misc]
             waiting_for="some databases",
         )
         broker.kill()
@@ -145,7 +150,7 @@ def test_kill_9_loses_no_database_and_leaves_no_half_of_one(start_broker: StartB
         assert there <= set(found)
         assert not gone & set(found)
         directories = {path.name for path in Path(broker.directory / "data").glob("db-*")}
-        assert directories == {one["directory"] for name, one in found.items() if name != "default"}
+        assert directories == {database["directory"] for name, database in found.items() if name != "default"}
         with open_consumer(broker) as consumer:
-            values = [one.value() for one in read(consumer, "records", sent)]
+            values = [message.value() for message in read(consumer, "records", sent)]
         assert values == [b"%d" % number for number in range(sent)]

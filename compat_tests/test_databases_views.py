@@ -49,7 +49,7 @@ def world(group_broker: Broker) -> World:
 
 
 def fill(broker: Broker, topic: str, count: int, *, first: int = 0, partitions: int = 4) -> list[bytes]:
-    """Produce records with key, headers and timestamps, compressed and not; their values."""
+    """Produce records with key, headers and timestamps, compressed and not; return their values."""
     values = [b"%s %d" % (topic.encode(), number) for number in range(first, first + count)]
     producers = [make_producer(broker, compression_type=codec) for codec in ("none", "lz4", "zstd")]
     for number, value in enumerate(values):
@@ -74,19 +74,19 @@ def test_confluent_reads_every_record_with_its_origin(world: World) -> None:
         records = take(consumer, len(world.values))
         ends = [consumer.get_watermark_offsets(place, timeout=15)[1] for place in places]
         positions = [place.offset for place in consumer.position(places)]
-    assert sorted(one.value() for one in records) == sorted(world.values)
-    for one in records:
-        headers = dict(one.headers())
+    assert sorted(record.value() for record in records) == sorted(world.values)
+    for record in records:
+        headers = dict(record.headers())
         topic, partition = headers["kawal.topic"].decode(), int(headers["kawal.partition"])
-        by_place.setdefault((topic, partition), []).append((int(headers["kawal.offset"]), one))
-        number = int(one.value().split()[1])
-        assert one.key() == b"k%d" % (number % 7)
-        assert one.timestamp()[1] == START_MS + number
+        by_place.setdefault((topic, partition), []).append((int(headers["kawal.offset"]), record))
+        number = int(record.value().split()[1])
+        assert record.key() == b"k%d" % (number % 7)
+        assert record.timestamp()[1] == START_MS + number
         assert headers["own"] == b"%d" % number
     for placed in by_place.values():
         assert [offset for offset, _ in placed] == list(range(len(placed)))
     assert len(by_place) == 8
-    # Nothing that is not shown keeps a reader from the end.
+    # Records that are not shown keep no reader from the end.
     eventually(lambda: positions == ends or None, waiting_for="the end", last=lambda: (positions, ends))
 
 
@@ -113,14 +113,14 @@ def test_a_group_goes_on_where_it_stopped_and_sees_topics_made_since(world: Worl
     broker = world.broker
     view = make_view(broker, "sensors.again", "DATABASE sensors")
     with group_consumer(broker, "database-readers", view) as consumer:
-        first = [one.value() for one in take(consumer, 200)]
+        first = [message.value() for message in take(consumer, 200)]
         consumer.commit(asynchronous=False)
-        rest = [one.value() for one in take(consumer, len(world.values) - 200)]
+        rest = [message.value() for message in take(consumer, len(world.values) - 200)]
     with group_consumer(broker, "database-readers", view) as consumer:
-        again = [one.value() for one in take(consumer, len(rest))]
+        again = [message.value() for message in take(consumer, len(rest))]
         create_topic(broker, "sensors.late", 2, {"kawal.database": "sensors"})
         late = fill(broker, "sensors.late", 40, partitions=2)
-        came = [one.value() for one in take(consumer, len(late))]
+        came = [message.value() for message in take(consumer, len(late))]
     assert sorted(first + again) == sorted(world.values)
     assert sorted(again) == sorted(rest)
     assert sorted(came) == sorted(late)
@@ -176,7 +176,7 @@ def own(start_broker: StartBroker) -> Broker:
 
 
 def test_a_lagging_group_goes_on_at_the_first_kept_record(own: Broker) -> None:
-    """Segments go under a consumer that is behind: no hang, no loop of errors; also after a restart."""
+    """Segments are deleted under a consumer that lags: no hang, no loop of errors, also after a restart."""
     settings = ["--vnodes", "1", "--config", "retention.bytes=1048576", "--config", "segment.bytes=1048576"]
     kawal(own, "databases create", "brief", *settings)
     create_topic(own, "source", 1, {"kawal.database": "brief"})
@@ -200,7 +200,9 @@ def test_a_lagging_group_goes_on_at_the_first_kept_record(own: Broker) -> None:
         found: list[bytes] = []
 
         def has_come() -> bool:
-            found.extend(one.value() for one in consumer.consume(50, timeout=0.5) if one.error() is None)
+            found.extend(
+                message.value() for message in consumer.consume(50, timeout=0.5) if message.error() is None
+            )
             return b"last" in found
 
         eventually(has_come, waiting_for="the newest record", within_seconds=30)
@@ -222,14 +224,14 @@ def test_changes_of_topics_come_among_the_records_and_survive_kill_9(own: Broker
     for view, count in (("with_meta", 4), ("only_meta", 3)):
         with open_consumer(own) as consumer:
             consumer.assign([TopicPartition(view, 0, 0)])
-            shown[view] = [told(one) for one in take(consumer, count)]
+            shown[view] = [told(message) for message in take(consumer, count)]
     changes = [("create", "meters"), ("create", "plants"), ("drop", "plants")]
     assert shown["only_meta"] == changes
     assert shown["with_meta"] == [changes[0], b"1", *changes[1:]]
 
 
 def told(record: Any) -> Any:
-    """What a change says, the value of another record."""
+    """Return what a change says, or the value of another record."""
     if ("kawal.kind", b"meta") not in record.headers():
         return record.value()
     content = json.loads(record.value())

@@ -1,4 +1,4 @@
-"""Deleting records by offset: with clients that do it, and what readers then see."""
+"""Deleting records by offset: with clients that can, and what readers then see."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def delete(raw: RawClient, *items: tuple[str, int, int], version: int = 2) -> di
     ]
     answer = raw.call(DeleteRecordsRequest(topics=topics, timeout_ms=10_000), version)
     return {
-        (topic.name, one.partition_index): (one.error_code, one.low_watermark)
+        (topic.name, partition.partition_index): (partition.error_code, partition.low_watermark)
         for topic in answer.topics
-        for one in topic.partitions
+        for partition in topic.partitions
     }
 
 
@@ -42,8 +42,8 @@ def test_confluent_deletes_and_its_consumer_starts_behind(broker: Broker, make_t
     produce(make_producer(broker), topic, [b"%d" % i for i in range(10)])
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})
     wanted = [TopicPartition(topic, 0, 4), TopicPartition(topic, 1, -1)]
-    deleted = {one.partition: future.result(15) for one, future in admin.delete_records(wanted).items()}
-    assert {index: one.low_watermark for index, one in deleted.items()} == {0: 4, 1: 0}
+    deleted = {place.partition: future.result(15) for place, future in admin.delete_records(wanted).items()}
+    assert {index: result.low_watermark for index, result in deleted.items()} == {0: 4, 1: 0}
     with open_consumer(broker, auto_offset_reset="earliest") as consumer:
         assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10) == (4, 10)
         assert [m.value() for m in read(consumer, topic, 6, offset=0)] == [b"%d" % i for i in range(4, 10)]

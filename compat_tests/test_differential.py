@@ -24,12 +24,12 @@ from compat_tests.kawal_broker import KawalBroker
 SHOWN = 20
 
 MUTATED_EVERY = 4
-"""One answer in so many is mutated: all take four times as long, and say the same."""
+"""One answer in this many is mutated: all would take four times as long, and say the same."""
 
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory, broker_kind: Kind) -> Iterator[Broker]:
-    """A broker that no other test has changed."""
+    """Start a broker that no other test has changed."""
     kind = KawalBroker if broker_kind == "kawal" else KafkaBroker
     own = kind(tmp_path_factory.mktemp("differential"), SETTINGS[broker_kind])
     own.start()
@@ -40,7 +40,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory, broker_kind: Kind) -> Iterat
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, list[Difference]]:
-    """The differences of the sequences run so far."""
+    """Return the differences of the sequences run so far."""
     return {}
 
 
@@ -50,9 +50,11 @@ def test_answers_are_kafkas(
 ) -> None:
     chosen = sequence(name, SEED)
     answers = zip(chosen.steps, load(chosen), run_steps(fresh, chosen.prefix, chosen.steps), strict=True)
-    found[name] = [one for step, kafka, ours in answers for one in differences(step, kafka, ours)]
+    found[name] = [
+        difference for step, kafka, ours in answers for difference in differences(step, kafka, ours)
+    ]
     allowed = ALLOWED if broker_kind == "kawal" else ()
-    wrong = [str(one) for one in found[name] if explanation(one, allowed) is None]
+    wrong = [str(difference) for difference in found[name] if explanation(difference, allowed) is None]
     assert not wrong, f"{len(wrong)} differences from Kafka:\n" + "\n".join(wrong[:SHOWN])
 
 
@@ -64,8 +66,8 @@ def test_no_request_was_an_error_of_the_server(fresh: Broker) -> None:
 @pytest.mark.only_kawal("the list is about the gateway")
 def test_every_allowed_difference_still_occurs(found: dict[str, list[Difference]]) -> None:
     if set(found) != set(names()):
-        pytest.fail("run the whole file: the list is held against all sequences")
-    used = {id(explanation(one, ALLOWED)) for differing in found.values() for one in differing}
+        pytest.fail("run the whole file: the list is compared with all sequences")
+    used = {id(explanation(difference, ALLOWED)) for differing in found.values() for difference in differing}
     idle = [entry.what for entry in ALLOWED if id(entry) not in used]
     assert not idle, f"no longer needed in compat_tests/differential/allow_list.py: {idle}"
 
@@ -76,7 +78,9 @@ def test_an_answer_with_one_thing_wrong_is_seen() -> None:
         chosen = sequence(name, SEED)
         for step, right in list(zip(chosen.steps, load(chosen), strict=True))[::MUTATED_EVERY]:
             for where, wrong in mutants(right):
-                if any(explanation(one, ALLOWED) is None for one in differences(step, right, wrong)):
+                if any(
+                    explanation(difference, ALLOWED) is None for difference in differences(step, right, wrong)
+                ):
                     seen += 1
                 else:
                     unseen.append(f"{step.api.name} v{step.version} {where}")

@@ -18,7 +18,7 @@ assert CASE_MODULES, "the modules that fill CASES"
 
 @pytest.fixture
 def connection(group_broker: Broker) -> Iterator[RawClient]:
-    """A connection to a broker whose groups do not wait for more members."""
+    """Open a connection to a broker whose groups do not wait for more members."""
     with raw_client(group_broker) as client:
         yield client
 

@@ -1,4 +1,4 @@
-"""What a group coordinator refuses, and with which code: the same requests go to Kafka."""
+"""The requests that a group coordinator refuses, and with which codes: the same ones go to Kafka."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FENCED_EPOCH, UNSUPPORTED_ASSIGNOR, STALE_EPOCH, BAD_REGEX, INVALID_REQUEST = 11
 
 @pytest.fixture(scope="module")
 def broker(group_broker: Broker) -> Broker:
-    """Kafka makes its internal topic when somebody looks for a coordinator, and not before."""
+    """Ask for a coordinator first: Kafka makes its internal topic then, and not before."""
     with raw_client(group_broker) as client:
         looking = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
         eventually(
@@ -56,7 +56,7 @@ def broker(group_broker: Broker) -> Broker:
 
 @pytest.fixture
 def group(raw: RawClient, make_topic: MakeTopic) -> tuple[str, str, int]:
-    """A stable classic group of one member: its id, which is its topic's, the member's, the generation."""
+    """Make a stable classic group of one member; return group id (the topic's), member id, generation."""
     topic = make_topic()
     first = eventually(lambda: served(raw.call(joining(topic, topic), 9)), waiting_for="the coordinator")
     assert first.error_code == MEMBER_ID_REQUIRED
@@ -68,7 +68,7 @@ def group(raw: RawClient, make_topic: MakeTopic) -> tuple[str, str, int]:
 
 
 def served(answer: Any) -> Any:
-    """The answer, unless the coordinator is still loading, as Kafka's is after it has made its topic."""
+    """Return the answer, unless the coordinator still loads, as Kafka's does after it has made its topic."""
     return None if answer.error_code in NOT_COORDINATOR else answer
 
 

@@ -20,7 +20,7 @@ def test_nothing_is_lost_and_nothing_committed_comes_again(start_broker: StartBr
 
 
 def test_a_record_that_came_to_nobody_is_noticed() -> None:
-    with pytest.raises(AssertionError, match="partition 0: 1 of 3 records came to nobody, 2 first"):
+    with pytest.raises(AssertionError, match="partition 0: 1 of 3 records came to no member, 2 first"):
         judge([Note(1.0, "a", GOT, 0, 0, 1)], {0: 3})
 
 

@@ -117,7 +117,7 @@ def test_groups_are_listed_described_altered_and_deleted(broker: Broker, make_to
         assert (described.state, described.partition_assignor) == (ConsumerGroupState.STABLE, "range")
         (member,) = described.members
         assert member.client_id == "shown"
-        assert sorted(one.partition for one in member.assignment.topic_partitions) == [0, 1]
+        assert sorted(place.partition for place in member.assignment.topic_partitions) == [0, 1]
         with pytest.raises(KafkaException) as refused:
             admin.delete_consumer_groups([topic])[topic].result(10)
         assert refused.value.args[0].code() == KafkaError.NON_EMPTY_GROUP

@@ -74,7 +74,7 @@ def test_groups_are_listed_described_reset_and_deleted(broker: Broker, make_topi
 def console_consumer(
     broker: Broker, topic: str, protocol: str, output: Path
 ) -> Iterator[Callable[[], set[str]]]:
-    """A console consumer in the group called like the topic; yields what it has printed so far."""
+    """Run a console consumer in the group named like the topic; yield a function for what it has printed."""
     command = java_command(
         f"{TOOLS}.consumer.ConsoleConsumer", "--bootstrap-server", broker.bootstrap, "--topic", topic,
         "--group", topic, "--from-beginning", "--command-property", f"group.protocol={protocol}",

@@ -66,7 +66,7 @@ def test_13_a_seek_changes_the_position_and_a_commit_the_progress(broker: Broker
             member.commit()
             member.call(lambda library: library.seek(place, 5))
             wait_for(lambda: len(member.records) >= 9 + 4, "the records from 5 on", member)
-            assert [one.offset for one in member.records[9:]] == [5, 6, 7, 8]
+            assert [record.offset for record in member.records[9:]] == [5, 6, 7, 8]
             assert lab.committed() == {0: 9}
             member.call(lambda library: library.commit({place: 5}))
             assert member.call(lambda library: library.committed(place)) == 5
@@ -105,7 +105,7 @@ def test_16_who_falls_behind_what_is_kept_goes_on_with_the_first_kept(broker: Br
 
 def test_17_18_restarts_lose_nothing_and_progress_that_is_too_old_goes_on(start_broker: StartBroker) -> None:
     broker = start_broker(group_initial_rebalance_delay_ms="0")
-    # The others leave sockets of failed connections behind; compat_tests/churn.py has them in processes.
+    # The others leave sockets of failed connections behind; compat_tests/churn has them in processes.
     labs = [Lab(broker, library, "p18") for library in ("confluent", "confluent-848")]
     topics = [lab.topic(2) for lab in labs]
     members = [lab.member(topic, commits=True) for lab, topic in zip(labs, topics, strict=True)]
@@ -132,11 +132,13 @@ def test_17_18_restarts_lose_nothing_and_progress_that_is_too_old_goes_on(start_
     broker.restart()
     with lab.member(topic, group="-late") as late:
         wait_for(lambda: len(late.records) == 10, "the first kept", late)
-        assert [(one.partition, one.offset) for one in late.records] == [(0, n) for n in range(20, 30)]
+        assert [(record.partition, record.offset) for record in late.records] == [
+            (0, n) for n in range(20, 30)
+        ]
 
 
 def freeze_and_take_over(lab: Lab) -> None:
-    """A member that hangs loses its partitions to the other, and gets its share when it is back."""
+    """Freeze a member: it loses its partitions to the other, and gets its share when it is back."""
     lab.set_group("consumer.session.timeout.ms", "6000")
     topic = lab.topic(2)
     with (
@@ -153,8 +155,8 @@ def freeze_and_take_over(lab: Lab) -> None:
 
 
 def test_19_20_who_does_not_poll_or_beat_is_replaced_and_may_come_back(broker: Broker) -> None:
-    # Some libraries beat on until max.poll.interval.ms is over and leave then, or stop and leave the rest to
-    # the session (confluent-848); aiokafka stops with its loop.
+    # Some libraries keep beating until max.poll.interval.ms is over and leave then, or stop and leave the
+    # rest to the session (confluent-848); aiokafka stops with its loop.
     with_every_library(broker, "p19", freeze_and_take_over)
 
 
@@ -166,11 +168,11 @@ def test_28_30_a_hundred_groups_are_listed_with_their_progress_and_deleted(broke
     for name in names:
         wanted = ConsumerGroupTopicPartitions(name, places)
         assert admin.alter_consumer_group_offsets([wanted])[name].result(15).group_id == name
-    listed = {one.group_id: one.state.name for one in admin.list_consumer_groups().result(15).valid}
+    listed = {group.group_id: group.state.name for group in admin.list_consumer_groups().result(15).valid}
     assert {listed[name] for name in names} == {"EMPTY"}
     assert [committed_of(broker, name) for name in names] == [{0: 7, 1: 7, 2: 7, 3: 7}] * 101
     for future in admin.delete_consumer_groups(names).values():
         future.result(15)
-    left = {one.group_id for one in admin.list_consumer_groups().result(15).valid}
+    left = {group.group_id for group in admin.list_consumer_groups().result(15).valid}
     assert not left & set(names)
     assert committed_of(broker, names[0]) == {}

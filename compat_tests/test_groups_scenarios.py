@@ -1,4 +1,4 @@
-"""Consuming as TDengine's own tests check it, recreated with every client library: who gets which records.
+"""Consuming as TDengine's own tests check it, with every client library: which member gets which records.
 
 The numbers are those of the list in docs/groups.md.
 """

@@ -43,7 +43,7 @@ def options(broker: Broker, topic: str, group_id: str) -> dict[str, str]:
 def groups_beginning_with(broker: Broker, prefix: str) -> list[str]:
     admin = admin_of(broker)
     listed = admin.list_consumer_groups().result(15).valid
-    return [one.group_id for one in listed if one.group_id.startswith(prefix)]
+    return [group.group_id for group in listed if group.group_id.startswith(prefix)]
 
 
 def test_a_batch_read_finds_its_ends_through_a_group(

@@ -23,14 +23,14 @@ MIB = 1_048_576
 
 
 def resident_bytes(broker: Broker) -> int:
-    """Memory the broker's process holds now."""
+    """Return the memory that the broker's process holds now."""
     status = Path(f"/proc/{broker.process.pid}/status").read_text()
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS"))
 
 
 @pytest.fixture
 def crowd() -> Iterator[ExitStack]:
-    """Things to be closed at the end of a test."""
+    """Yield a stack of things to be closed at the end of a test."""
     with ExitStack() as stack:
         yield stack
 
@@ -40,7 +40,7 @@ def connect(broker: Broker, crowd: ExitStack) -> RawClient:
 
 
 def is_quick(broker: Broker, topic: str) -> bool:
-    """Say whether a record goes in and comes out within two seconds."""
+    """Return whether a record goes in and comes out within two seconds."""
     began = time.monotonic()
     with raw_client(broker) as raw:
         part = produce(raw, topic, Batch())

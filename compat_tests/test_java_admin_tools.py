@@ -1,4 +1,4 @@
-"""Apache Kafka 4.3.1's own tools for whoever looks after a cluster: what they print is what must be true."""
+"""Apache Kafka 4.3.1's own tools for operators of a cluster: what they print must be true."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_records_are_deleted_and_sizes_told(broker: Broker, make_topic: MakeTopi
     (directory,) = described["brokers"][0]["logDirs"]
     assert directory["error"] is None
     assert Path(directory["logDir"]) == broker.directory / "data"
-    sizes = {one["partition"]: one["size"] for one in directory["partitions"]}
+    sizes = {partition["partition"]: partition["size"] for partition in directory["partitions"]}
     assert sizes.keys() == {f"{topic}-0", f"{topic}-1"}
     assert sizes[f"{topic}-0"] > 600
     assert sizes[f"{topic}-1"] == 0

@@ -59,7 +59,7 @@ def test_the_console_tools_round_trip_keys_headers_and_values(broker: Broker, ma
     printer = ["print.key=true", "print.headers=true", "print.offset=true", "print.partition=true"]
     tool(
         broker, "ConsoleProducer", "--topic", topic, "--compression-codec", "zstd",
-        *[part for one in reader for part in ("--reader-property", one)],
+        *[part for property_ in reader for part in ("--reader-property", property_)],
         stdin="h1:a,h2:b\tk1\tv1\nh1:c\tk1\tv2\n",
     )  # fmt: skip
     with open_consumer(broker) as consumer:
@@ -68,7 +68,7 @@ def test_the_console_tools_round_trip_keys_headers_and_values(broker: Broker, ma
     printed = tool(
         broker, "consumer.ConsoleConsumer", "--topic", topic, "--partition", str(partition), "--offset", "0",
         "--max-messages", "2", "--timeout-ms", "20000",
-        *[part for one in printer for part in ("--formatter-property", one)],
+        *[part for property_ in printer for part in ("--formatter-property", property_)],
     )  # fmt: skip
     assert printed == [
         f"Partition:{partition}\tOffset:0\th1:a,h2:b\tk1\tv1",

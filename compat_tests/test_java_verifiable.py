@@ -37,7 +37,7 @@ def tool(broker: Broker, name: str, *arguments: str) -> list[str]:
 
 
 def events(lines: list[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return what a verifiable client told, by the name of the event."""
+    """Return what a verifiable client reported, by the name of the event."""
     told: dict[str, list[dict[str, Any]]] = {}
     for line in lines:
         event = json.loads(line)
@@ -46,14 +46,14 @@ def events(lines: list[str]) -> dict[str, list[dict[str, Any]]]:
 
 
 def verifiably_produced(broker: Broker, topic: str, count: int, *options: str) -> dict[str, Any]:
-    """Produce numbers and return the tool's own sum; fails unless each was acknowledged at its own offset."""
+    """Produce numbers and return the tool's own sum; fail unless each was acknowledged at its own offset."""
     told = events(
         tool(broker, "VerifiableProducer", "--topic", topic, "--max-messages", str(count), *options)
     )
     assert "producer_send_error" not in told
     sent = told["producer_send_success"]
-    assert sorted(int(one["value"]) for one in sent) == list(range(count))
-    assert len({(one["partition"], one["offset"]) for one in sent}) == count
+    assert sorted(int(record["value"]) for record in sent) == list(range(count))
+    assert len({(record["partition"], record["offset"]) for record in sent}) == count
     (total,) = told["tool_data"]
     return total
 
@@ -91,8 +91,8 @@ def test_the_verifiable_consumer_reads_and_commits_every_record(
             "--group-protocol", protocol, "--reset-policy", "earliest",
         )
     )  # fmt: skip
-    assert sum(one["count"] for one in told["records_consumed"]) == 500
-    assert all(one["success"] for one in told["offsets_committed"])
+    assert sum(partition["count"] for partition in told["records_consumed"]) == 500
+    assert all(commit["success"] for commit in told["offsets_committed"])
     assert sum(committed_of(broker, topic).values()) == 500
     assert "shutdown_complete" in told
 

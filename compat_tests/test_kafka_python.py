@@ -20,7 +20,7 @@ CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
 
 @pytest.fixture(scope="module")
 def producer(broker: Broker) -> Iterator[Any]:
-    """A producer as kafka-python makes it by default: idempotent, acks=all."""
+    """Open a producer with kafka-python's defaults: idempotent, acks=all."""
     made = KafkaProducer(bootstrap_servers=broker.bootstrap)
     yield made
     made.close()
@@ -28,14 +28,14 @@ def producer(broker: Broker) -> Iterator[Any]:
 
 @pytest.fixture
 def consumer(broker: Broker) -> Iterator[Any]:
-    """A consumer without a group."""
+    """Open a consumer without a group."""
     made = KafkaConsumer(bootstrap_servers=broker.bootstrap, group_id=None, auto_offset_reset="earliest")
     yield made
     made.close()
 
 
 def read(consumer: Any, partition: TopicPartition, count: int, *, offset: int | None = 0) -> list[Any]:
-    """Assign, seek and poll until `count` records came; fail after 20 s."""
+    """Assign, seek and poll until `count` records have come; fail after 20 s."""
     consumer.assign([partition])
     if offset is not None:
         consumer.seek(partition, offset)
@@ -63,7 +63,7 @@ def test_records_come_back_in_order_with_keys_values_headers_and_timestamps(
         for i in range(1_000)
     ]
     metadata = [future.get(20) for future in sent]
-    assert [one.offset for one in metadata] == list(range(1_000))
+    assert [record.offset for record in metadata] == list(range(1_000))
     records = read(consumer, TopicPartition(topic, 0), 1_000)
     assert [(r.offset, r.key, r.value, r.timestamp) for r in records] == [
         (i, f"k{i}".encode(), f"v{i}".encode(), START_MS + i) for i in range(1_000)
@@ -175,7 +175,9 @@ def test_offsets_for_times_finds_the_first_record_at_or_after(
         asked: consumer.offsets_for_times({partition: START_MS + asked})[partition]
         for asked in (-5, 0, 1, 1_000, 18_500, 19_001)
     }
-    offsets = {asked: one and (one.offset, one.timestamp - START_MS) for asked, one in found.items()}
+    offsets = {
+        asked: result and (result.offset, result.timestamp - START_MS) for asked, result in found.items()
+    }
     assert offsets == {
         -5: (0, 0),
         0: (0, 0),

@@ -231,7 +231,7 @@ def test_offsets_are_listed_by_every_special_timestamp_and_by_time(
         "past the end": START_MS + 901,
     }
     found = {name: admin.list_partition_offsets({partition: spec})[partition] for name, spec in asked.items()}
-    assert {name: (one.offset, one.timestamp) for name, one in found.items()} == {
+    assert {name: (result.offset, result.timestamp) for name, result in found.items()} == {
         "latest": (4, -1),
         "earliest": (0, -1),
         "max timestamp": (2, START_MS + 900),

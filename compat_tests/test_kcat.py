@@ -120,7 +120,7 @@ def test_metadata_lists_the_broker_and_the_topics_partitions(broker: Broker, mak
     assert [(p["partition"], p["leader"], p["replicas"]) for p in described["partitions"]] == [
         (i, node["id"], [{"id": node["id"]}]) for i in range(3)
     ]
-    assert topic in {one["topic"] for one in json.loads(kcat(broker, "-L", "-J").stdout)["topics"]}
+    assert topic in {entry["topic"] for entry in json.loads(kcat(broker, "-L", "-J").stdout)["topics"]}
 
 
 def test_an_idempotent_producer_delivers(broker: Broker, make_topic: MakeTopic) -> None:

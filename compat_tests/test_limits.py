@@ -28,7 +28,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def crowd() -> Iterator[ExitStack]:
-    """Things to be closed at the end of a test."""
+    """Yield a stack of things to be closed at the end of a test."""
     with ExitStack() as stack:
         yield stack
 
@@ -42,7 +42,7 @@ def connect_raw(broker: Broker, crowd: ExitStack) -> RawClient:
 
 
 def is_closed(client: socket.socket, *, within_seconds: float = 5) -> bool:
-    """Say whether the broker ends the connection in time."""
+    """Return whether the broker ends the connection in time."""
     client.settimeout(within_seconds)
     try:
         while client.recv(1 << 20):
@@ -55,7 +55,7 @@ def is_closed(client: socket.socket, *, within_seconds: float = 5) -> bool:
 
 
 def is_served(client: socket.socket) -> bool:
-    """Say whether the connection is open and answers."""
+    """Return whether the connection is open and answers."""
     client.settimeout(5)
     try:
         client.sendall(API_VERSIONS_REQUEST)
@@ -65,7 +65,7 @@ def is_served(client: socket.socket) -> bool:
 
 
 def cpu_seconds(broker: Broker) -> float:
-    """CPU time the process has used."""
+    """Return the CPU time that the process has used."""
     fields = Path(f"/proc/{broker.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / 100
 
@@ -127,7 +127,7 @@ def test_a_reader_that_takes_nothing_is_closed(start_broker: StartBroker, crowd:
 
 
 def _connection_state(client: socket.socket) -> bytes:
-    """`closed` once the peer has closed or reset the connection, as Linux's TCP_INFO says."""
+    """Return `closed` once the peer has closed or reset the connection, as Linux's TCP_INFO says."""
     state = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
     return b"" if state == 1 else b"closed"
 

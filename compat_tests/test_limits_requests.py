@@ -1,4 +1,4 @@
-"""The limits on what is asked and kept, as clients meet them; each is small here and large by default."""
+"""The limits on requests and on what is kept, as clients meet them; small here and large by default."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LIMITS = {
     "kawal.max.producers.per.partition": "2",
     "offset.metadata.max.bytes": "10",
 }
-"""With these the broker of this file starts; those of test_limits.py are named there."""
+"""The settings with which the broker of this file starts; those of test_limits.py are named there."""
 
 CONFIGURATION = Path(__file__).parent.parent / "docs" / "configuration.md"
 
@@ -58,7 +58,7 @@ def test_a_frame_above_the_limit_ends_its_connection_and_one_below_does_not(brok
     create_topic(broker, "frames", 1, {"max.message.bytes": "190000"})
     with raw_client(broker) as raw:
         assert produce(raw, "frames", Batch(values=[b"x" * 180_000])).error_code == 0
-    assert "200001 bytes announced, allowed are 1 to 200000" in broker.process.output()
+    assert "200001 bytes announced; 1 to 200000 are allowed" in broker.process.output()
 
 
 def test_a_batch_above_the_limit_is_refused_and_the_connection_goes_on(
@@ -123,5 +123,5 @@ def test_producers_beyond_the_limit_push_out_the_one_idle_longest(
         batch = Batch(producer_id=identity, producer_epoch=0, base_sequence=0)
         assert produce(raw, topic, batch).error_code == 0
     answer = raw.call(DescribeProducersRequest(topics=[TopicRequest(name=topic, partition_indexes=[0])]), 0)
-    remembered = {one.producer_id for one in answer.topics[0].partitions[0].active_producers}
+    remembered = {producer.producer_id for producer in answer.topics[0].partitions[0].active_producers}
     assert remembered == set(identities[1:])

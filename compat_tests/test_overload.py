@@ -16,12 +16,12 @@ pytestmark = pytest.mark.only_kawal(
 )
 
 STALL_MS = 500
-"""A round trip of the good client takes 2 ms; one hundredth of them may take so long on a busy machine."""
+"""A round trip of the good client takes 2 ms; on a busy machine one in a hundred may take this long."""
 
 
 @pytest.fixture
 def own(start_broker: StartBroker) -> Broker:
-    """A gateway whose memory only this test uses."""
+    """Start a gateway whose memory only this test uses."""
     return start_broker(kawal_http_listen="none")
 
 
@@ -44,7 +44,7 @@ def test_requests_left_half_sent_stop_nobody_and_take_the_memory_that_they_may(o
     prepare(own, "large-requests")
     with loaded(own, "large-requests", seconds=10, seed=1):
         took = round_trips(own, 4)
-    # The 400 MiB have to be read once, in turn with the good client; who is stopped is so for ten seconds.
+    # The 400 MiB have to be read once, in turn with the good client; stopped connections stay so for 10 s.
     assert percentile(took, 0.99) < 4
     # 256 MiB for requests (queued.max.request.bytes), an eighth in reserve, and the gateway itself.
     assert peak_memory_of(own) < 400

@@ -1,4 +1,4 @@
-"""What does not fit a topic's columns, read by kcat, kafka-python, librdkafka and groups, over kill -9."""
+"""Records that do not fit their columns, read by kcat, kafka-python, librdkafka and groups, over kill -9."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BAD: Final = {
 }
 """Values that do not fit, and why."""
 EVERY: Final = 31
-"""One record in so many does not fit, the values of `BAD` in turn."""
+"""One record in this many does not fit, with the values of `BAD` in turn."""
 
 
 class Bad(NamedTuple):
@@ -69,7 +69,7 @@ class World(NamedTuple):
 
 
 def fill(broker: Broker, topic: str, count: int = COUNT, partitions: int = PARTITIONS) -> list[Bad]:
-    """Produce records of which some do not fit; those."""
+    """Produce records of which some do not fit; return those."""
     producer = make_producer(broker, linger_ms=20, batch_num_messages=400, compression_type="lz4")
     bad: list[Bad] = []
     values = list(BAD.items())
@@ -98,10 +98,10 @@ def test_kcat_reads_what_does_not_fit_with_its_reasons(world: World) -> None:
     printed = kcat(world.broker, *arguments).stdout.decode().splitlines()
     found = sorted(printed, key=lambda line: tuple(map(int, line.split("|")[:2])))
     assert found == [
-        f"{one.partition}|{one.offset}|{one.key.decode()}|{len(one.value)}"
-        f"|{START_MS + one.offset * PARTITIONS + one.partition}"
-        f"|{','.join(f'{name}={text.decode()}' for name, text in one.headers)}"
-        for one in world.bad
+        f"{record.partition}|{record.offset}|{record.key.decode()}|{len(record.value)}"
+        f"|{START_MS + record.offset * PARTITIONS + record.partition}"
+        f"|{','.join(f'{name}={text.decode()}' for name, text in record.headers)}"
+        for record in world.bad
     ]
 
 
@@ -115,7 +115,8 @@ def test_a_group_of_kafka_python_reads_it_to_its_end(world: World) -> None:
     try:
         found = read_to_the_ends(consumer, world.quarantine)
         assert found == [
-            (one.partition, one.offset, one.key.decode(), one.value.decode()) for one in world.bad
+            (record.partition, record.offset, record.key.decode(), record.value.decode())
+            for record in world.bad
         ]
         consumer.commit()
         places = [Place(world.quarantine, partition) for partition in range(PARTITIONS)]
@@ -127,11 +128,17 @@ def test_a_group_of_kafka_python_reads_it_to_its_end(world: World) -> None:
 def test_librdkafka_gets_every_record_byte_for_byte(world: World) -> None:
     with open_consumer(world.broker) as consumer:
         for partition in range(PARTITIONS):
-            wanted = [one for one in world.bad if one.partition == partition]
+            wanted = [record for record in world.bad if record.partition == partition]
             found = read(consumer, world.quarantine, len(wanted), partition=partition)
             assert [
-                Bad(one.partition(), one.offset(), one.key(), one.value() or b"", tuple(one.headers()))
-                for one in found
+                Bad(
+                    message.partition(),
+                    message.offset(),
+                    message.key(),
+                    message.value() or b"",
+                    tuple(message.headers()),
+                )
+                for message in found
             ] == wanted
 
 
@@ -141,7 +148,7 @@ def test_a_query_over_the_same_columns_has_the_rest(world: World) -> None:
     shown = kcat(world.broker, "-C", "-q", "-e", "-t", rest, "-o", "beginning", "-f", "%p|%o\n")
     offsets = {(int(p), int(o)) for p, o in (line.split(b"|") for line in shown.stdout.splitlines())}
     assert len(offsets) == COUNT - len(world.bad)
-    assert offsets.isdisjoint((one.partition, one.offset) for one in world.bad)
+    assert offsets.isdisjoint((record.partition, record.offset) for record in world.bad)
 
 
 def alter(broker: Broker, topic: str, quarantine: str) -> None:
@@ -158,18 +165,18 @@ def test_a_quarantine_made_later_survives_kill_and_goes_on_where_its_group_was(
 ) -> None:
     own = start_broker(group_initial_rebalance_delay_ms="0")
     create_topic(own, "gates", 1, {"kawal.columns": COLUMNS})
-    before = [one.offset for one in fill(own, "gates", 600, partitions=1)]
+    before = [record.offset for record in fill(own, "gates", 600, partitions=1)]
     alter(own, "gates", "bad")
     with group_consumer(own, "g", "bad") as consumer:
         found = take(consumer, 5)
-        assert [one.offset() for one in found] == before[:5]
+        assert [message.offset() for message in found] == before[:5]
         consumer.commit(offsets=[TopicPartition("bad", 0, found[4].offset() + 1)], asynchronous=False)
     own.kill()
     own.restart()
     (new,) = produce(make_producer(own), "gates", [b"after the kill"])
     rest = [*before[5:], new]
     with group_consumer(own, "g", "bad") as consumer:
-        assert [one.offset() for one in take(consumer, len(rest))] == rest
+        assert [message.offset() for message in take(consumer, len(rest))] == rest
     other = create_topic(own, "gates-2")
     with pytest.raises(KafkaException, match="there is a topic of that name, which is not UNFIT"):
         alter(own, "gates", other)

@@ -1,4 +1,4 @@
-"""Alterations of configs on the wire: error codes and words, for every kind of resource and operation."""
+"""Changes of configs on the wire: error codes and texts, for every kind of resource and operation."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def test_the_old_call_refuses_a_resource_given_twice(raw: RawClient, make_topic:
     assert replacing(raw, one, one) == [(42, "Each resource must appear at most once.")] * 2
 
 
-@pytest.mark.differs(reason="a slip of the pen in a name should not go unseen")
+@pytest.mark.differs(reason="a misspelt name should not go unnoticed")
 def test_an_unknown_broker_config_names_the_nearest(raw: RawClient, broker_kind: Kind) -> None:
     told = incremental(raw, (BROKER, "1", [("message.max.byte", SET, "1")]), validate_only=True)
     hint = "Unknown broker config name: message.max.byte; did you mean 'message.max.bytes'?"
@@ -268,7 +268,7 @@ def test_client_metrics_cannot_be_configured(raw: RawClient, broker_kind: Kind) 
     assert told[0][0] == (0 if broker_kind == "kafka" else 42)
 
 
-@pytest.mark.differs(reason="Kafka answers -1 without a word; the request is what is wrong")
+@pytest.mark.differs(reason="Kafka answers -1 without a text; it is the request that is wrong")
 def test_an_unknown_operation_is_a_bad_request(
     raw: RawClient, make_topic: MakeTopic, broker_kind: Kind
 ) -> None:

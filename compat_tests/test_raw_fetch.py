@@ -1,4 +1,4 @@
-"""Fetch on the wire: limits, waiting, ids, and what an offset out of range is told."""
+"""Fetch on the wire: limits, waiting, ids, and the answer to an offset out of range."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ def test_unknown_topics_and_partitions_have_their_own_answers(raw: RawClient, ma
     request.topics += fetch_request(f"{topic}-unknown", 0).topics
     answer = raw.call(request, 11)
     assert {
-        (one.topic, part.partition_index): part.error_code
-        for one in answer.responses
-        for part in one.partitions
+        (response.topic, part.partition_index): part.error_code
+        for response in answer.responses
+        for part in response.partitions
     } == {
         (topic, 0): 0,
         (topic, 1): UNKNOWN_TOPIC,

@@ -19,7 +19,7 @@ SESSION_NOT_FOUND, INVALID_SESSION_EPOCH, UNKNOWN_TOPIC = 70, 71, 3
 
 
 def follow_up(session_id: int, epoch: int, **fields: Any) -> FetchRequest:
-    """A request of an existing session that changes nothing unless told."""
+    """Return a request of an existing session that changes nothing unless told."""
     return FetchRequest(
         max_wait_ms=0, min_bytes=1, topics=[], session_id=session_id, session_epoch=epoch, **fields
     )
@@ -37,7 +37,7 @@ def opened(raw: RawClient, topic: str, *offsets: int, version: int = 12) -> int:
 
 def partitions(answer: Any) -> list[int]:
     assert answer.error_code == 0
-    return [part.partition_index for one in answer.responses for part in one.partitions]
+    return [part.partition_index for response in answer.responses for part in response.partitions]
 
 
 def test_a_session_answers_only_partitions_with_news(raw: RawClient, make_topic: MakeTopic) -> None:

@@ -22,19 +22,19 @@ SOFTWARE = {"client_software_name": "raw", "client_software_version": "1.0"}
 
 
 def header(api_key: int, version: int, correlation_id: int = 7, client_id: bytes | None = b"raw") -> bytes:
-    """A request header v1."""
+    """Return a request header v1."""
     name = struct.pack(">h", -1) if client_id is None else struct.pack(">h", len(client_id)) + client_id
     return struct.pack(">hhi", api_key, version, correlation_id) + name
 
 
 def ranges(raw: RawClient) -> dict[int, tuple[int, int]]:
-    """The version table by API key."""
+    """Return the version table by API key."""
     answer = raw.call(ApiVersionsRequest(**SOFTWARE), 3)
-    return {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
+    return {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
 
 
 def still_serves(broker: Broker) -> bool:
-    """Say whether the broker answers on a new connection."""
+    """Return whether the broker answers on a new connection."""
     with raw_client(broker) as raw:
         return bool(raw.call(MetadataRequest(topics=[]), 9).brokers)
 
@@ -80,7 +80,7 @@ def test_any_client_id_is_taken(raw: RawClient, client_id: bytes | None) -> None
 def test_api_versions_answers_every_version_with_the_same_table(raw: RawClient, version: int) -> None:
     answer = raw.call(ApiVersionsRequest(**SOFTWARE if version >= 3 else {}), version)
     assert answer.error_code == 0
-    table = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
+    table = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
     assert len(table) == len(answer.api_keys)
     assert all(low <= high for low, high in table.values())
     assert table[PRODUCE][0] == 0

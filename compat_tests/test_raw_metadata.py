@@ -55,7 +55,7 @@ def test_all_topics_and_no_topics_are_different_questions(
 ) -> None:
     topic = make_topic()
     listed = raw.call(MetadataRequest(topics=None if version >= 1 else []), version)
-    assert topic in {one.name for one in listed.topics}
+    assert topic in {entry.name for entry in listed.topics}
     if version >= 1:
         assert raw.call(MetadataRequest(topics=[]), version).topics == []
 
@@ -124,10 +124,12 @@ def test_the_one_broker_coordinates_every_group(broker: Broker, raw: RawClient, 
         answer = raw.call(request, version)
         each = answer.coordinators if version >= 4 else [answer]
         waiting = {COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOADING}
-        return None if any(one.error_code in waiting for one in each) else each
+        return None if any(answer.error_code in waiting for answer in each) else each
 
     each = eventually(coordinators, waiting_for="the coordinator", within_seconds=30)
-    assert [(one.error_code, one.host, one.port) for one in each] == [(0, HOST, broker.port)] * len(each)
+    assert [(answer.error_code, answer.host, answer.port) for answer in each] == [
+        (0, HOST, broker.port)
+    ] * len(each)
     assert len(each) == (2 if version >= 4 else 1)
 
 

@@ -23,7 +23,7 @@ UNKNOWN_TOPIC, UNSUPPORTED_VERSION, FENCED_EPOCH, UNKNOWN_EPOCH = 3, 35, 74, 75
 
 
 def filled(raw: RawClient, topic: str) -> None:
-    """Two batches: offsets 0-2 at +5, +2, +9 ms and 3-4 at +3, +9 ms."""
+    """Produce two batches: offsets 0-2 at +5, +2, +9 ms and 3-4 at +3, +9 ms."""
     produce(raw, topic, Batch(values=[b"v"] * 3, timestamp_deltas=[5, 2, 9]))
     produce(raw, topic, Batch(values=[b"v"] * 2, timestamp_deltas=[3, 9]))
 
@@ -96,7 +96,9 @@ def test_unknown_topics_and_partitions_have_their_own_answers(raw: RawClient, ma
     ]
     answer = raw.call(ListOffsetsRequest(replica_id=-1, topics=topics), 7)
     codes = {
-        (one.name, part.partition_index): part.error_code for one in answer.topics for part in one.partitions
+        (topic.name, part.partition_index): part.error_code
+        for topic in answer.topics
+        for part in topic.partitions
     }
     assert codes == {
         (topic, 0): 0,

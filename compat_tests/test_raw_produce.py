@@ -140,7 +140,7 @@ def test_a_max_timestamp_that_its_own_header_contradicts_is_corrected(
     assert stored.crc_is_right
 
 
-@pytest.mark.differs(reason="Kafka reads every record of a batch, the gateway believes a plausible header")
+@pytest.mark.differs(reason="Kafka reads every record of a batch; the gateway believes a plausible header")
 def test_a_plausible_but_wrong_max_timestamp(raw: RawClient, make_topic: MakeTopic, broker: Broker) -> None:
     topic = make_topic()
     batch = Batch(values=[b"a", b"b"], timestamp_deltas=[0, 50], max_timestamp=START_MS + 999_999)
@@ -172,7 +172,7 @@ def test_a_timestamp_more_than_an_hour_ahead_is_refused(raw: RawClient, make_top
     ahead_ms = int(time.time() * 1_000) + 2 * 3_600_000
     part = produce(raw, topic, Batch(values=[b"a", b"b"], base_timestamp=ahead_ms))
     assert part.error_code == 32
-    assert [one.batch_index for one in part.record_errors] == [0, 1]
+    assert [error.batch_index for error in part.record_errors] == [0, 1]
     assert list_offset(raw, topic, -1).offset == 0
 
 
@@ -200,9 +200,9 @@ def test_unknown_topics_and_partitions_are_told_apart_from_the_rest(
     request.topic_data.extend(produce_request(f"{topic}-unknown", Batch()).topic_data)
     answer = raw.call(request, 9)
     found = {
-        (one.name, part.index): (part.error_code, part.base_offset)
-        for one in answer.responses
-        for part in one.partition_responses
+        (response.name, part.index): (part.error_code, part.base_offset)
+        for response in answer.responses
+        for part in response.partition_responses
     }
     assert found == {
         (topic, 0): (0, 0),

@@ -38,11 +38,11 @@ def create(
 ) -> dict[str, int]:
     """Create topics; return the error code of each."""
     request = CreateTopicsRequest(topics=list(topics), timeout_ms=10_000, validate_only=validate_only)
-    return {one.name: one.error_code for one in raw.call(request, version).topics}
+    return {topic.name: topic.error_code for topic in raw.call(request, version).topics}
 
 
 def names(raw: RawClient) -> set[str]:
-    return {one.name for one in raw.call(MetadataRequest(topics=None), 9).topics}
+    return {topic.name for topic in raw.call(MetadataRequest(topics=None), 9).topics}
 
 
 @pytest.mark.parametrize("version", range(2, 8))
@@ -130,7 +130,7 @@ def test_every_version_deletes_a_topic(raw: RawClient, make_topic: MakeTopic, ve
         else DeleteTopicsRequest(topics=[DeleteTopicState(name=name) for name in asked], timeout_ms=10_000)
     )
     answer = raw.call(request, version)
-    assert {one.name: one.error_code for one in answer.responses} == {
+    assert {response.name: response.error_code for response in answer.responses} == {
         topic: 0,
         f"{topic}-unknown": UNKNOWN_TOPIC,
         "not/legal": UNKNOWN_TOPIC,
@@ -142,9 +142,9 @@ def test_topics_are_deleted_by_id(raw: RawClient, make_topic: MakeTopic) -> None
     topic = make_topic()
     identity = topic_id(raw, topic)
     other = UUID(int=identity.int ^ 1)
-    states = [DeleteTopicState(name=None, topic_id=one) for one in (identity, other)]
+    states = [DeleteTopicState(name=None, topic_id=topic_id) for topic_id in (identity, other)]
     answer = raw.call(DeleteTopicsRequest(topics=states, timeout_ms=10_000), 6)
-    found = {one.topic_id: (one.name, one.error_code) for one in answer.responses}
+    found = {response.topic_id: (response.name, response.error_code) for response in answer.responses}
     assert found == {identity: (topic, 0), other: (None, UNKNOWN_TOPIC_ID)}
     eventually(lambda: topic not in names(raw), waiting_for="the topic to go")
 

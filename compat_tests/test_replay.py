@@ -22,20 +22,20 @@ from compat_tests.waiting import eventually
 pytestmark = pytest.mark.only_kawal("Apache Kafka has no views")
 
 GAP_MS = 2_000
-"""Between the records of a partition; the others' lie in the middle."""
+"""The time between two records of a partition; the other partition's fall in the middle."""
 
 COUNT = 6
 SPEED = 10.0
 LATE_SECONDS = 0.15
-"""By how much a record may seem early: the one that the others are measured by may itself have been late."""
+"""The time a record may seem early: the one that the others are measured by may itself have been late."""
 
 BUSY_SECONDS = 5.0
-"""By how much a record may be late on a busy machine."""
+"""The time a record may be late on a busy machine."""
 
 
 @pytest.fixture(scope="module")
 def source(group_broker: Broker) -> str:
-    """Two partitions whose records alternate in time: 0, 1 at partition 0, 1, and so on."""
+    """Create two partitions whose records alternate in time: 0, 1 in partition 0, 1, and so on."""
     name = create_topic(group_broker, "replayed-flights", 2)
     producer = make_producer(group_broker)
     for number in range(2 * COUNT):
@@ -46,19 +46,19 @@ def source(group_broker: Broker) -> str:
 
 
 def view(broker: Broker, name: str, **configs: str) -> str:
-    """Make a view with configurations as any admin client does."""
+    """Create a view with configurations, as any admin client does."""
     from confluent_kafka.admin import NewTopic
 
     wanted = {f"kawal.{key.replace('_', '.')}": text for key, text in configs.items()}
     new = NewTopic(name, num_partitions=-1, replication_factor=-1, config=wanted)
-    # Kept until the answer is here: one that is collected answers nothing.
+    # Kept until the answer is here: a client that is collected answers nothing.
     admin = admin_client(broker)
     admin.create_topics([new])[name].result(timeout=15)
     return name
 
 
 def arrivals(consumer: Any, count: int) -> list[tuple[int, float]]:
-    """The numbers that come, with their moments in seconds."""
+    """Return the numbers that come, with their times in seconds."""
     found: list[tuple[int, float]] = []
     deadline = time.monotonic() + 40
     while len(found) < count:
@@ -70,10 +70,10 @@ def arrivals(consumer: Any, count: int) -> list[tuple[int, float]]:
 
 
 def check_pace(found: list[tuple[int, float]], numbers: range, speed: float) -> None:
-    """Every record came, in its partition's order, none of them early, and the last not much too late.
+    """Check that every record came, in its partition's order, none early, and the last not much too late.
 
-    A client that asks for its partitions one by one has its clock from the first of them, so that on a busy
-    machine the first records of the other one may be late already when they are asked for.
+    A client that asks for its partitions one by one has its clock from the first of them, so on a busy
+    machine the first records of the other one may already be late when they are asked for.
     """
     assert sorted(number for number, _ in found) == list(numbers)
     for partition in range(2):

@@ -18,7 +18,7 @@ from compat_tests.topics import create_topic, delete_topic
 
 
 class Writer:
-    """Produces 0, 1, 2, … in a thread, without end, and keeps what was acknowledged."""
+    """A writer that produces 0, 1, 2, … in a thread, without end, and keeps what was acknowledged."""
 
     def __init__(self, broker: Broker, topic: str, **settings: Any) -> None:
         self.topic = topic
@@ -39,7 +39,7 @@ class Writer:
 
     @property
     def sent(self) -> int:
-        """How many numbers were handed to the producer."""
+        """The count of numbers handed to the producer."""
         return self._next
 
     def wait_for_acks(self, more: int) -> None:
@@ -106,7 +106,7 @@ def test_records_topics_configs_and_ids_outlive_the_process(start_broker: StartB
 
 
 def identity(broker: Broker, topic: str) -> tuple[str, str, int, str]:
-    """What must not change over a restart: cluster id, topic id, partitions, a config."""
+    """Return what must not change over a restart: cluster id, topic id, partitions, a config."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     described = admin.describe_topics(TopicCollection([topic]))[topic].result(15)
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
@@ -130,7 +130,7 @@ def test_no_acknowledged_record_is_lost_when_the_broker_is_killed_while_writing(
     with Writer(broker, "busy", retries=0, message_timeout_ms=4_000) as writer:
         writer.wait_for_acks(3_000)
         broker.kill()
-    assert writer.errors, "the writer never noticed that the broker was gone"
+    assert writer.errors, "the writer never noticed that the broker was killed"
     broker.restart()
     values = all_values(broker, "busy")
     assert writer.acked

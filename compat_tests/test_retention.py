@@ -1,4 +1,4 @@
-"""Retention by time and size: whole segments go, the newest data stays, offsets are never given out again."""
+"""Retention by time and size: whole segments are deleted, the newest data stays, no offset is reused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from protocol.messages.incremental_alter_configs import (
 )
 
 SEGMENT_BYTES = 1_048_576
-"""The least segment.bytes that Kafka 4 accepts."""
+"""The smallest segment.bytes that Kafka 4 accepts."""
 
 VALUE = b"x" * 65_000
 BATCH_BYTES = 61 + 12 + len(VALUE)
@@ -31,7 +31,7 @@ DAY_MS = 86_400_000
 
 @pytest.fixture
 def eager_broker(start_broker: StartBroker) -> Broker:
-    """A broker that looks for expired segments several times a second."""
+    """Start a broker that looks for expired segments several times a second."""
     return start_broker(log_retention_check_interval_ms="200")
 
 
@@ -129,10 +129,10 @@ def alter_group(broker: Broker, group: str, configs: dict[str, str]) -> None:
     resource = AlterConfigsResource(resource_type=32, resource_name=group, configs=changes)
     with raw_client(broker) as client:
         answer = client.call(IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1)
-    assert [one.error_code for one in answer.responses] == [0]
+    assert [response.error_code for response in answer.responses] == [0]
 
 
 def commit(broker: Broker, group: str, topic: str, offset: int) -> None:
-    """Commit an offset as nobody's member."""
+    """Commit an offset without being a member."""
     with open_consumer(broker, group_id=group) as consumer:
         consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)

@@ -73,7 +73,7 @@ class Served:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Any]:
-    """A function that runs `kawal serve` on a free port with data in `tmp_path/data`; later flags win."""
+    """Yield a function that runs `kawal serve` on a free port, data in `tmp_path/data`; later flags win."""
     served: list[Served] = []
 
     def start(*arguments: str, **environment: str) -> Served:
@@ -84,15 +84,15 @@ def serve(tmp_path: Path) -> Iterator[Any]:
         return served[-1]
 
     yield start
-    for one in served:
-        if one.process.poll() is None:
-            one.process.kill()
-            one.process.wait(10)
+    for server in served:
+        if server.process.poll() is None:
+            server.process.kill()
+            server.process.wait(10)
 
 
 @contextmanager
 def idle_connections(broker: Broker, count: int) -> Iterator[None]:
-    """Connections that say nothing."""
+    """Open connections that say nothing."""
     with ExitStack() as stack:
         for _ in range(count):
             stack.enter_context(socket.create_connection((HOST, broker.port), timeout=5))
@@ -181,7 +181,7 @@ def test_a_directory_with_other_peoples_files_is_refused(serve: Any, tmp_path: P
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "holiday.jpg").write_bytes(b"beach")
     assert str(tmp_path / "data") in serve().refusal()
-    assert [one.name for one in (tmp_path / "data").iterdir()] == ["holiday.jpg"]
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["holiday.jpg"]
 
 
 def test_lost_metadata_is_refused_and_never_made_anew(serve: Any, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_lost_metadata_is_refused_and_never_made_anew(serve: Any, tmp_path: Path
     admin.create_topics([NewTopic("precious", 1, 1)])["precious"].result(10)
     served.end()
     hidden = tmp_path / "data" / "meta"
-    assert hidden.is_dir(), sorted(one.name for one in (tmp_path / "data").iterdir())
+    assert hidden.is_dir(), sorted(path.name for path in (tmp_path / "data").iterdir())
     hidden.rename(tmp_path / "elsewhere")
     assert "meta" in serve().refusal()
     (tmp_path / "elsewhere").rename(hidden)

@@ -20,7 +20,7 @@ def spark() -> Any:
 
 
 def batch(spark: Any, broker: Broker, **options: Any) -> Any:
-    """A batch read; `subscribe` and every other option as the connector names them."""
+    """Return a batch read; `subscribe` and every other option as the connector names them."""
     return (
         spark.read.format("kafka").options(**{"kafka.bootstrap.servers": broker.bootstrap, **options}).load()
     )

@@ -21,7 +21,7 @@ def spark() -> Any:
 
 
 def stream(spark: Any, broker: Broker, **options: Any) -> Any:
-    """A streaming read from the earliest offset, whose values are numbers."""
+    """Return a streaming read from the earliest offset, whose values are numbers."""
     settings = {"kafka.bootstrap.servers": broker.bootstrap, "startingOffsets": "earliest", **options}
     rows = spark.readStream.format("kafka").options(**settings).load()
     return rows.selectExpr("cast(cast(value as string) as int) as number", "partition", "offset")

@@ -25,7 +25,7 @@ INPUT, OUTPUT = "streams-plaintext-input", "streams-wordcount-output"
 
 WORDS = ("all", "streams", "lead", "to", "kawal", "and", "back", "again")
 WITHIN_SECONDS = 100
-"""Seconds when all is well; a machine whose disk hangs for half a minute shall not fail the test."""
+"""It takes seconds when all is well; a disk that hangs for half a minute must not fail the test."""
 
 
 class WordCount:
@@ -65,15 +65,15 @@ class WordCount:
 
 @pytest.fixture
 def stopping() -> Iterator[list[WordCount]]:
-    """Applications that are ended with the test, whatever happens."""
+    """Yield a list of applications that are ended with the test, whatever happens."""
     running: list[WordCount] = []
     yield running
-    for one in running:
-        one.process.kill()
+    for application in running:
+        application.process.kill()
 
 
 def send_lines(broker: Broker, chance: random.Random, count: int) -> Counter[str]:
-    """Produce lines of words; how often each word occurs in them."""
+    """Produce lines of words; return how often each word occurs in them."""
     words: Counter[str] = Counter()
     producer = make_producer(broker)
     for _ in range(count):
@@ -111,13 +111,13 @@ def wait_for_counts(broker: Broker, application: WordCount, wanted: Counter[str]
 
 
 def internal_topics(broker: Broker) -> dict[str, str]:
-    """The topics that Streams has made for itself, with their cleanup policies."""
+    """Return the topics that Streams has made for itself, with their cleanup policies."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})
     names = [name for name in admin.list_topics(timeout=10).topics if name.startswith("words-")]
     asked = admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in names])
     return {
-        one.name.rpartition("-")[2]: future.result(20)["cleanup.policy"].value
-        for one, future in asked.items()
+        resource.name.rpartition("-")[2]: future.result(20)["cleanup.policy"].value
+        for resource, future in asked.items()
     }
 
 

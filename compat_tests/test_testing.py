@@ -1,4 +1,4 @@
-"""The pytest plugin in a stranger's project: the examples of docs/testing.md, in parallel, and its ends."""
+"""The pytest plugin in another project: the examples of docs/testing.md, in parallel, and how it ends."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_examples_of_the_documentation_work_in_parallel_beside_a_package_cal
 
 
 def test_a_copy_of_the_plugin_works_with_kawal_elsewhere(tmp_path: Path) -> None:
-    """As docs/testing.md has it for projects that are installed with one of Kawal's names."""
+    """This is docs/testing.md's way for projects that are installed with one of Kawal's names."""
     kawal = Path(sys.executable).with_name("kawal")
     printed = subprocess.run([kawal, "testing-host", "--plugin"], capture_output=True, text=True, check=True)
     plugin = Path(printed.stdout.strip())
@@ -125,7 +125,7 @@ def test_the_host_is_gone_when_pytest_is_killed(tmp_path: Path) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and whose parent did not ask yet does not."""
+    """Whether a process runs; one that has ended and was not waited for yet does not."""
     try:
         return ") Z" not in Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

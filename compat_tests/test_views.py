@@ -39,18 +39,18 @@ SOURCE = "viewed-flights"
 
 
 class World(NamedTuple):
-    """A broker with the source's records, and the topics' names of the views by the names in `VIEWS`."""
+    """A broker with the source's records, and the topic names of the views by the names in `VIEWS`."""
 
     broker: Broker
     made: list[Flight]
     topics: dict[str, str]
 
     def shown(self, view: str) -> list[tuple[int, int, str, str]]:
-        """(partition, offset, key, value) of all that a view shows."""
+        """Return (partition, offset, key, value) of all that a view shows."""
         return sorted(
-            (partition, *one)
+            (partition, *row)
             for partition in range(PARTITIONS)
-            for one in expected(VIEWS[view], self.made, partition)
+            for row in expected(VIEWS[view], self.made, partition)
         )
 
 
@@ -62,7 +62,7 @@ def world(group_broker: Broker) -> World:
 
 @pytest.fixture
 def grouped(world: World, topic: str) -> Iterator[Any]:
-    """A member of a group of kafka-python; the group is called like the test's topic."""
+    """Open a kafka-python member of a group that is named like the test's topic."""
     consumer = KafkaConsumer(
         bootstrap_servers=world.broker.bootstrap,
         group_id=topic,
@@ -74,13 +74,16 @@ def grouped(world: World, topic: str) -> Iterator[Any]:
 
 
 def read_to_the_ends(consumer: Any, name: str) -> list[tuple[int, int, str, str]]:
-    """All records of a topic: poll until the group's positions are at the ends of all partitions."""
+    """Return all records of a topic: poll until the group's positions are at the ends of all partitions."""
     consumer.subscribe([name])
     found: list[tuple[int, int, str, str]] = []
 
     def is_at_the_ends() -> bool:
         for records in consumer.poll(timeout_ms=500).values():
-            found.extend((one.partition, one.offset, one.key.decode(), one.value.decode()) for one in records)
+            found.extend(
+                (record.partition, record.offset, record.key.decode(), record.value.decode())
+                for record in records
+            )
         places = consumer.assignment()
         ends = consumer.end_offsets(list(places))
         return bool(places) and all(consumer.position(place) == end for place, end in ends.items())
@@ -123,7 +126,7 @@ def test_one_record_in_a_hundred_thousand_is_found(world: World) -> None:
 def test_offsets_by_time_are_those_of_the_source(world: World, grouped: Any) -> None:
     first = Place(world.topics["nothing"], 1)
     assert grouped.end_offsets([first]) == {first: 2_000}
-    flight = next(one for one in world.made if one.partition == 1 and one.offset == 700)
+    flight = next(record for record in world.made if record.partition == 1 and record.offset == 700)
     found = grouped.offsets_for_times({first: flight.timestamp})[first]
     assert (found.offset, found.timestamp) == (700, flight.timestamp)
 

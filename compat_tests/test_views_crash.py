@@ -1,4 +1,4 @@
-"""SIGKILL while views are made, dropped and read: what was answered holds, and readers miss nothing."""
+"""SIGKILL while views are made, dropped and read: answers stay true, and readers miss nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ READ = {
 
 
 class Owner(threading.Thread):
-    """Makes and drops views without end, and keeps what was answered."""
+    """An owner that makes and drops views without end, and keeps what was answered."""
 
     def __init__(self, broker: Broker, name: str) -> None:
         super().__init__(daemon=True)
@@ -52,9 +52,9 @@ class Owner(threading.Thread):
         self.prefix = name
         self.chance = Random(name)
         self.there: dict[str, dict[str, str]] = {}
-        """Answered to be made, and not asked to be dropped: their configurations."""
+        """The configurations of views answered as made, whose drop was not asked for."""
         self.gone: set[str] = set()
-        """Answered to be dropped."""
+        """The views answered as dropped."""
         self.problems: list[Any] = []
 
     def run(self) -> None:
@@ -64,7 +64,7 @@ class Owner(threading.Thread):
                 number += 1
                 self._live(f"{self.prefix}{number}", MADE[number % len(MADE)])
         except (OSError, AssertionError):
-            # The server is gone: what was under way may have happened or not.
+            # The server has ended: what was under way may have happened or not.
             self.client.close()
 
     def _live(self, name: str, configs: dict[str, str]) -> None:
@@ -88,7 +88,7 @@ class Owner(threading.Thread):
 
 
 def configs_of(broker: Broker, names: list[str]) -> dict[str, dict[str, str]]:
-    """The configurations of topics."""
+    """Return the configurations of topics."""
     resources = [
         DescribeConfigsResource(resource_type=2, resource_name=name, configuration_keys=None)
         for name in names
@@ -96,11 +96,11 @@ def configs_of(broker: Broker, names: list[str]) -> dict[str, dict[str, str]]:
     client = RawClient(broker)
     results = client.call(DescribeConfigsRequest(resources=resources), 4).results
     client.close()
-    return {one.resource_name: {line.name: line.value for line in one.configs} for one in results}
+    return {result.resource_name: {line.name: line.value for line in result.configs} for result in results}
 
 
 def check_catalogue(broker: Broker, there: dict[str, dict[str, str]], gone: set[str]) -> None:
-    """Every view that was answered to be made is there as it was asked for, and none that was dropped."""
+    """Check that every view answered as made is there as it was asked for, and none that was dropped."""
     asking = admin_client(broker)
     listed = set(asking.list_topics(timeout=20).topics)
     assert set(there) <= listed
@@ -130,7 +130,7 @@ def test_kill_9_while_views_are_made_dropped_and_read_loses_nothing(start_broker
         written += values(f"{cycle}-", 40)
         labs[0].produce("source", written[-40:], PARTITIONS)
         eventually(
-            lambda owners=owners: min(len(one.gone) for one in owners) >= 10,  # type: ignore[misc]
+            lambda owners=owners: min(len(owner.gone) for owner in owners) >= 10,  # type: ignore[misc]
             waiting_for="some views",
             within_seconds=40,
         )
@@ -147,7 +147,7 @@ def test_kill_9_while_views_are_made_dropped_and_read_loses_nothing(start_broker
         for view in READ:
             wait_for(
                 lambda member=member, view=view: (  # type: ignore[misc]
-                    {*written} == {one.value for one in member.records if one.topic == view}
+                    {*written} == {record.value for record in member.records if record.topic == view}
                 ),
                 f"every record of {view}",
                 member,

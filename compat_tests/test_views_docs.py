@@ -28,7 +28,7 @@ TABLES = (
 
 
 def printed(broker: Broker, shell: str) -> str:
-    """What the commands print."""
+    """Return what the commands print."""
     ran = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", shell.replace(SERVER, broker.bootstrap)],
         env={"PATH": f"{Path(KAWAL).parent}:/usr/bin:/bin", "KAWAL_BOOTSTRAP": broker.bootstrap},

@@ -19,13 +19,13 @@ def world(group_broker: Broker) -> Kinds:
 
 
 def console(broker: Broker, topic: str, *arguments: str) -> list[Told]:
-    """What the console consumer prints."""
-    printer = [part for one in PRINTED for part in ("--formatter-property", one)]
+    """Return what the console consumer prints."""
+    printer = [part for property_ in PRINTED for part in ("--formatter-property", property_)]
     printed = tool(broker, "consumer.ConsoleConsumer", "--topic", topic, *arguments, *printer)
     found = []
     for line in printed:
         partition, offset, headers, key, value = line.split("\t", 4)
-        pairs = [tuple(one.split(":", 1)) for one in headers.split(",")] if ":" in headers else []
+        pairs = [tuple(header.split(":", 1)) for header in headers.split(",")] if ":" in headers else []
         found.append(
             told(
                 int(partition.removeprefix("Partition:")),

@@ -1,7 +1,7 @@
 """Views of every kind read by every client program: all, some, one, none, none at the end; changes; a pace.
 
-The programs read beside each other, each in a thread of its own: some of them wait for silence to know an
-end, and would take minutes one after the other.
+The programs read side by side, each in a thread of its own: some of them wait for silence to know an end, and
+would take minutes one after the other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 AT_ONCE = 4
-"""Programs that run beside each other."""
+"""The number of programs that run side by side."""
 
 WITHIN_SECONDS = 110
 
@@ -53,11 +53,11 @@ class Readings:
             self._pool.submit(self._read_all, client)
 
     def of(self, client: str, asked: str) -> list[dict[str, Any]]:
-        """What a client has read."""
+        """Return what a client has read."""
         return self._answers[client, asked].result(WITHIN_SECONDS)
 
     def close(self) -> None:
-        """Begin no more, and let end what has begun."""
+        """Begin no more, and let what has begun end."""
         self._pool.shutdown(cancel_futures=True)
 
     def _read_all(self, client: str) -> None:
@@ -114,14 +114,15 @@ def readings(
 
 
 def told_by(records: list[dict[str, Any]]) -> list[Told]:
-    """A program's records as the world has them."""
+    """Return a program's records as the world has them."""
     return in_order(
-        told(one["partition"], one["offset"], one["key"], one["value"], one["headers"]) for one in records
+        told(record["partition"], record["offset"], record["key"], record["value"], record["headers"])
+        for record in records
     )
 
 
 def check_records(world: Kinds, records: list[dict[str, Any]]) -> None:
-    """Times and headers are those of the flights."""
+    """Check that times and headers are those of the flights."""
     by_place = {(flight.partition, flight.offset): flight for flight in world.made}
     for record in records:
         headers = dict(record["headers"])
@@ -135,7 +136,7 @@ def check_records(world: Kinds, records: list[dict[str, Any]]) -> None:
 def test_a_view_of_each_kind_is_read(readings: Readings, client: str, kind: str) -> None:
     records = readings.of(client, kind)
     assert told_by(records) == readings.world.shown(kind, 0)
-    offsets = [one["offset"] for one in records]
+    offsets = [record["offset"] for record in records]
     assert offsets == sorted(set(offsets))
     check_records(readings.world, records)
 
@@ -145,5 +146,5 @@ def test_a_group_reads_a_view_and_commits(readings: Readings, client: str) -> No
 
 
 def test_a_view_is_made_by_the_admin_client(readings: Readings, client: str) -> None:
-    values = [one["value"] for one in readings.of(client, CREATION)]
+    values = [record["value"] for record in readings.of(client, CREATION)]
     assert values == ([] if client in CANNOT_CREATE else ['{"id":1234}'])

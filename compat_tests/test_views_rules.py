@@ -1,4 +1,4 @@
-"""What holds for views whoever asks: refusals with codes and sentences, columns, values, times, changes.
+"""The rules of views for every client: refusals with codes and sentences, columns, values, times, changes.
 
 Numbers in names are those of TDengine's own tests, in the list of docs/groups.md.
 """
@@ -92,7 +92,7 @@ STABLE: dict[str, list[int]] = {
 
 @pytest.fixture(scope="module")
 def source(group_broker: Broker) -> str:
-    """Records with tags in their values, in headers, and known of their key; the view `rule` over them."""
+    """Produce records with tags in values, in headers, and known by key; make the view `rule` over them."""
     create_topic(group_broker, SOURCE, 2, {"kawal.columns": COLUMNS})
     producer = make_producer(group_broker)
     for number, (key, city) in enumerate(
@@ -109,7 +109,7 @@ def source(group_broker: Broker) -> str:
 
 
 def refusal(broker: Broker, name: str, configs: dict[str, str], partitions: int = -1) -> tuple[int, str]:
-    """The code and the sentence with which CreateTopics is answered."""
+    """Return the code and the sentence with which CreateTopics is answered."""
     new = NewTopic(name, num_partitions=partitions, replication_factor=-1, config=configs)
     admin = admin_client(broker)
     with pytest.raises(KafkaException) as refused:
@@ -162,7 +162,7 @@ def test_internal_topics_are_read_by_no_view(group_broker: Broker, source: str) 
 
 
 def values_of(broker: Broker, view: str, count: int) -> list[Any]:
-    """The values of `count` records, and no more, on partition 0."""
+    """Return the values of `count` records, and no more, on partition 0."""
     with open_consumer(broker, enable_partition_eof=True, fetch_wait_max_ms=50) as consumer:
         consumer.assign([TopicPartition(view, 0, 0)])
         found = []
@@ -179,11 +179,11 @@ def test_29_a_supertable_is_asked_for_tags_keys_headers_and_constants(
 ) -> None:
     for number, (condition, wanted) in enumerate(STABLE.items()):
         view = make_view(group_broker, f"stable-{number}", f"STABLE {source} WHERE {condition}")
-        assert [one["id"] for one in values_of(group_broker, view, len(wanted))] == wanted, condition
+        assert [value["id"] for value in values_of(group_broker, view, len(wanted))] == wanted, condition
 
 
 def altered(broker: Broker, topic: str, key: str, value: str) -> tuple[int, str] | None:
-    """Set a configuration; the code and sentence of a refusal."""
+    """Set a configuration; return the code and sentence of a refusal."""
     entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
     admin = admin_client(broker)
@@ -236,9 +236,14 @@ def test_31_updates_come_again_and_deletions_take_nothing_back(group_broker: Bro
         producer.produce("updates", value, b"k", partition=0)
     assert producer.flush(30) == 0
     with open_consumer(group_broker) as consumer:
-        shown = [one.value() for one in read(consumer, query, 4)]
+        shown = [message.value() for message in read(consumer, query, 4)]
         assert shown == [b'{"v":1}', b'{"v":2}', b'{"v":null}', b'{"v":1}']
-        assert [one.value() for one in read(consumer, whole, 4)] == [b'{"v":1}', b'{"v":2}', None, b'{"v":1}']
+        assert [message.value() for message in read(consumer, whole, 4)] == [
+            b'{"v":1}',
+            b'{"v":2}',
+            None,
+            b'{"v":1}',
+        ]
 
 
 def test_32_milliseconds_microseconds_and_nanoseconds_stay_what_they_are(group_broker: Broker) -> None:
@@ -249,7 +254,7 @@ def test_32_milliseconds_microseconds_and_nanoseconds_stay_what_they_are(group_b
     make_view(group_broker, "precise.all", "SELECT ms, us, ns FROM precise WHERE us > ms OR ns IS NULL")
     iso = "SELECT TO_ISO8601(ms) AS ms, TO_ISO8601(us) AS us, TO_ISO8601(ns) AS ns FROM precise WHERE ns > us"
     make_view(group_broker, "precise.iso", iso)
-    values = [json.dumps(one).encode() for one in (numbers, texts)]
+    values = [json.dumps(value).encode() for value in (numbers, texts)]
     produce(make_producer(group_broker), "precise", values)
     assert values_of(group_broker, "precise.all", 2) == [numbers, numbers]
     stamp = "2026-11-21T15:38:46.765"
@@ -289,7 +294,7 @@ def test_33_views_give_what_the_same_statement_gives_over_a_table(group_broker: 
             wanted = table.sql(f"SELECT {selected} ORDER BY id").fetchall()
             view = make_view(group_broker, f"sample.{number}", f"SELECT {selected}")
             found = values_of(group_broker, view, len(wanted))
-            assert [tuple(one.values()) for one in found] == wanted, selected
+            assert [tuple(row.values()) for row in found] == wanted, selected
 
 
 def test_35_changes_and_records_make_the_same_topics_on_an_empty_server(start_broker: StartBroker) -> None:
@@ -312,10 +317,10 @@ def test_35_changes_and_records_make_the_same_topics_on_an_empty_server(start_br
         replay(second, take(consumer, 5 + 20))
     with open_consumer(second) as consumer:
         for topic, values in written.items():
-            assert [one.value() for one in read(consumer, topic, 10)] == values
+            assert [message.value() for message in read(consumer, topic, 10)] == values
     asking = admin_client(second)
     topics = asking.list_topics(timeout=10).topics
-    assert {name: len(one.partitions) for name, one in topics.items() if name[0] != "_"} == {
+    assert {name: len(topic.partitions) for name, topic in topics.items() if name[0] != "_"} == {
         "meters": 2,
         "plants": 1,
     }
@@ -324,7 +329,7 @@ def test_35_changes_and_records_make_the_same_topics_on_an_empty_server(start_br
 
 
 def replay(broker: Broker, records: Sequence[Any]) -> None:
-    """Do on an empty server what a view with changes tells."""
+    """Do on an empty server what a view with changes says."""
     producer = make_producer(broker)
     for record in records:
         headers = dict(record.headers())

@@ -3,7 +3,7 @@
     query      SELECT * FROM source WHERE _key IS NULL     stable     STABLE source WHERE _key IS NULL
     database   DATABASE of the source, of 2 vnodes
 
-Beside every record the source gets one that the first two leave out. Numbers are those of docs/groups.md.
+With every record the source gets one that the first two leave out. Numbers are those of docs/groups.md.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ class Views:
 
 
 def shown(*members: Member, of: str = "") -> list[bytes]:
-    """The values that members have got, of one view or of all, sorted; without what should be left out."""
+    """Return the values members have got, of one view or of all, sorted; without what should be left out."""
     return sorted(
-        one.value
+        record.value
         for member in members
-        for one in member.records
-        if of in ("", one.topic) and not (one.value == LEFT_OUT and one.topic.endswith(".database"))
+        for record in member.records
+        if of in ("", record.topic) and not (record.value == LEFT_OUT and record.topic.endswith(".database"))
     )
 
 
@@ -132,7 +132,7 @@ def test_03_06_27_members_with_overlapping_views_get_what_they_want_until_one_is
                 )  # fmt: skip
             assert not shown(one, of=views.database)
             assert not shown(two, of=views.query)
-            # Not waited for: members that ask for it make it anew, as an ordinary topic.
+            # Not waited for: members that ask for it create it again, as an ordinary topic.
             admin = admin_client(lab.broker)
             admin.delete_topics([views.query])[views.query].result(timeout=15)
             views.produce(values("after", 6))
@@ -188,7 +188,9 @@ def test_05_25_members_without_partitions_take_over_while_topics_are_dropped(bro
 
 def commit_before(member: Member, views: Views, value: bytes) -> None:
     """Commit, for every view, the offset of this value."""
-    places = {(one.topic, one.partition): one.offset for one in member.records if one.value == value}
+    places = {
+        (record.topic, record.partition): record.offset for record in member.records if record.value == value
+    }
     assert len(places) == len(views.all)
     member.call(lambda library: library.commit(places))
 
@@ -205,7 +207,7 @@ def test_07_08_15_16_progress_is_kept_gone_back_on_and_goes_on_where_records_are
             first_seen = list(first.records)
             for turn in range(2, 5):
                 for view in views.all:
-                    begin = min(one.offset for one in first_seen if one.topic == view)
+                    begin = min(record.offset for record in first_seen if record.topic == view)
                     first.call(lambda library, place=(view, 0), begin=begin: library.seek(place, begin))  # type: ignore[misc]
                 wait_for_shown(written * 3 * turn, first)
                 assert {*first.records} == {*first_seen}, "not the same again"

@@ -47,7 +47,7 @@ def options(broker: Broker, *topics: str) -> dict[str, str]:
 def by_kind(world: Kinds, rows: list[Any]) -> dict[str, list[Told]]:
     found: dict[str, list[Told]] = {kind: [] for kind in KINDS}
     for row in rows:
-        headers = [(one["key"], one["value"]) for one in row.headers or ()]
+        headers = [(header["key"], header["value"]) for header in row.headers or ()]
         kind = row.topic.rpartition(".")[2]
         found[kind].append(told(row.partition, row.offset, row.key, row.value, headers))
     return {kind: in_order(records) for kind, records in found.items()}

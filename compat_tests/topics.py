@@ -37,7 +37,7 @@ def delete_topic(broker: Broker, name: str) -> None:
 
 
 def wait_until_all_is_served(broker: Broker) -> None:
-    """Wait until every partition of every topic tells its end: after a restart leaders are chosen anew."""
+    """Wait until every partition of every topic tells its end: after a restart leaders are chosen again."""
     admin = _admin(broker)
     eventually(
         lambda: _served(admin, None, 0), waiting_for="every partition of every topic", within_seconds=30
@@ -58,12 +58,12 @@ def _served(admin: AdminClient, name: str | None, partitions: int) -> bool:
     topics = admin.list_topics(timeout=5).topics
     if name is not None:
         topics = {name: topics[name]} if name in topics else {}
-        if sum(len(one.partitions) for one in topics.values()) != partitions:
+        if sum(len(topic.partitions) for topic in topics.values()) != partitions:
             return False
     asked = {
-        TopicPartition(one.topic, index): OffsetSpec.latest()
-        for one in topics.values()
-        for index in one.partitions
+        TopicPartition(topic.topic, index): OffsetSpec.latest()
+        for topic in topics.values()
+        for index in topic.partitions
     }
     return not asked or all(
         future.exception(timeout=10) is None for future in admin.list_offsets(asked).values()

@@ -1,4 +1,4 @@
-"""Every kind of view over the same flights, which lie in a database of their own, and what each must show.
+"""Every kind of view over the same flights, in a database of their own, and what each must show.
 
 {d}.flights   2 partitions, records of compat_tests/views.py    {d}.gone   made, and deleted again
 {d}.hay       100,000 small records, in another database
@@ -30,21 +30,21 @@ Told = tuple[int, int, str | None, str]
 
 
 def everything(flight: Flight) -> str | None:
-    """A flight's own value."""
+    """Return a flight's own value."""
     return flight.value
 
 
 @dataclass(frozen=True, kw_only=True)
 class KindOfView:
-    """How a view is made, and what it shows of each flight."""
+    """A kind of view: its definition, and what it shows of each flight."""
 
     configs: Mapping[str, str]
     """`{s}` is the source, `{d}` its database, `{h}` the hay."""
     shows: Callable[[Flight], str | None] = field(default=everything)
     is_database: bool = False
-    """All flights are on its one partition, those of both of theirs."""
+    """Whether all flights, those of both their partitions, are on its one partition."""
     changes: tuple[tuple[str, str], ...] = ()
-    """What happened to topics, as it is told on each partition: topic and type."""
+    """The changes of topics, as each partition tells them: topic and type."""
     begin: int = 0
     """The first offset of each partition."""
 
@@ -101,14 +101,14 @@ KINDS: Final[dict[str, KindOfView]] = {
 with changes, by another name, between two times, and at a pace (2 s of flights in 0.2 s)."""
 
 TO_THE_END: Final = ("everything", "late", "nothing", "head", "needle")
-"""Some clients know the end of a partition only by its silence for seconds: these views tell the most."""
+"""Some clients know the end of a partition only by seconds of silence: these views tell the most."""
 
 
 class Kinds:
     """A database with flights and a view of each kind, on one broker."""
 
     def __init__(self, broker: Broker, name: str, *, count: int = COUNT) -> None:
-        """Make all of it; `name` is the database's."""
+        """Create all of it; `name` is the database's."""
         self.broker = broker
         self.name = name
         self.source = f"{name}.flights"
@@ -144,15 +144,15 @@ class Kinds:
             future.result(timeout=30)
 
     def topic(self, kind: str) -> str:
-        """The name of the view of a kind."""
+        """Return the name of the view of a kind."""
         return f"{self.name}.view.{kind}"
 
     def partitions(self, kind: str) -> int:
-        """How many partitions it has."""
+        """Return how many partitions it has."""
         return 1 if KINDS[kind].is_database or kind == "needle" else PARTITIONS
 
     def shown(self, kind: str, partition: int | None = None) -> list[Told]:
-        """All that the view shows, or on one of its partitions, in order of `Told`."""
+        """Return all that the view shows, or on one of its partitions, in order of `Told`."""
         if kind == "needle":
             return [(0, NEEDLE, None, f'{{"n":{NEEDLE}}}')]
         view = KINDS[kind]
@@ -171,7 +171,7 @@ class Kinds:
 def told(
     partition: int, offset: int, key: str | None, value: str, headers: Iterable[tuple[str, str]]
 ) -> Told:
-    """A record as `Kinds.shown` has it."""
+    """Return a record as `Kinds.shown` has it."""
     named = dict(headers)
     if named.get("kawal.kind") == "meta":
         return -1, -1, key, json.loads(value)["type"]
@@ -179,7 +179,7 @@ def told(
 
 
 def in_order(records: Iterable[Told]) -> list[Told]:
-    """Sorted as `Kinds.shown` has them."""
+    """Return records sorted as `Kinds.shown` has them."""
     return sorted(records, key=_order)
 
 

@@ -85,7 +85,7 @@ VIEWS: dict[str, View] = {
 
 
 def flights(count: int, partitions: int) -> list[Flight]:
-    """The records of the source, in order of id."""
+    """Return the records of the source, in order of id."""
     return [
         Flight(
             number % partitions,
@@ -131,7 +131,7 @@ def make_view(broker: Broker, name: str, sql: str, *, partitions: int = -1) -> s
 
 
 def make_views(broker: Broker, source: str) -> dict[str, str]:
-    """Create all `VIEWS` over the source; their topics' names."""
+    """Create all `VIEWS` over the source; return their topics' names."""
     return {
         name: make_view(broker, f"{source}-{name}", view.sql.format(source=f"`{source}`"))
         for name, view in VIEWS.items()
@@ -139,7 +139,7 @@ def make_views(broker: Broker, source: str) -> dict[str, str]:
 
 
 def expected(view: View, made: list[Flight], partition: int) -> list[tuple[int, str, str]]:
-    """(offset, key, value) of what the view shows of a partition."""
+    """Return (offset, key, value) of what the view shows of a partition."""
     return [
         (flight.offset, flight.key, shown)
         for flight in made
@@ -148,5 +148,5 @@ def expected(view: View, made: list[Flight], partition: int) -> list[tuple[int, 
 
 
 def admin_client(broker: Broker) -> Any:
-    """An admin client of librdkafka."""
+    """Return an admin client of librdkafka."""
     return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})

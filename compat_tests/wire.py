@@ -29,7 +29,7 @@ class RawClient:
     def send(
         self, request: Any, version: int, *, client_id: str | None = "raw", answered: bool = True
     ) -> int:
-        """Send a request and return its correlation id; `answered`: shall `receive` expect an answer."""
+        """Send a request and return its correlation id; with `answered`, `receive` expects an answer."""
         self._last_id += 1
         api = declaration(type(request)).api
         assert api is not None
@@ -69,7 +69,7 @@ class RawClient:
         return self._read(length)
 
     def is_closed_by_peer(self, *, within_seconds: float = 5) -> bool:
-        """Say whether the broker closes the connection, sending nothing before."""
+        """Return whether the broker closes the connection, sending nothing before."""
         self.socket.settimeout(within_seconds)
         try:
             return self.socket.recv(1) == b""

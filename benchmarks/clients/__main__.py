@@ -36,7 +36,7 @@ def main() -> None:
     # Imported here: each load brings its own client library, and a raw load none.
     load = getattr(importlib.import_module(f"benchmarks.clients.{chosen}"), kind)
     print(json.dumps(load(job)), flush=True)
-    # Not sys.exit: a client library that still tries to deliver what was given up would hold it back.
+    # Not sys.exit: a client library that still tries to deliver what was given up would delay the exit.
     os._exit(0)
 
 

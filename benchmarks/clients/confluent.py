@@ -63,7 +63,7 @@ def consume(job: ConsumeJob) -> Figures:
 
     Raises: LoadError if records are missing, too many, of another size, or late.
     """
-    # A group id is asked for by the constructor; without subscribe and commit no group comes to be.
+    # The constructor requires a group id; without subscribe and commit no group is created.
     settings = {**consumer_settings(job), "group.id": "bench", "enable.auto.commit": "false"}
     consumer = Consumer(settings)
     partitions = [TopicPartition(job.topic, partition, 0) for partition in range(job.partitions)]

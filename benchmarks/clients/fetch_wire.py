@@ -1,8 +1,8 @@
-"""The fetch of a waiting consumer, version 12, with no more read of the answer than a consumer must know.
+"""The fetch of a waiting consumer, version 12, which reads no more of the answer than a consumer needs.
 
-A thousand consumers in one thread are answered ten thousand times a second.  So the request is encoded once
-and only its offset is written anew; of the answer the error code and the heads of the batches are read, at
-the places where this request's answer has them: one topic, one partition.
+A thousand consumers in one thread are answered ten thousand times a second. So the request is encoded once
+and only its offset is rewritten. Of the answer only the error code and the batch headers are read, at the
+places where the answer to this request has them: one topic, one partition.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ANSWER_BYTES = 50 << 20
 
 _INT16, _INT32, _INT64 = Struct(">h"), Struct(">i"), Struct(">q")
 _ANY_OFFSET = 0x0123_4567_89AB_CDEF
-"""Stands where the offset goes, to find the place; no other field holds it."""
+"""A placeholder for the offset, to find its place; no other field has this value."""
 _BEFORE_TOPIC_BYTES = 4 + 4 + 1 + 4 + 2 + 4 + 1
 """Length, correlation id, tags, throttle time, error, session, number of topics."""
 _FROM_ERROR_BYTES = 2 + 8 + 8 + 8
@@ -33,7 +33,7 @@ _ABORTED_BYTES = 8 + 8 + 1
 
 
 def frame(key: int, version: int, request: object) -> bytes:
-    """A request with its header and length."""
+    """Return a request with its header and length."""
     header = encode_request_header(api_key=key, api_version=version, correlation_id=1, client_id="bench")
     body = b"".join(encode(request, version))  # type: ignore[arg-type]
     return _INT32.pack(len(header) + len(body)) + header + body
@@ -44,11 +44,11 @@ HELLO = frame(
     API_VERSIONS_VERSION,
     ApiVersionsRequest(client_software_name="bench", client_software_version="1"),
 )
-"""What names the software, as librdkafka and Java do."""
+"""The request that names the software, as librdkafka and Java send it."""
 
 
 class FetchFrame:
-    """A fetch of one partition, whose offset can be written anew."""
+    """A fetch of one partition, whose offset can be rewritten."""
 
     def __init__(self, topic: str) -> None:
         asked = FetchPartition(partition=0, fetch_offset=_ANY_OFFSET, partition_max_bytes=PARTITION_BYTES)
@@ -64,14 +64,14 @@ class FetchFrame:
         self._position = self._frame.index(_INT64.pack(_ANY_OFFSET))
 
     def at(self, offset: int) -> bytearray:
-        """The request from this offset on; valid until the next call."""
+        """Return the request from this offset on; it is valid until the next call."""
         _INT64.pack_into(self._frame, self._position, offset)
         return self._frame
 
 
 @dataclass(slots=True)
 class Answer:
-    """What a consumer learns from an answer."""
+    """The parts of an answer that a consumer needs."""
 
     next_offset: int
     """-1 when there was no batch."""
@@ -84,7 +84,7 @@ class RefusedFetch(Exception):
 
 
 class AnswerReader:
-    """Reads answers to the fetches of one topic."""
+    """A reader of the answers to the fetches of one topic."""
 
     def __init__(self, topic: str) -> None:
         name_bytes = len(topic.encode())
@@ -93,7 +93,7 @@ class AnswerReader:
         self._error_position = _BEFORE_TOPIC_BYTES + 1 + name_bytes + 1 + 4
 
     def read(self, data: bytearray | memoryview, start: int) -> Answer:
-        """Read the answer whose length stands at `start`; it must be complete.
+        """Read the answer whose length is at `start`; it must be complete.
 
         Raises: RefusedFetch.
         """
@@ -102,7 +102,7 @@ class AnswerReader:
             raise RefusedFetch(f"the fetch was refused with error code {code}")
         position += _FROM_ERROR_BYTES
         aborted, position = _uvarint(data, position)
-        # The preferred replica comes behind the aborted transactions.
+        # The preferred replica comes after the aborted transactions.
         position += max(0, aborted - 1) * _ABORTED_BYTES + 4
         size, position = _uvarint(data, position)
         return _read_batches(data, position, position + size - 1)

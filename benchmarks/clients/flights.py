@@ -10,13 +10,13 @@ COLUMNS = "id bigint, delay int, carrier varchar(8), body varchar(2000)"
 VALUE_BYTES = 1_024
 CARRIERS = 20
 DELAYS = 100
-"""Of so many records one has a delay of 99."""
+"""One record in this many has a delay of 99."""
 
 
 def value(number: int) -> bytes:
-    """One JSON record of 1 KB; of a hundred records one has a delay of 99.
+    """Return one JSON record of 1 KB; one record in a hundred has a delay of 99.
 
-    Made by hand: a producer at 10,000 records a second has other things to do than to build dictionaries.
+    It is put together by hand: building dictionaries is too slow for a producer of 10,000 records a second.
     """
     head = b'{"id": %d, "delay": %d, "carrier": "C%d", "body": "' % (
         number,
@@ -38,7 +38,7 @@ SCATTER = 2_654_435_761
 
 
 def detailed(number: int) -> bytes:
-    """One JSON record of 1 KB of eleven members and words, which compresses as such records do.
+    """Return one JSON record of 1 KB, of eleven members and words, which compresses as such records do.
 
     `id`, `delay` and `carrier` are those of `value`.
     """
@@ -64,7 +64,7 @@ def detailed(number: int) -> bytes:
 
 @cache
 def _text() -> bytes:
-    """Words drawn at random, always the same."""
+    """Return words drawn at random, the same in every run."""
     chance = random.Random(7)
     words = ["".join(chance.choices(ascii_lowercase, k=chance.randint(2, 11))) for _ in range(WORDS)]
     return " ".join(chance.choices(words, k=TEXT_BYTES // 5)).encode()[:TEXT_BYTES]

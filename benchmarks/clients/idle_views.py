@@ -1,7 +1,8 @@
-"""Many consumers in one thread, each on a socket of its own, which wait for records of a topic.
+"""Many consumers in one thread, each on a socket of its own, that wait for records of a topic.
 
-They name their software, as librdkafka and Java do, and read each batch's head only: what is measured is the
-server.  `seconds_used` tells what they cost, so that a reader can see that they did not hold the server back.
+They name their software, as librdkafka and Java do, and read only the header of each batch: what is measured
+is the server. `seconds_used` is their own CPU time, so that a reader can see that they did not slow the
+server down.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ EVENTS = 1_024
 
 
 class _One:
-    """One consumer: its socket, where it is, and what has come in."""
+    """One consumer: its socket, its position, and the bytes that have come in."""
 
     __slots__ = ("_frame", "_greeted", "_part", "_reader", "bytes", "offset", "socket")
 
@@ -38,7 +39,7 @@ class _One:
         self.socket.sendall(HELLO)
 
     def take(self, buffer: bytearray, delays: list[float]) -> int:
-        """Read what is there and ask on; how many fetches were answered."""
+        """Read what is there and fetch again; return the number of fetches answered."""
         count = self.socket.recv_into(buffer)
         assert count, "the server has closed the connection"
         self.bytes += count
@@ -47,7 +48,7 @@ class _One:
         self._part += memoryview(buffer)[:count]
         if len(self._part) < 4 or len(self._part) < 4 + _INT32.unpack_from(self._part)[0]:
             return 0
-        # One fetch is in flight: nothing comes behind its answer.
+        # One fetch is in flight: nothing comes after its answer.
         answered = self._answered(self._part, delays)
         self._part = bytearray()
         return answered
@@ -66,10 +67,10 @@ class _One:
 
 
 class IdleConsumers:
-    """A consumer for each of the topics; `run` lets them work for some time.
+    """A consumer for each of the topics; `run` lets them work for a while.
 
     `delays` are the seconds from the time stamp of an answer's oldest record to its arrival, for each answer
-    that has records; whoever wants those of some time clears the list before.
+    that has records. Clear the list to start a new period.
     """
 
     def __init__(self, port: int, topics: Sequence[str]) -> None:
@@ -80,9 +81,9 @@ class IdleConsumers:
         self._poll = select.epoll()
         self._all: dict[int, _One] = {}
         for topic in topics:
-            one = _One(port, topic)
-            self._all[one.socket.fileno()] = one
-            self._poll.register(one.socket.fileno(), select.EPOLLIN)
+            consumer = _One(port, topic)
+            self._all[consumer.socket.fileno()] = consumer
+            self._poll.register(consumer.socket.fileno(), select.EPOLLIN)
 
     def __enter__(self) -> IdleConsumers:
         return self
@@ -90,17 +91,17 @@ class IdleConsumers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for one in self._all.values():
-            one.socket.close()
+        for consumer in self._all.values():
+            consumer.socket.close()
         self._poll.close()
 
     @property
     def bytes(self) -> int:
-        """Everything received so far."""
-        return sum(one.bytes for one in self._all.values())
+        """The number of bytes received so far."""
+        return sum(consumer.bytes for consumer in self._all.values())
 
     def run(self, seconds: float) -> None:
-        """Answer what comes for so long."""
+        """Handle what comes for this long."""
         began, ends = time.thread_time(), time.monotonic() + seconds
         every, buffer, delays, answers = self._all, self._buffer, self.delays, 0
         while (left := ends - time.monotonic()) > 0:
@@ -110,7 +111,7 @@ class IdleConsumers:
         self.seconds_used += time.thread_time() - began
 
     def run_until(self, done: Callable[[], bool], *, within_seconds: float) -> float:
-        """Go on until `done()`; the seconds it took, or infinity when they were too few."""
+        """Go on until `done()`; return the seconds taken, or infinity when time ran out."""
         began = time.monotonic()
         while not done():
             if time.monotonic() - began > within_seconds:
@@ -119,14 +120,15 @@ class IdleConsumers:
         return time.monotonic() - began
 
     def run_until_all_at(self, end: int, *, within_seconds: float) -> float:
-        """Go on until every consumer is at `end`; the seconds it took, or infinity when they were too few."""
+        """Go on until every consumer is at `end`; return the seconds taken, or infinity when time ran out."""
         return self.run_until(
-            lambda: all(one.offset >= end for one in self._all.values()), within_seconds=within_seconds
+            lambda: all(consumer.offset >= end for consumer in self._all.values()),
+            within_seconds=within_seconds,
         )
 
     @staticmethod
     def bytes_of_topic(port: int, topic: str, end: int) -> int:
-        """The bytes of all answers to a consumer that reads the topic to its end."""
+        """Return the size of all answers to a consumer that reads the topic to its end."""
         with IdleConsumers(port, [topic]) as consumers:
             consumers.run_until_all_at(end, within_seconds=120)
             return consumers.bytes

@@ -12,14 +12,14 @@ from compat_tests.java import run_java
 BYTES_PER_RUN = 400_000_000
 RECORDS_PER_RUN = 2_000_000
 WARM_UP_SHARE = 0.25
-"""The share of the records that only warm the Java machine up."""
+"""The share of the records that only warm up the Java machine."""
 
 LINE = re.compile(r"(\d+) (?:steady state )?records sent, ([\d.]+) records/sec")
 
 
 @dataclass(slots=True)
 class _Cpu:
-    """CPU time of the children that ended since this was made."""
+    """The CPU time of the child processes that have ended since this was created."""
 
     before: float = 0.0
 
@@ -67,7 +67,7 @@ def produce(job: ProduceJob) -> Figures:
 def consume(job: ConsumeJob) -> Figures:
     """Run ConsumerPerformance, which subscribes in a group: the broker must coordinate groups.
 
-    Raises: LoadError if it read another number of records.
+    Raises: LoadError if it read too few records.
     """
     _refuse_start_line(job, job.wait_for_start)
     cpu = _Cpu()
@@ -81,7 +81,7 @@ def consume(job: ConsumeJob) -> Figures:
     # start, end, MB, MB/s, records, records/s, rebalance ms, fetch ms, fetch MB/s, fetch records/s
     fields = output.strip().splitlines()[-1].split(", ")
     if len(fields) != 10 or int(fields[4]) < job.records:
-        raise LoadError(f"ConsumerPerformance read too little of {job.records} records: {output[-500:]!r}")
+        raise LoadError(f"ConsumerPerformance read fewer than {job.records} records: {output[-500:]!r}")
     return {
         "records": float(fields[4]),
         "seconds": float(fields[7]) / 1_000,

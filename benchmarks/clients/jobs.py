@@ -1,4 +1,4 @@
-"""What a load generator is told to do, as JSON on its command line, and what it answers: one JSON line."""
+"""The job of a load generator, as JSON on its command line, and its answer: one JSON line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CLIENTS = ("librdkafka", "confluent", "java")
 """librdkafka by its C interface, the same by the confluent-kafka package, or Kafka's own Java tools."""
 
 Figures = dict[str, float]
-"""What a load measured, by name; times in seconds unless the name says otherwise."""
+"""The figures of a load, by name; times are in seconds unless the name says otherwise."""
 
 READY = "ready"
 """The line of a load that waits for its start: a newline on its standard input."""
@@ -23,7 +23,7 @@ class LoadError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What every load needs to know."""
+    """The fields that every load needs."""
 
     host: str
     port: int
@@ -41,17 +41,17 @@ class Job:
 
 WARM_UP_ROUNDS = 2
 WARM_UP_BYTES = 5_000
-"""What each partition gets per warm-up round: more than the 4,096 bytes between two of Kafka's index entries.
-The second round thus makes Kafka touch its index files for the first time, which costs it milliseconds per
-partition and would be measured as its speed."""
+"""The bytes each partition gets per warm-up round: more than the 4,096 bytes between two of Kafka's index
+entries. The second round thus makes Kafka touch its index files for the first time, which costs milliseconds
+per partition and would be measured as Kafka's speed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceJob(Job):
-    """Produce as fast as the broker acknowledges, for `seconds` or until `records` are sent, then flush.
+    """The job of producing as fast as the broker acknowledges, for `seconds` or `records`, then flushing.
 
-    Before the clock runs (and before the start line), every partition gets its warm-up rounds, with
-    `first_touch` only one record: what a new topic costs is then measured too.
+    Before the clock runs (and before the start line), every partition gets its warm-up rounds. With
+    `first_touch` it gets only one record: the cost of a new topic is then measured too.
 
     Answers: records (acknowledged, timed), warm_records (acknowledged before the clock ran),
     unacknowledged, seconds (first record to last acknowledgement), started_at and ended_at (monotonic clock),
@@ -67,7 +67,7 @@ class ProduceJob(Job):
     batch_bytes: int = 128 * 1024
     """As producers are usually benchmarked; the Java default is 16 KiB, librdkafka's 1 MB."""
     flush_seconds: float = 15.0
-    """What is not acknowledged this long after the last record was sent counts as not acknowledged."""
+    """A record not acknowledged this long after the last one was sent counts as unacknowledged."""
     wait_for_start: bool = False
     first_touch: bool = False
 
@@ -85,13 +85,13 @@ class ProduceJob(Job):
 
     @property
     def warm_up_rounds(self) -> int:
-        """How often every partition is written to, and waited for, before the clock runs."""
+        """The number of times every partition is written to, and waited for, before the clock runs."""
         return 1 if self.first_touch else WARM_UP_ROUNDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumeJob(Job):
-    """Read all partitions from offset 0 by assignment until `records` came; check that these are all.
+    """The job of reading all partitions from offset 0 by assignment until `records` have come, and no more.
 
     Answers: records, seconds, started_at, ended_at, client_cpu_seconds.
     """
@@ -104,7 +104,7 @@ class ConsumeJob(Job):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneInFlightJob(Job):
-    """Send one-record Produce requests on one connection, each after the answer to the one before.
+    """The job of sending one-record Produce requests on one connection, each after the last one's answer.
 
     Answers: requests, p50_ms, p99_ms, p999_ms, max_ms.
     """
@@ -114,7 +114,7 @@ class OneInFlightJob(Job):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedRateJob(Job):
-    """Send a batch every `tick_ms` whatever the answers do; latency counts from the intended time of sending.
+    """The job of sending a batch every `tick_ms`, however late answers are; latency counts from the tick.
 
     Answers: requests, p50_ms, p99_ms, p999_ms, max_ms, sent_mb_per_second.
     """
@@ -126,7 +126,7 @@ class FixedRateJob(Job):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallRequestsJob(Job):
-    """Keep `in_flight` one-record Produce requests open on each of `connections`.
+    """The job of keeping `in_flight` one-record Produce requests open on each of `connections`.
 
     Answers: requests, seconds.
     """
@@ -138,9 +138,9 @@ class SmallRequestsJob(Job):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PacedJob(Job):
-    """Produce flights, 1 KB of JSON each, at `rate` records a second; it waits for its start.
+    """The job of producing flights, 1 KB of JSON each, at `rate` records a second; it waits for its start.
 
-    Answers: records, seconds (until the last was sent), end (the offset behind the last), p50_ms, p99_ms and
+    Answers: records, seconds (until the last was sent), end (the offset after the last), p50_ms, p99_ms and
     max_ms from when a record was due to its acknowledgement, client_cpu_seconds.
     """
 
@@ -153,9 +153,10 @@ class PacedJob(Job):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateFlightsJob(Job):
-    """Read a topic of `flights` flights, or a view of it, from its begin until the last late flight is known.
+    """The job of reading a topic of `flights` flights, or a view of it, until the last late flight is known.
 
-    Late is who has a delay of 99; wanted are `id` and `carrier`.  It waits for its start.
+    A flight with a delay of 99 is late; its `id` and `carrier` are wanted. The job waits for its start and
+    reads from the beginning.
 
     Answers: matches, received_bytes (all that came over the sockets), seconds, started_at, ended_at,
     client_cpu_seconds.

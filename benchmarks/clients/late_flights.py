@@ -1,7 +1,7 @@
-"""Which flights are late: asked of the plain topic by a client that filters for itself, or of a view.
+"""The search for late flights: in the plain topic by a client that filters for itself, or in a view.
 
-Both are written as a Python program is that wants to be quick: records come thousands at a time, and msgspec
-reads of each value the wanted members only.
+Both are written as a fast Python program would be: records come thousands at a time, and msgspec reads only
+the wanted members of each value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Found = list[tuple[int, str]]
 
 
 class Flight(msgspec.Struct, gc=False):
-    """What the filter needs of a record."""
+    """The members of a record that the filter needs."""
 
     id: int
     delay: int
@@ -35,7 +35,7 @@ class Flight(msgspec.Struct, gc=False):
 
 
 class LateFlight(msgspec.Struct, gc=False):
-    """What the view gives."""
+    """A record of the view."""
 
     id: int
     carrier: str
@@ -44,7 +44,7 @@ class LateFlight(msgspec.Struct, gc=False):
 def filter_topic(job: LateFlightsJob) -> Figures:
     """Read every record and keep the late ones.
 
-    Raises: LoadError if a late flight is missing, twice there, or late itself.
+    Raises: LoadError if a late flight is missing, came twice, or came too late.
     """
     decode = msgspec.json.Decoder(Flight).decode
 
@@ -80,7 +80,7 @@ def _value(message: Message) -> bytes:
 
 
 def expected(count: int) -> Found:
-    """The late ones of so many flights."""
+    """Return the late ones among `count` flights."""
     return [(number, f"C{number % flights.CARRIERS}") for number in range(LATE, count, flights.DELAYS)]
 
 
@@ -90,7 +90,7 @@ def _run(job: LateFlightsJob, keep: Callable[[Iterable[Message], Found], None]) 
     # Connected, but not reading yet.
     consumer.get_watermark_offsets(TopicPartition(job.topic, 0), 30)
     wanted, found = expected(job.flights), Found()
-    # Waits for statistics: behind the start line, it would let ten consumers start at ten times.
+    # This waits for statistics: after the start line it would let ten consumers start at ten different times.
     before = counted.at_rest(consumer)
     wait_for_start_line()
     cpu_before, started = time.process_time(), time.monotonic()
@@ -115,7 +115,7 @@ def _run(job: LateFlightsJob, keep: Callable[[Iterable[Message], Found], None]) 
 
 
 def _available(consumer: Consumer) -> Iterator[Message]:
-    """What has come, at least one record; waiting for a certain number would hold the last ones back."""
+    """Yield what has come, at least one record; waiting for a fixed number would delay the last ones."""
     first = consumer.poll(WAIT_SECONDS)
     if first is not None:
         yield first
@@ -138,7 +138,7 @@ def _settings(job: LateFlightsJob, counted: _Received) -> dict[str, object]:
 
 
 class _Received:
-    """The bytes that came over the sockets, as librdkafka's statistics tell."""
+    """The bytes that came over the sockets, according to librdkafka's statistics."""
 
     def __init__(self) -> None:
         self._bytes = -1
@@ -148,10 +148,10 @@ class _Received:
         self._bytes = json.loads(text)["rx_bytes"]
 
     def at_rest(self, consumer: Consumer) -> int:
-        """The count of the next statistics."""
+        """Return the count of the next statistics."""
         self._bytes = -1
         while self._bytes < 0:
             message = consumer.poll(WAIT_SECONDS)
             if message is not None:
-                raise LoadError(f"{message.topic()}: a record or error behind the last: {message.error()}")
+                raise LoadError(f"{message.topic()}: a record or error after the last: {message.error()}")
         return self._bytes

@@ -13,10 +13,10 @@ from benchmarks.clients.start_line import wait_for_start_line
 WARM_UP_LIMIT_SECONDS = 90.0
 
 READ_SECONDS = 0.1
-"""How long one read waits for records before the deadline is looked at."""
+"""The time one read waits for records before the deadline is checked."""
 
 NOTHING_MORE_SECONDS = 0.3
-"""How long a consumer looks for records beyond those that should be there."""
+"""The time a consumer looks for records beyond those that should be there."""
 
 
 class Sender(Protocol):
@@ -68,7 +68,7 @@ def _warm_up(sender: Sender, job: ProduceJob) -> None:
 
 
 def consume(start: Callable[[], None], read: Callable[[float], int], job: ConsumeJob) -> Figures:
-    """Run a consumer job: `start` begins to fetch, `read` waits so many seconds and returns how many came.
+    """Run a consumer job: `start` begins to fetch, `read` waits for some seconds and returns how many came.
 
     Raises: LoadError if records are missing, too many, or late; what `start` and `read` raise.
     """
@@ -89,7 +89,7 @@ def consume(start: Callable[[], None], read: Callable[[float], int], job: Consum
 
 
 def _read_all(read: Callable[[float], int], job: ConsumeJob, deadline: float) -> float:
-    """Read until all records came; return the time of the last; then look whether there are more."""
+    """Read until all records have come, then look for more; return the time of the last one."""
     count = 0
     ended = time.monotonic()
     while count < job.records:

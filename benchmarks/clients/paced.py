@@ -1,7 +1,7 @@
 """Produce flights at a fixed pace, in a process of its own, and time each acknowledgement.
 
-Latency counts from the moment at which a record was due: one that waits in the client's queue because the
-server stands still is as late as it looks.
+Latency counts from the moment a record was due, so a record that waits in the client's queue because the
+server stands still counts as late.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class _Paced:
         self.end = 0
 
     def warm_up(self) -> None:
-        """Connect and learn the leader: a poll for the topic's metadata."""
+        """Connect and learn the leader by asking for the topic's metadata."""
         self._producer.list_topics(self._job.topic, 30)
 
     def run(self) -> float:
-        """Send for the job's time, then wait for what is missing; the seconds until the last was sent."""
+        """Send for the job's time, wait for what is missing; return the seconds until the last was sent."""
         self._began = time.monotonic()
         total = round(self._job.seconds * self._job.rate)
         while self.sent < total:

@@ -138,7 +138,7 @@ class _Pipelined:
         select.select([self.socket], [self.socket] if self._unsent else [], [], seconds)
 
     def receive(self) -> int:
-        """Read what came; return how many whole answers that completed.
+        """Read what came; return the number of answers that it completed.
 
         Raises: BrokerError if one carries an error code; WireError at the end of the stream.
         """
@@ -165,7 +165,7 @@ class _Pipelined:
 
 
 def _ready(job: Job, payload_bytes: int) -> tuple[wire.Connection, bytes]:
-    """Connect, and send the request some times until the topic and both programs are warm."""
+    """Connect, and send the request a few times until the topic and both programs are warm."""
     connection = wire.Connection(job.host, job.port)
     values = [b"x" * job.record_bytes] * max(1, payload_bytes // job.record_bytes)
     frame = wire.produce_request(job.topic, [0], wire.batch(values), acks=job.acks)

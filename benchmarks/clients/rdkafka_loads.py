@@ -13,16 +13,16 @@ from benchmarks.clients.jobs import ConsumeJob, Figures, LoadError, ProduceJob
 from benchmarks.clients.rdkafka import LIBRARY, Client, Message, destroy_message
 
 QUEUE_KIB = 64 * 1024
-"""What the producer holds before it waits: 0.2 s of a fast broker, and a short tail behind a slow one."""
+"""The queue of the producer: 0.2 s of a fast broker's work, and a short tail with a slow one."""
 
 CALL_BYTES = 64 * 1024
-"""Records handed over per call: enough to make the call itself free."""
+"""The bytes handed over per call: enough to make the call itself free."""
 
 READ_AT_ONCE = 10_000
 
 
 def producer_settings(job: ProduceJob) -> dict[str, str]:
-    """Return librdkafka's settings for a producer job; whatever is not here is librdkafka's default."""
+    """Return librdkafka's settings for a producer job; all others are librdkafka's defaults."""
     return {
         "bootstrap.servers": job.bootstrap,
         "acks": str(job.acks),
@@ -47,7 +47,7 @@ def consumer_settings(job: ConsumeJob) -> dict[str, str]:
 
 
 class _Producer:
-    """Sends a ring of ready-made records round and round; every record names its own partition."""
+    """A sender of a ring of ready-made records, round and round; every record names its own partition."""
 
     def __init__(self, job: ProduceJob) -> None:
         self.client = Client(
@@ -59,7 +59,7 @@ class _Producer:
         self._events = LIBRARY.rd_kafka_queue_get_main(self.client.handle)
         at_once = max(1, CALL_BYTES // job.record_bytes)
         self._length = job.partitions * max(1, -(-at_once // job.partitions))
-        # Random bytes: nothing between here and the platters can compress them.
+        # Random bytes: nothing between here and the disk can compress them.
         noise = random.Random(1).randbytes(job.record_bytes + self._length)
         self._noise = ctypes.create_string_buffer(noise, len(noise))
         self._ring = (Message * (2 * self._length))()

@@ -1,7 +1,7 @@
 """The few Kafka frames a raw client needs, written and read with struct alone.
 
-A raw client measures the server: it starts in no time, sends exactly the bytes meant and adds microseconds.
-Versions without tagged fields are used: ApiVersions 0, CreateTopics 4, Produce 7.
+A raw client measures the server: it starts in no time, sends exactly the bytes intended and adds only
+microseconds. Versions without tagged fields are used: ApiVersions 0, CreateTopics 4, Produce 7.
 """
 
 from __future__ import annotations

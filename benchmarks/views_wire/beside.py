@@ -1,8 +1,9 @@
 """One question asked of Apache Kafka, of Kawal's topic and of a view: which of these flights are late?
 
-The same records lie in both brokers, 1 KB of JSON each, one in a hundred late.  From Kafka and from Kawal's
-plain topic a client reads all and filters for itself; from the view it gets what it asked for.  Measured is
-until the last late flight is known: by turns, in rounds, one consumer and ten at once, each a process.
+Both brokers have the same records, 1 KB of JSON each, one in a hundred late. From Kafka and from Kawal's
+plain topic a client reads everything and filters for itself; from the view it gets what it asked for. The
+time until the last late flight is known is measured by turns, in rounds, with one consumer and with ten at
+once, each a process.
 
 The view is a new one in every round, so that it is evaluated; `again` reads the same view a second time.
 """
@@ -50,7 +51,7 @@ def measure(tell: Tell, *, quick: bool) -> None:
     questions = [Question(codec, consumers) for codec in codecs for consumers in CONSUMERS]
     samples: list[Sample] = []
     with both(records, codecs) as brokers:
-        # The Java machine compiles for a while; Kawal gets the same.
+        # The Java machine compiles for a while; Kawal gets the same warm-up.
         for warm_up in range(1 if quick else WARM_UP_ROUNDS):
             for question in questions:
                 _ask(brokers, question, round_=-warm_up)
@@ -65,7 +66,7 @@ def measure(tell: Tell, *, quick: bool) -> None:
 
 @contextmanager
 def both(records: int, codecs: tuple[str, ...]) -> Iterator[Brokers]:
-    """Apache Kafka and a gateway with the same topics, one for each codec."""
+    """Run Apache Kafka and a gateway with the same topics, one for each codec."""
     with ExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="kawal-beside-"))
         kafka = KafkaServer(Path(directory) / "kafka", {})
@@ -77,14 +78,14 @@ def both(records: int, codecs: tuple[str, ...]) -> Iterator[Brokers]:
             create(kawal, codec, kawal_columns=flights.COLUMNS)
             for broker in (kafka, kawal):
                 fill(broker, codec, records, codec, flights.detailed)
-        # What is written back while others read would be measured as theirs.
+        # Data written back while consumers read would be measured as theirs.
         os.sync()
         yield Brokers(kafka, kawal, records)
 
 
 def _ask(brokers: Brokers, question: Question, *, round_: int) -> list[Sample]:
     """Ask every way once."""
-    # A view of this round alone: what another has found is not known to it.
+    # A view of this round alone: it does not know what another has found.
     view = f"late-{question.codec}-{question.consumers}-{round_}"
     create(brokers.kawal, view, -1, kawal_sql=SQL.format(question.codec))
     ways = (
@@ -97,7 +98,7 @@ def _ask(brokers: Brokers, question: Question, *, round_: int) -> list[Sample]:
         _answered(question, way, round_, broker, kind, topic, brokers.records)
         for way, broker, kind, topic in ways
     ]
-    # Eight views that ask the same would be looked at together, which is another question.
+    # Eight views with the same query would be evaluated together, which is another question.
     drop(brokers.kawal, view)
     return samples
 
@@ -105,7 +106,7 @@ def _ask(brokers: Brokers, question: Question, *, round_: int) -> list[Sample]:
 def _answered(
     question: Question, way: str, round_: int, broker: Broker, kind: str, topic: str, records: int
 ) -> Sample:
-    """Let the consumers read at once, from when all of them are ready."""
+    """Let the consumers read at once, as soon as all of them are ready."""
     loads = [
         Load(
             kind,
@@ -128,8 +129,9 @@ def _answered(
         question=question,
         way=way,
         round=round_,
-        received_bytes=sum(one["received_bytes"] for one in figures),
-        seconds=max(one["ended_at"] for one in figures) - min(one["started_at"] for one in figures),
-        client_cpu_seconds=sum(one["client_cpu_seconds"] for one in figures),
+        received_bytes=sum(answer["received_bytes"] for answer in figures),
+        seconds=max(answer["ended_at"] for answer in figures)
+        - min(answer["started_at"] for answer in figures),
+        client_cpu_seconds=sum(answer["client_cpu_seconds"] for answer in figures),
         server_cpu_seconds=used,
     )

@@ -10,7 +10,7 @@ from benchmarks.summary import Summary, ratios, summary
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """How the records are stored, and how many ask at once."""
+    """A question: how the records are stored, and how many consumers ask at once."""
 
     codec: str
     consumers: int
@@ -18,7 +18,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What one way cost in one round, all consumers together."""
+    """The cost of one way in one round, all consumers together."""
 
     question: Question
     way: str
@@ -30,7 +30,7 @@ class Sample:
 
     @property
     def cpu_seconds(self) -> float:
-        """Clients and server together."""
+        """The CPU time of clients and server together."""
         return self.client_cpu_seconds + self.server_cpu_seconds
 
 
@@ -47,7 +47,7 @@ FIGURES = {
 def table(
     samples: Sequence[Sample], questions: Sequence[Question], *, ways: Sequence[str], ratios_to: str
 ) -> Iterator[str]:
-    """The lines: for each question a line per way, and one that divides the first way by `ratios_to`."""
+    """Yield for each question a line per way, and one that divides the first way by `ratios_to`."""
     yield _line("codec", "consumers", "", *FIGURES.values())
     yield _line(*["---"] * (3 + len(FIGURES)))
     for question in questions:

@@ -1,7 +1,7 @@
-"""How long after it was produced a client has a record that it wanted, at 200 records a second.
+"""The time from producing a record until a client that wants it has it, at 200 records a second.
 
-From Apache Kafka and from Kawal's topic, also by a client that filters for itself, and from views; by turns,
-in rounds.  Kafka does not sync before it shows a record; with `flush.messages=1` it does, as Kawal does.
+The ways take turns, in rounds: Apache Kafka and Kawal's topic, also with a client that filters for itself,
+and views. Kafka does not sync before it shows a record; with `flush.messages=1` it does, as Kawal does.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from compat_tests.broker import Broker
 
 ROUNDS, QUICK_ROUNDS = 3, 1
 WANTED, QUICK_WANTED = 500, 200
-"""Records wanted in a round and way; of the ways that want a tenth, a third as many."""
+"""The records wanted in a round and way; a third as many in the ways that want a tenth."""
 WARM_UP = 50
 EVERY_SECONDS = 0.005
 PRIORITY = 10
@@ -38,7 +38,7 @@ SYNCED = "synced"
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Where records are produced to and read from, and which are wanted: one in `one_in`."""
+    """A way to get records: the topics to produce to and to read from; one record in `one_in` is wanted."""
 
     title: str
     broker: Broker
@@ -61,9 +61,9 @@ def measure(tell: Tell, *, quick: bool) -> None:
 
 @contextmanager
 def before_others() -> Iterator[None]:
-    """As root: let no stranger's process come between what is measured, all of which is started inside.
+    """Let processes started inside, as root, run before all others, so that these do not disturb the figures.
 
-    The load is low: nobody is starved by it.
+    The load is low: it starves no process.
     """
     policy, param = os.sched_getscheduler(0), os.sched_getparam(0)
     with contextlib.suppress(PermissionError):
@@ -101,12 +101,12 @@ def _ways() -> Iterator[list[Way]]:
 
 
 def table(seen: dict[str, list[list[float]]]) -> Iterator[str]:
-    """The lines: median and p99 of all rounds, and the least and greatest p99 of a round; milliseconds."""
+    """Yield lines: median and p99 of all rounds, the least and greatest p99 of a round; milliseconds."""
     yield "| | p50 | p99 | p99 of the rounds |"
     yield "| --- | --- | --- | --- |"
     for title, rounds in seen.items():
-        ordered = sorted(value for one in rounds for value in one)
-        p99s = [percentile(sorted(one), 0.99) for one in rounds]
+        ordered = sorted(value for times in rounds for value in times)
+        p99s = [percentile(sorted(times), 0.99) for times in rounds]
         yield (
             f"| {title} | {percentile(ordered, 0.5):.2f} ms | {percentile(ordered, 0.99):.2f} ms"
             f" | {min(p99s):.2f}-{max(p99s):.2f} ms |"
@@ -114,7 +114,7 @@ def table(seen: dict[str, list[list[float]]]) -> Iterator[str]:
 
 
 def latencies_ms(way: Way, wanted: int) -> list[float]:
-    """The times of so many wanted records, behind some that warm up."""
+    """Return the times of this many wanted records, after some that warm up."""
     producer = Producer({"bootstrap.servers": way.broker.bootstrap, "linger.ms": 0})
     consumer = Consumer(
         {"bootstrap.servers": way.broker.bootstrap, "group.id": "l", "auto.offset.reset": "error"}
@@ -140,7 +140,7 @@ def latencies_ms(way: Way, wanted: int) -> list[float]:
 
 
 def _wait_for(consumer: Consumer, decode: Callable[[bytes], Flight], number: int) -> None:
-    """Read until the flight is there; what comes before it is not wanted."""
+    """Read until the flight is there; skip what comes before it."""
     while True:
         message = consumer.poll(WAIT_SECONDS)
         assert message is not None, f"flight {number} did not come in {WAIT_SECONDS:.0f} s"

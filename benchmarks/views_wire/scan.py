@@ -1,4 +1,4 @@
-"""What the server spends on each record it looks at, read from stored batches."""
+"""The server's CPU time for each record it looks at, read from stored batches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CODECS = ("none", "lz4", "zstd")
 
 
 def measure(tell: Tell, *, quick: bool) -> None:
-    """Processor time per record looked at, for each codec: from stored batches, then from the cache."""
+    """Measure processor time per record looked at, by codec: from stored batches, then from the cache."""
     count = QUICK_RECORDS if quick else RECORDS
     for codec in CODECS:
         with gateway() as broker:
@@ -44,20 +44,20 @@ def measure(tell: Tell, *, quick: bool) -> None:
 
 
 def _cost(broker: Broker, view: str, end: int) -> tuple[float, float]:
-    """Processor seconds of the server, and seconds, to read a view to its end."""
+    """Return the processor seconds of the server, and the seconds, to read a view to its end."""
     before = proc.run_seconds(broker.process.pid)
     seconds = read_all(broker, view, end)
     return proc.run_seconds(broker.process.pid) - before, seconds
 
 
 def read_all(broker: Broker, topic: str, end: int) -> float:
-    """The seconds that reading a topic from 0 to `end` takes."""
+    """Return the seconds that reading a topic from 0 to `end` takes."""
     settings = {
         "bootstrap.servers": broker.bootstrap,
         "group.id": "bench",
         "enable.partition.eof": True,
         "auto.offset.reset": "error",
-        # The end is told by an answer without records, which a server holds back for so long.
+        # The end is told by an answer without records, which a server delays for this long.
         "fetch.wait.max.ms": 10,
     }
     consumer = Consumer(settings)
@@ -65,7 +65,7 @@ def read_all(broker: Broker, topic: str, end: int) -> float:
     began = time.monotonic()
     while True:
         first = consumer.poll(0.5)
-        # What is there, without waiting for a certain number.
+        # What is there, without waiting for a fixed number.
         for message in [] if first is None else [first, *consumer.consume(10_000, 0)]:
             if message.error() is not None and message.offset() >= end:
                 consumer.close()

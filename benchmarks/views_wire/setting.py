@@ -1,4 +1,4 @@
-"""What all parts share: a gateway in a directory of its own, topics, records, and who is told the figures."""
+"""The setting that all parts share: a gateway in a directory of its own, topics, records, machine load."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compat_tests.broker import Broker
 from compat_tests.kawal_broker import KawalBroker
 
 Tell = Callable[[str], None]
-"""Takes a line of figures."""
+"""A function that takes a line of figures."""
 
 TOPIC = "flights"
 BATCH_BYTES = 200_000
@@ -26,7 +26,7 @@ BATCH_BYTES = 200_000
 
 @contextmanager
 def gateway() -> Iterator[KawalBroker]:
-    """A gateway with its defaults."""
+    """Run a gateway with its defaults."""
     with tempfile.TemporaryDirectory(prefix="kawal-views-") as directory:
         broker = KawalBroker(Path(directory), {})
         broker.start()
@@ -38,7 +38,7 @@ def gateway() -> Iterator[KawalBroker]:
 
 @contextmanager
 def watching(brokers: Sequence[Broker], tell: Tell) -> Iterator[None]:
-    """Tell at the end how much of the machine others used meanwhile: neither brokers nor loads."""
+    """Tell at the end how much of the machine was used by neither brokers nor loads."""
     pids = [broker.process.pid for broker in brokers]
     before, began = _strangers_seconds(pids), time.monotonic()
     yield
@@ -52,11 +52,11 @@ def _strangers_seconds(pids: Sequence[int]) -> float:
 
 
 WARNINGS = 4
-"""librdkafka's level (syslog's): it tells at level 6 which events an admin client left behind."""
+"""librdkafka's log level (syslog's): at level 6 it tells which events an admin client left unread."""
 
 
 def admin(broker: Broker) -> AdminClient:
-    """An admin client; its answers end with it, so it has to be kept until they are there."""
+    """Return an admin client; keep it until its answers are there, as they end with it."""
     return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": WARNINGS})
 
 
@@ -82,7 +82,7 @@ def fill(
     codec: str = "none",
     value: Callable[[int], bytes] = flights.value,
 ) -> None:
-    """Produce so many flights in batches of about 200 KB, and see them acknowledged."""
+    """Produce `count` flights in batches of about 200 KB, and wait for the acknowledgements."""
     settings = {
         "bootstrap.servers": broker.bootstrap,
         "linger.ms": 50,

@@ -1,4 +1,4 @@
-"""How many bytes a client receives of 1 KB records of which 1 % match: from the topic, and from a view."""
+"""The bytes a client receives of 1 KB records of which 1 % match: from the topic, and from a view."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """1,000 views on one topic with one waiting consumer each: memory, processor time idle and loaded, a restart.
 
 The producer has a process of its own, so that its acknowledgements are timed when they come; all consumers
-share one thread, whose processor time is printed: below a core it does not hold the server back.
+share one thread, whose processor time is printed: below one core it does not slow the server down.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _create_views(broker: Broker) -> None:
 
 
 def _restart(broker: Broker, end: int, tell: Tell) -> None:
-    """Kill the server; how soon it is back, and how soon all views have shown everything anew."""
+    """Kill the server; tell how soon it is back, and how soon all views have shown everything again."""
     broker.kill()
     began = time.monotonic()
     broker.start()
@@ -93,7 +93,7 @@ def _idle(consumers: IdleConsumers, pid: int, seconds: float, tell: Tell) -> Non
 def _under(
     consumers: IdleConsumers, broker: Broker, *, rate: int, seconds: float, first: int, tell: Tell
 ) -> int:
-    """Some seconds with so many records a second; the number of the next record."""
+    """Produce `rate` records a second for some seconds; return the number of the next record."""
     job = PacedJob(host=HOST, port=broker.port, topic=TOPIC, rate=rate, seconds=seconds, first=first)
     load = Load("paced", job)
     try:
@@ -120,7 +120,7 @@ def _under(
 
 
 def _latencies(consumers: IdleConsumers, figures: Figures) -> str:
-    """Due to acknowledged, and time stamp to arrival at the view's consumer."""
+    """Return the latencies: due to acknowledged, and time stamp to arrival at the view's consumer."""
     text = f"acknowledged p50 {figures['p50_ms']:.0f} ms, p99 {figures['p99_ms']:.0f} ms"
     ordered = sorted(consumers.delays)
     if not ordered:

@@ -1,4 +1,4 @@
-"""Starts workers and producers, kills some of them and the server, and waits until everything is read."""
+"""The master: it starts workers and producers, kills some of them and the server, and waits for the end."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Churn:
         self._written: dict[int, int] = dict.fromkeys(range(PARTITIONS), 0)
 
     def run(self, seconds: float, *, tell: Callable[[str], object] = lambda _: None) -> Verdict:
-        """Churn for so long, then read to the end.  Raises: AssertionError."""
+        """Churn for this long, then read to the end. Raises: AssertionError."""
         try:
             self._writing.set()
             producers = [threading.Thread(target=self._write, args=[number]) for number in range(PRODUCERS)]
@@ -102,7 +102,7 @@ class Churn:
         self._all.append(worker)
 
     def _disturb(self, seconds: float, tell: Callable[[str], object]) -> None:
-        """Kill a process now and then, and the server at times; others take their place at once."""
+        """Kill a process now and then, and sometimes the server; replace them at once."""
         began = time.monotonic()
         server_at = min(BETWEEN_SERVER_KILLS_SECONDS, seconds / 2)
         while (now := time.monotonic() - began) < seconds:
@@ -150,14 +150,14 @@ class Churn:
         wanted = {index: end for index, end in self._written.items() if end}
         eventually(
             lambda: committed_of(self._broker, GROUP) == wanted,
-            waiting_for="all that was written to be committed",
+            waiting_for="everything written to be committed",
             within_seconds=CAUGHT_UP_WITHIN_SECONDS,
             last=lambda: behind(wanted, committed_of(self._broker, GROUP)),
         )
 
 
 def behind(wanted: dict[int, int], committed: dict[int, int]) -> dict[int, tuple[int, int]]:
-    """Return what is committed and what was written of the partitions that are not at their end."""
+    """Return, for the partitions not read to the end, what is committed and what was written."""
     return {
         index: (committed.get(index, -1), end) for index, end in wanted.items() if committed.get(index) != end
     }

@@ -1,4 +1,4 @@
-"""What a worker notes, one line each: a moment, a member's life, a partition and offsets."""
+"""The notes of a worker, one line each: a moment, a member's life, a partition and offsets."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ class Note(NamedTuple):
     what: str
     partition: int
     first: int
-    """Of GOT: the first offset. Of COMMITTED: the next one to read."""
+    """GOT: the first offset. COMMITTED: the next one to read."""
     last: int
-    """Of GOT: the last offset of an unbroken run."""
+    """GOT: the last offset of an unbroken run."""
 
 
 class Notebook:
-    """Written by the threads of one process; a line is in the file when the call returns."""
+    """A notebook for the threads of one process; a line is in the file when `write` returns."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", buffering=1)
         self._lock = Lock()
 
     def write(self, life: str, what: str, partition: int, first: int, last: int) -> None:
-        """Note it with the present moment."""
+        """Write a note with the current time."""
         with self._lock:
             self._file.write(f"{time.monotonic():.6f} {life} {what} {partition} {first} {last}\n")
 
     def close(self) -> None:
-        """Write no more."""
+        """Close the file."""
         self._file.close()
 
 

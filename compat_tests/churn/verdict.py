@@ -1,4 +1,4 @@
-"""What the notes prove: nothing is lost, and nothing comes again that was committed before."""
+"""The verdict from the notes: nothing is lost, and nothing comes again after it was committed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compat_tests.churn.notes import COMMITTED, Note
 
 
 class Verdict(NamedTuple):
-    """What happened, if nothing was wrong."""
+    """The figures of a run in which nothing was wrong."""
 
     records: int
     deliveries: int
@@ -44,7 +44,7 @@ def judge(notes: Iterable[Note], ends: dict[int, int]) -> Verdict:
 
 
 def check_partition(partition: int, end: int, notes: list[Note]) -> int:
-    """Check one partition; returns how often its records came."""
+    """Check one partition; return how often its records came."""
     seen = bytearray(end)
     deliveries = 0
     next_of: dict[str, int] = {}
@@ -56,9 +56,9 @@ def check_partition(partition: int, end: int, notes: list[Note]) -> int:
             continue
         deliveries += note.last + 1 - note.first
         seen[note.first : note.last + 1] = b"\x01" * (note.last + 1 - note.first)
-        # Whoever goes on in its own life may be someone that has been thrown out and does not know it yet;
-        # its commits are refused. But who begins, begins at what others have committed; its own last commit
-        # may have been tried again until after it had asked.
+        # A member that goes on in its own life may have been thrown out without knowing it yet; its commits
+        # are refused. But a member that begins, begins at what others have committed; its own last commit may
+        # have been tried again until after it had asked.
         begins = next_of.get(note.life) != note.first and by != note.life
         assert not begins or note.first >= committed, (
             f"partition {partition}: {note.life} began at {note.first} at {note.moment}, after {by} had"
@@ -67,6 +67,6 @@ def check_partition(partition: int, end: int, notes: list[Note]) -> int:
         next_of[note.life] = note.last + 1
     missing = seen.count(0)
     assert not missing, (
-        f"partition {partition}: {missing} of {end} records came to nobody, {seen.find(0)} first"
+        f"partition {partition}: {missing} of {end} records came to no member, {seen.find(0)} first"
     )
     return deliveries

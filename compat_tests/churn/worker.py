@@ -23,11 +23,11 @@ AWAY_SECONDS_MAX = 1.5
 
 SURE_WITHIN_SECONDS = 1.0
 """A commit that took longer may have been tried again by the library after a rebalance, and so have been
-accepted after somebody had asked where to begin: nothing follows from it."""
+accepted after another member had asked where to begin: it proves nothing."""
 
 
 class Address(NamedTuple):
-    """All that a consumer needs of a broker."""
+    """The part of a broker that a consumer needs."""
 
     bootstrap: str
 
@@ -60,7 +60,7 @@ def live_again_and_again(
     notebook: Notebook,
     stopping: threading.Event,
 ) -> None:
-    """Lead one life after the other."""
+    """Live one life after the other."""
     chance = Random(name)
     number = 0
     while not stopping.is_set():
@@ -86,7 +86,7 @@ def step(consumer: Library, life: str, notebook: Notebook) -> None:
     began = time.monotonic()
     try:
         consumer.commit(following)
-    except Exception as error:  # noqa: BLE001 - every library has its own for "you are out", and that is why
+    except Exception as error:  # noqa: BLE001 - every library has its own error for a lost membership
         print(f"{life}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         return
     if time.monotonic() - began > SURE_WITHIN_SECONDS or held != set(consumer.held()):
@@ -98,11 +98,11 @@ def step(consumer: Library, life: str, notebook: Notebook) -> None:
 def runs(seen: list[Seen]) -> list[tuple[Seen, Seen]]:
     """Return the first and last record of every unbroken run of offsets of a partition."""
     found: list[tuple[Seen, Seen]] = []
-    for one in seen:
-        if found and found[-1][1][:2] == one[:2] and found[-1][1].offset + 1 == one.offset:
-            found[-1] = (found[-1][0], one)
+    for message in seen:
+        if found and found[-1][1][:2] == message[:2] and found[-1][1].offset + 1 == message.offset:
+            found[-1] = (found[-1][0], message)
         else:
-            found.append((one, one))
+            found.append((message, message))
     return found
 
 

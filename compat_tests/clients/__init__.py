@@ -1,1 +1,1 @@
-"""Native programs of the client families, spoken to through one small contract: see README.md here."""
+"""Native programs of the client families, driven through one small contract: see README.md here."""

@@ -13,7 +13,7 @@ Operation = Callable[..., dict[str, Any]]
 
 NUMBERS_AT_A_TIME = 10
 PAUSE_SECONDS = 0.01
-"""10 numbers each 10 ms: about 1,000 a second."""
+"""10 numbers every 10 ms: about 1,000 a second."""
 
 UNANSWERED_MAX = 200
 PATIENCE_SECONDS = 60
@@ -47,13 +47,13 @@ def say(line: dict[str, Any]) -> None:
 
 
 class Progress:
-    """Tells progress in steps, so that a fast client does not drown its reader in lines."""
+    """A reporter of progress in steps, so that a fast client does not drown its reader in lines."""
 
     def __init__(self) -> None:
         self._told = 0
 
     def tell(self, count: int) -> None:
-        """Say how much is done, if that is in a later step than said last."""
+        """Report how much is done, if that is in a later step than last reported."""
         if count // PROGRESS_EVERY > self._told // PROGRESS_EVERY:
             self._told = count
             say({"progress": count})
@@ -71,11 +71,11 @@ class Records:
 
     def add(self, records: Iterable[dict[str, Any]]) -> None:
         """Take those that are new."""
-        for one in records:
-            place = (one["partition"], one["offset"])
+        for record in records:
+            place = (record["partition"], record["offset"])
             if place not in self._seen:
                 self._seen.add(place)
-                self.all.append(one)
+                self.all.append(record)
 
 
 def encoded(text: str | None) -> bytes | None:
@@ -89,7 +89,7 @@ def decoded(data: bytes | None) -> str | None:
 
 
 def until(deadline_seconds: float = PATIENCE_SECONDS) -> Iterator[None]:
-    """Go round until the deadline is over, then fail."""
+    """Yield until the deadline is over, then fail."""
     deadline = time.monotonic() + deadline_seconds
     while time.monotonic() < deadline:
         yield

@@ -1,8 +1,8 @@
-"""The matrix client x operation in docs/compatibility.clients.json: what the tests saw, nothing else.
+"""The matrix client x operation in docs/compatibility.clients.json: what the tests saw, and nothing else.
 
 A test marked `operation("…")` is one row; its `client` parameter is the column. A test that passes is "ok";
-one in which the program says that its client has no such thing is "cannot: why". Without an option
-the outcome has to be the one that is written down; `--write-client-matrix` writes it.
+one in which the program says that its client has no such thing is "cannot: why". Without an option the
+outcome must be the one in the file; `--write-client-matrix` writes it.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ OPERATIONS = (
     "delete records",
     "delete a topic",
 )
-"""The rows, in the order in which they are shown."""
+"""The rows, in the order shown."""
 
 Matrix = dict[str, Any]
 
 
 def read_matrix() -> Matrix:
-    """Return what is written down: client -> {"version": …, "operations": {operation: outcome}}."""
+    """Return what the file has: client -> {"version": …, "operations": {operation: outcome}}."""
     matrix: Matrix = json.loads(MATRIX.read_text()) if MATRIX.exists() else {}
     return matrix
 
 
 class MatrixPlugin:
-    """Compares the outcome of each marked test with the matrix, or collects and writes it."""
+    """A plugin that compares the outcome of each marked test with the matrix, or collects and writes it."""
 
     def __init__(self, *, write: bool) -> None:
-        """`write`: outcomes are written down when the session ends."""
+        """Create the plugin; with `write` it writes the outcomes when the session ends."""
         self._write = write
         self._matrix = read_matrix()
         self._seen: Matrix = {}
@@ -82,13 +82,13 @@ class MatrixPlugin:
         return True
 
     def saw(self, client: str, operation: str, outcome: str) -> None:
-        """Take an outcome: keep it for writing, or hold it against what is written down."""
+        """Take an outcome: keep it for writing, or compare it with what the file has."""
         if self._write:
             self._seen.setdefault(client, {})[operation] = outcome
             return
         known = self._matrix.get(client, {}).get("operations", {}).get(operation)
         assert outcome == known, (
-            f"{client}, {operation}: {outcome!r}, but {MATRIX.name} says {known!r}; if that is right now, "
+            f"{client}, {operation}: {outcome!r}, but {MATRIX.name} says {known!r}; if that is now right, "
             f"run pytest with {OPTION}"
         )
 
@@ -105,7 +105,7 @@ class MatrixPlugin:
             compatibility.main()
 
     def saw_version(self, client: str, version: str, *, pinned: bool) -> None:
-        """Take the version that a program says it has: keep it, or hold it against what is written down."""
+        """Take the version that a program says it has: keep it, or compare it with what the file has."""
         if self._write:
             self._seen.setdefault(client, {})["version"] = version
             return

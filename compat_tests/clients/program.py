@@ -19,7 +19,7 @@ ANSWER_WITHIN_SECONDS = 100
 """Above the 60 s that programs wait themselves: their own account of what was missing says more."""
 
 PROGRESS_WITHIN_SECONDS = 45
-"""Below what programs wait: the one that is behind is named before the others lose patience."""
+"""Below what programs wait: the one that lags is named before the others lose patience."""
 
 
 class CannotError(Exception):
@@ -27,14 +27,14 @@ class CannotError(Exception):
 
 
 class Program:
-    """A client program. Its standard error goes to a file, the end of which is told with a failure."""
+    """A client program. Its standard error goes to a file, the end of which is shown with a failure."""
 
     def __init__(self, name: str, command: Sequence[str], log_path: Path) -> None:
         """Start it."""
         assert Path(command[0]).exists(), f"no {command[0]}: run 'make clients'"
         self.name = name
         self.progress = 0
-        """What the program said last of the request it works at."""
+        """The last report of the program on the request it works on."""
         self._log_path = log_path
         self._answers: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         with log_path.open("wb") as log:
@@ -48,7 +48,7 @@ class Program:
         """Send a request."""
         self.progress = 0
         assert self._process.stdin is not None
-        # Of a program that has ended the answer tells.
+        # `answer` reports a program that has ended.
         with suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps({"operation": operation, **fields}).encode() + b"\n")
             self._process.stdin.flush()
@@ -77,12 +77,12 @@ class Program:
         """Wait until this much is done, or until the program has answered."""
         eventually(
             lambda: self.progress >= count or not self._answers.empty(),
-            waiting_for=f"{self.name} to do {count} (it told {self.progress})",
+            waiting_for=f"{self.name} to do {count} (it reported {self.progress})",
             within_seconds=PROGRESS_WITHIN_SECONDS,
         )
 
     def close(self) -> None:
-        """End standard input, upon which the program ends; kill it when it does not."""
+        """Close standard input, which ends the program; kill it if that does not."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.close()
@@ -101,7 +101,7 @@ class Program:
             try:
                 said = json.loads(line)
             except ValueError:
-                said = {"error": f"said what is not JSON: {line[:200]!r}"}
+                said = {"error": f"printed a line that is not JSON: {line[:200]!r}"}
             if "progress" in said:
                 self.progress = said["progress"]
             else:

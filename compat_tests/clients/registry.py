@@ -1,4 +1,4 @@
-"""Which programs there are and how each is started."""
+"""The programs there are, and the command that starts each."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ COMMANDS: dict[str, list[str]] = {
     "sarama": _go("sarama"),
     "kafka-go": _go("kafka-go"),
 }
-"""Client -> command. `make clients` builds what is not Python."""
+"""Client -> command. `make clients` builds those that are not Python."""
 
 NOT_PINNED = frozenset({"aiokafka", "confluent-kafka", "kafka-python", "kcat"})
-"""Clients that come in ranges of versions: what is written down is the one the matrix was made with."""
+"""Clients that come in ranges of versions: the matrix has the version it was made with."""
 
 EMPTY_READ_AS_NULL = frozenset({"kafka-go"})
 """Clients that cannot tell an empty key, value or header from null when they read."""
@@ -64,4 +64,4 @@ GROUPS_ONLY = {
 """Clients that cannot assign themselves a partition, and what they do instead."""
 
 NOT_IDEMPOTENT = frozenset({"kafka-go"})
-"""Clients without an idempotent producer: what they send again after a lost answer may be there twice."""
+"""Clients without an idempotent producer: records sent again after a lost answer may be there twice."""

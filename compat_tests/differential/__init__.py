@@ -10,11 +10,10 @@
     plain.py      answers as plain data, with ids, times and addresses made the same
     compare.py    the differences of two answers, field by field
     allow_list.py the differences that stay, each with its reason; allowed.py says what covers what
-    mutants.py   answers with one thing wrong, which must be seen
-    recorded.py   Kafka's answers in files, which compat_tests/test_differential.py holds the gateway against
+    mutants.py    answers with one thing wrong, which must be seen
+    recorded.py   Kafka's answers in files, with which compat_tests/test_differential.py compares the gateway
     __main__.py   `make differential`: both brokers live, with other requests every time
 
-What Kafka does is what is right, as far as it is not an accident that no client can see. A new API is covered
-from its first day, and needs `make differential ARGS=--record`; what needs requests that fit together gets a
-theme.
+What Kafka does is right, unless it is an accident that no client can see. A new API is covered from its first
+day, and needs `make differential ARGS=--record`; requests that must fit together get a theme.
 """

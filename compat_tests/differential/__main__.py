@@ -22,11 +22,11 @@ from compat_tests.kafka_broker import KafkaBroker
 from compat_tests.kawal_broker import KawalBroker
 
 STEP_WIDTH = 1500
-"""How much of a request is shown."""
+"""The number of characters shown of a request."""
 
 
 def main() -> int:
-    """Run; the exit code is 1 when a difference has no reason."""
+    """Run; return exit code 1 when a difference has no reason."""
     options = _options()
     wanted = [name for name in names() if re.search(options.only, name)]
     if options.record:
@@ -36,31 +36,33 @@ def main() -> int:
     answers = {kind.kind: _answers(kind, chosen) for kind in (KawalBroker, KafkaBroker)}
     found: list[Difference] = []
     count = 0
-    for one in chosen:
-        pairs = zip(one.steps, answers["kafka"][one.name], answers["kawal"][one.name], strict=True)
+    for run in chosen:
+        pairs = zip(run.steps, answers["kafka"][run.name], answers["kawal"][run.name], strict=True)
         for step, kafka, kawal in pairs:
             count += 1
             found += differences(step, kafka, kawal)
-    unexplained = [one for one in found if explanation(one, ALLOWED) is None]
+    unexplained = [difference for difference in found if explanation(difference, ALLOWED) is None]
     _show(unexplained)
     print(f"{count} exchanges, {len(found)} differences, {len(unexplained)} of them without a reason")
     return 1 if unexplained else 0
 
 
 def _record(wanted: list[str]) -> int:
-    """Keep what Kafka answers to the sequences of the tests."""
+    """Record what Kafka answers to the sequences of the tests."""
     chosen = [sequence(name, SEED) for name in wanted]
     answers = _answers(KafkaBroker, chosen)
-    for one in chosen:
-        save(one, answers[one.name])
-    print(f"recorded {sum(len(one.steps) for one in chosen)} answers of Kafka in {FOLDER}")
+    for run in chosen:
+        save(run, answers[run.name])
+    print(f"recorded {sum(len(run.steps) for run in chosen)} answers of Kafka in {FOLDER}")
     return 0
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m compat_tests.differential", description=__doc__)
     chance = SystemRandom().randrange(1_000_000)
-    parser.add_argument("--seed", type=int, default=chance, help="which requests; default: others every time")
+    parser.add_argument(
+        "--seed", type=int, default=chance, help="the seed of the requests; default: a new one every time"
+    )
     parser.add_argument("--each", type=int, default=WILD_EACH, help="wild requests of each API and version")
     parser.add_argument("--only", default="", metavar="PATTERN", help="sequences whose name matches")
     parser.add_argument("--record", action="store_true", help="ask Kafka alone and keep its answers")
@@ -73,7 +75,7 @@ def _answers(kind: type[Broker], chosen: list[Sequence]) -> dict[str, list[Plain
         broker.start()
         try:
             warm_up(broker)
-            return {one.name: run_steps(broker, one.prefix, one.steps) for one in chosen}
+            return {run.name: run_steps(broker, run.prefix, run.steps) for run in chosen}
         finally:
             broker.stop()
 
@@ -81,13 +83,18 @@ def _answers(kind: type[Broker], chosen: list[Sequence]) -> dict[str, list[Plain
 def _show(found: list[Difference]) -> None:
     """Print like differences together, with the shortest request that has one."""
     groups: dict[tuple[str, ...], list[Difference]] = {}
-    for one in found:
-        key = one.step.api.name, one.path, str(one.kafka)[:60], str(one.kawal)[:60]
-        groups.setdefault(key, []).append(one)
+    for difference in found:
+        key = (
+            difference.step.api.name,
+            difference.path,
+            str(difference.kafka)[:60],
+            str(difference.kawal)[:60],
+        )
+        groups.setdefault(key, []).append(difference)
     for (api, path, kafka, kawal), alike in groups.items():
-        versions = sorted({one.step.version for one in alike})
+        versions = sorted({difference.step.version for difference in alike})
         print(f"{len(alike):5} {api} {path}: kafka {kafka}, kawal {kawal}; versions {versions}")
-        shortest = min(alike, key=lambda one: len(str(one.step)))
+        shortest = min(alike, key=lambda difference: len(str(difference.step)))
         print(f"      {shortest.where} of {str(shortest.step)[:STEP_WIDTH]}")
 
 

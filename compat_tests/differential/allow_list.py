@@ -1,6 +1,6 @@
 """The differences from Apache Kafka 4.3.1 that stay, each with its reason; docs/compatibility.md prints them.
 
-An entry that explains nothing in the recorded sequences is an error: differences that were mended leave here.
+An entry that explains nothing in the recorded sequences is an error: remove it with the difference.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ OWN_DEFAULTS: Final = frozenset(
 """Configs whose default is knowingly not Kafka's; broker/config/server_keys.py and group_keys.py say why."""
 
 AS_UNDERSTOOD: Final = {("5", "5"), ("TRUE", "true"), ("delete,compact", "delete,compact"), (".01f", "0.01")}
-"""How CreateTopics shows a config: what was written, without blanks, and what it means."""
+"""The values of a config in CreateTopics: as it was written, without blanks, and as it is understood."""
 
 ALLOWED: Final = (
     Allowed(
         apis=(),
         path=r".*error_message",
-        what="Kafka has no text for an error, Kawal has one",
+        what="Kafka has no text for an error; Kawal has one",
         kawal="<text>",
         when=lambda found: found.kafka in (ABSENT, ""),
         reason="an error that says what to do is worth more than silence",
@@ -58,10 +58,10 @@ ALLOWED: Final = (
     Allowed(
         apis=(),
         path=r".*error_code",
-        what="Kafka answers UNKNOWN_SERVER_ERROR to what a client did wrong, Kawal says what it was",
+        what="Kafka answers UNKNOWN_SERVER_ERROR to a client's fault; Kawal says what it was",
         kafka=UNKNOWN,
         when=lambda found: found.kawal != ABSENT,
-        reason="the fault is the client's, and it can be told which",
+        reason="the fault is the client's, and it can be named",
     ),
     # --- ApiVersions -----------------------------------------------------------------------------------
     Allowed(
@@ -75,16 +75,16 @@ ALLOWED: Final = (
     Allowed(
         apis=(ApiKey.API_VERSIONS,),
         path=r"(supported|finalized)_features(_epoch|\[\].*)?",
-        what="features of Kafka are not told, and metadata.version has one level",
+        what="features of Kafka are not listed, and metadata.version has one level",
         versions="3+",
-        reason="only features that exist are told, and nothing of a quorum of controllers is among them",
+        reason="only features that exist are listed, and none of them is about a quorum of controllers",
     ),
     # --- topics ----------------------------------------------------------------------------------------
     Allowed(
         apis=(ApiKey.METADATA,),
         path=r"topics\[\]\.error_code",
         what="a topic that the request creates: Kafka answers UNKNOWN_TOPIC_OR_PARTITION and has it a moment"
-        " later, Kawal answers when it is there, with its partitions",
+        " later; Kawal answers when it is there, with its partitions",
         kafka=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         kawal=ABSENT,
         reason="no client has to ask twice",
@@ -95,21 +95,21 @@ ALLOWED: Final = (
         what="a topic with neither name nor id: Kafka fails the whole request (-1), Kawal this topic (17)",
         kafka=ABSENT,
         when=lambda found: any(not topic.name for topic in found.step.request.topics),
-        reason="the fault is the client's, and it can be told which",
+        reason="the fault is the client's, and it can be named",
     ),
     Allowed(
         apis=(ApiKey.CREATE_TOPICS,),
         path=r"topics\[\]\.error_code",
-        what="more than 10,000 partitions in one request: Kafka refuses them (44), Kawal makes them",
+        what="more than 10,000 partitions in one request: Kafka refuses them (44); Kawal creates them",
         kafka=ErrorCode.POLICY_VIOLATION,
         kawal=ABSENT,
-        reason="the limit of Kawal is kawal.max.partitions, for the node",
+        reason="Kawal's limit is kawal.max.partitions, for the whole node",
     ),
     Allowed(
         apis=(ApiKey.CREATE_TOPICS,),
         path=r"topics\[\]\.error_code",
-        what="names in one request that differ only in '.' and '_': Kafka makes both topics, Kawal refuses"
-        " the second as it would in a request of its own",
+        what="names in one request that differ only in '.' and '_': Kafka creates both topics; Kawal refuses"
+        " the second, as it would in a request of its own",
         kafka=ABSENT,
         kawal=ErrorCode.INVALID_TOPIC_EXCEPTION,
         reason="the two topics would share the names of their metrics in any request",
@@ -129,7 +129,7 @@ ALLOWED: Final = (
         what="the ratio 'NaN' is refused",
         kawal=ErrorCode.INVALID_CONFIG,
         when=lambda found: "'NaN'" in repr(found.step.request),
-        reason="a ratio that is no number can only be a mistake",
+        reason="a ratio that is not a number can only be a mistake",
     ),
     Allowed(
         apis=(ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_CONFIGS),
@@ -137,7 +137,7 @@ ALLOWED: Final = (
         what="min.insync.replicas: a default of the cluster in Kafka (3), which its format tool sets; the"
         " server's default (5) in Kawal",
         when=lambda found: "configs[min.insync.replicas]" in found.where,
-        reason="there is one replica, and nobody has set anything",
+        reason="there is one replica, and no value has been set",
     ),
     Allowed(
         apis=(ApiKey.DESCRIBE_TOPIC_PARTITIONS,),
@@ -145,7 +145,7 @@ ALLOWED: Final = (
         what="a topic with an empty name: Kafka fails every topic of the request (-1), Kawal this one",
         kafka=UNKNOWN,
         when=lambda found: any(not topic.name for topic in found.step.request.topics),
-        reason="a good name is not refused for its neighbour's sake",
+        reason="a good name is not refused because of its neighbour",
     ),
     # --- records ---------------------------------------------------------------------------------------
     Allowed(
@@ -155,12 +155,12 @@ ALLOWED: Final = (
         " before it looks at topics and acks; Kawal judges each partition on its own",
         kafka=ErrorCode.CORRUPT_MESSAGE,
         when=lambda found: _holds_an_unreadable_batch(found.step.request),
-        reason="a good batch is not refused for its neighbour's sake",
+        reason="a good batch is not refused because of its neighbour",
     ),
     Allowed(
         apis=(ApiKey.PRODUCE,),
         path=r"responses\[\]\.partition_responses\[\]\.error_code",
-        what="wrong acks and an unacceptable batch: Kafka tells of the batch (87), Kawal of the acks (21)",
+        what="wrong acks and an unacceptable batch: Kafka reports the batch (87), Kawal the acks (21)",
         kafka=ErrorCode.INVALID_RECORD,
         kawal=ErrorCode.INVALID_REQUIRED_ACKS,
         reason="both are true",
@@ -169,23 +169,23 @@ ALLOWED: Final = (
         apis=(ApiKey.PRODUCE,),
         path=r"responses\[\]\.partition_responses\[\]\.(error_code|base_offset)",
         what="records that are not what the batch's header says: Kafka opens each batch and answers 87 or -1,"
-        " Kawal takes it and the reader finds out; an unknown codec is refused (76)",
+        " while Kawal takes it and the reader finds out; an unknown codec is refused (76)",
         when=lambda found: "-lies'" in repr(found.step.request),
-        reason="opening each batch would cost more than all the rest of Produce; clients write none of these",
+        reason="opening each batch would cost more than the rest of Produce; clients write no such records",
     ),
     Allowed(
         apis=(ApiKey.PRODUCE,),
         path=r"responses\[\]\.partition_responses\[\]\.log_start_offset",
-        what="where the log starts: Kafka tells it with an INVALID_RECORD that the log found, Kawal always",
+        what="the start of the log: Kafka tells it with an INVALID_RECORD that the log found, Kawal always",
         kafka=ABSENT,
         versions="5+",
         when=lambda found: found.kafka_item.get("error_code") == ErrorCode.INVALID_RECORD,
-        reason="more is told",
+        reason="the answer says more",
     ),
     Allowed(
         apis=(ApiKey.FETCH,),
         path=r"responses\[\]\.partitions\[\]\.records\[\]\.times\[\]",
-        what="a max timestamp in a batch's header that no record has, but could have: Kafka corrects it,"
+        what="a max timestamp in a batch's header that no record has, but could have: Kafka corrects it;"
         " Kawal takes it",
         kafka=BASE_MS + 1,
         kawal=BASE_MS + 5,
@@ -194,10 +194,10 @@ ALLOWED: Final = (
     Allowed(
         apis=(ApiKey.FETCH,),
         path=r"responses\[\]\.partitions\[\]\.records\[\]",
-        what="where a limit ends a partition's records: Kafka cuts the last batch, Kawal sends whole ones",
+        what="where a limit ends a partition's records: Kafka cuts the last batch; Kawal sends whole ones",
         kafka={"cut": True},
         kawal=ABSENT,
-        reason="a part of a batch is of no use to a client",
+        reason="part of a batch is of no use to a client",
     ),
     Allowed(
         apis=(ApiKey.FETCH,),
@@ -213,9 +213,9 @@ ALLOWED: Final = (
     Allowed(
         apis=(ApiKey.DESCRIBE_CONFIGS,),
         path=r"results\[\]\.configs\[\]\.(value|config_source|config_type|synonyms\[\].*)",
-        what="broker configs that say with what a server was started: addresses, directories, node ids",
+        what="broker configs that a server was started with: addresses, directories, node ids",
         when=lambda found: _of_broker(found) and _config(found) in STARTED_WITH,
-        reason="two servers, and the settings that Kafka needs to run alone",
+        reason="there are two servers, and Kafka needs settings to run alone",
     ),
     Allowed(
         apis=(ApiKey.DESCRIBE_CONFIGS,),
@@ -231,7 +231,7 @@ ALLOWED: Final = (
         kafka=False,
         kawal=True,
         when=lambda found: _of_broker(found),
-        reason="what says that it can be changed, can",
+        reason="a config that is shown as changeable can be changed",
     ),
     Allowed(
         apis=(ApiKey.DESCRIBE_CONFIGS,),
@@ -240,7 +240,7 @@ ALLOWED: Final = (
         kafka=True,
         kawal=False,
         when=lambda found: _of_broker(found) and _config(found).startswith(("group.", "offset")),
-        reason="groups need not end for it",
+        reason="groups need not end for the change",
     ),
     Allowed(
         apis=(ApiKey.DESCRIBE_CONFIGS,),
@@ -269,7 +269,7 @@ ALLOWED: Final = (
     Allowed(
         apis=(ApiKey.INCREMENTAL_ALTER_CONFIGS,),
         path=r"responses\[\]\.error_code",
-        what="several faults in one resource, of which one is a wrong value: Kawal may tell of another first,"
+        what="several faults in one resource, of which one is a wrong value: Kawal may report another first,"
         " an operation that does not exist (42) or a name that no topic can have (17)",
         kafka=ErrorCode.INVALID_CONFIG,
         when=lambda found: found.kawal in (ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_TOPIC_EXCEPTION),
@@ -278,13 +278,13 @@ ALLOWED: Final = (
     Allowed(
         apis=(ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS),
         path=r"responses\[\]\.error_code",
-        what="broker configs that nobody knows: Kafka keeps them for its plugins, Kawal refuses them (40)",
+        what="unknown broker configs: Kafka keeps them for its plugins; Kawal refuses them (40)",
         kawal=ErrorCode.INVALID_CONFIG,
         when=lambda found: (
             found.kafka in (ABSENT, ErrorCode.INVALID_REQUEST)
             and found.kafka_item.get("resource_type") == BROKER
         ),
-        reason="there are no plugins, and a name with a slip in it should not be kept in silence",
+        reason="there are no plugins, and a misspelt name should not be kept silently",
     ),
     Allowed(
         apis=(ApiKey.INCREMENTAL_ALTER_CONFIGS,),
@@ -297,12 +297,12 @@ ALLOWED: Final = (
             for resource in found.step.request.resources
             for line in resource.configs
         ),
-        reason="a good change is not refused for its neighbour's sake",
+        reason="a good change is not refused because of its neighbour",
     ),
     Allowed(
         apis=(ApiKey.ALTER_CONFIGS,),
         path=r"responses\[\]\.error_code",
-        what="taking away every config that all nodes share: Kafka refuses, as its format tool has set one of"
+        what="removing every config that all nodes share: Kafka refuses, as its format tool has set one of"
         " them, min.insync.replicas",
         kafka=ErrorCode.INVALID_CONFIG,
         kawal=ABSENT,
@@ -312,7 +312,7 @@ ALLOWED: Final = (
     Allowed(
         apis=(ApiKey.ALTER_CONFIGS,),
         path="outcome",
-        what="a resource that is given twice: Kafka never answers, Kawal answers INVALID_REQUEST",
+        what="a resource that is given twice: Kafka never answers; Kawal answers INVALID_REQUEST",
         kafka="silent",
         kawal="answered",
         reason="a client should not wait in vain",
@@ -321,7 +321,7 @@ ALLOWED: Final = (
     Allowed(
         apis=(ApiKey.CONSUMER_GROUP_HEARTBEAT,),
         path="heartbeat_interval_ms",
-        what="members of KIP-848 groups beat every 3 s, in Kafka every 5 s",
+        what="members of KIP-848 groups beat every 3 s; in Kafka every 5 s",
         kafka=5_000,
         kawal=3_000,
         reason="the default of consumer.heartbeat.interval.ms is Kawal's own",
@@ -329,7 +329,7 @@ ALLOWED: Final = (
     Allowed(
         apis=(ApiKey.CONSUMER_GROUP_DESCRIBE,),
         path=r"groups\[\]\.assignor_name",
-        what="the assignor of KIP-848 groups that name none is 'tdengine', in Kafka 'uniform'",
+        what="the assignor of KIP-848 groups that name none is 'tdengine'; in Kafka it is 'uniform'",
         kafka="uniform",
         kawal="tdengine",
         reason="the first of group.consumer.assignors is the default, and Kawal's list is its own",
@@ -345,9 +345,9 @@ ALLOWED: Final = (
 
 
 def _holds_an_unreadable_batch(request: ProduceRequest) -> bool:
-    """Say whether Kafka cannot find out where some batch ends, or of which format it is."""
+    """Return whether there is a batch whose end or format Kafka cannot find out."""
     held: list[Any] = [data.records for topic in request.topic_data for data in topic.partition_data]
-    return any(isinstance(one, bytes) or (isinstance(one, Batch) and one.magic > 2) for one in held)
+    return any(isinstance(item, bytes) or (isinstance(item, Batch) and item.magic > 2) for item in held)
 
 
 def _config(found: Difference) -> str:

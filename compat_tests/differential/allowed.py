@@ -1,4 +1,4 @@
-"""What an allowed difference is, and which one explains what was found."""
+"""The allowed differences, and the choice of the one that explains what was found."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Allowed:
     when: Callable[[Difference], bool] = field(default=lambda _: True)
 
     def covers(self, found: Difference) -> bool:
-        """Say whether this entry explains a difference."""
+        """Return whether this entry explains a difference."""
         return (
             (not self.apis or found.step.api in self.apis)
             and found.step.version in parse_versions(self.versions)
@@ -44,5 +44,5 @@ class Allowed:
 
 
 def explanation(found: Difference, allowed: Sequence[Allowed]) -> Allowed | None:
-    """Return the first entry that covers a difference, None for a difference that must not be."""
+    """Return the first entry that covers a difference, or None for a difference that must not be."""
     return next((entry for entry in allowed if entry.covers(found)), None)

@@ -10,10 +10,10 @@ from typing import Any
 from compat_tests.differential.steps import Step
 
 ABSENT = "<default>"
-"""What a field shows that has its default, and an element that only one of two lists has."""
+"""The value shown for a field with its default, and for an element that only one of two lists has."""
 
 KEYS = {"configs": "name", "api_keys": "api_key"}
-"""Lists whose elements are known by one of their fields rather than by their place, which means nothing."""
+"""Lists whose elements are known by one of their fields, as their place means nothing."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def _structs(
     step: Step, path: str, where: str, kafka: Mapping[str, Any], kawal: Mapping[str, Any]
 ) -> Iterator[Difference]:
     failed = kafka.get("error_code", 0) != kawal.get("error_code", 0)
-    # Where the codes differ the rest has to: it is looked at where they agree.
+    # Where the codes differ, so must the rest, which is compared only where they agree.
     for name in ["error_code"] if failed else dict.fromkeys([*kafka, *kawal]):
         a, b = kafka.get(name, ABSENT), kawal.get(name, ABSENT)
         here, there = (f"{path}.{name}", f"{where}.{name}") if path else (name, name)

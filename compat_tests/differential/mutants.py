@@ -1,4 +1,4 @@
-"""Wrong answers made from right ones: would the comparison see a handler that gives one of them?"""
+"""Wrong answers made from right ones: would the comparison notice a handler that gives one of them?"""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from protocol.error_codes import ErrorCode
 
 WRONG_CODE = ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH.value
-"""A code that no answer bears."""
+"""A code that no answer has."""
 
 LOOKED_INTO = 3
-"""How many elements of each list are themselves changed."""
+"""The number of elements of each list that are themselves changed."""
 
 
 def mutants(answer: Any) -> Iterator[tuple[str, Any]]:
-    """Return copies of a plain answer with one thing wrong in each, and where."""
+    """Yield copies of a plain answer with one thing wrong in each, and where."""
     if isinstance(answer, dict):
         yield from _wrong_fields(answer)
     elif isinstance(answer, list):

@@ -1,6 +1,6 @@
 """Answers as plain data that JSON can hold: fields of their version that differ from the default, by name.
 
-What cannot be the same on two brokers is replaced: ids by the stand-ins of steps.py, moments of the run by
+What cannot be the same on two brokers is replaced: ids by the stand-ins of steps.py, times of the run by
 "<now>", addresses by words. Records are shown batch by batch. Texts for people are shown as "<text>": the
 gateway has its own words, which name the thing and the value.
 """
@@ -52,7 +52,7 @@ class Names:
     """The stand-ins of one sequence on one broker: which id stands for which."""
 
     def __init__(self, prefix: str, directory: str) -> None:
-        """All topics of the sequence begin with `prefix`; the broker keeps its files in `directory`."""
+        """Begin without ids; topics of the sequence begin with `prefix`, broker files are in `directory`."""
         self.prefix = prefix
         self.directory = directory
         # Every text of the request that is being answered.
@@ -65,7 +65,7 @@ class Names:
         self._members: list[str] = []
 
     def owns(self, name: str) -> bool:
-        """Say whether a name is one of the sequence, or named by the request."""
+        """Return whether a name is one of the sequence, or named by the request."""
         return name in self.mentioned or _folded(name).startswith(_folded(self.prefix))
 
     def learn_topic(self, name: str, real: UUID) -> None:
@@ -76,23 +76,23 @@ class Names:
             self._real_topics[topic_id(name, generation)] = real
 
     def real_topic(self, stand_in: UUID) -> UUID:
-        """The broker's id in place of a stand-in; other ids, unknown to every broker, as they are."""
+        """Return the broker's id in place of a stand-in; other ids, unknown to every broker, as they are."""
         return self._real_topics.get(stand_in, stand_in)
 
     def real_producer(self, stand_in: int) -> int:
-        """The broker's producer id in place of a stand-in; another number as it is."""
+        """Return the broker's producer id in place of a stand-in; another number as it is."""
         return _real(stand_in, FIRST_PRODUCER, self._producers)
 
     def real_session(self, stand_in: int) -> int:
-        """The broker's session id in place of a stand-in; another number as it is."""
+        """Return the broker's session id in place of a stand-in; another number as it is."""
         return _real(stand_in, FIRST_SESSION, self._sessions)
 
     def real_member(self, stand_in: str) -> str:
-        """The broker's member id in place of a stand-in; another text as it is."""
+        """Return the broker's member id in place of a stand-in; another text as it is."""
         return next((real for n, real in enumerate(self._members) if member(n) == stand_in), stand_in)
 
     def shown_member(self, real: str) -> str:
-        """The stand-in for a member id that the broker made up, a new one when it was never seen."""
+        """Return the stand-in for a member id that the broker made up, a new one when it was never seen."""
         if not real or real in self.mentioned:
             return real
         if real not in self._members:
@@ -100,18 +100,18 @@ class Names:
         return member(self._members.index(real))
 
     def shown_topic(self, real: UUID) -> str:
-        """The id for people: by name, so that it is the same on every broker."""
+        """Return the id for people: by name, so that it is the same on every broker."""
         if real not in self._topics:
             return "<an id>" if real.version == RANDOM_ID else str(real)
         name, generation = self._topics[real]
         return f"<id {generation} of {name}>"
 
     def shown_producer(self, real: int) -> int:
-        """The stand-in for a producer id, a new one when it was never seen."""
+        """Return the stand-in for a producer id, a new one when it was never seen."""
         return _shown(real, FIRST_PRODUCER, self._producers)
 
     def shown_session(self, real: int) -> int:
-        """The stand-in for a session id, a new one when it was never seen."""
+        """Return the stand-in for a session id, a new one when it was never seen."""
         return _shown(real, FIRST_SESSION, self._sessions) if real > 0 else real
 
 
@@ -166,7 +166,7 @@ def _value(value: Any, field: Field, names: Names) -> Any:
 
 
 def _is_asked(item: Any, name_field: str | None, names: Names) -> bool:
-    """Say whether an element belongs to the sequence; one without a name was asked for by its id."""
+    """Return whether an element belongs to the sequence; one without a name was asked for by its id."""
     name = getattr(item, name_field) if name_field else None
     return name is None or names.owns(name)
 
@@ -196,7 +196,7 @@ def _item(value: Any, field: Field, names: Names) -> Any:
 
 
 def moment(value_ms: int) -> int | str:
-    """A time as it is, or "<now>" when it lies in the run."""
+    """Return a time as it is, or "<now>" when it is within the run."""
     return "<now>" if abs(value_ms - time.time() * 1000) < NOW_WITHIN_MS else value_ms
 
 

@@ -1,6 +1,6 @@
 """Values for the fields of wild requests: by message and field where it matters, else by the kind of field.
 
-A pool names a value more often when a request with it goes further than the first check.
+A pool has a value more often when a request with it passes the first check.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def values_for(message: str, field: str, kind: Any, world: World) -> list[Any]:
         return found
     if kind is Uuid:
         # Kafka has no answer but UNKNOWN_SERVER_ERROR to the id 0 here.
-        return [one for one in world.ids() if one != ZERO or message not in ("FetchTopic", "ForgottenTopic")]
+        return [id_ for id_ in world.ids() if id_ != ZERO or message not in ("FetchTopic", "ForgottenTopic")]
     if kind is Records:
         return records(world)
     if kind is String and field in ("name", "topic", "topic_name", "topic_names", "resource_name", "topics"):

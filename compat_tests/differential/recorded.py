@@ -24,7 +24,7 @@ def save(sequence: Sequence, answers: list[Plain]) -> None:
     """Write what Kafka answered to a sequence."""
     FOLDER.mkdir(exist_ok=True)
     head = {"kafka": "4.3.1", "seed": SEED, "requests": fingerprint(sequence)}
-    lines = [json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in (head, *answers)]
+    lines = [json.dumps(item, ensure_ascii=False, separators=(",", ":")) for item in (head, *answers)]
     text = "".join(f"{line}\n" for line in lines)
     # Time 0, so that the same answers make the same file.
     path(sequence.name).write_bytes(gzip.compress(text.encode(), mtime=0))
@@ -42,7 +42,7 @@ def load(sequence: Sequence) -> list[Plain]:
 
 
 def path(name: str) -> Path:
-    """Return where the answers to a sequence are."""
+    """Return the file of the answers to a sequence."""
     return FOLDER / f"{name}.jsonl.gz"
 
 

@@ -1,4 +1,4 @@
-"""Runs steps against one broker and collects what came back, as plain data."""
+"""Running steps against one broker and collecting what came back, as plain data."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.schema import declaration
 
 SILENCE_SECONDS = 3.0
-"""A broker that has not answered for so long is taken to never answer: every wait asked for is shorter."""
+"""A broker silent for this long is taken never to answer: every wait asked for is shorter."""
 
 CLOSED, SILENT, NO_ANSWER = {"outcome": "closed"}, {"outcome": "silent"}, {"outcome": "no answer"}
 
 
 class Runner:
-    """Sends the steps of one sequence to one broker, each after the answer to the one before."""
+    """A runner that sends the steps of a sequence to one broker, each after the answer to the one before."""
 
     def __init__(self, broker: Broker, prefix: str) -> None:
         """Connect; all topics of the sequence begin with `prefix`."""

@@ -1,4 +1,4 @@
-"""Waiting until a change that a broker has promised can be seen: Kafka's takes a moment, ours none.
+"""Waiting until a promised change can be seen: Kafka's takes a moment, Kawal's none.
 
 Kafka answers a change when its controller has recorded it; the broker learns of it some milliseconds later.
 What a client sees between the two is chance and cannot be compared.
@@ -28,10 +28,10 @@ from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequ
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 CONFIG_SECONDS = 0.15
-"""How long Kafka's broker may take to act on a config that its controller has recorded."""
+"""The time Kafka's broker may take to act on a config that its controller has recorded."""
 
 CREDENTIALS_SECONDS = 1.0
-"""The same for credentials, at most."""
+"""The same for credentials."""
 
 SETTINGS: Final[dict[Kind, dict[str, str]]] = {
     "kawal": {"group.initial.rebalance.delay.ms": "0", "kawal.rebalance.interval.ms": "0"},
@@ -57,7 +57,7 @@ def warm_up(broker: Broker) -> None:
 
 
 class Settler:
-    """Looks at the broker on a connection of its own."""
+    """An observer of the broker on a connection of its own."""
 
     def __init__(self, broker: Broker, names: Names) -> None:
         """Connect; ids of new topics go to `names`."""
@@ -70,7 +70,7 @@ class Settler:
         self._client.close()
 
     def settle(self, step: Step, answer: Any) -> None:
-        """Wait until the success that `answer` tells has come about."""
+        """Wait until the change that `answer` confirms can be seen."""
         api, request = step.api, step.request
         if api is ApiKey.CREATE_TOPICS and not request.validate_only:
             self._wait_served(topic.name for topic in answer.topics if not topic.error_code)
@@ -87,7 +87,9 @@ class Settler:
                 topic.name for topic in answer.topics if topic.name and topic.error_code in (missing, 0)
             )
         elif api is ApiKey.ALTER_USER_SCRAM_CREDENTIALS:
-            self._wait_credentials(request, {one.user for one in answer.results if not one.error_code})
+            self._wait_credentials(
+                request, {result.user for result in answer.results if not result.error_code}
+            )
         elif api in (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS) and self._kind == "kafka":
             time.sleep(CONFIG_SECONDS)
 
@@ -109,15 +111,21 @@ class Settler:
         return all(not part.error_code for part in answer.topics[0].partitions)
 
     def _wait_credentials(self, request: AlterUserScramCredentialsRequest, altered: set[str]) -> None:
-        put = {(one.name, one.mechanism, one.iterations) for one in request.upsertions if one.name in altered}
-        deleted = {(one.name, one.mechanism) for one in request.deletions if one.name in altered}
+        put = {
+            (upsertion.name, upsertion.mechanism, upsertion.iterations)
+            for upsertion in request.upsertions
+            if upsertion.name in altered
+        }
+        deleted = {
+            (deletion.name, deletion.mechanism) for deletion in request.deletions if deletion.name in altered
+        }
 
         def seen() -> bool:
             users = [UserName(name=name) for name in altered]
             found = {
-                (one.user, info.mechanism, info.iterations)
-                for one in self._client.call(DescribeUserScramCredentialsRequest(users=users), 0).results
-                for info in one.credential_infos
+                (result.user, info.mechanism, info.iterations)
+                for result in self._client.call(DescribeUserScramCredentialsRequest(users=users), 0).results
+                for info in result.credential_infos
             }
             return put <= found and not deleted & {known[:2] for known in found}
 
@@ -131,7 +139,7 @@ class Settler:
             return all(topic.error_code for topic in self._metadata(sorted(names)).topics)
 
         if names:
-            eventually(gone, waiting_for=f"{sorted(names)} to be gone")
+            eventually(gone, waiting_for=f"{sorted(names)} to be deleted")
             if self._kind == "kafka":
                 time.sleep(CONFIG_SECONDS)
 

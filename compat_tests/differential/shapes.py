@@ -1,4 +1,4 @@
-"""Which lists of answers have an order that means nothing, and which hold topics of other sequences."""
+"""The lists of answers whose order means nothing, and those that hold topics of other sequences."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ SORTED: Final[dict[str, tuple[str, ...]]] = {
     "SupportedFeatureKey": ("name",),
     "FinalizedFeatureKey": ("name",),
 }
-"""Structs that Kafka answers in the order of a hash table, and what we put them in order by.
+"""Structs that Kafka answers in the order of a hash table, and the fields by which they are sorted.
 
-Fetch is among them because Kafka puts what it could not find behind what it read. DescribeTopicPartitions is
+Fetch is among them because Kafka puts what it could not find after what it read. DescribeTopicPartitions is
 not: its order is part of its cursor's meaning.
 """
 

@@ -22,26 +22,26 @@ BASE_MS = 1_700_000_000_000
 FIRST_PRODUCER = 900_000_000_000
 FIRST_SESSION = 800_000_000
 STAND_INS = 10_000
-"""How many producers and sessions a sequence may have; numbers of these ranges occur nowhere else."""
+"""The most producers and sessions of a sequence; numbers of these ranges occur nowhere else."""
 
 
 def topic_id(name: str, generation: int = 1) -> UUID:
-    """Stand for the id of the topic called `name`, the `generation`th of that name."""
+    """Return the stand-in for the id of the topic called `name`, the `generation`th of that name."""
     return uuid5(NAMESPACE_URL, f"{name}#{generation}")
 
 
 def producer(number: int) -> int:
-    """Stand for the id that the `number`th successful InitProducerId of the sequence answered, from 0."""
+    """Return the stand-in for the id that the `number`th InitProducerId to succeed answered, from 0."""
     return FIRST_PRODUCER + number
 
 
 def session(number: int) -> int:
-    """Stand for the `number`th fetch session that the broker opened in the sequence, from 0."""
+    """Return the stand-in for the `number`th fetch session that the broker opened, from 0."""
     return FIRST_SESSION + number
 
 
 def member(number: int) -> str:
-    """Stand for the `number`th member id that the broker made up in the sequence, from 0."""
+    """Return the stand-in for the `number`th member id that the broker made up, from 0."""
     return f"<member {number}>"
 
 
@@ -64,7 +64,7 @@ class Step:
 
 
 def brief(value: Any) -> str:
-    """Show a request or a part of it without the fields that have their default."""
+    """Return a request or a part of it as text, without the fields that have their default."""
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(brief, value))}]"
     if isinstance(value, Batch):

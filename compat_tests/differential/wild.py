@@ -1,7 +1,6 @@
 """Requests drawn from the declarations of the messages: every field gets a value of its pool.
 
-Whatever the gateway learns to serve is covered from its first day; what needs requests that fit together is
-written by hand in themes/.
+A new API is covered from its first day; requests that must fit together are written by hand in themes/.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from protocol.schema import ArrayOf, Records
 BROKER = 4
 NULL_SHARE, DEFAULT_SHARE = 0.1, 0.3
 COUNTS = (0, 1, 1, 1, 2, 2, 3)
-"""How many elements an array gets."""
+"""The numbers of elements that an array may get."""
 
 
 def wild_step(api: ApiKey, version: int, world: World) -> Step:
@@ -33,7 +32,7 @@ def wild_step(api: ApiKey, version: int, world: World) -> Step:
     if isinstance(request, ProduceRequest):
         tidy(request)
     if isinstance(request, AlterConfigsRequest) and any(
-        (one.resource_type, one.resource_name) == (BROKER, "") for one in request.resources
+        (resource.resource_type, resource.resource_name) == (BROKER, "") for resource in request.resources
     ):
         # Kafka refuses to replace what all nodes share (allow_list.py): the two would differ from here on.
         request.validate_only = True
@@ -44,9 +43,9 @@ def wild_step(api: ApiKey, version: int, world: World) -> Step:
 
 
 def tidy(request: ProduceRequest) -> None:
-    """Take out what would make the logs of the two brokers differ from here on; see allowed.py for both.
+    """Remove what would make the logs of the two brokers differ from here on; see allow_list.py.
 
-    Of a partition named twice Kafka drops the first batch; one unreadable batch refuses all its neighbours.
+    Of a partition named twice Kafka drops the first batch; it refuses all neighbours of an unreadable batch.
     """
     named = set()
     count = sum(len(topic.partition_data) for topic in request.topic_data)

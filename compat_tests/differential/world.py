@@ -1,4 +1,4 @@
-"""The topics of one sequence: its own, so that sequences do not meet, and how they come to be."""
+"""The topics of one sequence: its own, so that sequences do not meet, and the steps that make them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from protocol.messages.delete_topics import DeleteTopicsRequest
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 FOR_EVER = {"retention.ms": "-1"}
-"""The records bear a fixed time of the past: no retention may reach them while the sequence runs."""
+"""The records have a fixed time in the past: no retention may reach them while the sequence runs."""
 
 
 class World:
-    """The names a sequence uses: `one` and `three` (by their partitions), `stamped` (LogAppendTime), `keyed`
-    (compacted), `gone` (deleted), `never` (not created)."""
+    """The names a sequence uses.
+
+    `one` and `three` (by their partitions), `stamped` (LogAppendTime), `keyed` (compacted), `gone` (deleted),
+    `never` (not created).
+    """
 
     def __init__(self, prefix: str, random: Random) -> None:
-        """`prefix` begins every name; `random` makes every choice of the sequence."""
+        """Begin every name with `prefix`; `random` makes every choice of the sequence."""
         self.prefix = prefix
         self.random = random
         self.one, self.three, self.stamped, self.keyed, self.gone, self.never = (
@@ -54,7 +57,7 @@ class World:
         yield Step(DeleteTopicsRequest(topic_names=self.existing, timeout_ms=10_000), 5)
 
     def names(self) -> list[str]:
-        """Names to ask for, the existing ones more often than those that no topic has or can have."""
+        """Return names to ask for, the existing ones more often than those that no topic has or can have."""
         return [
             *self.existing * 4,
             self.gone,
@@ -72,7 +75,7 @@ class World:
         ]
 
     def ids(self) -> list[object]:
-        """Ids to ask for."""
+        """Return ids to ask for."""
         existing = [topic_id(name) for name in self.existing]
         return [*existing * 3, topic_id(self.gone), topic_id(self.never), ZERO]
 
@@ -80,7 +83,7 @@ class World:
 def new_topic(
     name: str, partitions: int, configs: dict[str, str | None] | None = None, replicas: int = 1
 ) -> CreatableTopic:
-    """One topic whose records no retention reaches."""
+    """Return a topic whose records no retention reaches."""
     return CreatableTopic(
         name=name,
         num_partitions=partitions,
@@ -99,7 +102,7 @@ def create_topics(*topics: CreatableTopic, version: int = 7, validate_only: bool
 
 
 def batch(count: int, number: int = 0, **fields: object) -> Batch:
-    """`count` records, `number` seconds after the others' first, a millisecond apart."""
+    """Return `count` records, `number` seconds after the others' first, a millisecond apart."""
     made = Batch(
         values=[f"value {number}.{i}".encode() for i in range(count)],
         base_timestamp=BASE_MS + number * 1000,

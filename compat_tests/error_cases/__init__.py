@@ -1,6 +1,6 @@
-"""Every error code of Kafka's table: the request that provokes it, or why one open node never answers it.
+"""Every error code of Kafka: the request that provokes it, or why one node without security never gives it.
 
-case.py     what a case is, and what it works on: a broker, a connection, topics of its own
+case.py     a case, and the scene it works on: a broker, a connection, topics of its own
 records.py  Produce, Fetch and their like
 topics.py   topics, partitions, configs
 groups.py   classic groups and those of KIP-848

@@ -1,4 +1,4 @@
-"""What a case is: one request whose answer bears one error code, and the words that its message must hold."""
+"""A case: one request whose answer has one error code, and the words that its message must contain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _serial_number = count(1)
 
 
 class Told(NamedTuple):
-    """What an answer says of an error; None where the API has no field for a message."""
+    """The error in an answer; None where the API has no field for a message."""
 
     code: int
     message: str | None = None
@@ -28,7 +28,7 @@ class Scene:
     """A broker with a connection to it, and topics for one case."""
 
     def __init__(self, broker: Broker, raw: RawClient, start_broker: StartBroker) -> None:
-        """`start_broker` is for the cases that need settings of their own, or do harm."""
+        """Set the scene; `start_broker` is for the cases that need settings of their own, or do harm."""
         self.broker = broker
         self.raw = raw
         self.start_broker = start_broker
@@ -53,9 +53,9 @@ Provoke = Callable[[Scene], Told]
 
 @dataclass(frozen=True)
 class Case:
-    """How one code is provoked. `names` are words of the gateway's message: the thing and the value.
+    """A way to provoke one code. `names` are words of the gateway's message: the thing and the value.
 
-    `kafka` is the code that Kafka answers, where it is another, for the reason that `differs` gives.
+    `kafka` is the code that Kafka answers, if it is another, for the reason that `differs` gives.
     """
 
     code: ErrorCode

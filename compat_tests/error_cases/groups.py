@@ -52,7 +52,7 @@ def joined(raw: RawClient, group: str, who: str = "", *, version: int = 9, **fie
 
 
 def member(scene: Scene, **fields: Any) -> str:
-    """Make a stable group with one member; its id."""
+    """Make a stable group with one member; return its id."""
     instance = {"group_instance_id": fields["group_instance_id"]} if "group_instance_id" in fields else {}
     who: str = joined(scene.raw, scene.name, **fields).member_id
     if not instance:
@@ -85,7 +85,7 @@ def committed(
     version: int = 8,
     **fields: Any,
 ) -> Told:
-    """Commit to partitions of a topic; what is said of the first."""
+    """Commit to partitions of a topic; return what is said of the first."""
     given: dict[str, Any] = {"generation_id_or_member_epoch": -1, "member_id": ""}
     part = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata=metadata)
     request = OffsetCommitRequest(
@@ -223,7 +223,7 @@ def beat(scene: Scene, who: str = "m", epoch: int = 0, **fields: Any) -> Any:
 
 
 def told_of(answer: Any) -> Told:
-    """What a heartbeat's answer says."""
+    """Return what a heartbeat's answer says."""
     return Told(answer.error_code, answer.error_message)
 
 

@@ -8,14 +8,14 @@ from protocol.error_codes import ErrorCode
 
 ONE_NODE: Final = "there is one node: it leads every partition, holds the only replica and cannot lag behind"
 OF_BROKERS: Final = "an answer between brokers and controllers; clients do not call those APIs"
-SECURITY: Final = "there are no users, and nothing is forbidden to anybody"
+SECURITY: Final = "there are no users, and nothing is forbidden"
 TOKENS: Final = "delegation tokens need security; their APIs are not served"
 TRANSACTIONS: Final = "transactional ids are refused (InitProducerId: 35), so that no transaction begins"
 TELEMETRY: Final = "clients' metrics are not collected; the APIs are not served"
 SHARE: Final = "share groups are not served"
 STREAMS: Final = "groups of the Streams protocol are not served"
 OUT_OF_USE: Final = "Kafka itself no longer answers it"
-AT_ONCE: Final = "what was asked for is done when the answer leaves"
+AT_ONCE: Final = "what was asked for is done before the answer is sent"
 
 NEVER: Final[dict[ErrorCode, str]] = {
     ErrorCode.UNKNOWN_SERVER_ERROR: "a fault of the gateway, not of a request; it closes the connection",
@@ -28,14 +28,14 @@ NEVER: Final[dict[ErrorCode, str]] = {
     ErrorCode.STALE_CONTROLLER_EPOCH: OF_BROKERS,
     ErrorCode.NETWORK_EXCEPTION: "made by clients themselves",
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "for the moments after a start in which progress is read back;"
-    " tests/groups/test_loading.py holds it",
+    " tests/groups/test_loading.py checks it",
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "only while the log that holds groups' progress has failed;"
-    " tests/groups/test_coordinator.py holds it",
+    " tests/groups/test_coordinator.py checks it",
     ErrorCode.NOT_COORDINATOR: ONE_NODE,
     ErrorCode.NOT_ENOUGH_REPLICAS: "min.insync.replicas above the number of replicas counts as that number,"
     " in Kafka 4 too",
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ONE_NODE,
-    ErrorCode.INVALID_COMMIT_OFFSET_SIZE: "a commit that a request can hold, the log of progress can; Kafka"
+    ErrorCode.INVALID_COMMIT_OFFSET_SIZE: "the log of progress can hold any commit that a request can; Kafka"
     " itself answers UNKNOWN_SERVER_ERROR to one above its batch",
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: SECURITY,
     ErrorCode.GROUP_AUTHORIZATION_FAILED: SECURITY,
@@ -76,8 +76,8 @@ NEVER: Final[dict[ErrorCode, str]] = {
     ErrorCode.POSITION_OUT_OF_RANGE: OF_BROKERS,
     ErrorCode.DUPLICATE_BROKER_REGISTRATION: OF_BROKERS,
     ErrorCode.BROKER_ID_NOT_REGISTERED: OF_BROKERS,
-    ErrorCode.INCONSISTENT_TOPIC_ID: "a topic made again while a session by id looks at it has another id:"
-    " UNKNOWN_TOPIC_ID is what both answer",
+    ErrorCode.INCONSISTENT_TOPIC_ID: "a topic created again while a session by id looks at it has another id:"
+    " both answer UNKNOWN_TOPIC_ID",
     ErrorCode.INCONSISTENT_CLUSTER_ID: OF_BROKERS,
     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: TRANSACTIONS,
     ErrorCode.INELIGIBLE_REPLICA: OF_BROKERS,
@@ -95,7 +95,7 @@ NEVER: Final[dict[ErrorCode, str]] = {
     ErrorCode.INVALID_VOTER_KEY: OF_BROKERS,
     ErrorCode.DUPLICATE_VOTER: OF_BROKERS,
     ErrorCode.VOTER_NOT_FOUND: OF_BROKERS,
-    ErrorCode.REBOOTSTRAP_REQUIRED: "of the proxies that speak of other clusters",
+    ErrorCode.REBOOTSTRAP_REQUIRED: "for proxies that point to other clusters",
     ErrorCode.STREAMS_INVALID_TOPOLOGY: STREAMS,
     ErrorCode.STREAMS_INVALID_TOPOLOGY_EPOCH: STREAMS,
     ErrorCode.STREAMS_TOPOLOGY_FENCED: STREAMS,

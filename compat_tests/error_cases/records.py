@@ -26,7 +26,7 @@ ONE_MIB = 1 << 20
 def produced(scene: Scene, topic: Any, batch: Any, **options: Any) -> Told:
     """Produce, and return what is said of the partition."""
     part = send(scene.raw, topic, batch, **options)
-    why = [one.batch_index_error_message for one in part.record_errors]
+    why = [record_error.batch_index_error_message for record_error in part.record_errors]
     return Told(part.error_code, " ".join([str(part.error_message), *why]))
 
 
@@ -117,7 +117,7 @@ def control_batch_of_a_client(scene: Scene) -> Told:
     "durable",
     "log",
     kafka=ErrorCode.NONE,
-    differs="Kafka leaves writing to the page cache; on its failure it stops the node",
+    differs="Kafka leaves writing to the page cache; if that fails, it stops the node",
 )
 def disk_that_takes_nothing(scene: Scene) -> Told:
     broker = scene.start_broker()
@@ -160,7 +160,7 @@ def topic_by_an_id_that_nobody_has(scene: Scene) -> Told:
 
 @provokes(ErrorCode.FENCED_LEADER_EPOCH)
 def leader_epoch_of_the_past(scene: Scene) -> Told:
-    """The epoch of the one leader is 0: only a number that no leader had lies before it."""
+    """Ask with a negative epoch: no leader ever had one, as the epoch of the one leader is 0."""
     return Told(list_offset(scene.raw, scene.topic(), -1, current_leader_epoch=-5).error_code)
 
 

@@ -1,4 +1,4 @@
-"""Load that no client means well with, beside one that does: does the good one notice, is memory bounded?
+"""Hostile load beside a good client: does the good client notice, and is memory bounded?
 
     python -m compat_tests.overload [--seconds 60] [--seed N] [LOAD ...]
 

@@ -1,4 +1,4 @@
-"""Run the loads at their full size, print the figures: `python -m compat_tests.overload --seconds 60`."""
+"""Run the loads at their full size and print the figures: `python -m compat_tests.overload --seconds 60`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ PARTITIONS = "partitions"
 
 
 def main() -> None:
-    """Run what is named, or all."""
+    """Run the loads that are named, or all."""
     parser = argparse.ArgumentParser(prog="python -m compat_tests.overload", description=__doc__)
     parser.add_argument("loads", nargs="*", choices=[*LOADS, PARTITIONS, []], metavar="LOAD")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long each load lasts")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     with contextlib.suppress(PermissionError):
-        # As root: no stranger's process comes between the gateway and its good client; the loads step back.
+        # As root: no other process comes between the gateway and its good client; the loads step back.
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
     for name in arguments.loads or [*LOADS, PARTITIONS]:
         with tempfile.TemporaryDirectory(prefix="kawal-overload-") as directory:

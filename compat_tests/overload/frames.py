@@ -1,4 +1,4 @@
-"""Frames for the fuzzer: requests made up from their declarations: as they are, mutated, cut, or none."""
+"""Frames for the fuzzer: requests made up from their declarations, valid, mutated or cut; and garbage."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.strategies import random_message
 TOPIC = "fuzzed"
 
 LASTING = frozenset({ApiKey.CREATE_TOPICS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS})
-"""What these leave behind would be measured afterwards, so they are not sent as they are."""
+"""APIs that are not sent unchanged: what they leave behind would be measured afterwards."""
 
 VERSIONS = [
     (api.key, version)
@@ -34,7 +34,7 @@ VERSIONS = [
 
 
 def request_frame(request: Any, version: int, correlation_id: int = 1) -> bytes:
-    """A request with its length before it."""
+    """Return a request with its length before it."""
     api = declaration(type(request)).api
     assert api is not None
     header = encode_request_header(
@@ -45,7 +45,7 @@ def request_frame(request: Any, version: int, correlation_id: int = 1) -> bytes:
 
 
 def fuzzing_topic(port: int, _: Batch) -> None:
-    """Make the topic that fuzzed produces go to."""
+    """Create the topic that fuzzed produces go to."""
     topic = CreatableTopic(name=TOPIC, num_partitions=2, replication_factor=1, assignments=[], configs=[])
     with socket.create_connection((HOST, port), timeout=10) as client:
         client.sendall(request_frame(CreateTopicsRequest(topics=[topic]), 5))
@@ -53,7 +53,7 @@ def fuzzing_topic(port: int, _: Batch) -> None:
 
 
 def fuzzed(chance: Random) -> bytes:
-    """What a broken or bad client might send."""
+    """Return what a broken or hostile client might send."""
     kind = chance.random()
     if kind < 0.1:
         return chance.randbytes(chance.choice((1, 4, 20, 1_000)))
@@ -80,7 +80,7 @@ def _made_up(chance: Random) -> bytes:
 
 
 def mutated(frame: bytes, chance: Random) -> bytes:
-    """The frame with its length right and something in it wrong."""
+    """Return the frame with its length right and something in it wrong."""
     body = bytearray(frame[4:])
     for _ in range(chance.choice((1, 1, 2, 5))):
         at = chance.randrange(len(body))

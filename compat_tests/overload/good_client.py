@@ -1,4 +1,4 @@
-"""A client that behaves, and writes down how long each of its round trips takes."""
+"""A client that behaves, and records how long each of its round trips takes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ ROUNDS_PER_SECOND = 50
 
 
 def round_trips(broker: Broker, seconds: float) -> list[float]:
-    """Produce a record and read it back, 50 times a second; the seconds each round took, from its due time.
+    """Produce a record and read it back, 50 times a second; return each round's seconds from its due time.
 
     Counting from when a round was due, not from when it began, lets one stall show in every round it delays.
-    Fails when an answer is wrong.
+    Raises: AssertionError if an answer is wrong.
     """
     took: list[float] = []
     with raw_client(broker) as client:
@@ -37,6 +37,6 @@ def round_trips(broker: Broker, seconds: float) -> list[float]:
 
 
 def percentile(values: list[float], share: float) -> float:
-    """The value below which so large a share of the values lies."""
+    """Return the value below which this share of the values lies."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

@@ -1,6 +1,6 @@
-"""What peers do to a gateway: `python -m compat_tests.overload.loads NAME PORT SECONDS SEED`.
+"""The loads that peers put on a gateway: `python -m compat_tests.overload.loads NAME PORT SECONDS SEED`.
 
-Prints `going` when the load is there, does it for the time given, then prints a line of figures and ends.
+It prints `going` when the load is there, keeps it up for the time given, prints a line of figures and ends.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Load = Callable[[int, float, Random], str]
 
 
 def idle(port: int, seconds: float, _: Random) -> str:
-    """10,000 connections that have asked for the versions once and say nothing more."""
+    """Open 10,000 connections that ask for the versions once and say nothing more."""
     began = time.monotonic()
     crowd = list(_crowd(port, IDLE_COUNT, API_VERSIONS_REQUEST))
     for client in crowd:
@@ -45,14 +45,14 @@ def idle(port: int, seconds: float, _: Random) -> str:
 
 
 def half_open(port: int, seconds: float, _: Random) -> str:
-    """10,000 connections that have sent one byte."""
+    """Open 10,000 connections that send one byte."""
     crowd = list(_crowd(port, IDLE_COUNT, b"\0"))
     _go(seconds)
     return f"{len(crowd)} connections with one byte"
 
 
 def slow_readers(port: int, seconds: float, _: Random) -> str:
-    """300 connections that ask for 55 MiB each, over and over, and read nothing."""
+    """Open 300 connections that ask for 55 MiB each, over and over, and read nothing."""
     request = request_frame(fetch_request("large", 0, partition_max_bytes=55 * MIB, max_bytes=55 * MIB), 11)
     crowd = []
     for client in _crowd(port, READER_COUNT, request * 3):
@@ -63,7 +63,7 @@ def slow_readers(port: int, seconds: float, _: Random) -> str:
 
 
 def large_requests(port: int, seconds: float, _: Random) -> str:
-    """200 connections that announce a request of 90 MiB, send 2 MiB of it and stop."""
+    """Open 200 connections that announce a request of 90 MiB, send 2 MiB of it and stop."""
     part = struct.pack(">i", 90 * MIB) + b"\0" * 2 * MIB
     crowd = []
     for client in _crowd(port, 200, b""):
@@ -77,7 +77,7 @@ def large_requests(port: int, seconds: float, _: Random) -> str:
 
 
 def churn(port: int, seconds: float, chance: Random) -> str:
-    """2,000 connections a second that come, perhaps ask something, and go, half of them with a reset."""
+    """Open 2,000 connections a second, perhaps ask something, and close them, half of them with a reset."""
     print("going", flush=True)
     count, began = 0, time.monotonic()
     while time.monotonic() < began + seconds:
@@ -97,7 +97,7 @@ def churn(port: int, seconds: float, chance: Random) -> str:
 
 
 def fuzz(port: int, seconds: float, chance: Random) -> str:
-    """1,000 frames a second on 20 connections: right ones, mutated ones, garbage, halves, many goodbyes."""
+    """Send 1,000 frames a second on 20 connections: valid, mutated, garbage, halves, with many goodbyes."""
     print("going", flush=True)
     clients: list[socket.socket] = []
     frames = connections = 0
@@ -119,7 +119,7 @@ def fuzz(port: int, seconds: float, chance: Random) -> str:
 
 
 def _send_and_read(client: socket.socket, data: bytes) -> bool:
-    """Send what goes, throw away what comes; False when the connection has ended."""
+    """Send what goes, throw away what comes; return False when the connection has ended."""
     try:
         client.send(data)
         while client.recv(1 << 20):
@@ -132,7 +132,7 @@ def _send_and_read(client: socket.socket, data: bytes) -> bool:
 
 
 def _crowd(port: int, count: int, first: bytes) -> Iterator[socket.socket]:
-    """So many connections, made a few hundred at a time, each with `first` sent."""
+    """Yield `count` connections, made a few hundred at a time, each with `first` sent."""
     waiting: dict[int, socket.socket] = {}
     poll = select.poll()
     made = 0
@@ -170,7 +170,7 @@ LOADS: dict[str, Load] = {
 def main() -> None:
     """Do the load named on the command line."""
     name, port, seconds, seed = sys.argv[1:]
-    # The gateway and the good client share the machine with us.
+    # The gateway and the good client share the machine with this process.
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(5)
     if name == "fuzz":

@@ -26,13 +26,13 @@ LARGE_BATCHES = 60
 
 SETTLE_SECONDS = 60.0
 STEADY_SECONDS = 15.0
-"""Memory that has not fallen for so long does not fall any more: what allocators keep, they keep."""
+"""Memory that has not fallen for this long stays as it is: what allocators keep, they keep."""
 STEADY_MIB = 0.25
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What was measured; times in milliseconds, memory in MiB."""
+    """The figures measured; times in milliseconds, memory in MiB."""
 
     load: str
     did: str
@@ -43,7 +43,7 @@ class Figures:
     worst_during: float
     p99_after: float
     waited_for_core: float
-    """Seconds of the load in which the gateway could have run, but others did: how busy the machine was."""
+    """Seconds in which the gateway could have run, but other processes did: how busy the machine was."""
     memory_before: float
     memory_during: float
     memory_after: float
@@ -62,10 +62,10 @@ class Figures:
 
 
 def measure(broker: Broker, load: str, *, seconds: float, seed: int, seconds_before: float = 10.0) -> Figures:
-    """Put the load on the broker for so long; the good client is measured alone before and after.
+    """Put the load on the broker for this long; measure the good client alone before and after.
 
-    A short round before warms up what is loaded at its first use; memory afterwards is taken when it is back
-    to a tenth above what it was, or does not fall any more, or after a minute.
+    A short round before warms up what is loaded at its first use. Memory afterwards is read when it is back
+    to a tenth above what it was, or stops falling, or after a minute.
     """
     prepare(broker, load)
     round_trips(broker, min(seconds, 2))
@@ -96,7 +96,7 @@ def measure(broker: Broker, load: str, *, seconds: float, seed: int, seconds_bef
 
 
 def prepare(broker: Broker, load: str) -> None:
-    """Make what the good client and the load need."""
+    """Create what the good client and the load need."""
     create_topic(broker, TOPIC)
     if load == "slow-readers":
         create_topic(broker, "large", 1, {"max.message.bytes": str(2 * MIB)})
@@ -136,12 +136,12 @@ def _output(process: subprocess.Popen[str], *, within_seconds: float) -> str:
 
 
 def memory_of(broker: Broker) -> float:
-    """What the broker's process holds in memory now, MiB."""
+    """Return the memory that the broker's process holds now, in MiB."""
     return _status(broker, "VmRSS")
 
 
 def peak_memory_of(broker: Broker) -> float:
-    """What it held at most, MiB."""
+    """Return the most memory that it held, in MiB."""
     return _status(broker, "VmHWM")
 
 

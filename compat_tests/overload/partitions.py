@@ -48,7 +48,7 @@ class PartitionFigures:
 def measure_partitions(
     broker: Broker, *, partitions: int, topics: int, records: int, seed: int
 ) -> PartitionFigures:
-    """Do it; fails unless every record that was acknowledged is there after the kill."""
+    """Take the figures; fail unless every acknowledged record is there after the kill."""
     chance = Random(seed)
     each = partitions // topics
     with raw_client(broker) as client:

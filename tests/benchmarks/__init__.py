@@ -1,1 +1,1 @@
-"""Tests of what the benchmarks read and count by themselves."""
+"""Tests of the reading and counting that the benchmarks do themselves."""

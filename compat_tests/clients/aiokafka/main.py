@@ -42,7 +42,7 @@ def runs(operation: Callable[..., Coroutine[Any, Any, dict[str, Any]]]) -> Opera
 
 @asynccontextmanager
 async def started(client: Any) -> AsyncIterator[Any]:
-    """Start a client and stop it in the end."""
+    """Start a client and stop it at the end."""
     await client.start()
     try:
         yield client
@@ -124,13 +124,13 @@ async def produce(
         sent = [
             await producer.send(
                 topic,
-                value=encoded(one["value"]),
-                key=encoded(one["key"]),
+                value=encoded(record["value"]),
+                key=encoded(record["key"]),
                 partition=partition,
-                timestamp_ms=one["timestamp"],
-                headers=[(name, encoded(value)) for name, value in one["headers"]],
+                timestamp_ms=record["timestamp"],
+                headers=[(name, encoded(value)) for name, value in record["headers"]],
             )
-            for one in records
+            for record in records
         ]
         answers = await asyncio.gather(*sent)
     return {"offsets": None if acks == "0" else [answer.offset for answer in answers]}
@@ -225,7 +225,7 @@ async def taken(consumer: Any, there: TopicPartition | None, count: int | None) 
         if len(records) >= count if count is not None else await consumer.position(there) >= end:
             break
         for batch in (await consumer.getmany(timeout_ms=200)).values():
-            records.add(shown(one) for one in batch)
+            records.add(shown(message) for message in batch)
         progress.tell(len(records))
     return records.all
 
@@ -249,8 +249,8 @@ def failed(answers: list[Any]) -> None:
 
 
 OPERATIONS = {
-    one.__name__: one
-    for one in (
+    operation.__name__: operation
+    for operation in (
         version, create_topic, delete_topic, describe_config, alter_config, delete_records, produce,
         produce_numbers, consume, consume_from_timestamp, consume_group, list_offsets,
     )

@@ -43,7 +43,7 @@ def resource(topic: str, **options: Any) -> ConfigResource:
 
 @contextmanager
 def consumer(bootstrap: str, **settings: Any) -> Iterator[Any]:
-    """A consumer that is closed in the end."""
+    """Open a consumer that is closed at the end."""
     made = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -129,15 +129,15 @@ def produce(
             "linger.ms": 20,
         }
     )
-    for one in records:
+    for record in records:
         producer.produce(
             topic,
-            encoded(one["value"]),
-            encoded(one["key"]),
+            encoded(record["value"]),
+            encoded(record["key"]),
             partition,
             on_delivery=delivered,
-            timestamp=one["timestamp"],
-            headers=[(name, encoded(value)) for name, value in one["headers"]],
+            timestamp=record["timestamp"],
+            headers=[(name, encoded(value)) for name, value in record["headers"]],
         )
     left = producer.flush(WITHIN)
     if left:
@@ -195,8 +195,8 @@ def consume_group(bootstrap: str, topic: str, group: str, count: int) -> dict[st
 def taken(reader: Any, there: TopicPartition | None, count: int | None) -> list[dict[str, Any]]:
     """Read `count` records, or all of the partition up to its end.
 
-    What was consumed last need not lie at the end: offsets may be missing there.  The end itself, which is
-    reported once it is reached, tells that nothing more is to come.
+    The last record consumed need not be at the end, as offsets may be missing there. The end itself is
+    reported once it is reached, and then nothing more comes.
     """
     end = 0
     if there is not None:
@@ -237,8 +237,8 @@ def shown(message: Any) -> dict[str, Any]:
 
 
 OPERATIONS = {
-    one.__name__: one
-    for one in (
+    operation.__name__: operation
+    for operation in (
         version, create_topic, delete_topic, describe_config, alter_config, delete_records, produce,
         produce_numbers, consume, consume_from_timestamp, consume_group, list_offsets,
     )

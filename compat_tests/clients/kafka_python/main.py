@@ -26,9 +26,8 @@ from compat_tests.clients.contract import (
 WITHIN = 20
 
 POLL_MS = 5_000
-"""Long, for joining a group falls into a poll, and a poll with records returns at once: kafka-python 3.0.12
-forgets its assignment, and to beat, when the time of a poll is over just as the answer to SyncGroup comes.
-"""
+"""Long: a group is joined during a poll, and a poll with records returns at once. kafka-python 3.0.12 forgets
+its assignment, and stops beating, when a poll times out just as the answer to SyncGroup comes."""
 
 
 def admin(bootstrap: str) -> Any:
@@ -103,13 +102,13 @@ def produce(
         sent = [
             producer.send(
                 topic,
-                value=encoded(one["value"]),
-                key=encoded(one["key"]),
-                headers=[(name, encoded(value)) for name, value in one["headers"]],
+                value=encoded(record["value"]),
+                key=encoded(record["key"]),
+                headers=[(name, encoded(value)) for name, value in record["headers"]],
                 partition=partition,
-                timestamp_ms=one["timestamp"],
+                timestamp_ms=record["timestamp"],
             )
-            for one in records
+            for record in records
         ]
         answers = [future.get(WITHIN) for future in sent]
     return {"offsets": None if acks == "0" else [answer.offset for answer in answers]}
@@ -179,7 +178,7 @@ def taken(reader: Any, there: TopicPartition | None, count: int | None) -> list[
         if len(records) >= count if count is not None else reader.position(there) >= end:
             break
         for batch in reader.poll(timeout_ms=POLL_MS).values():
-            records.add(shown(one) for one in batch)
+            records.add(shown(message) for message in batch)
         progress.tell(len(records))
     return records.all
 
@@ -196,8 +195,8 @@ def shown(record: Any) -> dict[str, Any]:
 
 
 OPERATIONS = {
-    one.__name__: one
-    for one in (
+    operation.__name__: operation
+    for operation in (
         version, create_topic, delete_topic, describe_config, alter_config, delete_records, produce,
         produce_numbers, consume, consume_from_timestamp, consume_group, list_offsets,
     )

@@ -1,4 +1,4 @@
-"""kcat, Debian's on its librdkafka 2.0: requests are turned into command lines."""
+"""kcat as Debian has it, on librdkafka 2.0: requests are turned into command lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROGRAM = shutil.which("kcat") or "/usr/bin/kcat"
 
 BETWEEN_KEY_AND_VALUE = "\x01"
 AFTER_RECORD = "\x02"
-"""Delimiters that no text of the tests holds."""
+"""Delimiters that no text of the tests contains."""
 
 
 def run(bootstrap: str, *arguments: str, stdin: bytes = b"") -> str:
@@ -56,17 +56,18 @@ def produce(
     idempotent: bool,
     records: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """One run for each set of headers, which kcat takes from its command line."""
+    """Run kcat once for each set of headers, which it takes from its command line."""
     settings = {"acks": acks, "enable.idempotence": str(idempotent).lower(), "linger.ms": "100"}
     options = [part for name, value in settings.items() for part in ("-X", f"{name}={value}")]
     for run_of in runs(records):
         headers = [part for name, value in run_of[0]["headers"] for part in ("-H", f"{name}={value}")]
         lines = "".join(
-            f"{one['key'] or ''}{BETWEEN_KEY_AND_VALUE}{one['value'] or ''}{AFTER_RECORD}" for one in run_of
+            f"{record['key'] or ''}{BETWEEN_KEY_AND_VALUE}{record['value'] or ''}{AFTER_RECORD}"
+            for record in run_of
         )
         delimiters = ["-K", BETWEEN_KEY_AND_VALUE, "-D", AFTER_RECORD]
         # An empty key or value is null to kcat with -Z.
-        nulls = ["-Z"] if any(one["key"] is None or one["value"] is None for one in run_of) else []
+        nulls = ["-Z"] if any(record["key"] is None or record["value"] is None for record in run_of) else []
         run(
             bootstrap, "-P", "-t", topic, "-p", str(partition), "-z", codec, *options, *delimiters, *nulls,
             *headers, stdin=lines.encode(),
@@ -75,22 +76,22 @@ def produce(
 
 
 def runs(records: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Part records where headers, or what an empty text stands for, change."""
+    """Split records where headers, or the meaning of an empty text, change."""
     parts: list[list[dict[str, Any]]] = []
     previous: Any = None
-    for one in records:
-        kind = (one["headers"], one["key"] is None or one["value"] is None)
+    for record in records:
+        kind = (record["headers"], record["key"] is None or record["value"] is None)
         if kind != previous:
             parts.append([])
-        parts[-1].append(one)
+        parts[-1].append(record)
         previous = kind
     return parts
 
 
 def produce_numbers(bootstrap: str, topic: str, count: int, idempotent: bool) -> dict[str, Any]:
-    """Feed one kcat; that it ends well says that every number was acknowledged.
+    """Feed one kcat; if it ends without an error, every number was acknowledged.
 
-    kcat does not tell of single acknowledgements: progress is what it has been given.
+    kcat does not report single acknowledgements: progress is what it has been given.
     """
     settings = {
         "acks": "all",
@@ -107,7 +108,7 @@ def produce_numbers(bootstrap: str, topic: str, count: int, idempotent: bool) ->
         assert fed.stdin is not None
         for number in range(0, count, NUMBERS_AT_A_TIME):
             last = min(number + NUMBERS_AT_A_TIME, count)
-            fed.stdin.write("".join(f"{one}\n" for one in range(number, last)).encode())
+            fed.stdin.write("".join(f"{value}\n" for value in range(number, last)).encode())
             fed.stdin.flush()
             progress.tell(last)
             time.sleep(PAUSE_SECONDS)
@@ -145,7 +146,7 @@ def consume_group(bootstrap: str, topic: str, group: str, count: int) -> dict[st
 
 
 def read(bootstrap: str, arguments: list[str], count: int | None) -> list[dict[str, Any]]:
-    """Take JSON lines until there are enough, or kcat says that the end is reached (-e)."""
+    """Take JSON lines until there are enough, or kcat reports that the end is reached (-e)."""
     settings = [
         "-X",
         "reconnect.backoff.max.ms=500",
@@ -172,7 +173,7 @@ def read(bootstrap: str, arguments: list[str], count: int | None) -> list[dict[s
             *lines, rest = (rest + data).split(b"\n")
             records.add(shown(json.loads(line)) for line in lines)
             progress.tell(len(records))
-        # Upon SIGTERM kcat commits what it has read and leaves its group.
+        # On SIGTERM kcat commits what it has read and leaves its group.
         reader.terminate()
         reader.wait(WITHIN)
     return records.all
@@ -191,13 +192,13 @@ def shown(line: dict[str, Any]) -> dict[str, Any]:
 
 
 OPERATIONS = {
-    one.__name__: one
-    for one in (
+    operation.__name__: operation
+    for operation in (
         version, produce, produce_numbers, consume, consume_from_timestamp, consume_group, list_offsets,
     )
 }  # fmt: skip
 
-NO_ADMINISTRATION = "kcat has no administrative commands: topics come into being when they are produced to"
+NO_ADMINISTRATION = "kcat has no administrative commands: topics are created when they are produced to"
 
 CANNOT = dict.fromkeys(
     ("create_topic", "delete_topic", "describe_config", "alter_config", "delete_records"), NO_ADMINISTRATION

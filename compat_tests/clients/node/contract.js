@@ -3,7 +3,7 @@
 
 const readline = require("node:readline");
 
-const NUMBERS_AT_A_TIME = 10; // each 10 ms: about 1,000 a second
+const NUMBERS_AT_A_TIME = 10; // every 10 ms: about 1,000 a second
 const PAUSE_MS = 10;
 const UNANSWERED_MAX = 200;
 const PATIENCE_MS = 60_000;
@@ -27,7 +27,7 @@ async function answer(operations, request) {
   }
 }
 
-/** Answer requests until standard input ends; an operation that is a text is why the client cannot. */
+/** Answer requests until standard input ends; an operation that is a text says why the client cannot. */
 async function serve(operations) {
   for await (const line of readline.createInterface({ input: process.stdin })) {
     say(await answer(operations, JSON.parse(line)));
@@ -35,7 +35,7 @@ async function serve(operations) {
   process.exit(0);
 }
 
-/** Tells progress in steps. */
+/** A reporter of progress in steps. */
 class Progress {
   told = 0;
 

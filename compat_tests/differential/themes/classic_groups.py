@@ -54,7 +54,7 @@ def steps(world: World) -> Steps:
 
 
 def subscription(*topics: str) -> bytes:
-    """What a consumer tells of its topics: version 0, without user data."""
+    """Return the subscription of a consumer to topics: version 0, without user data."""
     names = b"".join(len(topic).to_bytes(2, "big") + topic.encode() for topic in topics)
     return b"\0\0" + len(topics).to_bytes(4, "big") + names + b"\xff\xff\xff\xff"
 
@@ -112,9 +112,9 @@ def committed(group: str, version: int, world: World, **fields: Any) -> Steps:
             )
             for name in names
         ]
-        one = OffsetFetchRequestGroup(group_id=group, topics=None if everything else topics, **fields)
+        entry = OffsetFetchRequestGroup(group_id=group, topics=None if everything else topics, **fields)
         other = OffsetFetchRequestGroup(group_id=f"{group}-never", topics=None)
-        yield Step(OffsetFetchRequest(groups=[one, other], require_stable=everything), version)
+        yield Step(OffsetFetchRequest(groups=[entry, other], require_stable=everything), version)
 
 
 def _refused_joins(group: str, version: int) -> Steps:
@@ -182,7 +182,7 @@ def _left(group: str, version: int, number: int, world: World) -> Steps:
 
 
 def _static(group: str, version: int, number: int, world: World) -> Steps:
-    """One instance that starts again: its first member id is no longer good."""
+    """Start one instance twice: its first member id is then no longer valid."""
     yield join(group, version, "", world, group_instance_id="i")
     yield _sync(group, version, 1, member(number), group_instance_id="i")
     yield _heartbeat(group, version, 1, member(number), group_instance_id="i")
@@ -201,7 +201,7 @@ def _static(group: str, version: int, number: int, world: World) -> Steps:
 
 
 def _without_members(group: str, world: World) -> Steps:
-    """Offsets of a group that nobody joins."""
+    """Commit offsets of a group that no member joins."""
     for version in range(2, 11):
         yield commit(group, version, "", -1, world)
         yield commit(group, version, NOBODY, -1, world)

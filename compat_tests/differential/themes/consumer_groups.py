@@ -29,7 +29,7 @@ def steps(world: World) -> Steps:
 
 
 def beat(group: str, version: int, who: str, epoch: int, world: World, **fields: Any) -> Step:
-    """Heartbeat; one that joins says all that a member has to say."""
+    """Send a heartbeat; one that joins says all that a member has to say."""
     given: dict[str, Any] = {}
     if epoch == JOIN:
         given = {
@@ -105,7 +105,7 @@ def _static(group: str, version: int, world: World) -> Steps:
 
 
 def _of_two_kinds(world: World) -> Steps:
-    """Each API asked for a group of the other kind."""
+    """Ask each API for a group of the other kind."""
     consumer, classic = f"{world.prefix}-of-consumers", f"{world.prefix}-classic"
     yield beat(consumer, 1, "m", JOIN, world)
     yield commit(classic, 8, "", -1, world)

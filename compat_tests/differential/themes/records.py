@@ -1,4 +1,4 @@
-"""Batches right and wrong into topics of every kind, and what comes back of them."""
+"""Right and wrong batches for topics of every kind, and what comes back of them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _of_every_kind(world: World) -> Steps:
 
 
 def _lying(world: World) -> Steps:
-    """Batches whose records are not what the header says, into a topic that is not looked at again.
+    """Produce batches whose records are not what the header says, to a topic that is not read again.
 
     Kafka opens every batch that it takes, Kawal none.
     """

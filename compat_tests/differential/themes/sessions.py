@@ -1,4 +1,4 @@
-"""Fetch sessions: opened, continued, changed, wrong, while records come and topics go."""
+"""Fetch sessions: opened, continued, changed, wrong, while records come and topics are deleted."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def _created(world: World) -> Steps:
     yield create_topics(_topic(world.one), _topic(world.one), _topic(name), validate_only=True)
     twins = [_topic(f"{world.prefix}{mark}twin") for mark in "._-"]
     yield create_topics(*twins, validate_only=True)
-    # Of these Kafka makes two: they do not count among the topics of the sequence.
+    # Of these Kafka creates two: they do not count among the topics of the sequence.
     yield create_topics(*(_topic(f"other{mark}{world.prefix}") for mark in "._"))
     yield create_topics(twins[0], twins[2])
     yield create_topics(twins[0], twins[1], twins[2])
@@ -134,7 +134,7 @@ def _grown(world: World) -> Steps:
                 count=count,
                 assignments=None
                 if ids is None
-                else [CreatePartitionsAssignment(broker_ids=one) for one in ids],
+                else [CreatePartitionsAssignment(broker_ids=ids_of_partition) for ids_of_partition in ids],
             )
             for name, count, ids in wanted
         ]

@@ -73,8 +73,8 @@ def deleted(user: str, mechanism: int = 1) -> ScramCredentialDeletion:
 
 def altered(*items: Item) -> Step:
     """Change credentials in one request."""
-    deletions = [one for one in items if isinstance(one, ScramCredentialDeletion)]
-    upsertions = [one for one in items if isinstance(one, ScramCredentialUpsertion)]
+    deletions = [item for item in items if isinstance(item, ScramCredentialDeletion)]
+    upsertions = [item for item in items if isinstance(item, ScramCredentialUpsertion)]
     return Step(AlterUserScramCredentialsRequest(deletions=deletions, upsertions=upsertions), 0)
 
 

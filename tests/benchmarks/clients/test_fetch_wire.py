@@ -44,7 +44,7 @@ def batch(base_offset: int, timestamps: list[int], value_bytes: int = 3) -> byte
 
 
 def stretched(base_offset: int, last_offset: int) -> bytes:
-    """A batch without records, as it moves a client over what is left out."""
+    """Return a batch without records, such as moves a client past what is left out."""
     data = bytearray(61)
     struct.pack_into(">qi", data, 0, base_offset, 61 - 12)
     struct.pack_into(">i", data, 23, last_offset - base_offset)

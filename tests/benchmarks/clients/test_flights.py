@@ -1,4 +1,4 @@
-"""The flights that are produced are what the benchmark says of them."""
+"""The flights that are produced are as the benchmark describes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the two loads must find is what the flights say."""
+"""The two loads must find exactly the flights that are late."""
 
 from __future__ import annotations
 

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// NumbersAtATime numbers each Pause: about 1,000 a second.
+	// NumbersAtATime numbers every Pause: about 1,000 a second.
 	NumbersAtATime = 10
 	Pause          = 10 * time.Millisecond
 
 	UnansweredMax = 200
 	Patience      = 60 * time.Second
 
-	// Silence ends reading to the end with clients that do not tell their position: behind the last record
+	// Silence ends reading to the end with clients that do not tell their position: after the last record
 	// there may be offsets without a record.
 	Silence = 3 * time.Second
 
@@ -119,10 +119,10 @@ func say(line Answer) {
 	os.Stdout.Write(append(encoded, '\n'))
 }
 
-// Progress tells progress in steps. It is not safe for use by several goroutines at once.
+// Progress reports progress in steps. It is not safe for use by several goroutines at once.
 type Progress struct{ told int }
 
-// Tell says how much is done, if that is in a later step than said last.
+// Tell reports how much is done, if that is in a later step than last reported.
 func (progress *Progress) Tell(count int) {
 	if count/progressEvery > progress.told/progressEvery {
 		progress.told = count
@@ -172,7 +172,7 @@ func Read() *Records {
 	return &Records{All: []Record{}, seen: map[[2]int64]bool{}}
 }
 
-// Add takes a record, unless it is read again, and tells progress.
+// Add takes a record, unless it is read again, and reports progress.
 func (records *Records) Add(record Record) {
 	place := [2]int64{int64(record.Partition), record.Offset}
 	if records.seen[place] {

@@ -244,7 +244,7 @@ func consumeGroup(ctx context.Context, request Request) (Answer, error) {
 	return Answer{"records": records.All}, errors.Join(err, reader.Close())
 }
 
-// commit tries again while the group, after a restart, is not yet joined anew.
+// commit tries again while the group, after a restart, is not yet joined again.
 func commit(ctx context.Context, reader *kafka.Reader, messages []kafka.Message) error {
 	for {
 		err := reader.CommitMessages(ctx, messages...)

@@ -11,7 +11,7 @@ import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
 
-/** What the admin client does. */
+/** The operations of the admin client. */
 final class Administration {
     private Administration() {}
 

@@ -16,7 +16,7 @@ import java.util.Map;
 
 /** The programs' side of the contract in ../../README.md. */
 final class Contract {
-    /** 10 numbers each 10 ms: about 1,000 a second. */
+    /** 10 numbers every 10 ms: about 1,000 a second. */
     static final int NUMBERS_AT_A_TIME = 10;
 
     static final int PAUSE_MS = 10;
@@ -34,7 +34,7 @@ final class Contract {
         JsonObject run(JsonObject request) throws Exception;
     }
 
-    /** Tells progress in steps. */
+    /** Reports progress in steps. */
     static final class Progress {
         private int told;
 

@@ -61,7 +61,7 @@ async function producing(request, settings, work) {
   }
 }
 
-/** An empty buffer that points nowhere would go out as null: an empty one points into another. */
+/** An empty buffer that points nowhere would go out as null, so an empty one points into another. */
 const EMPTY = Buffer.alloc(1).subarray(0, 0);
 const bytes = (one) => (one === null ? null : one === "" ? EMPTY : Buffer.from(one));
 
@@ -154,7 +154,7 @@ const consumeGroup = (request) =>
 async function taken(consumer, request, end) {
   const records = new Records();
   let reached = 0;
-  // Behind the last record there may be offsets without one: the end itself is told when it is reached.
+  // After the last record there may be offsets without one: the end itself is told when it is reached.
   consumer.on("partition.eof", ({ offset }) => (reached = Math.max(reached, offset)));
   const done = () => (request.count === null ? reached >= end : records.all.length >= request.count);
   for (const deadline = Date.now() + PATIENCE_MS; !done(); ) {

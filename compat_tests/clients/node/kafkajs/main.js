@@ -28,7 +28,7 @@ function unsnappy(data) {
   return Buffer.concat(parts);
 }
 
-/** Write an lz4 frame of one block, and say in its head that no block needs another: Kafka takes no other frames. */
+/** Write an lz4 frame of one block, whose head says that no block needs another: Kafka takes no other frames. */
 function lz4Frame(data) {
   const frame = lz4.compress(data);
   frame[4] |= 0x20;

@@ -1,4 +1,4 @@
-//! What the admin client does.
+//! The operations of the admin client.
 
 use crate::contract::{Outcome, Request, WITHIN};
 use futures_executor::block_on;

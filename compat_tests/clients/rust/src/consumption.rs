@@ -1,4 +1,4 @@
-//! What the consumer does.
+//! The operations of the consumer.
 
 use crate::contract::{Outcome, Progress, Request, PATIENCE, WITHIN};
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
@@ -65,7 +65,7 @@ pub fn consume_group(request: &Request) -> Outcome {
     Ok(json!({"records": records}))
 }
 
-/// Reads as many records as asked for, or to the end of the partition, which librdkafka tells.
+/// Reads as many records as asked for, or to the end of the partition, which librdkafka reports.
 fn taken(reader: &BaseConsumer, request: &Request) -> Result<Vec<Value>, Box<dyn std::error::Error>> {
     let mut records = Vec::new();
     let mut seen = HashSet::new();
@@ -84,7 +84,7 @@ fn taken(reader: &BaseConsumer, request: &Request) -> Result<Vec<Value>, Box<dyn
                 progress.tell(records.len());
             }
             Some(Err(KafkaError::PartitionEOF(_))) if request.count().is_none() => break,
-            // librdkafka mends broken connections itself and tells of them.
+            // librdkafka mends broken connections itself and reports them.
             Some(Err(problem)) => eprintln!("{problem}"),
         }
     }

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::io::{stdin, stdout, BufRead, Write};
 use std::time::Duration;
 
-/// 10 numbers each 10 ms: about 1,000 a second.
+/// 10 numbers every 10 ms: about 1,000 a second.
 pub const NUMBERS_AT_A_TIME: usize = 10;
 pub const PAUSE: Duration = Duration::from_millis(10);
 pub const UNANSWERED_MAX: usize = 200;
@@ -64,7 +64,7 @@ fn say(line: &Value) {
     writeln!(out, "{line}").and_then(|()| out.flush()).expect("standard output is open");
 }
 
-/// Tells progress in steps.
+/// Reports progress in steps.
 #[derive(Default)]
 pub struct Progress(usize);
 

@@ -1,4 +1,4 @@
-//! What the producer does.
+//! The operations of the producer.
 
 use crate::contract::{Outcome, Progress, Request, NUMBERS_AT_A_TIME, PATIENCE, PAUSE, UNANSWERED_MAX, WITHIN};
 use rdkafka::error::KafkaError;
@@ -8,7 +8,7 @@ use rdkafka::{ClientConfig, ClientContext, Message};
 use serde_json::json;
 use std::sync::Mutex;
 
-/// What came back: the number of each record with its offset, and the errors.
+/// The results: the number of each record with its offset, and the errors.
 #[derive(Default)]
 struct Delivered {
     offsets: Vec<(usize, i64)>,
