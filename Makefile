@@ -73,6 +73,7 @@ types: $(DEVELOP)
 
 imports: $(DEVELOP)
 	$(BIN)/lint-imports
+	$(BIN)/lint-imports --config .importlinter-types
 
 unit: $(DEVELOP) ## Run the unit tests (ARGS='tests/wal -k roll')
 	$(BIN)/pytest --numprocesses=$(UNIT_WORKERS) --dist=worksteal $(ARGS)

@@ -195,7 +195,7 @@ class Broker:
         connection = Connection(
             identity=self._next_connection,
             peer=peer,
-            frame_bytes_max=self.config.socket_request_max_bytes,
+            request_bytes_max=self.config.socket_request_max_bytes,
             pool=self._pool,
             unsent=self._unsent,
             memory=self.memory,
@@ -238,13 +238,13 @@ class Broker:
                     connection.note_received(now_ms, served=served)
                     self.held_back(connection, now_ms)
                     return True
-                frame = reader.next_frame()
-                if frame is None:
+                data = reader.next_request()
+                if data is None:
                     connection.note_received(now_ms, served=served)
                     return False
                 served = True
-                call, position = connection.open_call(frame, frame_owned=reader.owned, now_ms=now_ms)
-                self._dispatcher.serve(call, frame, position)
+                call, position = connection.open_call(data, data_owned=reader.owned, now_ms=now_ms)
+                self._dispatcher.serve(call, data, position)
         except ProtocolError as error:
             logger.info("connection %d from %s closed: %s", connection.identity, connection.peer, error)
             connection.close(str(error))

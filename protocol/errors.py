@@ -2,7 +2,7 @@
 
     ProtocolError
     ├── Malformed            the bytes do not follow the layout they claim
-    ├── FrameTooLarge        a frame announces a size that may not be sent
+    ├── RequestTooLarge      a request announces a size that may not be sent
     ├── UnsupportedVersion   no declaration of this API covers that version
     └── Unencodable          one of our messages cannot be written: our own bug
         └── UnsupportedField the version has no place for a value that was set
@@ -27,12 +27,12 @@ class Malformed(ProtocolError):
         self.problem = problem
 
 
-class FrameTooLarge(ProtocolError):
-    """A frame whose length prefix is not positive or is above what its connection may send."""
+class RequestTooLarge(ProtocolError):
+    """A request whose length prefix is not positive or is above what its connection may send."""
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
         super().__init__(
-            f"frame of {size_bytes} bytes announced; 1 to {limit_bytes} are allowed. "
+            f"request of {size_bytes} bytes announced; 1 to {limit_bytes} are allowed. "
             "Is the peer speaking Kafka, and without TLS where none is offered?"
         )
         self.size_bytes = size_bytes

@@ -1,22 +1,22 @@
-"""Frames cut out of a connection's byte stream: an int32 length, then that many bytes.
+"""Requests cut out of a connection's byte stream: an int32 length, then that many bytes.
 
 The driver owns the socket, the reader owns the memory:
 
     count = socket.recv_into(reader.wanted_buffer())
     reader.received(count)
-    while (frame := reader.next_frame()) is not None:
+    while (request := reader.next_request()) is not None:
         ...
     reader.release_buffer()                      when nothing more is readable now
 
-Small frames are parsed in place, many per receive. A frame that does not fit the receive buffer gets memory
-of its own and is received straight into it, so of a large batch only the first 64 KiB are copied, once:
+Small requests are parsed in place, many per receive. A request that does not fit the receive buffer gets
+memory of its own and is received straight into it, so of a large batch the first 64 KiB are copied, once:
 
-    receive buffer   [ frame | frame | frame | first part of a ]     valid until the next receive or release
-                                               v
-    own bytearray                              [ large frame ... ]   valid for as long as it is referenced
+    receive buffer   [ request | request | first part of a ]     valid until the next receive or release
+                                           v
+    own bytearray                          [ large request ]     valid for as long as it is referenced
 
-Memory follows what a peer has sent, never what it announces: a frame's own memory is 32 times the bytes that
-have arrived, up to 2 MiB, and twice those bytes beyond that; an idle connection keeps nothing else.
+Memory follows what a peer has sent, never what it announces: a request's own memory is 32 times the bytes
+that have arrived, up to 2 MiB, and twice those bytes beyond that; an idle connection keeps nothing else.
 
 Source: the Kafka protocol guide, "Network"; CVE-2022-34917 for why the length is not trusted.
 """
@@ -26,13 +26,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from protocol.errors import FrameTooLarge
+from protocol.errors import RequestTooLarge
 
 # Four produce requests of 16 KiB, or 40 small ones, per system call; fits the L2 cache of every machine
 # we run on.
 BUFFER_BYTES = 64 << 10
 # Kafka's socket.request.max.bytes.
-FRAME_BYTES_MAX = 100 << 20
+REQUEST_BYTES_MAX = 100 << 20
 # A full receive buffer times this covers a request with one batch of Kafka's max.message.bytes, 1 MiB.
 GROWTH_MAX = 32
 FIRST_GRANT_BYTES_MAX = GROWTH_MAX * BUFFER_BYTES
@@ -61,16 +61,16 @@ class BufferPool:
         return self._free.pop() if self._free else memoryview(bytearray(self.buffer_bytes))
 
     def give(self, buffer: memoryview) -> None:
-        """Take a buffer back; the borrower's frames in it are void from now on."""
+        """Take a buffer back; the borrower's requests in it are void from now on."""
         if len(self._free) < self.buffers_max:
             self._free.append(buffer)
 
 
-class FrameReader:
+class RequestReader:
     """The receiving half of one connection; see the module's docstring for the order of calls.
 
-    `limit_bytes` may be changed between frames (a connection may send less before it has
-    authenticated). `owned` is about the frame that `next_frame` returned last: True, it has memory of
+    `limit_bytes` may be changed between requests (a connection may send less before it has
+    authenticated). `owned` is about the request that `next_request` returned last: True, it has memory of
     its own and may be kept; False, it lies in the receive buffer and must be copied to be kept beyond
     the next receive or release.
     """
@@ -87,7 +87,7 @@ class FrameReader:
         "owned",
     )
 
-    def __init__(self, pool: BufferPool, limit_bytes: int = FRAME_BYTES_MAX) -> None:
+    def __init__(self, pool: BufferPool, limit_bytes: int = REQUEST_BYTES_MAX) -> None:
         self.limit_bytes = limit_bytes
         self.owned = False
         self._pool = pool
@@ -98,24 +98,24 @@ class FrameReader:
 
     @property
     def pending_bytes(self) -> int:
-        """The received bytes that are in no returned frame; above 0 when a stream ends, a frame was cut."""
+        """The received bytes that are in no returned request; above 0 at a stream's end a request was cut."""
         return self._filled + _LENGTH_BYTES if self._large is not None else self._end - self._start
 
     @property
     def unfinished_memory_bytes(self) -> int:
-        """The memory of the frame still coming in; 0 while the receive buffer holds it."""
+        """The memory of the request still coming in; 0 while the receive buffer holds it."""
         return len(self._large) if self._large is not None else 0
 
     @property
     def held_bytes(self) -> int:
-        """The memory that this connection occupies now, apart from frames it has returned."""
+        """The memory that this connection occupies now, apart from requests it has returned."""
         buffer_bytes = len(self._buffer) if self._buffer is not None else 0
         return buffer_bytes + (len(self._large) if self._large is not None else 0)
 
     def wanted_buffer(self) -> memoryview:
-        """Return the buffer for the next bytes, never empty; frames not `owned` are void from here on.
+        """Return the buffer for the next bytes, never empty; requests not `owned` are void from here on.
 
-        All frames must have been taken before: their memory is reused.
+        All requests must have been taken before: their memory is reused.
         """
         if self._large is not None:
             return self._large_rest(self._large)
@@ -128,7 +128,7 @@ class FrameReader:
         elif start:
             buffer[: end - start] = buffer[start:end]
             self._start, self._end = 0, end - start
-        assert self._end < len(buffer), "take the frames before the next receive"
+        assert self._end < len(buffer), "take the requests before the next receive"
         return buffer[self._end :]
 
     def received(self, count: int) -> None:
@@ -138,10 +138,10 @@ class FrameReader:
         else:
             self._filled += count
 
-    def next_frame(self) -> memoryview | None:
-        """Return the next whole frame without its length, or None when more bytes are needed.
+    def next_request(self) -> memoryview | None:
+        """Return the next whole request without its length, or None when more bytes are needed.
 
-        Raises: FrameTooLarge for a length that is not positive or above `limit_bytes`, before any memory is
+        Raises: RequestTooLarge for a length that is not positive or above `limit_bytes`, before any memory is
         taken; the stream cannot be read any further.
         """
         if self._large is not None:
@@ -151,7 +151,7 @@ class FrameReader:
             return None
         length: int = _LENGTH.unpack_from(buffer, start)[0]
         if not 0 < length <= self.limit_bytes:
-            raise FrameTooLarge(length, self.limit_bytes)
+            raise RequestTooLarge(length, self.limit_bytes)
         start += _LENGTH_BYTES
         stop = start + length
         if stop <= end:
@@ -163,9 +163,9 @@ class FrameReader:
         return None
 
     def release_buffer(self) -> None:
-        """Give the receive buffer back; keep an unfinished frame's bytes in a copy of exactly their size.
+        """Give the receive buffer back; keep an unfinished request's bytes in a copy of exactly their size.
 
-        To be called when there is nothing more to read now. Frames that are not `owned` are void
+        To be called when there is nothing more to read now. Requests that are not `owned` are void
         from here on.
         """
         buffer = self._buffer
@@ -176,8 +176,8 @@ class FrameReader:
         self._buffer = memoryview(rest) if rest else None
         self._start, self._end = 0, len(rest)
 
-    def frames(self, data: bytes | bytearray | memoryview) -> Iterator[memoryview]:
-        """Feed `data` as if it had been received and yield the frames it completes (tests, simulations)."""
+    def requests(self, data: bytes | bytearray | memoryview) -> Iterator[memoryview]:
+        """Feed `data` as if it had been received and yield the requests it completes (tests, simulations)."""
         rest = memoryview(data)
         while rest:
             wanted = self.wanted_buffer()
@@ -185,11 +185,11 @@ class FrameReader:
             wanted[:count] = rest[:count]
             rest = rest[count:]
             self.received(count)
-            while (frame := self.next_frame()) is not None:
-                yield frame
+            while (request := self.next_request()) is not None:
+                yield request
 
     def _refilled(self, rest: memoryview) -> memoryview:
-        """Borrow a buffer again and put the kept bytes of an unfinished frame at its front."""
+        """Borrow a buffer again and put the kept bytes of an unfinished request at its front."""
         buffer = self._pool.take()
         buffer[: len(rest)] = rest
         return buffer
@@ -203,7 +203,7 @@ class FrameReader:
     def _large_rest(self, large: memoryview) -> memoryview:
         filled = self._filled
         if filled == len(large):
-            assert filled < self._large_size, "take the frames before the next receive"
+            assert filled < self._large_size, "take the requests before the next receive"
             self._large = memoryview(bytearray(_granted(self._large_size, filled)))
             self._large[:filled] = large
             large = self._large
@@ -219,6 +219,6 @@ class FrameReader:
 
 
 def _granted(length: int, arrived: int) -> int:
-    """Return how much memory a frame of `length` bytes gets when `arrived` of them are there."""
+    """Return how much memory a request of `length` bytes gets when `arrived` of them are there."""
     first = max(BUFFER_BYTES, min(arrived * GROWTH_MAX, FIRST_GRANT_BYTES_MAX))
     return min(length, max(first, arrived * GROWTH))

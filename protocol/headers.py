@@ -51,29 +51,29 @@ def is_flexible(api_key: int, api_version: int) -> bool:
     return api_version >= FIRST_FLEXIBLE_VERSION.get(api_key, NEVER_FLEXIBLE)
 
 
-def decode_request_header(frame: memoryview) -> RequestHeader:
-    """Read the header at the beginning of a frame, also of unknown requests and versions.
+def decode_request_header(data: memoryview) -> RequestHeader:
+    """Read the header at the beginning of a request, also of unknown requests and versions.
 
     Its tagged fields are checked and skipped: none is defined for clients.
     Raises: Malformed.
     """
-    if len(frame) < 10:
-        raise _short(len(frame))
-    api_key, api_version, correlation_id, length = _REQUEST.unpack_from(frame)
+    if len(data) < 10:
+        raise _short(len(data))
+    api_key, api_version, correlation_id, length = _REQUEST.unpack_from(data)
     position = 10
     client_id = None
     if length >= 0:
         position += length
-        if position > len(frame):
-            raise bad_string(10, f"{_PATH}.client_id", length, len(frame) - 10)
+        if position > len(data):
+            raise bad_string(10, f"{_PATH}.client_id", length, len(data) - 10)
         try:
-            client_id = str(frame[10:position], "utf-8")
+            client_id = str(data[10:position], "utf-8")
         except UnicodeDecodeError as error:
             raise bad_text(10, f"{_PATH}.client_id", error.reason) from error
     elif length != -1:
-        raise bad_string(10, f"{_PATH}.client_id", length, len(frame) - 10)
+        raise bad_string(10, f"{_PATH}.client_id", length, len(data) - 10)
     if is_flexible(api_key, api_version):
-        position = _pass_tags(frame, position)
+        position = _pass_tags(data, position)
     return RequestHeader(
         api_key=api_key,
         api_version=api_version,
@@ -84,7 +84,7 @@ def decode_request_header(frame: memoryview) -> RequestHeader:
 
 
 def _short(size_bytes: int) -> Malformed:
-    """Return the error that names the first field for which a frame of `size_bytes` has no room."""
+    """Return the error that names the first field for which a message of `size_bytes` has no room."""
     position = 0
     for name, size in _FIELDS:
         if position + size > size_bytes:
@@ -126,16 +126,16 @@ def encode_response_header(api_key: int, api_version: int, correlation_id: int) 
     return _CORRELATION_ID.pack(correlation_id)
 
 
-def decode_response_header(api_key: int, api_version: int, frame: memoryview) -> tuple[int, int]:
+def decode_response_header(api_key: int, api_version: int, data: memoryview) -> tuple[int, int]:
     """Return the correlation id of an answer and the position of its body.
 
     Raises: Malformed.
     """
-    if len(frame) < 4:
-        raise too_short(0, "ResponseHeader.correlation_id", 4, len(frame))
-    (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
+    if len(data) < 4:
+        raise too_short(0, "ResponseHeader.correlation_id", 4, len(data))
+    (correlation_id,) = _CORRELATION_ID.unpack_from(data)
     if _has_response_tags(api_key, api_version):
-        return correlation_id, _pass_tags(frame, 4)
+        return correlation_id, _pass_tags(data, 4)
     return correlation_id, 4
 
 

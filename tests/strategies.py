@@ -20,7 +20,7 @@ MESSAGE_VERSIONS = [(cls, version) for cls in MESSAGE_TYPES for version in decla
 """Every message class in each of its versions."""
 
 FIRST_FREE_TAG = 40
-"""No declaration knows a tag from here on."""
+"""No declaration has this tag or a higher one."""
 
 
 def name_of(value: object) -> str:
@@ -32,7 +32,7 @@ def name_of(value: object) -> str:
 
 
 def messages(cls: type[Any], version: int) -> st.SearchStrategy[Any]:
-    """Messages of a class as one version can carry them, unknown tagged fields included."""
+    """Return messages of a class as one version can carry them, unknown tagged fields included."""
     return _objects(layout(cls, version))
 
 
@@ -101,8 +101,8 @@ def _random_value(field: Field, chance: Random, tagged: float) -> Any:
         assert field.layout is not None
         return _random_object(field.layout, chance, tagged)
     if isinstance(kind, ArrayOf):
-        one = element_field(field)
-        return [_random_value(one, chance, tagged) for _ in range(chance.randrange(3))]
+        element = element_field(field)
+        return [_random_value(element, chance, tagged) for _ in range(chance.randrange(3))]
     return _RANDOM[kind](chance)
 
 

@@ -17,7 +17,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text()
 
 
 def instructions() -> list[tuple[str, str]]:
-    """The Dockerfile's instructions with their arguments, each on one line."""
+    """Return the Dockerfile's instructions with their arguments, each on one line."""
     lines = [line for line in DOCKERFILE.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     joined = "\n".join(lines).replace("\\\n", " ")
     return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in joined.splitlines())]
@@ -32,8 +32,8 @@ def environment_of_image() -> dict[str, str]:
 
 
 def test_every_image_it_is_built_from_is_pinned_and_slim() -> None:
-    assert [one.split()[0] for one in all_of("FROM")] == ["python:${PYTHON}-slim"] * 2
-    assert all(re.fullmatch(r"PYTHON=3\.\d+", one) for one in all_of("ARG"))
+    assert [line.split()[0] for line in all_of("FROM")] == ["python:${PYTHON}-slim"] * 2
+    assert all(re.fullmatch(r"PYTHON=3\.\d+", argument) for argument in all_of("ARG"))
 
 
 def test_it_runs_without_root_and_writes_to_data_only() -> None:
@@ -81,7 +81,7 @@ def test_the_build_sees_what_the_wheel_is_made_of_and_nothing_else() -> None:
 
 @pytest.fixture(scope="module")
 def unit() -> dict[str, dict[str, list[str]]]:
-    """The unit's sections: the values of each key, in order."""
+    """Return the unit's sections: the values of each key, in order."""
     found: dict[str, dict[str, list[str]]] = {}
     section: dict[str, list[str]] = {}
     for line in (ROOT / "packaging/kawal.service").read_text().splitlines():

@@ -37,7 +37,7 @@ def python_files(*folders: str) -> list[Path]:
 
 
 def modules(*folders: str) -> list[Path]:
-    """Files that hold code: `__init__.py` counts when it has more than its docstring and imports."""
+    """Return the files with code: `__init__.py` counts when it has more than its docstring and imports."""
     return [path for path in python_files(*folders) if path.name != "__init__.py" or has_code(path)]
 
 
@@ -116,7 +116,7 @@ def test_no_exception_is_swallowed() -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_module_has_a_test_file_of_its_name(package: str) -> None:
-    """test_<module>.py or test_<module>_<theme>.py; it is of the module with the longest such name."""
+    """test_<module>.py or test_<module>_<theme>.py; it tests the module with the longest such name."""
     missing = []
     tested = modules_with_tests(package)
     for path in modules(package):
@@ -130,7 +130,7 @@ def test_every_module_has_a_test_file_of_its_name(package: str) -> None:
 
 
 def place_of(path: Path) -> Path:
-    """Folder and name of a module, as its tests have them; a package is named in the folder above it."""
+    """Return folder and name of a module, as its tests have them; a package's are in the folder above it."""
     inside = path.relative_to(ROOT)
     return inside.parent if path.name == "__init__.py" else inside.parent / inside.stem.strip("_")
 
@@ -140,9 +140,11 @@ def modules_with_tests(package: str) -> set[Path]:
     tested = set()
     for path in python_files("tests"):
         folder, stem = path.parent.relative_to(ROOT / "tests"), path.stem.removeprefix("test_")
-        near = [one for one in places if one.parent == folder and f"{stem}_".startswith(f"{one.name}_")]
+        near = [
+            place for place in places if place.parent == folder and f"{stem}_".startswith(f"{place.name}_")
+        ]
         if path.name.startswith("test_") and near:
-            tested.add(max(near, key=lambda one: len(one.name)))
+            tested.add(max(near, key=lambda place: len(place.name)))
     return tested
 
 

@@ -16,7 +16,7 @@ PLUGIN = Path(kawal_pytest.__file__).parent
 
 
 class FakeHost(Host):
-    """Opens brokers that exist nowhere."""
+    """A host that opens brokers which exist nowhere."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ def test_brokers_end_with_the_test_once() -> None:
 
 
 class FakeItem:
-    """As much of a test as the hook looks at."""
+    """The part of a test that the hook looks at."""
 
     def __init__(self, made: Kawal) -> None:
         self.stash = pytest.Stash()
@@ -49,7 +49,7 @@ class FakeItem:
 
 
 class Outcome:
-    """What pluggy hands to a wrapper."""
+    """The outcome that pluggy hands to a wrapper."""
 
     def __init__(self, report: pytest.TestReport) -> None:
         self._report = report
@@ -59,7 +59,7 @@ class Outcome:
 
 
 def report_of(item: Any, outcome: Any) -> pytest.TestReport:
-    """What the hook makes of a report."""
+    """Return what the hook makes of a report."""
     report = pytest.TestReport("t", ("f", 1, "t"), {}, outcome, None, "call")
     hook = kawal_pytest.pytest_runtest_makereport(item)
     next(hook)

@@ -15,7 +15,7 @@ PACKAGES = {"broker", "console", "groups", "kawal_pytest", "pipeline", "protocol
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The wheel as pip would build it from this checkout."""
+    """Open the wheel as pip would build it from this checkout."""
     target = tmp_path_factory.mktemp("wheel")
     (built,) = WheelBuilder(str(ROOT)).build(directory=str(target), versions=["standard"])
     return zipfile.ZipFile(built)

@@ -55,7 +55,7 @@ def evaluate_counted(plan: Plan, batch: pyarrow.RecordBatch, *, tags: TagTable |
     Raises: UnknownColumn when the batch lacks a column that the view reads.
     """
     count = batch.num_rows
-    if plan.keeps_all:
+    if plan.is_identity:
         return Evaluated(batch, count, 0)
     if isinstance(plan, UnfitPlan):
         return Evaluated(_unfit(plan, batch), count, 0)

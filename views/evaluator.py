@@ -54,7 +54,7 @@ def build_evaluator(plan: Plan) -> Evaluator:
     """Compile `plan`; takes about 2 ms."""
     scan = (
         None
-        if plan.keeps_all
+        if plan.is_identity
         else LoopCompiler(plan).build("scan", partial(scan_source, record_bytes_max=plan.record_bytes_max))
     )
     return Evaluator(plan, scan, plan.record_bytes_max, first_records(plan.weight))

@@ -50,7 +50,7 @@ class Plan:
         return frozenset(column.name for column in self.uses)
 
     @property
-    def keeps_all(self) -> bool:
+    def is_identity(self) -> bool:
         """True when every record belongs to the view, unchanged."""
         return self.predicate is None and self.output is None
 

@@ -1,6 +1,6 @@
-"""One client connection without its socket: frames in, calls out, replies back in request order.
+"""One client connection without its socket: requests in, calls out, replies back in request order.
 
-    bytes --FrameReader--> frame --open_call--> Call --broker--> answer --encode--> outgoing buffers
+    bytes --RequestReader--> request --open_call--> Call --broker--> answer --encode--> outgoing buffers
 
 Kafka's clients pipeline and match answers by position (kafka-python closes the connection on an
 out-of-order correlation id), so an answer given early waits until all before it are given.  A produce with
@@ -19,7 +19,7 @@ from broker.connections.response_errors import error_codes
 from broker.loop.call import Call
 from broker.loop.stats import Cause, Stats
 from protocol.errors import Unencodable
-from protocol.framing import BufferPool, FrameReader
+from protocol.framing import BufferPool, RequestReader
 from protocol.headers import decode_request_header, encode_response_header
 from protocol.wire import encode
 
@@ -74,7 +74,7 @@ class Connection:
         *,
         identity: int,
         peer: str,
-        frame_bytes_max: int,
+        request_bytes_max: int,
         pool: BufferPool,
         unsent: list[Connection],
         memory: MemoryLimits[Connection],
@@ -90,7 +90,7 @@ class Connection:
         self.advertised = advertised
         self.memory = memory
         self.stats = stats
-        self.reader = FrameReader(pool, frame_bytes_max)
+        self.reader = RequestReader(pool, request_bytes_max)
         self.calls: deque[Call[Any]] = deque()
         self.request_bytes = 0
         self.outgoing: deque[Any] = deque()
@@ -114,7 +114,7 @@ class Connection:
         self.stalled = False
         # When bytes last came or went.
         self.active_ms = now_ms
-        # What there is of a frame that is still coming in, and since when; 0 bytes: there is none.
+        # What there is of a request that is still coming in, and since when; 0 bytes: there is none.
         self.unfinished_bytes = 0
         self.unfinished_since_ms = now_ms
         # Since when the client has taken nothing of what is outgoing; the shell keeps it.
@@ -147,21 +147,21 @@ class Connection:
             or self.outgoing_bytes >= memory.connection_answers_bytes_max
         )
 
-    def open_call(self, frame: memoryview, *, frame_owned: bool, now_ms: int) -> tuple[Call[Any], int]:
-        """Read a frame's header and take a place in the order of the answers; also where the body begins.
+    def open_call(self, data: memoryview, *, data_owned: bool, now_ms: int) -> tuple[Call[Any], int]:
+        """Read a request's header and take a place in the order of the answers; also where the body begins.
 
         Raises:
-            Malformed: the frame is too short for a header or its strings lie.
+            Malformed: the request is too short for a header or its strings lie.
         """
-        header = decode_request_header(frame)
-        size = len(frame)
-        call: Call[Any] = Call(self, header, now_ms, size, frame_owned)
+        header = decode_request_header(data)
+        size = len(data)
+        call: Call[Any] = Call(self, header, now_ms, size, data_owned)
         self.calls.append(call)
         self.request_bytes += size
         return call, header.size_bytes
 
     def note_received(self, now_ms: int, *, served: bool) -> None:
-        """Account for what the last bytes have brought; `served`: frames were completed by them."""
+        """Account for what the last bytes have brought; `served`: requests were completed by them."""
         count = self.reader.pending_bytes
         if count != self.unfinished_bytes or (count and served):
             unfinished = self.memory.unfinished
@@ -178,7 +178,7 @@ class Connection:
         memory = self.memory
         requests_bytes = self.request_bytes
         if self.unfinished_bytes:
-            # What has come of the frame, or the memory that waits for the rest of it.
+            # What has come of the request, or the memory that waits for the rest of it.
             requests_bytes += max(self.unfinished_bytes, self.reader.unfinished_memory_bytes)
         memory.requests_bytes += requests_bytes - self.accounted_requests_bytes
         memory.answers_bytes += self.memory_bytes - self.accounted_answers_bytes
@@ -193,7 +193,7 @@ class Connection:
             return
         self._count_errors(call, response)
         try:
-            output = encode_frame(call, response)
+            output = encode_answer(call, response)
         except Unencodable as error:
             self._cannot_be_written(call, error)
             output = []
@@ -223,7 +223,7 @@ class Connection:
 
         def encode_it() -> None:
             try:
-                output.extend(encode_frame(call, response))
+                output.extend(encode_answer(call, response))
             except Unencodable as error:
                 wrong.append(error)
 
@@ -251,7 +251,7 @@ class Connection:
         now_ns = stats.clock_ns()
         while calls and (output := calls[0].output) is not None:  # type: ignore[assignment]
             done = calls.popleft()
-            self.request_bytes -= done.frame_size_bytes
+            self.request_bytes -= done.size_bytes
             stats.answered(done.api_key, done.version, now_ns - done.received_ns)
             for part in output:
                 self.outgoing.append(part)
@@ -325,8 +325,8 @@ def part_size_bytes(part: Any) -> int:
     return len(part) if type(part) in _IN_MEMORY else int(part.size_bytes)
 
 
-def encode_frame(call: Call[Any], response: object) -> list[Any]:
-    """The buffers of one response frame: int32 size, header, body; record payloads stay separate."""
+def encode_answer(call: Call[Any], response: object) -> list[Any]:
+    """The buffers of one response: int32 size, header, body; record payloads stay separate."""
     parts: list[Any] = encode(response, call.version)
     header = encode_response_header(call.api_key, call.version, call.correlation_id)
     size = len(header) + sum(map(part_size_bytes, parts))

@@ -15,9 +15,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from broker.errors import RequestError
-from broker.handlers.fetch import READ_COMMITTED, check_leader_epoch
+from broker.fetching.fetch_reader import READ_COMMITTED
 from broker.loop.call import Call
 from broker.loop.slices import ITEMS_PER_SLICE, Steps, in_slices
+from broker.storage.leader_epochs import check_leader_epoch
 from broker.storage.partition import LEADER_EPOCH, Partition
 from broker.storage.timestamps import first_at_or_after, largest_timestamp
 from protocol.error_codes import ErrorCode

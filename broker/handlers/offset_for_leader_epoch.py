@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.errors import RequestError
-from broker.handlers.fetch import NO_EPOCH, check_leader_epoch
 from broker.loop.call import Call
+from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch
 from broker.storage.partition import LEADER_EPOCH
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_for_leader_epoch import (

@@ -79,13 +79,13 @@ class Call(Generic[RequestT]):
         "client_id",
         "connection",
         "correlation_id",
-        "frame_owned",
-        "frame_size_bytes",
+        "data_owned",
         "holder",
         "output",
         "received_ms",
         "received_ns",
         "request",
+        "size_bytes",
         "version",
     )
 
@@ -94,8 +94,8 @@ class Call(Generic[RequestT]):
         connection: CallConnection,
         header: RequestHeader,
         received_ms: int,
-        frame_size_bytes: int,
-        frame_owned: bool,
+        size_bytes: int,
+        data_owned: bool,
     ) -> None:
         self.connection = connection
         self.api_key = header.api_key
@@ -105,13 +105,13 @@ class Call(Generic[RequestT]):
         self.received_ms = received_ms
         # By the clock of `broker.stats`, for durations only.
         self.received_ns = connection.stats.turn_began_ns
-        self.frame_size_bytes = frame_size_bytes
-        # True: slices of the request's frame stay valid for ever; False: only until the handler returns.
-        self.frame_owned = frame_owned
+        self.size_bytes = size_bytes
+        # True: slices of the request's bytes stay valid for ever; False: only until the handler returns.
+        self.data_owned = data_owned
         self.request: RequestT
         # The parked call's keeper, told when the client goes away: an object with `cancel(call)`.
         self.holder: Any = None
-        # None while unanswered; the buffers of the whole response frame afterwards ([] = nothing is sent).
+        # None while unanswered; the buffers of the whole response afterwards ([] = nothing is sent).
         self.output: list[Any] | None = None
 
     def reply(self, response: object) -> None:

@@ -33,8 +33,8 @@ class Dispatcher:
         self._loop = loop
         self._gate = gate
 
-    def serve(self, call: Call[Any], frame: memoryview, position: int) -> None:
-        """Decode the request that begins at `position` of the frame, and see to its answer.
+    def serve(self, call: Call[Any], data: memoryview, position: int) -> None:
+        """Decode the request whose body begins at `position` of the data, and see to its answer.
 
         Raises: ProtocolError; the client did not send a request that is served.
         """
@@ -46,7 +46,7 @@ class Dispatcher:
             call.version = 0
             call.reply(APIS[ApiKey.API_VERSIONS].function("unsupported")())
             return
-        call.request, _ = decode(api.request_type(), call.version, frame, position)
+        call.request, _ = decode(api.request_type(), call.version, data, position)
         self.admit(api, call, call.received_ms)
 
     def admit(self, api: Api, call: Call[Any], now_ms: int) -> None:

@@ -180,7 +180,7 @@ class Reactor:
                 self._set_interest(transport, now_ms)
                 break
             if connection.stalled:
-                # The event is older than what held it back: its frames must go before there is room for more.
+                # The event is older than what held it back: those requests go before there is room for more.
                 self._resume(transport, now_ms)
                 break
             try:

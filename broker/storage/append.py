@@ -130,7 +130,7 @@ def _checked_batch(
     batch = memoryview(records)[: header.size_bytes]
     # Frames in the shared receive buffer are overwritten by the next receive: the batch moves to its own
     # bytes.
-    return header, batch if call.frame_owned else memoryview(bytearray(batch))
+    return header, batch if call.data_owned else memoryview(bytearray(batch))
 
 
 def _stamp_time(batch: memoryview, header: BatchHeader, settings: TopicSettings, wall_ms: int) -> int:

@@ -44,7 +44,7 @@ PAIRED_FROM: Final = 16
 class QueryPartition(ScannedPartition):
     """One partition of a view over one topic."""
 
-    __slots__ = ("_busy", "_counters", "_evaluator", "_filter", "_tags", "keeps_all", "routed")
+    __slots__ = ("_busy", "_counters", "_evaluator", "_filter", "_tags", "is_identity", "routed")
 
     def __init__(self, host: ViewHost, topic: Topic, index: int, source: Topic) -> None:
         partition = host.metadata.topics.partition(source, index)
@@ -62,7 +62,7 @@ class QueryPartition(ScannedPartition):
         # What is known of the keys' tags, where the view reads tags.
         self._tags: PartitionTags | None = None
         # Whether records are shown as they are stored; known with the evaluator.
-        self.keeps_all = False
+        self.is_identity = False
         # How it shares its looking with others; known with the evaluator.
         self.routed: RoutedReader | None = None
         self._counters: ViewCounters | None = None
@@ -77,7 +77,7 @@ class QueryPartition(ScannedPartition):
 
             self._evaluator = self.host.evaluator(self.topic)
             self._filter = filter_steps
-            self.keeps_all = self._evaluator.plan.keeps_all
+            self.is_identity = self._evaluator.plan.is_identity
             self.routed = self._join()
             if "tags" in self._evaluator.plan.needs:
                 self._tags = self.host.tags.of(self.stream_id, self._evaluator.plan)
@@ -86,7 +86,7 @@ class QueryPartition(ScannedPartition):
     def _join(self) -> RoutedReader | None:
         """Look together with the views that ask the same of every record, if it asks something."""
         plan = self._evaluator.plan if self._evaluator is not None else None
-        if plan is None or plan.keeps_all:
+        if plan is None or plan.is_identity:
             return None
         from broker.view_topics.route_index import RouteIndexes
 
@@ -140,7 +140,7 @@ class QueryPartition(ScannedPartition):
 
     def stored(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult | None:
         """What lies at the offset, if the view keeps everything and nothing of it is undecided or aborted."""
-        if not self.keeps_all:
+        if not self.is_identity:
             return None
         log, end = self.vnode.log, self.high_watermark
         if log.high_watermark(self.stream_id) != end:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from protocol.errors import (
-    FrameTooLarge,
     Malformed,
     ProtocolError,
+    RequestTooLarge,
     Unencodable,
     UnsupportedField,
     UnsupportedVersion,
@@ -21,7 +21,7 @@ def test_malformed_names_field_position_and_problem() -> None:
 
 
 def test_frame_too_large_names_size_and_limit() -> None:
-    error = FrameTooLarge(2**31 - 1, 1_000)
+    error = RequestTooLarge(2**31 - 1, 1_000)
     assert "2147483647 bytes" in str(error)
     assert (error.size_bytes, error.limit_bytes) == (2**31 - 1, 1_000)
 
@@ -37,7 +37,7 @@ def test_unsupported_version_names_api_and_version() -> None:
     "error",
     [
         Malformed(0, "", ""),
-        FrameTooLarge(0, 1),
+        RequestTooLarge(0, 1),
         UnsupportedVersion(0, 0),
         Unencodable("", ""),
         UnsupportedField("", ""),

@@ -1,4 +1,4 @@
-"""The frames that come out are those that were sent, however the stream was cut; memory follows receipt."""
+"""The requests that come out are those that were sent, however the stream was cut; memory follows receipt."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.errors import FrameTooLarge
+from protocol.errors import RequestTooLarge
 from protocol.framing import (
     BUFFER_BYTES,
     FIRST_GRANT_BYTES_MAX,
-    FRAME_BYTES_MAX,
     GROWTH_MAX,
+    REQUEST_BYTES_MAX,
     BufferPool,
-    FrameReader,
+    RequestReader,
 )
 
 MIB = 1 << 20
 
 
-def frame(payload: bytes) -> bytes:
+def request(payload: bytes) -> bytes:
     return struct.pack(">i", len(payload)) + payload
 
 
-def receive(reader: FrameReader, data: bytes) -> list[bytes]:
+def receive(reader: RequestReader, data: bytes) -> list[bytes]:
     """Give `data` to the reader in as many receives as it asks for, like a socket that has it all ready."""
-    frames = []
+    requests = []
     while data:
         wanted = reader.wanted_buffer()
         piece, data = data[: len(wanted)], data[len(wanted) :]
         wanted[: len(piece)] = piece
         reader.received(len(piece))
-        while (found := reader.next_frame()) is not None:
-            frames.append(bytes(found))
-    return frames
+        while (found := reader.next_request()) is not None:
+            requests.append(bytes(found))
+    return requests
 
 
 payloads = st.lists(st.integers(1, 300).map(lambda size: bytes(n % 251 for n in range(size))), max_size=12)
@@ -51,89 +51,89 @@ payloads = st.lists(st.integers(1, 300).map(lambda size: bytes(n % 251 for n in 
 def test_any_split_of_the_stream_gives_the_same_frames(
     payloads: list[bytes], cuts: list[int], released: set[int]
 ) -> None:
-    stream = b"".join(map(frame, payloads))
-    reader = FrameReader(BufferPool(buffer_bytes=64))
-    frames = []
+    stream = b"".join(map(request, payloads))
+    reader = RequestReader(BufferPool(buffer_bytes=64))
+    requests = []
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     for number, (start, stop) in enumerate(itertools.pairwise(edges)):
-        frames += receive(reader, stream[start:stop])
+        requests += receive(reader, stream[start:stop])
         if number in released:
             reader.release_buffer()
-    assert frames == payloads
+    assert requests == payloads
     assert reader.pending_bytes == 0
 
 
 def test_one_byte_at_a_time_is_enough() -> None:
-    reader = FrameReader(BufferPool(buffer_bytes=16))
-    stream = frame(b"small") + frame(b"larger than the buffer of 16") + frame(b"x")
-    found = [bytes(got) for byte in stream for got in reader.frames(bytes([byte]))]
+    reader = RequestReader(BufferPool(buffer_bytes=16))
+    stream = request(b"small") + request(b"larger than the buffer of 16") + request(b"x")
+    found = [bytes(got) for byte in stream for got in reader.requests(bytes([byte]))]
     assert found == [b"small", b"larger than the buffer of 16", b"x"]
 
 
 def test_many_frames_of_one_receive_lie_in_the_receive_buffer() -> None:
-    reader = FrameReader(BufferPool())
-    stream = b"".join(frame(b"%d" % n) for n in range(1000))
+    reader = RequestReader(BufferPool())
+    stream = b"".join(request(b"%d" % n) for n in range(1000))
     wanted = reader.wanted_buffer()
     wanted[: len(stream)] = stream
     reader.received(len(stream))
-    frames = []
-    while (found := reader.next_frame()) is not None:
+    requests = []
+    while (found := reader.next_request()) is not None:
         assert not reader.owned
         assert found.obj is wanted.obj
-        frames.append(int(bytes(found)))
-    assert frames == list(range(1000))
+        requests.append(int(bytes(found)))
+    assert requests == list(range(1000))
 
 
 def test_a_frame_larger_than_the_buffer_has_contiguous_memory_of_its_own() -> None:
-    reader = FrameReader(BufferPool())
+    reader = RequestReader(BufferPool())
     payload = bytes(range(256)) * 1024
-    found = [(got, reader.owned) for got in reader.frames(frame(payload) + frame(b"next"))]
+    found = [(got, reader.owned) for got in reader.requests(request(payload) + request(b"next"))]
     (large, large_owned), (_, next_owned) = found
     assert (large == payload, large.contiguous, large.readonly) == (True, True, False)
     assert (large_owned, next_owned) == (True, False)
 
 
 def test_the_rest_of_a_large_frame_is_received_straight_into_its_memory() -> None:
-    reader = FrameReader(BufferPool())
-    assert receive(reader, frame(bytes(300_000))[:BUFFER_BYTES]) == []
+    reader = RequestReader(BufferPool())
+    assert receive(reader, request(bytes(300_000))[:BUFFER_BYTES]) == []
     rest = reader.wanted_buffer()
     assert len(rest) == 300_000 - (BUFFER_BYTES - 4)
     reader.received(len(rest))
-    found = reader.next_frame()
+    found = reader.next_request()
     assert found is not None
     assert found.obj is rest.obj
 
 
 def test_an_owned_frame_outlives_later_receives() -> None:
-    reader = FrameReader(BufferPool(buffer_bytes=32))
-    (kept,) = list(reader.frames(frame(b"a" * 100)))
-    receive(reader, frame(b"b" * 100) + frame(b"c" * 10))
+    reader = RequestReader(BufferPool(buffer_bytes=32))
+    (kept,) = list(reader.requests(request(b"a" * 100)))
+    receive(reader, request(b"b" * 100) + request(b"c" * 10))
     assert kept == b"a" * 100
 
 
 @pytest.mark.parametrize("length", [0, -1, -(2**31), 1001, 2**31 - 1, 0x47455420])
 def test_a_length_out_of_range_is_refused_again_and_again(length: int) -> None:
-    reader = FrameReader(BufferPool(), limit_bytes=1000)
+    reader = RequestReader(BufferPool(), limit_bytes=1000)
     data = struct.pack(">i", length)
     for _ in range(2):
-        with pytest.raises(FrameTooLarge) as refused:
+        with pytest.raises(RequestTooLarge) as refused:
             receive(reader, data)
         assert (refused.value.size_bytes, refused.value.limit_bytes) == (length, 1000)
 
 
 def test_frames_before_an_oversized_one_are_returned() -> None:
-    reader = FrameReader(BufferPool(), limit_bytes=10)
-    frames = reader.frames(frame(b"good") + frame(b"elevenbytes"))
-    assert bytes(next(frames)) == b"good"
-    with pytest.raises(FrameTooLarge):
-        next(frames)
+    reader = RequestReader(BufferPool(), limit_bytes=10)
+    requests = reader.requests(request(b"good") + request(b"elevenbytes"))
+    assert bytes(next(requests)) == b"good"
+    with pytest.raises(RequestTooLarge):
+        next(requests)
 
 
 def test_the_limit_may_change_between_frames() -> None:
-    reader = FrameReader(BufferPool(), limit_bytes=4)
-    assert receive(reader, frame(b"four")) == [b"four"]
+    reader = RequestReader(BufferPool(), limit_bytes=4)
+    assert receive(reader, request(b"four")) == [b"four"]
     reader.limit_bytes = 5
-    assert receive(reader, frame(b"five!")) == [b"five!"]
+    assert receive(reader, request(b"five!")) == [b"five!"]
 
 
 @pytest.mark.parametrize("arrived", [0, 1, 1000, BUFFER_BYTES - 4, 200_000])
@@ -141,8 +141,8 @@ def test_an_announced_length_takes_no_memory_beyond_what_arrived(arrived: int) -
     pool = BufferPool()
     pool.give(memoryview(bytearray(BUFFER_BYTES)))
     tracemalloc.start()
-    reader = FrameReader(pool)
-    receive(reader, struct.pack(">i", FRAME_BYTES_MAX) + bytes(arrived))
+    reader = RequestReader(pool)
+    receive(reader, struct.pack(">i", REQUEST_BYTES_MAX) + bytes(arrived))
     reader.wanted_buffer()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -152,25 +152,25 @@ def test_an_announced_length_takes_no_memory_beyond_what_arrived(arrived: int) -
 
 @pytest.mark.parametrize("arrived", [BUFFER_BYTES, MIB, 2 * MIB + 1, 10 * MIB, 60 * MIB])
 def test_a_large_frame_has_at_most_twice_the_memory_that_it_needs_so_far(arrived: int) -> None:
-    reader = FrameReader(BufferPool())
-    receive(reader, struct.pack(">i", FRAME_BYTES_MAX) + bytes(arrived))
+    reader = RequestReader(BufferPool())
+    receive(reader, struct.pack(">i", REQUEST_BYTES_MAX) + bytes(arrived))
     reader.wanted_buffer()
     assert arrived < reader.unfinished_memory_bytes <= max(FIRST_GRANT_BYTES_MAX, 2 * arrived + BUFFER_BYTES)
 
 
 def test_a_frame_of_the_greatest_size_arrives_whole() -> None:
-    reader = FrameReader(BufferPool(), limit_bytes=20 * MIB)
+    reader = RequestReader(BufferPool(), limit_bytes=20 * MIB)
     payload = bytes(range(256)) * (20 * MIB // 256)
-    (found,) = list(reader.frames(frame(payload)))
+    (found,) = list(reader.requests(request(payload)))
     assert (found == payload, reader.pending_bytes) == (True, 0)
 
 
 def test_ten_thousand_idle_connections_share_a_few_buffers() -> None:
     pool = BufferPool(buffers_max=8)
     tracemalloc.start()
-    readers = [FrameReader(pool) for _ in range(10_000)]
+    readers = [RequestReader(pool) for _ in range(10_000)]
     for reader in readers:
-        assert receive(reader, frame(b"hello") + b"\x00\x00") == [b"hello"]
+        assert receive(reader, request(b"hello") + b"\x00\x00") == [b"hello"]
         reader.release_buffer()
     size_bytes = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
@@ -179,9 +179,9 @@ def test_ten_thousand_idle_connections_share_a_few_buffers() -> None:
 
 
 def test_an_idle_reader_holds_nothing() -> None:
-    reader = FrameReader(BufferPool())
+    reader = RequestReader(BufferPool())
     assert (reader.held_bytes, sys.getsizeof(reader) < 200) == (0, True)
-    receive(reader, frame(b"x"))
+    receive(reader, request(b"x"))
     assert reader.held_bytes == BUFFER_BYTES
     reader.release_buffer()
     assert reader.held_bytes == 0
@@ -189,8 +189,8 @@ def test_an_idle_reader_holds_nothing() -> None:
 
 def test_a_released_reader_keeps_only_the_bytes_of_its_unfinished_frame() -> None:
     pool = BufferPool()
-    reader = FrameReader(pool)
-    receive(reader, frame(b"done") + frame(b"unfinished")[:9])
+    reader = RequestReader(pool)
+    receive(reader, request(b"done") + request(b"unfinished")[:9])
     reader.release_buffer()
     reader.release_buffer()
     assert (reader.held_bytes, reader.pending_bytes) == (9, 9)
@@ -200,12 +200,12 @@ def test_a_released_reader_keeps_only_the_bytes_of_its_unfinished_frame() -> Non
 
 def test_a_released_reader_goes_on_with_its_large_frame() -> None:
     pool = BufferPool(buffer_bytes=64)
-    reader = FrameReader(pool)
-    stream = frame(b"abc" * 100)
+    reader = RequestReader(pool)
+    stream = request(b"abc" * 100)
     receive(reader, stream[:150])
     reader.release_buffer()
-    other = FrameReader(pool)
-    assert receive(other, frame(b"other")) == [b"other"]
+    other = RequestReader(pool)
+    assert receive(other, request(b"other")) == [b"other"]
     assert receive(reader, stream[150:]) == [b"abc" * 100]
 
 
@@ -219,9 +219,9 @@ def test_the_pool_keeps_no_more_buffers_than_asked() -> None:
 
 
 def test_receiving_before_the_frames_were_taken_is_a_mistake_that_shows() -> None:
-    reader = FrameReader(BufferPool(buffer_bytes=12))
+    reader = RequestReader(BufferPool(buffer_bytes=12))
     wanted = reader.wanted_buffer()
-    wanted[:] = frame(b"12345678")
+    wanted[:] = request(b"12345678")
     reader.received(12)
     with pytest.raises(AssertionError):
         reader.wanted_buffer()

@@ -111,14 +111,14 @@ def test_columns_are_called_as_they_are_declared_and_only_once() -> None:
 
 
 def test_a_star_beside_others_needs_declared_columns() -> None:
-    assert make_plan("SELECT * FROM m", None).keeps_all
+    assert make_plan("SELECT * FROM m", None).is_identity
     with pytest.raises(NotAllowed, match="needs kawal"):
         make_plan("SELECT *, _key FROM m", None)
 
 
 def test_a_star_does_not_stand_for_more_columns_than_a_view_may_have() -> None:
     columns = ", ".join(f"c{number} int" for number in range(1_001))
-    assert make_plan("SELECT * FROM m", columns).keeps_all
+    assert make_plan("SELECT * FROM m", columns).is_identity
     with pytest.raises(NotAllowed, match="1002 columns; at most 1000"):
         make_plan("SELECT *, 1 AS one FROM m", columns)
 

@@ -24,7 +24,7 @@ def connection() -> Connection:
     return Connection(
         identity=1,
         peer="[::1]:5000",
-        frame_bytes_max=1 << 20,
+        request_bytes_max=1 << 20,
         pool=BufferPool(),
         unsent=[],
         memory=MemoryLimits(Config()),
@@ -34,7 +34,7 @@ def connection() -> Connection:
 
 def opened(one: Connection, correlation_id: int, version: int = 1) -> Call[Any]:
     frame = request_frame(FindCoordinatorRequest(key="g"), version, correlation_id)[4:]
-    call, position = one.open_call(memoryview(frame), frame_owned=True, now_ms=7)
+    call, position = one.open_call(memoryview(frame), data_owned=True, now_ms=7)
     assert (call.correlation_id, call.received_ms, call.client_id) == (correlation_id, 7, "test")
     assert call.api_key == ApiKey.FIND_COORDINATOR
     assert 0 < position < len(frame)
@@ -171,7 +171,7 @@ def test_a_lost_client_is_told_nothing_and_its_waits_are_withdrawn() -> None:
 def test_a_frame_too_short_for_a_header_is_malformed() -> None:
     one = connection()
     with pytest.raises(Malformed):
-        one.open_call(memoryview(b"\0\1\0\0\0"), frame_owned=True, now_ms=0)
+        one.open_call(memoryview(b"\0\1\0\0\0"), data_owned=True, now_ms=0)
     assert not one.calls
 
 

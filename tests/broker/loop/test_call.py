@@ -48,7 +48,7 @@ def test_a_dropped_call_frees_its_place_and_its_holder() -> None:
 
 def test_a_call_is_unanswered_at_first() -> None:
     call = call_on(Recorder())
-    assert (call.output, call.holder, call.frame_owned) == (None, None, False)
+    assert (call.output, call.holder, call.data_owned) == (None, None, False)
     assert (call.api_key, call.version, call.correlation_id, call.client_id) == (1, 4, 3, "me")
 
 

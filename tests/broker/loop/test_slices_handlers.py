@@ -170,7 +170,7 @@ def test_an_answer_that_cannot_be_encoded_ends_its_connection(
         raise Unencodable("MetadataResponse", "a field that the version has not")
 
     monkeypatch.setattr(metadata, "LARGE_PARTITION_COUNT", 1000)
-    monkeypatch.setattr("broker.connections.connection.encode_frame", refuse)
+    monkeypatch.setattr("broker.connections.connection.encode_answer", refuse)
     client.send(MetadataRequest(topics=None), 12)
     assert client.connection.close_cause is Cause.BUG
     assert "api=3 v12 cannot be written" in caplog.text

@@ -19,9 +19,9 @@ from tests.broker.kit import batch, create
 class FakeCall:
     """A produce call as far as appending looks at it."""
 
-    def __init__(self, *, version: int = 9, frame_owned: bool = True, received_ms: int = START_MS) -> None:
+    def __init__(self, *, version: int = 9, data_owned: bool = True, received_ms: int = START_MS) -> None:
         self.version = version
-        self.frame_owned = frame_owned
+        self.data_owned = data_owned
         self.received_ms = received_ms
         self.request = ProduceRequest(acks=-1, timeout_ms=0, topic_data=[])
 
@@ -62,7 +62,7 @@ def test_bytes_of_a_borrowed_frame_are_copied_and_left_alone() -> None:
     append(gateway, partition, batch(b"before"))
     data = batch(b"a")
     before = bytes(data)
-    append(gateway, partition, memoryview(data), frame_owned=False)
+    append(gateway, partition, memoryview(data), data_owned=False)
     assert bytes(data) == before
     data[:] = bytes(len(data))
     gateway.settle()

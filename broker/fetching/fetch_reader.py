@@ -1,0 +1,240 @@
+"""Reading for a fetch: one pass over the partitions that it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from broker.catalogue.metadata import Metadata
+from broker.errors import RequestError, storage_error
+from broker.fetching.fetch_sessions import FetchItem, FetchPlan
+from broker.loop.call import Call
+from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch
+from broker.storage.partition import LEADER_EPOCH, Partition
+from broker.view_topics.empty_batches import moves_over_empty_batch, takes_empty_batch
+from broker.view_topics.view_partition import ViewPartition, ViewRead
+from protocol.error_codes import ErrorCode
+from protocol.messages.fetch import EpochEndOffset, FetchRequest, PartitionData
+from protocol.wire import RecordParts
+from wal.disk import DiskError
+from wal.errors import OffsetOutOfRange, WalError
+
+READ_COMMITTED: Final = 1
+"""The isolation level of consumers that see no records of open or aborted transactions."""
+
+_READ_ERRORS = frozenset(
+    {
+        ErrorCode.OFFSET_OUT_OF_RANGE,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+
+
+class FetchReader:
+    """One pass over a plan's partitions: what they give within the limits of the request."""
+
+    __slots__ = (
+        "call",
+        "due_ms",
+        "found",
+        "has_error",
+        "has_news",
+        "metadata",
+        "now_ms",
+        "plan",
+        "read_committed",
+        "room_bytes",
+        "scans",
+        "size_bytes",
+        "views",
+    )
+
+    def __init__(
+        self,
+        metadata: Metadata,
+        call: Call[FetchRequest],
+        plan: FetchPlan,
+        *,
+        room_bytes: int,
+        now_ms: int,
+        scans: bool = True,
+    ) -> None:
+        """`room_bytes` is the most that the answer may have now, whatever the client takes."""
+        request = call.request
+        self.metadata = metadata
+        self.call = call
+        self.plan = plan
+        self.now_ms = now_ms
+        # Whether views look at records that nobody has looked at yet, or show what they know.
+        self.scans = scans
+        # The views in the plan, each with the offset up to which it was read.
+        self.views: list[tuple[ViewPartition, int]] = []
+        # A view has something to tell although it has no records: how far it came.
+        self.has_news = False
+        # When a view that paces its records will show more.
+        self.due_ms: int | None = None
+        self.read_committed = request.isolation_level == READ_COMMITTED
+        self.room_bytes = min(request.max_bytes, metadata.config.fetch_max_bytes, room_bytes)
+        self.size_bytes = 0
+        self.has_error = False
+        self.found: list[tuple[FetchItem, PartitionData]] = []
+
+    def read(self, items: Iterable[FetchItem]) -> Iterator[None]:
+        """Read these partitions of the plan, in the plan's order; yields where a view has worked enough."""
+        for item in items:
+            data, view = self._begin(item)
+            if view is not None:
+                yield from self._read_view(item, view, data)
+            if data.error_code or data.diverging_epoch is not None:
+                self.has_error = True
+            self.found.append((item, data))
+
+    def is_enough(self) -> bool:
+        """Whether what was read is to be answered now."""
+        request = self.call.request
+        return (
+            self.size_bytes >= request.min_bytes
+            or self.has_error
+            or self.has_news
+            or request.max_wait_ms <= 0
+        )
+
+    def is_outdated(self) -> bool:
+        """Whether records have come since the partitions were read."""
+        topics = self.metadata.topics
+        # Views are not asked: a fetch that waits for one is woken as soon as it shows more.
+        return any(
+            item.topic is None
+            or (
+                item.topic.view is None
+                and topics.partition(item.topic, item.index).high_watermark != data.high_watermark
+            )
+            for item, data in self.found
+        )
+
+    def _begin(self, item: FetchItem) -> tuple[PartitionData, ViewPartition | None]:
+        """What a partition gives; of a view all but the records, and the view that has them."""
+        try:
+            partition = find_partition(self.metadata, item)
+            # Here, and only here, Kafka takes every negative epoch for none.
+            check_leader_epoch(max(item.leader_epoch, NO_EPOCH))
+            return self._read_records(item, partition)
+        except RequestError as error:
+            return _error_data(item, error.code), None
+
+    def _read_records(
+        self, item: FetchItem, partition: Partition
+    ) -> tuple[PartitionData, ViewPartition | None]:
+        high_watermark = partition.high_watermark
+        stable = partition.last_stable_offset
+        data = PartitionData(
+            partition_index=item.index,
+            high_watermark=high_watermark,
+            last_stable_offset=stable,
+            log_start_offset=partition.log_start,
+            aborted_transactions=[] if self.read_committed else None,
+            records=b"",
+        )
+        if item.last_fetched_epoch >= 0 and (diverging := _divergence(item, partition)) is not None:
+            data.diverging_epoch = diverging
+            data.aborted_transactions = None
+            return data, None
+        if (
+            0 <= item.fetch_offset < partition.log_start
+            and self.metadata.config.kawal_out_of_range == "first"
+        ):
+            # A batch behind the offset that was asked for is legal, as in a compacted log.
+            item.fetch_offset = partition.log_start
+        if isinstance(partition, ViewPartition):
+            if not partition.log_start <= item.fetch_offset <= high_watermark:
+                raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)
+            return data, partition
+        if item.fetch_offset == high_watermark:
+            return data, None
+        try:
+            result = partition.read(
+                item.fetch_offset,
+                min(item.max_bytes, self.room_bytes - self.size_bytes),
+                minimum_one=not self.size_bytes,
+            )
+        except OffsetOutOfRange as error:
+            raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE) from error
+        except (WalError, DiskError) as error:
+            raise storage_error(error) from error
+        if result.size_bytes:
+            self.size_bytes += result.size_bytes
+            data.records = RecordParts(result.parts, result.size_bytes)
+        return data, None
+
+    def _read_view(self, item: FetchItem, view: ViewPartition, data: PartitionData) -> Iterator[None]:
+        """Add what the view shows."""
+        connection = self.call.connection
+        read = ViewRead(
+            item.fetch_offset,
+            min(item.max_bytes, self.room_bytes - self.size_bytes),
+            minimum_one=not self.size_bytes,
+            scans=self.scans,
+            may_wait=self.call.request.max_wait_ms > 0,
+            now_ms=self.now_ms,
+            reader=self.plan.session_id or (connection.identity, self.call.client_id),
+        )
+        try:
+            yield from view.steps(read)
+        except OffsetOutOfRange:
+            data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
+            return
+        except (WalError, DiskError) as error:
+            data.error_code = storage_error(error).code
+            return
+        self.views.append((view, read.position))
+        self.size_bytes += read.size_bytes
+        if read.stopped or (moves_over_empty_batch(self.call) and view.has_news(read)):
+            self.has_news = True
+        if read.due_ms is not None:
+            self.due_ms = read.due_ms if self.due_ms is None else min(self.due_ms, read.due_ms)
+        # It may have grown while it was read.
+        data.high_watermark = data.last_stable_offset = max(data.high_watermark, read.position)
+        parts, size_bytes = read.finished(takes_empty=takes_empty_batch(self.call))
+        if size_bytes:
+            data.records = RecordParts(parts, size_bytes)
+
+
+def find_partition(metadata: Metadata, item: FetchItem) -> Partition:
+    """The partition an item names, by topic id where it has one.
+
+    Raises:
+        RequestError: 100 for a topic id never seen by this item, 3 for what is gone or does not exist.
+    """
+    known = item.topic
+    topic = metadata.catalogue.find_id(item.topic_id) if item.by_id else metadata.catalogue.find(item.name)
+    if topic is None:
+        unknown_id = item.by_id and known is None
+        raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    partition = metadata.topics.partition(topic, item.index)
+    item.topic = topic
+    return partition
+
+
+def _divergence(item: FetchItem, partition: Partition) -> EpochEndOffset | None:
+    """Where the client's log and ours part.  Raises: RequestError for an epoch that our log never had."""
+    if item.last_fetched_epoch > LEADER_EPOCH:
+        raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    end_offset = partition.log_end
+    if item.fetch_offset <= end_offset:
+        return None
+    return EpochEndOffset(epoch=LEADER_EPOCH, end_offset=end_offset)
+
+
+def _error_data(item: FetchItem, code: ErrorCode) -> PartitionData:
+    return PartitionData(
+        partition_index=item.index,
+        error_code=code,
+        high_watermark=-1,
+        last_stable_offset=-1,
+        log_start_offset=-1,
+        # Kafka leaves null only where it has tried to read.
+        aborted_transactions=None if code in _READ_ERRORS else [],
+        records=b"",
+    )
