@@ -6,7 +6,7 @@
                                     server starts anew
 
 What may be compacted, and when that is due, is decided by compaction_policy.py.  `__consumer_offsets`
-is kept small by its coordinator (broker/coordinators/group_copier.py).
+is kept small by its coordinator (broker/coordinators/copier.py).
 """
 
 from __future__ import annotations
