@@ -38,6 +38,9 @@ from protocol.records import (
 
 # Length, attributes, timestamp and offset delta, key and value length, header count: one byte each.
 RECORD_BYTES_MIN = 7
+# The most bytes that one compressed byte can stand for, rounded up: deflate reaches 1032, a snappy copy of 64
+# bytes takes 3, an lz4 length byte stands for 255, and a zstd block of 4 bytes for 128 KiB.
+EXPANSION_MAX = {Codec.NONE: 1, Codec.GZIP: 1_032, Codec.SNAPPY: 22, Codec.LZ4: 255, Codec.ZSTD: 1 << 15}
 # The least length that Kafka accepts: that of a v0 message.
 _LENGTH_MIN = 14
 _INT32 = struct.Struct(">i")
@@ -117,8 +120,8 @@ def _check_content(header: BatchHeader) -> None:
     count, room = header.record_count, header.size_bytes - HEADER_BYTES
     if count <= 0 or header.last_offset_delta != count - 1:
         raise InvalidBatch(f"{count} records with a last offset delta of {header.last_offset_delta}")
-    if header.codec == Codec.NONE and count * RECORD_BYTES_MIN > room:
-        raise InvalidBatch(f"{count} records declared in {room} bytes")
+    if count * RECORD_BYTES_MIN > room * EXPANSION_MAX[Codec(header.codec)]:
+        raise InvalidBatch(f"{count} records declared in {room} bytes of codec {header.codec}")
     if header.attributes & CONTROL:
         raise InvalidBatch("control batches are written by the broker only")
     if header.producer_id > NO_PRODUCER_ID and header.base_sequence < 0:

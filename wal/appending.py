@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from wal.errors import OffsetOutOfRange, StreamDropped, WalError
 from wal.format import (
     BASE_OFFSET,
@@ -20,6 +22,9 @@ from wal.reading import LogReading
 from wal.segment import Segment
 from wal.state import LogState
 from wal.transactions import read_marker
+
+FRAME_RECORDS_MAX: Final = 2**31
+"""Versions in one frame: its header has 32 bits for them, and the largest batch claims 2^31 - 1 records."""
 
 _unpack_prefix = BATCH_PREFIX.unpack_from
 _pack_entry = ENTRY.pack
@@ -87,10 +92,14 @@ class LogAppending(LogReading):
         elif stream.dropped:
             raise StreamDropped(stream_id)
         frame = self._open
-        if frame is None or frame.payload_bytes + size > state.options.frame_bytes_max:
+        count = prefix[6] + 1
+        if (
+            frame is None
+            or frame.payload_bytes + size > state.options.frame_bytes_max
+            or frame.next_version - frame.base_version > FRAME_RECORDS_MAX - count
+        ):
             frame = self._next_frame()
         base = stream.next_offset
-        count = prefix[6] + 1
         next_offset = base + count
         version = frame.next_version
         epoch = stream.leader_epoch

@@ -235,3 +235,19 @@ def test_kafkas_default_bounds_accept_any_past_and_one_hour_of_future(
         return
     with pytest.raises(TimestampOutOfRange):
         check_timestamps(header, **bounds)
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_a_codec_cannot_hold_more_records_than_it_can_expand_to(codec: Codec) -> None:
+    """81 bytes of gzip that claim 2^31 - 1 records are refused; what a codec can really reach is accepted."""
+    count = 2**31 - 1
+    claims = changed(changed(good(1, codec=codec), 57, ">i", count), 23, ">i", count - 1)
+    with pytest.raises(InvalidBatch, match="2147483647 records declared"):
+        check(claims)
+
+
+@pytest.mark.parametrize("codec", [codec for codec in Codec if codec])
+def test_records_that_compress_as_well_as_their_codec_can_are_accepted(codec: Codec) -> None:
+    tiny = [Record(offset, 0, None, None) for offset in range(100_000)]
+    data = encode_batch(tiny, codec=codec)
+    assert check(data).record_count == 100_000

@@ -281,3 +281,18 @@ def test_an_append_tells_nothing_but_its_place() -> None:
 
     with pytest.raises(AttributeError):
         appended.synced = True  # type: ignore[attr-defined]
+
+
+def test_batches_that_claim_all_records_there_can_be_go_into_frames_that_can_count_them() -> None:
+    """Three batches of 2^31 - 1 records are more than a frame's header can count."""
+    disk = MemoryDisk()
+    log = open_log(disk)
+    claims = 2**31 - 1
+    for _ in range(3):
+        log.append(1, batch(claims))
+    log.append(2, batch(5))
+    commit(log)
+    assert log.high_watermark(1) == 3 * claims
+    again = open_log(disk.crash())
+    assert (again.high_watermark(1), again.high_watermark(2)) == (3 * claims, 5)
+    assert again.next_version == 3 * claims + 5
