@@ -16,7 +16,7 @@ from struct import Struct
 
 from protocol.api_keys import FIRST_FLEXIBLE_VERSION, NEVER_FLEXIBLE, ApiKey
 from protocol.errors import Malformed
-from protocol.primitives import bad_string, bad_text, read_tags, read_uvarint, too_short
+from protocol.primitives import bad_string, read_tags, read_uvarint, too_short
 
 _REQUEST = Struct(">hhlh")
 _CORRELATION_ID = Struct(">l")
@@ -66,10 +66,8 @@ def decode_request_header(data: memoryview) -> RequestHeader:
         position += length
         if position > len(data):
             raise bad_string(10, f"{_PATH}.client_id", length, len(data) - 10)
-        try:
-            client_id = str(data[10:position], "utf-8")
-        except UnicodeDecodeError as error:
-            raise bad_text(10, f"{_PATH}.client_id", error.reason) from error
+        # Bytes that are no UTF-8 become U+FFFD, as in Kafka's Java: clients name themselves as they like.
+        client_id = str(data[10:position], "utf-8", "replace")
     elif length != -1:
         raise bad_string(10, f"{_PATH}.client_id", length, len(data) - 10)
     if is_flexible(api_key, api_version):

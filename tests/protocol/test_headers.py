@@ -65,7 +65,6 @@ def test_negative_version_is_read_as_v1() -> None:
         ("0003 0004 00000007 00", "client_id", 8),
         ("0003 0004 00000007 0003 6162", "client_id", 10),
         ("0003 0004 00000007 fffe", "client_id", 10),
-        ("0003 0004 00000007 0001 ff", "client_id", 10),
         ("0003 0009 00000007 ffff", "unknown_tags", 10),
         ("0003 0009 00000007 ffff 01 05", "unknown_tags", 12),
         ("0003 0009 00000007 ffff 41", "unknown_tags", 11),
@@ -115,3 +114,8 @@ def test_repr_shows_all() -> None:
     assert repr(decode_request_header(memoryview(V1))) == (
         "RequestHeader(api_key=3, api_version=4, correlation_id=7, client_id='abc', size_bytes=13)"
     )
+
+
+def test_a_client_id_that_is_not_utf_8_is_read_as_java_reads_it() -> None:
+    header = decode_request_header(memoryview(bytes.fromhex("0003 0004 00000007 0003 61ff62")))
+    assert (header.client_id, header.size_bytes) == ("a\ufffdb", 13)
