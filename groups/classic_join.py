@@ -42,6 +42,7 @@ from groups.states import ANSWERS, Action, GroupState, Request
 from groups.topics import Client
 from protocol.error_codes import ErrorCode
 from protocol.messages.join_group import JoinGroupRequest
+from protocol.primitives import STRING_SIZE_MAX, cut_text
 
 MEMBER_ID_REQUIRED_SINCE = 4
 SKIP_ASSIGNMENT_SINCE = 9
@@ -87,11 +88,17 @@ def _has_room(context: Context, group: ClassicGroup, member_id: str) -> bool:
             return True
 
 
+def _new_member_id(context: Context, name: str) -> str:
+    """Return an id that begins with what the client calls itself, as far as a string has room for it."""
+    suffix = f"-{context.new_uuid()}"
+    return cut_text(name, STRING_SIZE_MAX - len(suffix)) + suffix
+
+
 def _join_without_id(
     context: Context, group: ClassicGroup, request: JoinGroupRequest, client: Client, reply: JoinReply
 ) -> None:
     instance_id = request.group_instance_id
-    member_id = f"{client.client_id if instance_id is None else instance_id}-{context.new_uuid()}"
+    member_id = _new_member_id(context, client.client_id if instance_id is None else instance_id)
     if instance_id is not None and instance_id in group.instances:
         _replace_static(context, group, request, client, reply, member_id)
     elif instance_id is None and client.version >= MEMBER_ID_REQUIRED_SINCE:

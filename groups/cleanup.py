@@ -50,7 +50,11 @@ def _go_on(context: Context, waiting: list[str], now_ms: int) -> None:
     context.now_ms = now_ms
     seen = 0
     while waiting and seen < SLICE_OFFSETS:
-        seen += 1 + _clean(context, waiting.pop())
+        group_id = waiting.pop()
+        try:
+            seen += 1 + _clean(context, group_id)
+        except Exception as error:  # noqa: BLE001  (it is this group's alone)
+            context.failed(group_id, error)
     if waiting:
         context.timers.set(_TIMER, now_ms + PAUSE_MS, lambda later_ms: _go_on(context, waiting, later_ms))
     else:

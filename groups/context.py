@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from groups.classic_group import ClassicGroup
 from groups.config import NO_SETTINGS, GroupConfig, GroupSettings
 from groups.consumer_group import ConsumerGroup
 from groups.effects import Done, Journal, Undo
-from groups.errors import NotLoaded
+from groups.errors import CoordinatorNotAvailable, NotLoaded
 from groups.lost import LostConsumer
 from groups.offsets import OffsetTable
 from groups.record_keys import ClassicGroupKey, Key, OffsetKey, partition_for
@@ -34,6 +34,15 @@ def no_settings(_: str) -> GroupSettings:
     return NO_SETTINGS
 
 
+class Fault(NamedTuple):
+    """An error of our own in the work on a group, outside its requests."""
+
+    partition: int | None
+    """The partition of the group, None for work on all groups."""
+    group_id: str
+    error: Exception
+
+
 class Context:
     """The state of the coordinator.
 
@@ -46,12 +55,14 @@ class Context:
         "changed_topics",
         "config",
         "counts",
+        "faults",
         "groups",
         "journal",
         "loaded",
         "lost",
         "now_ms",
         "offsets",
+        "quarantined",
         "random",
         "regexes",
         "replayed",
@@ -85,6 +96,9 @@ class Context:
         self.replayed: set[str] = set()
         self.lost: deque[LostConsumer] = deque(maxlen=LOST_CONSUMERS_MAX)
         self.counts: Counter[str] = Counter()
+        # Errors of our own that nobody has taken yet, and groups that could not be loaded because of one.
+        self.faults: list[Fault] = []
+        self.quarantined: dict[str, str] = {}
 
     @property
     def wall_ms(self) -> int:
@@ -104,10 +118,16 @@ class Context:
     def check_loaded(self, group_id: str) -> None:
         """Check that the group's partition is loaded.
 
-        Raises: NotLoaded.
+        Raises: NotLoaded; CoordinatorNotAvailable for a group that could not be.
         """
         if self.partition(group_id) not in self.loaded:
             raise NotLoaded
+        if group_id in self.quarantined:
+            raise CoordinatorNotAvailable(f"group {group_id!r} is quarantined: {self.quarantined[group_id]}")
+
+    def failed(self, group_id: str, error: Exception) -> None:
+        """Keep an error of our own, which is this group's alone, for the driver."""
+        self.faults.append(Fault(self.partition(group_id) if group_id else None, group_id, error))
 
     def exists(self, group_id: str) -> bool:
         """Whether there is such a group, if only as the owner of offsets."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Iterator
 
 from groups.changes import Changes, nobody, nothing
@@ -30,6 +31,8 @@ from groups.records import decode_record, encode_record
 from groups.topic_changes import refresh
 from protocol.error_codes import ErrorCode
 
+logger = logging.getLogger("kawal.groups")
+
 GROUPS_LOOKED_AT = 1_000
 """The groups that a snapshot checks at a time, in some 5 ms, for those of its partition."""
 
@@ -52,15 +55,25 @@ def finish_loading(context: Context, partitions: Collection[int]) -> None:
     context.replayed.difference_update(replayed)
     _forget_missing_topics(context, replayed)
     for group_id in replayed:
+        context.quarantined.pop(group_id, None)
         group = context.groups.get(group_id)
         if group is None:
             continue
-        arm(context, group)
-        if isinstance(group, ConsumerGroup):
-            if group.metadata:
-                refresh(context, group)
-        elif len(group.members) > context.config.group_max_size:
-            prepare(context, group)
+        try:
+            _begin_serving(context, group)
+        except Exception as error:
+            # Another replay would end in the same way: this group is refused, the others are served.
+            logger.exception("group %r is quarantined: what is stored of it cannot be used", group_id)
+            context.quarantined[group_id] = f"{type(error).__name__}: {error}"
+
+
+def _begin_serving(context: Context, group: ClassicGroup | ConsumerGroup) -> None:
+    arm(context, group)
+    if isinstance(group, ConsumerGroup):
+        if group.metadata:
+            refresh(context, group)
+    elif len(group.members) > context.config.group_max_size:
+        prepare(context, group)
 
 
 def _forget_missing_topics(context: Context, group_ids: Iterable[str]) -> None:

@@ -23,6 +23,10 @@ class TimerKey(NamedTuple):
     member_id: str = ""
 
 
+Failed = Callable[[TimerKey, Exception], None]
+"""Called with a timer whose action has raised."""
+
+
 class Timers:
     """All timers of all groups. Times are monotonic milliseconds."""
 
@@ -77,12 +81,21 @@ class Timers:
                 heappop(heap)
         return None
 
-    def run_due(self, now_ms: int) -> None:
-        """Run every action whose time has come, in the order of their deadlines."""
+    def run_due(self, now_ms: int, failed: Failed | None = None) -> None:
+        """Run every action whose time has come, in the order of their deadlines.
+
+        One that raises is over, and the others run all the same: `failed(key, error)` learns of it.  Without
+        `failed` the error is raised here.
+        """
         while (due_ms := self.next_deadline()) is not None and due_ms <= now_ms:
             _, _, key = heappop(self._heap)
             _, action, _ = self._set.pop(key)
-            action(now_ms)
+            try:
+                action(now_ms)
+            except Exception as error:
+                if failed is None:
+                    raise
+                failed(key, error)
 
     def _requeue(self, key: TimerKey, known: tuple[int, Action, int]) -> None:
         """Move the timer at the top of the heap to where its deadline, moved ahead meanwhile, belongs."""

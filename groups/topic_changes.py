@@ -5,6 +5,7 @@ The broker reports changes at once; groups are told a moment later, once for all
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable
 
 from groups.changes import Changes, nothing
@@ -14,9 +15,12 @@ from groups.consumer_group import ConsumerGroup
 from groups.consumer_target import assign_when_due, bump_if_topics_changed
 from groups.context import Context
 from groups.deletion import RETRY_MS, forget_topics
+from groups.errors import InvalidRegularExpression
 from groups.record_keys import RegexKey, ResolvedRegex
 from groups.states import GroupState
 from groups.timers import TimerKey
+
+logger = logging.getLogger("kawal.groups")
 
 GATHER_MS = 100
 """The time to gather changes: creating a hundred topics in a row causes one rebalance, not a hundred."""
@@ -38,11 +42,18 @@ def _tell_groups(context: Context, now_ms: int) -> None:
     changed = frozenset(context.changed_topics)
     context.changed_topics.clear()
     for group in list(context.groups.values()):
-        if isinstance(group, ConsumerGroup):
-            if group.metadata and (group.regexes or group.subscribed_names() & changed):
-                refresh(context, group)
-        elif _server_must_assign(group, changed):
-            prepare(context, group)
+        try:
+            _follow(context, group, changed)
+        except Exception as error:  # noqa: BLE001  (it is this group's alone)
+            context.failed(group.group_id, error)
+
+
+def _follow(context: Context, group: ClassicGroup | ConsumerGroup, changed: frozenset[str]) -> None:
+    if isinstance(group, ConsumerGroup):
+        if group.metadata and (group.regexes or group.subscribed_names() & changed):
+            refresh(context, group)
+    elif _server_must_assign(group, changed):
+        prepare(context, group)
 
 
 def _server_must_assign(group: ClassicGroup, changed: frozenset[str]) -> bool:
@@ -56,7 +67,12 @@ def refresh(context: Context, group: ConsumerGroup) -> None:
     """Bring a group up to date with the existing topics."""
     with Changes(context, group.group_id) as changes:
         for regex, old in _resolved(group):
-            found = context.regexes.resolve(regex)
+            try:
+                found = context.regexes.resolve(regex)
+            except InvalidRegularExpression as error:
+                # Heartbeats refuse such a pattern; a record in the log may have one all the same.
+                logger.warning("group %r: %s", group.group_id, error.message)
+                continue
             if found != old.topics:
                 changes.put(RegexKey(group.group_id, regex), ResolvedRegex(found, context.wall_ms))
         bump_if_topics_changed(context, changes, group)

@@ -69,6 +69,14 @@ def bad_length(position: int, field: str, length: int, left: int) -> Malformed:
     return Malformed(position, field, f"claims {length} bytes; {left} are left")
 
 
+def cut_text(text: str, size_bytes: int) -> str:
+    """Return the text, or as much of its beginning as has this size in UTF-8."""
+    if len(text) * 4 <= size_bytes:
+        return text
+    data = text.encode()
+    return text if len(data) <= size_bytes else str(data[:size_bytes], "utf-8", "ignore")
+
+
 def bad_string(position: int, field: str, length: int, left: int) -> Malformed:
     """Return the same for a string, which has a limit of its own."""
     if length > STRING_SIZE_MAX:

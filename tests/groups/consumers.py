@@ -5,6 +5,9 @@ from __future__ import annotations
 from groups.consumer_group import ConsumerGroup
 from tests.groups.driver import Driver, Topic
 
+DURABLE = ("epoch", "metadata_hash", "metadata", "current", "target", "target_epoch", "regexes")
+"""The attributes of a consumer group that its records make."""
+
 
 def group_of(driver: Driver, group_id: str = "g") -> ConsumerGroup:
     """Return the coordinator's own object, for facts that no request shows."""
@@ -36,7 +39,7 @@ def settle(driver: Driver, *member_ids: str, group_id: str = "g", version: int =
 
 def two_members(driver: Driver, group_id: str = "g") -> Topic:
     """Make members a and b of a stable group with 4 partitions of topic t."""
-    topic = driver.create_topic("t", 4)
+    topic = driver.topics.by_name.get("t") or driver.create_topic("t")
     driver.join_consumer(group_id, "a", "t")
     driver.join_consumer(group_id, "b", "t")
     settle(driver, "a", "b", group_id=group_id)

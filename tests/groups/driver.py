@@ -53,7 +53,8 @@ WALL_MS = 1_700_000_000_000
 class Driver:
     """A coordinator with a log in memory; everything is durable at once unless `hold` is set."""
 
-    def __init__(self, *, seed: int = 1, partitions: int = 5, **config: Any) -> None:
+    def __init__(self, *topics: str, seed: int = 1, partitions: int = 5, **config: Any) -> None:
+        """Start a coordinator, and create these topics."""
         self.config = GroupConfig(offsets_topic_num_partitions=partitions, **config)
         self.topics = Topics()
         self.random = Random(seed)
@@ -64,6 +65,8 @@ class Driver:
         self.hold = False
         self.in_flight: deque[Effects] = deque()
         self.coordinator = self._start()
+        for name in topics:
+            self.create_topic(name)
 
     def _start(self) -> Coordinator:
         coordinator = Coordinator(
@@ -89,7 +92,9 @@ class Driver:
     # --- the log --------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Append all new effects and, unless held, make them durable."""
+        """Append all new effects and, unless held, make them durable; raise what a timer has raised."""
+        for fault in self.coordinator.take_faults():
+            raise fault.error
         while effects := self.coordinator.take_effects():
             self.in_flight.extend(written for written in effects if not written.settled)
             if not self.hold:
@@ -169,8 +174,7 @@ class Driver:
         client_id: str = "app",
     ) -> Answer[JoinGroupResponse]:
         if protocols is None:
-            subscription = ConsumerProtocolSubscription(topics=list(topics), owned_partitions=list(owned))
-            protocols = [("range", encode_subscription(subscription))]
+            protocols = [("range", subscription(*topics, owned_partitions=list(owned)))]
         request = JoinGroupRequest(
             group_id=group_id,
             session_timeout_ms=session_ms,
@@ -343,6 +347,11 @@ def codes(answer: Answer[OffsetCommitResponse]) -> list[ErrorCode]:
     return [
         ErrorCode(partition.error_code) for topic in answer.value.topics for partition in topic.partitions
     ]
+
+
+def subscription(*topics: str, **rest: Any) -> bytes:
+    """Return an encoded subscription."""
+    return encode_subscription(ConsumerProtocolSubscription(topics=list(topics), **rest))
 
 
 def assignment(*partitions: tuple[str, list[int]]) -> bytes:

@@ -15,9 +15,7 @@ def test_at_first_nothing_has_happened() -> None:
     )
 
 
-def test_a_consumers_beats_and_polls_are_told_apart() -> None:
-    driver = Driver()
-    driver.create_topic("t")
+def test_a_consumers_beats_and_polls_are_told_apart(driver: Driver) -> None:
     driver.advance(1_000)
     driver.join_consumer("g", "a", "t")
     driver.advance(5_000)
@@ -32,9 +30,7 @@ def test_a_consumers_beats_and_polls_are_told_apart() -> None:
     assert found.heartbeat_ms == WALL_MS + 6_000
 
 
-def test_a_restart_forgets_what_members_did() -> None:
-    driver = Driver()
-    driver.create_topic("t", 4)
+def test_a_restart_forgets_what_members_did(driver: Driver) -> None:
     member_id = one_member(driver)
     assert classic_group_of(driver).members[member_id].activity.joined_ms > 0
     driver.restart()

@@ -6,19 +6,16 @@ import pytest
 
 from groups.config import GroupSettings
 from groups.states import GroupState
-from protocol.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
 from protocol.error_codes import ErrorCode
 from tests.groups.classic import group_of
-from tests.groups.driver import Driver, assigned
+from tests.groups.driver import Driver, assigned, subscription
 
-BLOB = encode_subscription(ConsumerProtocolSubscription(topics=["t"]))
+BLOB = subscription("t")
 
 
 @pytest.fixture
 def driver() -> Driver:
-    driver = Driver(kawal_group_assignor="server", group_initial_rebalance_delay_ms=1_000)
-    driver.create_topic("t", 4)
-    return driver
+    return Driver("t", kawal_group_assignor="server", group_initial_rebalance_delay_ms=1_000)
 
 
 def members(driver: Driver, count: int) -> list[str]:

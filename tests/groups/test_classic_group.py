@@ -6,7 +6,7 @@ import pytest
 
 from groups.classic_group import ClassicGroup
 from groups.classic_member import ClassicMember, Protocols
-from protocol.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
+from tests.groups.driver import subscription
 
 
 def member(name: str, protocols: Protocols, instance_id: str | None = None) -> ClassicMember:
@@ -21,8 +21,8 @@ def member(name: str, protocols: Protocols, instance_id: str | None = None) -> C
     )
 
 
-def subscription(*topics: str) -> Protocols:
-    return (("range", encode_subscription(ConsumerProtocolSubscription(topics=list(topics)))),)
+def ranged(*topics: str) -> Protocols:
+    return (("range", subscription(*topics)),)
 
 
 def group(*members: ClassicMember, protocol_type: str = "consumer") -> ClassicGroup:
@@ -55,7 +55,7 @@ def test_protocols_are_chosen_by_vote_among_those_all_know(wishes: list[list[str
 
 
 def test_the_first_member_leads_until_it_goes() -> None:
-    made = group(member("a", subscription("t")), member("b", subscription("t")))
+    made = group(member("a", ranged("t")), member("b", ranged("t")))
     assert made.leader == "a"
     made.remove("a")
     assert made.leader == "b"
@@ -64,7 +64,7 @@ def test_the_first_member_leads_until_it_goes() -> None:
 
 
 def test_topics_are_known_once_a_protocol_is_chosen() -> None:
-    made = group(member("a", subscription("t", "u")), member("b", subscription("v")))
+    made = group(member("a", ranged("t", "u")), member("b", ranged("v")))
     assert made.subscribed_topics() is None
     assert made.subscribes("whatever")
     made.begin_generation()
@@ -88,14 +88,14 @@ def test_members_of_other_protocol_types_subscribe_to_nothing_we_know() -> None:
 
 
 def test_generations_count_on_from_zero_after_the_last() -> None:
-    made = group(member("a", subscription("t")))
+    made = group(member("a", ranged("t")))
     made.generation = 2**31 - 1
     made.begin_generation()
     assert made.generation == 0
 
 
 def test_a_record_keeps_the_group() -> None:
-    made = group(member("a", subscription("t"), instance_id="i"), member("b", subscription("u")))
+    made = group(member("a", ranged("t"), instance_id="i"), member("b", ranged("u")))
     made.begin_generation()
     made.since_ms = 77
     again = ClassicGroup.from_record("g", made.record({"a": b"A", "b": b"B"}))

@@ -7,18 +7,16 @@ from typing import Any
 import pytest
 
 from groups.states import MemberState
-from protocol.consumer_protocol import ConsumerProtocolSubscription, TopicPartition, encode_subscription
+from protocol.consumer_protocol import TopicPartition
 from protocol.error_codes import ErrorCode
 from tests.groups.classic import ALL, one_member
 from tests.groups.consumers import epoch_of, group_of, held, settle
-from tests.groups.driver import Driver, assigned, codes, given
+from tests.groups.driver import Driver, assigned, codes, given, subscription
 
 
 @pytest.fixture
-def driver() -> Driver:
+def driver(driver: Driver) -> Driver:
     """Return a driver of a group with one member of the consumer protocol, which has everything."""
-    driver = Driver()
-    driver.create_topic("t", 4)
     driver.join_consumer("g", "new", "t")
     driver.advance(2_000)
     return driver
@@ -119,15 +117,14 @@ def test_members_whose_subscription_cannot_be_read_are_refused(
 
 def test_classic_members_must_share_a_protocol(driver: Driver) -> None:
     join_old(driver)
-    blob = encode_subscription(ConsumerProtocolSubscription(topics=["t"]))
+    blob = subscription("t")
     refused = driver.join("g", version=3, protocols=[("sticky", blob)])
     assert refused.error == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert driver.join("g", version=3, protocols=[("sticky", blob), ("range", blob)]).error == ErrorCode.NONE
 
 
 def test_a_full_group_takes_nobody_in() -> None:
-    driver = Driver(group_consumer_max_size=1)
-    driver.create_topic("t")
+    driver = Driver("t", group_consumer_max_size=1)
     driver.join_consumer("g", "new", "t")
     assert driver.join("g", version=3).error == ErrorCode.GROUP_MAX_SIZE_REACHED
 
@@ -263,8 +260,7 @@ def test_it_leaves_with_leave_group(driver: Driver) -> None:
 
 
 def test_a_rolling_upgrade_moves_everything_over_while_members_run() -> None:
-    driver = Driver()
-    driver.create_topic("t", 4)
+    driver = Driver("t")
     old = one_member(driver)
     assert assigned(driver.sync_group("g", old, 1, {old: ALL})) == {"t": [0, 1, 2, 3]}
     driver.join_consumer("g", "new", "t")

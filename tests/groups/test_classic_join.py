@@ -8,19 +8,11 @@ import pytest
 
 from groups.config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from groups.states import GroupState
-from protocol.consumer_protocol import ConsumerProtocolSubscription, encode_subscription
 from protocol.error_codes import ErrorCode
 from tests.groups.classic import ALL, group_of, join_waiting, new_id, one_member, two_members
-from tests.groups.driver import Driver, assigned
+from tests.groups.driver import Driver, assigned, subscription
 
-BLOB = encode_subscription(ConsumerProtocolSubscription(topics=["t"]))
-
-
-@pytest.fixture
-def driver() -> Driver:
-    driver = Driver()
-    driver.create_topic("t")
-    return driver
+BLOB = subscription("t")
 
 
 # --- member ids ---------------------------------------------------------------------------------------------
@@ -198,8 +190,7 @@ def test_the_answer_carries_what_version_7_members_check(driver: Driver) -> None
 
 
 def test_a_full_group_takes_nobody_in() -> None:
-    driver = Driver(group_max_size=1)
-    driver.create_topic("t")
+    driver = Driver("t", group_max_size=1)
     member_id = one_member(driver)
     answer = driver.join()
     assert answer.error == ErrorCode.GROUP_MAX_SIZE_REACHED
@@ -208,8 +199,7 @@ def test_a_full_group_takes_nobody_in() -> None:
 
 
 def test_while_members_gather_the_first_that_come_stay() -> None:
-    driver = Driver(group_max_size=2)
-    driver.create_topic("t")
+    driver = Driver("t", group_max_size=2)
     ids = [new_id(driver) for _ in range(3)]
     answers = [driver.join("g", member_id) for member_id in ids]
     assert answers[2].error == ErrorCode.GROUP_MAX_SIZE_REACHED
@@ -217,9 +207,7 @@ def test_while_members_gather_the_first_that_come_stay() -> None:
     assert [answer.error for answer in answers[:2]] == [ErrorCode.NONE, ErrorCode.NONE]
 
 
-def test_a_loaded_group_that_is_too_large_keeps_those_that_join_first() -> None:
-    driver = Driver()
-    driver.create_topic("t")
+def test_a_loaded_group_that_is_too_large_keeps_those_that_join_first(driver: Driver) -> None:
     leader, follower = two_members(driver)
     driver.config = type(driver.config)(offsets_topic_num_partitions=5, group_max_size=1)
     driver.restart()
@@ -354,3 +342,16 @@ def test_a_member_that_joins_again_after_a_restart_begins_a_later_generation(dri
     assert again.waits
     driver.join("g", leader)
     assert again.value.generation_id > told
+
+
+def test_an_id_made_of_the_longest_name_there_can_be_still_fits_a_string(driver: Driver) -> None:
+    """client.id and group.instance.id may have 32,767 bytes; a member id made of them must not have more."""
+    for name in ("x" * 32_750, "ä" * 16_383):
+        answer = driver.join(name[:4], version=3, client_id=name)
+        driver.advance(3_000)
+        assert answer.error == 0
+        assert len(answer.value.member_id.encode()) <= 32_767
+        assert answer.value.member_id.startswith(name[:16_000])
+    static = driver.join("static", instance_id="i" * 32_767, version=5)
+    driver.advance(3_000)
+    assert len(static.value.member_id) == 32_767

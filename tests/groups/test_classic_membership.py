@@ -12,13 +12,6 @@ from tests.groups.classic import ALL, group_of, join_waiting, new_id, one_member
 from tests.groups.driver import Driver
 
 
-@pytest.fixture
-def driver() -> Driver:
-    driver = Driver()
-    driver.create_topic("t")
-    return driver
-
-
 def completing(driver: Driver) -> str:
     member_id, _ = join_waiting(driver)
     driver.advance(3_000)

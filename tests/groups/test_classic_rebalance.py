@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from groups.classic_group import GENERATIONS_SKIPPED
 from groups.states import GroupState
 from protocol.error_codes import ErrorCode
@@ -18,14 +16,6 @@ from tests.groups.classic import (
     two_members,
 )
 from tests.groups.driver import Driver, assigned
-
-
-@pytest.fixture
-def driver() -> Driver:
-    driver = Driver()
-    driver.create_topic("t")
-    return driver
-
 
 # --- gathering ----------------------------------------------------------------------------------------------
 
@@ -254,8 +244,7 @@ def test_generations_that_were_told_and_never_stored_are_not_used_again(driver: 
 
 
 def test_a_group_that_never_gets_to_assign_stores_its_number_from_time_to_time() -> None:
-    driver = Driver(group_initial_rebalance_delay_ms=0)
-    driver.create_topic("t")
+    driver = Driver("t", group_initial_rebalance_delay_ms=0)
     member_id = new_id(driver)
     told = 0
     for number in range(250):

@@ -10,13 +10,6 @@ from tests.groups.classic import one_member
 from tests.groups.driver import Driver
 
 
-@pytest.fixture
-def driver() -> Driver:
-    driver = Driver()
-    driver.create_topic("t")
-    return driver
-
-
 @pytest.mark.parametrize("group_id", ["", " "])
 def test_members_need_a_group_id(driver: Driver, group_id: str) -> None:
     assert driver.join(group_id).error == ErrorCode.INVALID_GROUP_ID

@@ -19,15 +19,11 @@ DAY_MS = 24 * 60 * MINUTE_MS
 @pytest.fixture
 def driver() -> Driver:
     """Return a driver that keeps offsets for 60 minutes and checks them every 10."""
-    driver = Driver(offsets_retention_minutes=60)
-    for name in ("t", "u"):
-        driver.create_topic(name, 4)
-    return driver
+    return Driver("t", "u", offsets_retention_minutes=60)
 
 
 def test_by_default_offsets_live_for_ever() -> None:
-    driver = Driver()
-    driver.create_topic("t")
+    driver = Driver("t")
     driver.commit("g", {("t", 0): 5})
     driver.advance(400 * DAY_MS)
     assert driver.committed("g", "t", 0) == 5
@@ -105,8 +101,7 @@ def test_a_group_in_a_rebalance_keeps_everything(driver: Driver) -> None:
 
 @pytest.mark.parametrize("retention", [None, 60])
 def test_empty_groups_without_offsets_are_forgotten(retention: int | None) -> None:
-    driver = Driver(offsets_retention_minutes=retention)
-    driver.create_topic("t")
+    driver = Driver("t", offsets_retention_minutes=retention)
     driver.leave("classic", (one_member(driver, "classic"), None))
     driver.join_consumer("consumer", "a", "t")
     driver.beat("consumer", "a", -1)

@@ -21,6 +21,7 @@ from groups.record_keys import (
     TargetEpochKey,
     TargetKey,
 )
+from tests.groups.consumers import DURABLE
 
 T = UUID(int=1)
 members = st.sampled_from(["a", "b", "c"])
@@ -72,22 +73,9 @@ records = st.one_of(
 
 
 def state(group: ConsumerGroup) -> dict[str, Any]:
-    return {
-        name: dict(found) if isinstance(found := getattr(group, name), dict) else found
-        for name in (
-            "epoch",
-            "metadata_hash",
-            "metadata",
-            "current",
-            "target",
-            "target_epoch",
-            "regexes",
-            "instances",
-            "owners",
-            "subscriptions",
-        )
-        if name != "subscriptions"
-    } | {"subscriptions": set(group.subscriptions)}
+    found = {name: getattr(group, name) for name in (*DURABLE, "instances", "owners")}
+    copied = {name: dict(value) if isinstance(value, dict) else value for name, value in found.items()}
+    return copied | {"subscriptions": set(group.subscriptions)}
 
 
 @given(st.lists(records, max_size=25), st.integers(0, 25))

@@ -113,8 +113,7 @@ def test_the_assignment_is_told_when_it_changes_and_to_those_who_send_everything
 
 
 def test_a_full_group_takes_nobody_in() -> None:
-    driver = Driver(group_consumer_max_size=1)
-    driver.create_topic("t")
+    driver = Driver("t", group_consumer_max_size=1)
     driver.join_consumer("g", "a", "t")
     assert driver.join_consumer("g", "b", "t").error == ErrorCode.GROUP_MAX_SIZE_REACHED
     assert driver.beat("g", "a", 2).error == ErrorCode.NONE

@@ -21,9 +21,7 @@ def test_members_are_what_their_records_say() -> None:
         assert decode_record(*encode_record(key, value)) == (key, value)
 
 
-def test_a_static_member_that_left_for_a_while_is_kept_in_an_epoch_of_its_own() -> None:
-    driver = Driver()
-    driver.create_topic("t")
+def test_a_static_member_that_left_for_a_while_is_kept_in_an_epoch_of_its_own(driver: Driver) -> None:
     driver.join_consumer("g", "a", "t", instance_id="i")
     driver.beat("g", "a", AWAY_EPOCH, instance_id="i")
     assert epoch_of(driver, "a") == AWAY_EPOCH

@@ -21,13 +21,6 @@ TOPIC = UUID(int=1)
 NOBODY_KNOWS: Assignment = {}
 
 
-@pytest.fixture
-def driver() -> Driver:
-    driver = Driver()
-    driver.create_topic("t", 4)
-    return driver
-
-
 def test_ids_are_as_kafka_makes_them_and_never_look_like_an_option(driver: Driver) -> None:
     made = [new_member_id(driver.coordinator._context) for _ in range(300)]
     assert len(set(made)) == 300
@@ -62,8 +55,7 @@ def member_of_epoch_five() -> ConsumerGroup:
 
 
 def test_a_full_group_takes_nobody_else_but_those_it_has() -> None:
-    driver = Driver(group_consumer_max_size=1)
-    driver.create_topic("t")
+    driver = Driver("t", group_consumer_max_size=1)
     driver.join_consumer("g", "a", "t")
     refused = driver.join_consumer("g", "b", "t")
     assert (refused.error, refused.value.error_message) == (

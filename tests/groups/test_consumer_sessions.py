@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from protocol.error_codes import ErrorCode
 from tests.groups.consumers import epoch_of, group_of, held, settle, two_members
 from tests.groups.driver import Driver, given
-
-
-@pytest.fixture
-def driver() -> Driver:
-    return Driver()
 
 
 def test_a_silent_member_is_removed_after_its_session(driver: Driver) -> None:
@@ -33,7 +26,6 @@ def test_its_partitions_go_to_the_others(driver: Driver) -> None:
 
 
 def test_a_beat_keeps_the_member(driver: Driver) -> None:
-    driver.create_topic("t")
     driver.join_consumer("g", "a", "t")
     for _ in range(10):
         driver.advance(11_999)
@@ -41,7 +33,6 @@ def test_a_beat_keeps_the_member(driver: Driver) -> None:
 
 
 def test_a_refused_beat_does_not_keep_it(driver: Driver) -> None:
-    driver.create_topic("t")
     driver.join_consumer("g", "a", "t")
     driver.advance(11_000)
     driver.beat("g", "a", 9)
@@ -60,7 +51,7 @@ def test_sessions_begin_anew_after_a_restart(driver: Driver) -> None:
 
 
 def test_whoever_does_not_give_partitions_up_in_time_is_removed(driver: Driver) -> None:
-    topic = driver.create_topic("t", 4)
+    topic = driver.topics.by_name["t"]
     driver.join_consumer("g", "a", "t", rebalance_ms=10_000)
     driver.join_consumer("g", "b", "t")
     driver.advance(2_000)
@@ -78,7 +69,7 @@ def test_whoever_does_not_give_partitions_up_in_time_is_removed(driver: Driver) 
 
 
 def test_whoever_does_so_is_not(driver: Driver) -> None:
-    topic = driver.create_topic("t", 4)
+    topic = driver.topics.by_name["t"]
     driver.join_consumer("g", "a", "t", rebalance_ms=3_000)
     driver.join_consumer("g", "b", "t")
     driver.advance(2_000)
@@ -89,7 +80,6 @@ def test_whoever_does_so_is_not(driver: Driver) -> None:
 
 
 def test_a_revocation_under_way_at_a_restart_has_its_limit_again(driver: Driver) -> None:
-    driver.create_topic("t", 4)
     driver.join_consumer("g", "a", "t", rebalance_ms=5_000)
     driver.join_consumer("g", "b", "t")
     driver.advance(2_000)
@@ -100,9 +90,9 @@ def test_a_revocation_under_way_at_a_restart_has_its_limit_again(driver: Driver)
 
 
 def test_members_that_stand_by_take_over(driver: Driver) -> None:
-    driver.create_topic("t", 2)
+    driver.create_topic("narrow", 2)
     for name in "abc":
-        driver.join_consumer("g", name, "t")
+        driver.join_consumer("g", name, "narrow")
     settle(driver, *"abc")
     [idle] = [name for name in "abc" if not held(driver, name)]
     [first, second] = [name for name in "abc" if name != idle]
@@ -113,7 +103,6 @@ def test_members_that_stand_by_take_over(driver: Driver) -> None:
 
 
 def test_the_last_member_leaves_an_empty_group_that_keeps_counting(driver: Driver) -> None:
-    driver.create_topic("t")
     driver.join_consumer("g", "a", "t")
     driver.beat("g", "a", -1)
     group = group_of(driver)

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from groups.config import GroupSettings
 from groups.consumer_target import metadata_hash
 from tests.groups.consumers import epoch_of, group_of, held
 from tests.groups.driver import Driver, given
-
-
-@pytest.fixture
-def driver() -> Driver:
-    driver = Driver()
-    driver.create_topic("t", 4)
-    return driver
 
 
 def test_the_first_change_after_a_quiet_time_is_assigned_at_once(driver: Driver) -> None:
@@ -41,8 +32,7 @@ def test_changes_that_follow_are_gathered_and_assigned_together(driver: Driver) 
 
 
 def test_with_an_interval_of_zero_everything_is_assigned_at_once() -> None:
-    driver = Driver(kawal_rebalance_interval_ms=0)
-    driver.create_topic("t", 4)
+    driver = Driver("t", kawal_rebalance_interval_ms=0)
     for name in "abc":
         driver.join_consumer("g", name, "t")
         assert group_of(driver).target_epoch == group_of(driver).epoch

@@ -13,11 +13,6 @@ from tests.groups.classic import new_id
 from tests.groups.driver import WALL_MS, Driver
 
 
-@pytest.fixture
-def driver() -> Driver:
-    return Driver()
-
-
 def test_the_time_of_day_is_that_of_the_step_that_runs(driver: Driver) -> None:
     context = driver.coordinator._context
     context.now_ms = 7
@@ -36,7 +31,6 @@ def test_groups_of_a_partition_that_is_not_loaded_are_refused(driver: Driver) ->
 
 def test_a_group_exists_with_members_or_with_offsets_alone(driver: Driver) -> None:
     context = driver.coordinator._context
-    driver.create_topic("t")
     driver.commit("progress", {("t", 0): 1})
     new_id(driver, "pending")
     assert [context.exists(name) for name in ("progress", "pending", "nothing")] == [True, True, False]
@@ -81,5 +75,5 @@ def test_whoever_waits_in_a_group_that_is_undone_is_told(driver: Driver) -> None
 
 
 def test_ids_of_topics_that_do_not_exist_are_left_out(driver: Driver) -> None:
-    topic = driver.create_topic("t")
+    topic = driver.topics.by_name["t"]
     assert driver.coordinator._context.topic_ids(["t", "u"]) == {topic.topic_id}

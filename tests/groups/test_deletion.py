@@ -18,10 +18,7 @@ from tests.groups.driver import Answer, Driver
 
 @pytest.fixture
 def driver() -> Driver:
-    driver = Driver()
-    driver.create_topic("t", 4)
-    driver.create_topic("u", 4)
-    return driver
+    return Driver("t", "u")
 
 
 def delete(driver: Driver, *names: str) -> dict[str, ErrorCode]:

@@ -15,9 +15,7 @@ from tests.groups.driver import Driver, client
 
 
 @pytest.fixture
-def driver() -> Driver:
-    driver = Driver()
-    driver.create_topic("t", 4)
+def driver(driver: Driver) -> Driver:
     one_member(driver, "classic")
     driver.join_consumer("consumer", "a", "t")
     driver.commit("simple", {("t", 0): 5})

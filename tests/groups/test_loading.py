@@ -6,22 +6,24 @@ from typing import Any
 
 import pytest
 
+from groups import loading
 from groups.consumer_group import ConsumerGroup
 from groups.coordinator import Coordinator
 from groups.effects import EncodedRecord
-from groups.record_keys import OffsetKey
+from groups.record_keys import OffsetKey, RegexKey, ResolvedRegex
+from groups.records import encode_record
+from groups.timers import TimerKey
 from protocol.error_codes import ErrorCode
 from protocol.errors import Malformed
 from tests.groups.classic import group_of, join_waiting, one_member, two_members
+from tests.groups.consumers import DURABLE
 from tests.groups.driver import Driver
 
 
 @pytest.fixture
 def driver() -> Driver:
     """Return a driver whose log has groups of every kind."""
-    driver = Driver(partitions=1)
-    for name in ("t", "u"):
-        driver.create_topic(name, 4)
+    driver = Driver("t", "u", partitions=1)
     two_members(driver, "classic")
     driver.join("static", instance_id="i", version=3)
     driver.advance(3_000)
@@ -43,18 +45,7 @@ def state(coordinator: Coordinator) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for group_id, group in context.groups.items():
         if isinstance(group, ConsumerGroup):
-            found[group_id] = [
-                getattr(group, name)
-                for name in (
-                    "epoch",
-                    "metadata_hash",
-                    "metadata",
-                    "current",
-                    "target",
-                    "target_epoch",
-                    "regexes",
-                )
-            ]
+            found[group_id] = [getattr(group, name) for name in DURABLE]
         else:
             members = {
                 name: (member.assignment, member.instance_id) for name, member in group.members.items()
@@ -64,6 +55,11 @@ def state(coordinator: Coordinator) -> dict[str, Any]:
         group_id: sorted(context.offsets.iterate(group_id)) for group_id in context.offsets.groups()
     }
     return found
+
+
+def stored(driver: Driver) -> dict[str, Any]:
+    """Return the state that is in the log: nothing of group `static`, which awaits its first assignment."""
+    return {name: found for name, found in state(driver.coordinator).items() if name != "static"}
 
 
 def loaded(driver: Driver, records: list[EncodedRecord]) -> Coordinator:
@@ -76,9 +72,8 @@ def loaded(driver: Driver, records: list[EncodedRecord]) -> Coordinator:
 
 
 def test_replaying_the_log_gives_the_same_state(driver: Driver) -> None:
-    found, expected = state(loaded(driver, driver.log[0])), state(driver.coordinator)
-    for name in ("classic", "consumer", "upgraded", "empty", "offsets"):
-        assert found[name] == expected[name], name
+    assert set(stored(driver)) == {"classic", "consumer", "upgraded", "empty", "offsets"}
+    assert state(loaded(driver, driver.log[0])) == stored(driver)
 
 
 def compacted(records: list[EncodedRecord]) -> list[EncodedRecord]:
@@ -129,8 +124,7 @@ def test_unloading_answers_everybody_who_waits(driver: Driver) -> None:
 
 
 def test_other_partitions_stay() -> None:
-    driver = Driver(partitions=50)
-    driver.create_topic("t", 4)
+    driver = Driver("t", partitions=50)
     names = [f"g{number}" for number in range(20)]
     for name in names:
         driver.commit(name, {("t", 0): 5})
@@ -190,15 +184,12 @@ def test_what_changes_between_two_parts_is_not_taken_back(driver: Driver) -> Non
     parts = driver.coordinator.snapshot(0, records_max=2)
     for number, part in enumerate(parts):
         driver.log[0].extend(part)
+        assert state(loaded(driver, driver.log[0])) == stored(driver)
         driver.commit("simple", {("t", number % 4): 1_000 + number})
         driver.commit(f"new{number}", {("u", 0): number})
-    assert (
-        state(loaded(driver, driver.log[0]))
-        == state(driver.coordinator) | {"static": state(loaded(driver, driver.log[0])).get("static", [])}
-        or True
-    )
+    assert state(loaded(driver, driver.log[0])) == stored(driver)
     rest = driver.log[0][len(written) :]
-    assert state(loaded(driver, rest))["offsets"] == state(driver.coordinator)["offsets"]
+    assert state(loaded(driver, rest)) == stored(driver)
 
 
 def test_a_snapshot_looks_at_a_thousand_groups_at_a_time() -> None:
@@ -222,8 +213,7 @@ def test_a_list_of_a_snapshot_holds_so_many_offsets_over_all_topics() -> None:
 
 
 def test_loading_a_partition_looks_at_its_own_groups_only() -> None:
-    driver = Driver(partitions=2)
-    driver.create_topic("t")
+    driver = Driver("t", partitions=2)
     names = {index: next(f"g{n}" for n in range(99) if driver.coordinator.partition_of(f"g{n}") == index)
              for index in (0, 1)}  # fmt: skip
     for name in names.values():
@@ -238,3 +228,52 @@ def test_loading_a_partition_looks_at_its_own_groups_only() -> None:
     again.coordinator.loaded((0,), 0)
     assert context.replayed == {names[1]}
     assert [key.group_id for key in context.timers._set if key.kind == "session"] == [names[0]]
+
+
+# --- quarantine ---------------------------------------------------------------------------------------------
+
+
+def test_a_stored_pattern_that_is_none_stops_neither_the_load_nor_its_group(
+    driver: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A client that may write to the topic can store what no heartbeat would accept."""
+    bad = encode_record(RegexKey("consumer", "(["), ResolvedRegex(frozenset(), 1))
+    coordinator = loaded(driver, [*driver.log[0], bad])
+    coordinator.loaded([0], driver.now_ms)
+    assert coordinator.take_faults() == []
+    assert "the regular expression '([' is invalid" in caplog.text
+    coordinator.topics_changed(driver.now_ms, created=["t"])
+    coordinator.tick(driver.now_ms + 1_000)
+    assert coordinator.take_faults() == []
+    assert "consumer" in coordinator.group_ids()
+
+
+def test_a_group_that_cannot_be_served_is_refused_and_the_others_are_served(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_context: Any, group: Any) -> None:
+        if group.group_id == "consumer":
+            raise ZeroDivisionError("broken on purpose")
+
+    monkeypatch.setattr(loading, "arm", broken)
+    driver.restart()
+    assert "group 'consumer' is quarantined" in caplog.text
+    assert driver.join_consumer("consumer", "z", "t").error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert driver.join("classic", version=5).error == ErrorCode.MEMBER_ID_REQUIRED
+
+
+def test_what_a_timer_raises_is_kept_with_its_group_and_partition(driver: Driver) -> None:
+    context = driver.coordinator._context
+
+    def broken(_now_ms: int) -> None:
+        raise ZeroDivisionError("broken on purpose")
+
+    context.timers.set(TimerKey("session", "consumer", "a"), driver.now_ms, broken)
+    context.timers.set(TimerKey("topics", ""), driver.now_ms, broken)
+    driver.coordinator.tick(driver.now_ms)
+    faults = driver.coordinator.take_faults()
+    assert [(fault.partition, fault.group_id, str(fault.error)) for fault in faults] == [
+        (0, "consumer", "broken on purpose"),
+        (None, "", "broken on purpose"),
+    ]
+    assert driver.coordinator.take_faults() == []

@@ -6,9 +6,7 @@ from groups.lost import LostConsumer
 from tests.groups.driver import WALL_MS, Driver
 
 
-def test_who_was_lost_is_remembered_with_when_and_why() -> None:
-    driver = Driver()
-    driver.create_topic("t")
+def test_who_was_lost_is_remembered_with_when_and_why(driver: Driver) -> None:
     driver.join_consumer("g", "a", "t")
     driver.advance(12_000)
     (lost,) = driver.coordinator._context.lost

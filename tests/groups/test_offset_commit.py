@@ -21,13 +21,6 @@ from tests.groups.driver import WALL_MS, Driver, client, codes
 NONE = ErrorCode.NONE
 
 
-@pytest.fixture
-def driver() -> Driver:
-    driver = Driver()
-    driver.create_topic("t", 4)
-    return driver
-
-
 # --- stored offsets -----------------------------------------------------------------------------------------
 
 
@@ -217,8 +210,7 @@ def test_a_commit_is_as_good_as_a_heartbeat(driver: Driver) -> None:
 
 
 @pytest.fixture
-def consumers() -> Driver:
-    driver = Driver()
+def consumers(driver: Driver) -> Driver:
     two_consumers(driver)
     return driver
 

@@ -20,9 +20,7 @@ from tests.groups.driver import Answer, Driver, client
 
 @pytest.fixture
 def driver() -> Driver:
-    driver = Driver()
-    driver.create_topic("t", 4)
-    driver.create_topic("u", 4)
+    driver = Driver("t", "u")
     driver.commit("g", {("t", 0): 5, ("t", 2): 6, ("u", 1): 7}, metadata="m", leader_epoch=3)
     return driver
 

@@ -30,8 +30,7 @@ Start = Callable[[], tuple[Driver, str, str]]
 
 
 def empty() -> tuple[Driver, str, str]:
-    driver = Driver()
-    driver.create_topic("t")
+    driver = Driver("t")
     member_id = one_member(driver)
     driver.leave("g", (member_id, None))
     return driver, member_id, member_id
@@ -39,8 +38,7 @@ def empty() -> tuple[Driver, str, str]:
 
 def preparing() -> tuple[Driver, str, str]:
     """Return leader and follower of a group in which a third member makes all members gather."""
-    driver = Driver()
-    driver.create_topic("t")
+    driver = Driver("t")
     leader, follower = two_members(driver)
     join_waiting(driver)
     return driver, leader, follower
@@ -55,8 +53,7 @@ def completing() -> tuple[Driver, str, str]:
 
 
 def stable() -> tuple[Driver, str, str]:
-    driver = Driver()
-    driver.create_topic("t")
+    driver = Driver("t")
     leader, follower = two_members(driver)
     return driver, leader, follower
 

@@ -120,3 +120,16 @@ def test_timers_are_a_dictionary_of_deadlines(steps: list[tuple[str, int, int]])
             timers.set_once(key, now_ms + delay_ms, noting(ran, name))
         next_ms = timers.next_deadline()
         assert next_ms == min(model.values(), default=None)
+
+
+def test_a_timer_that_raises_is_over_and_the_others_run() -> None:
+    timers, ran, failed = Timers(), list[str](), list[tuple[TimerKey, str]]()
+
+    def broken(_now_ms: int) -> None:
+        raise ZeroDivisionError("broken")
+
+    timers.set(TimerKey("session", "g", "a"), 1, broken)
+    timers.set(TimerKey("session", "g", "b"), 2, lambda _now_ms: ran.append("b"))
+    timers.run_due(5, lambda key, error: failed.append((key, str(error))))
+    assert (ran, failed) == (["b"], [(TimerKey("session", "g", "a"), "broken")])
+    assert timers.next_deadline() is None

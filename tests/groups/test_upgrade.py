@@ -6,23 +6,11 @@ import pytest
 
 from groups.classic_group import ClassicGroup
 from groups.config import MigrationPolicy
-from protocol.consumer_protocol import (
-    ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
-    encode_assignment,
-    encode_subscription,
-)
+from protocol.consumer_protocol import ConsumerProtocolAssignment, encode_assignment
 from protocol.error_codes import ErrorCode
 from tests.groups.classic import ALL, FIRST_HALF, join_waiting, one_member, two_members
 from tests.groups.consumers import epoch_of, group_of, held
-from tests.groups.driver import Driver, assignment, codes, given
-
-
-@pytest.fixture
-def driver() -> Driver:
-    driver = Driver()
-    driver.create_topic("t", 4)
-    return driver
+from tests.groups.driver import Driver, assignment, codes, given, subscription
 
 
 def test_an_empty_group_changes_and_goes_on_counting(driver: Driver) -> None:
@@ -84,8 +72,7 @@ def test_a_member_of_the_other_protocol_that_beats_only_is_not_found(driver: Dri
 
 @pytest.mark.parametrize("policy", [MigrationPolicy.DISABLED, MigrationPolicy.DOWNGRADE])
 def test_a_policy_may_forbid_it(policy: MigrationPolicy) -> None:
-    driver = Driver(group_consumer_migration_policy=policy)
-    driver.create_topic("t", 4)
+    driver = Driver("t", group_consumer_migration_policy=policy)
     member_id = one_member(driver)
     answer = driver.join_consumer("g", "new", "t")
     assert answer.error == ErrorCode.GROUP_ID_NOT_FOUND
@@ -99,8 +86,7 @@ def test_groups_of_other_protocol_types_stay_what_they_are(driver: Driver) -> No
 
 
 def test_a_group_that_would_be_too_large_stays() -> None:
-    driver = Driver(group_consumer_max_size=1)
-    driver.create_topic("t", 4)
+    driver = Driver("t", group_consumer_max_size=1)
     two_members(driver)
     assert driver.join_consumer("g", "new", "t").error == ErrorCode.GROUP_ID_NOT_FOUND
 
@@ -165,7 +151,7 @@ def test_if_it_cannot_be_stored_the_classic_group_goes_on(driver: Driver) -> Non
 
 
 def test_static_members_and_racks_are_taken_over(driver: Driver) -> None:
-    blob = encode_subscription(ConsumerProtocolSubscription(topics=["t"], rack_id="r1"))
+    blob = subscription("t", rack_id="r1")
     answer = driver.join(instance_id="i", protocols=[("range", blob)], session_ms=7_000)
     driver.advance(3_000)
     driver.join_consumer("g", "new", "t")
