@@ -19,6 +19,7 @@ Source: LZ4 frame format 1.6.3, RFC 8878 section 3.1.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from protocol.errors import Malformed
@@ -63,6 +64,21 @@ def lz4_frame(data: memoryview) -> FrameExtent:
 
     Raises: Malformed when the frame is cut, of another format version, or lies about its sizes.
     """
+    flags, position, block_size_max, declared = _lz4_header(data)
+    end, least, most = _lz4_blocks(data, position, block_size_max, 4 if flags & 0x10 else 0)
+    if flags & 0x04:
+        end += 4
+    if end > len(data):
+        raise Malformed(len(data), "lz4 frame", "cut inside its content checksum")
+    if declared is not None and not least <= declared <= most:
+        raise Malformed(
+            6, "lz4 content size", f"{declared} bytes declared; its blocks hold {least} to {most}"
+        )
+    return FrameExtent(end, least, most, declared)
+
+
+def _lz4_header(data: memoryview) -> tuple[int, int, int, int | None]:
+    """Return (flags, position of the first block, greatest block size, declared content size)."""
     if bytes(data[:4]) != LZ4_MAGIC:
         raise Malformed(0, "lz4 frame", f"magic is {bytes(data[:4]).hex()!r}, expected {LZ4_MAGIC.hex()!r}")
     if len(data) < 7:
@@ -79,17 +95,20 @@ def lz4_frame(data: memoryview) -> FrameExtent:
         position += 8
     if flags & 0x01:
         position += 4
+    return flags, position, block_size_max, declared
+
+
+def lz4_block_sizes(data: memoryview) -> Iterator[tuple[int, int, bool, int]]:
+    """Yield (position, size, whether it is stored as is, greatest content size) of each block of a frame.
+
+    `lz4_frame` must have accepted the frame.
+    """
+    flags, position, block_size_max, _ = _lz4_header(data)
     checksum_size = 4 if flags & 0x10 else 0
-    end, least, most = _lz4_blocks(data, position, block_size_max, checksum_size)
-    if flags & 0x04:
-        end += 4
-    if end > len(data):
-        raise Malformed(len(data), "lz4 frame", "cut inside its content checksum")
-    if declared is not None and not least <= declared <= most:
-        raise Malformed(
-            6, "lz4 content size", f"{declared} bytes declared; its blocks hold {least} to {most}"
-        )
-    return FrameExtent(end, least, most, declared)
+    while word := _read(_U32_LE, data, position, "lz4 block size"):
+        size = word & 0x7FFFFFFF
+        yield position + 4, size, bool(word >> 31), block_size_max
+        position += 4 + size + checksum_size
 
 
 def _lz4_blocks(

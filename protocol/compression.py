@@ -39,14 +39,14 @@ OUTPUT_BYTES_MAX = 16 << 20
 RATIO_MAX = 1_000
 RATIO_FLOOR_BYTES = 1 << 20
 
-_GZIP_WBITS = 31
-_GZIP_MAGIC = b"\x1f\x8b"
+GZIP_WBITS = 31
+GZIP_MAGIC = b"\x1f\x8b"
 # Input is handed to zlib in slices: each call can then return 2 MiB at most, and each finished member copies
 # only the rest of its slice.
 _GZIP_SLICE_BYTES = 2 << 10
 
-_XERIAL_MAGIC = b"\x82SNAPPY\x00"
-_XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 # The default block size of snappy-java's SnappyOutputStream, which Kafka does not change.
 _XERIAL_BLOCK_BYTES = 32 << 10
 # A snappy copy element turns 3 bytes into 64 at most.
@@ -110,7 +110,7 @@ def _plain(data: Readable, level: int | None) -> bytes:
 
 
 def _gzip(data: Readable, level: int | None) -> bytes:
-    return zlib.compress(data, -1 if level is None else level, _GZIP_WBITS)
+    return zlib.compress(data, -1 if level is None else level, GZIP_WBITS)
 
 
 def _snappy(data: Readable, level: int | None) -> bytes:
@@ -149,7 +149,7 @@ def _gunzip(data: memoryview, allowed: int) -> bytes:
     parts: list[bytes] = []
     size = position = 0
     for _ in range(PARTS_MAX):
-        member = zlib.decompressobj(_GZIP_WBITS)
+        member = zlib.decompressobj(GZIP_WBITS)
         while not member.eof:
             piece = data[position : position + _GZIP_SLICE_BYTES]
             if not piece:
@@ -163,15 +163,18 @@ def _gunzip(data: memoryview, allowed: int) -> bytes:
                 raise DecompressedTooLarge(Codec.GZIP, size, allowed)
             parts.append(part)
             position += len(piece) - len(member.unused_data)
-        if bytes(data[position : position + 2]) != _GZIP_MAGIC:
+        if bytes(data[position : position + 2]) != GZIP_MAGIC:
             return b"".join(parts)
     raise Malformed(position, "gzip data", f"more than {PARTS_MAX} members")
 
 
 def _unsnappy(data: memoryview, allowed: int) -> bytes:
+    return _unsnappy_chunks(xerial_chunks(data) if bytes(data[:8]) == XERIAL_MAGIC else [data], allowed)
+
+
+def _unsnappy_chunks(chunks: list[memoryview], allowed: int) -> bytes:
     import cramjam
 
-    chunks = _xerial_chunks(data) if bytes(data[:8]) == _XERIAL_MAGIC else [data]
     sizes: list[int] = []
     for chunk in chunks:
         try:
@@ -191,12 +194,17 @@ def _unsnappy(data: memoryview, allowed: int) -> bytes:
     return bytes(output)
 
 
-def _xerial_chunks(data: memoryview) -> list[memoryview]:
+def decompress_snappy_chunk(chunk: memoryview, limit_bytes: int) -> bytes:
+    """Return the content of one raw snappy chunk.  Raises: Malformed, DecompressedTooLarge."""
+    return _unsnappy_chunks([chunk], limit_bytes)
+
+
+def xerial_chunks(data: memoryview) -> list[memoryview]:
     """Cut a xerial stream into its raw snappy chunks; a second stream may follow, as snappy-java allows."""
     chunks: list[memoryview] = []
     position = 0
     while position < len(data):
-        if bytes(data[position : position + 8]) == _XERIAL_MAGIC:
+        if bytes(data[position : position + 8]) == XERIAL_MAGIC:
             position += len(_XERIAL_HEADER)
             if position > len(data):
                 raise Malformed(len(data), "snappy stream header", "cut")

@@ -112,23 +112,27 @@ def open_records(header: BatchHeader, batch: Readable, limit_bytes: int = OUTPUT
 
     Raises: Malformed, DecompressedTooLarge.
     """
+    check_batch_header(header, len(batch))
+    content = memoryview(batch)[HEADER_BYTES : header.size_bytes]
+    if header.record_count == 0:
+        # The log cleaner leaves such batches: a codec, but nothing compressed.
+        return b""
+    codec = header.codec
+    return decompress(codec, content, limit_bytes) if codec else bytes(content)
+
+
+def check_batch_header(header: BatchHeader, size_bytes: int) -> None:
+    """Check that a batch with this header lies in so many bytes.  Raises: Malformed."""
     if header.magic != MAGIC:
         raise Malformed(16, "magic", f"{header.magic}; only record batches of magic 2 are read")
-    size = header.size_bytes
-    if not HEADER_BYTES <= size <= len(batch):
-        raise Malformed(8, "batch length", f"{header.batch_length}; {len(batch)} bytes are there")
+    if not HEADER_BYTES <= header.size_bytes <= size_bytes:
+        raise Malformed(8, "batch length", f"{header.batch_length}; {size_bytes} bytes are there")
     if header.record_count < 0 or header.last_offset_delta < 0:
         raise Malformed(
             57,
             "record count",
             f"{header.record_count}, with a last offset delta of {header.last_offset_delta}",
         )
-    content = memoryview(batch)[HEADER_BYTES:size]
-    if header.record_count == 0:
-        # The log cleaner leaves such batches: a codec, but nothing compressed.
-        return b""
-    codec = header.codec
-    return decompress(codec, content, limit_bytes) if codec else bytes(content)
 
 
 def record_heads(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, int, int]]:

@@ -1,17 +1,25 @@
 """Lookup of a batch's records by timestamp: the last step of ListOffsets, after the log's own index.
 
-Only the first three fields of each record are read: 0.8 µs per record, plus decompression.
+Only the first three fields of each record are read, a part of the batch at a time: 1.3 µs per record, plus
+decompression, whatever the batch expands to.  A lookup is made of steps of RECORDS_PER_STEP records, so that
+it can be put aside for others.
 
 Source: Kafka 4.3, FileRecords.searchForTimestamp and RecordBatch.offsetOfMaxTimestamp; KIP-79, KIP-734.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Generator
+from typing import NamedTuple, TypeVar
 
-from protocol.compression import OUTPUT_BYTES_MAX, Readable
-from protocol.record_reader import open_batch, record_heads
+from protocol.compression import Readable
+from protocol.record_times import record_times
 from protocol.records import NO_TIMESTAMP, read_batch_header
+
+RECORDS_PER_STEP = 5_000
+"""About 7 ms of a thread."""
+
+T = TypeVar("T")
 
 
 class TimestampedOffset(NamedTuple):
@@ -21,10 +29,17 @@ class TimestampedOffset(NamedTuple):
     offset: int
 
 
-def find_timestamp(
-    batch: Readable, timestamp_ms: int, *, from_offset: int = 0, limit_bytes: int = OUTPUT_BYTES_MAX
-) -> TimestampedOffset | None:
-    """Return the first record at or after `from_offset` whose timestamp is `timestamp_ms` or later, if any.
+Lookup = Generator[None, None, TimestampedOffset | None]
+"""The steps of a lookup; it ends with its result."""
+
+
+def find_timestamp(batch: Readable, timestamp_ms: int, *, from_offset: int = 0) -> TimestampedOffset | None:
+    """Do all steps of `timestamp_steps` at once."""
+    return _at_once(timestamp_steps(batch, timestamp_ms, from_offset=from_offset))
+
+
+def timestamp_steps(batch: Readable, timestamp_ms: int, *, from_offset: int = 0) -> Lookup:
+    """Find the first record at or after `from_offset` whose timestamp is `timestamp_ms` or later, if any.
 
     ListOffsets answers this for a timestamp. It costs nothing when the header's greatest
     timestamp is earlier.
@@ -33,30 +48,42 @@ def find_timestamp(
     """
     if read_batch_header(batch).max_timestamp < timestamp_ms:
         return None
-    for offset, timestamp, _, _ in record_heads(*open_batch(batch, limit_bytes)):
+    for number, (offset, timestamp) in enumerate(record_times(batch), start=1):
         if timestamp >= timestamp_ms and offset >= from_offset:
             return TimestampedOffset(timestamp, offset)
+        if not number % RECORDS_PER_STEP:
+            yield
     return None
 
 
-def find_max_timestamp(
-    batch: Readable, *, from_offset: int = 0, limit_bytes: int = OUTPUT_BYTES_MAX
-) -> TimestampedOffset | None:
-    """Return the first record with the greatest timestamp of those at or after `from_offset`, if any.
+def find_max_timestamp(batch: Readable, *, from_offset: int = 0) -> TimestampedOffset | None:
+    """Do all steps of `max_timestamp_steps` at once."""
+    return _at_once(max_timestamp_steps(batch, from_offset=from_offset))
+
+
+def max_timestamp_steps(batch: Readable, *, from_offset: int = 0) -> Lookup:
+    """Find the first record with the greatest timestamp of those at or after `from_offset`, if any.
 
     ListOffsets answers this for timestamp -3 (KIP-734). The records count, not what the header says of them.
 
     Raises: Malformed.
     """
     found: TimestampedOffset | None = None
-    for offset, timestamp, _, _ in record_heads(*open_batch(batch, limit_bytes)):
+    for number, (offset, timestamp) in enumerate(record_times(batch), start=1):
         if offset >= from_offset and (found is None or timestamp > found.timestamp_ms):
             found = TimestampedOffset(timestamp, offset)
+        if not number % RECORDS_PER_STEP:
+            yield
     return found
 
 
-def corrected_max_timestamp(batch: Readable, limit_bytes: int = OUTPUT_BYTES_MAX) -> int:
-    """Return the max timestamp that the header should carry: that of its records, at least -1.
+def corrected_max_timestamp(batch: Readable) -> int:
+    """Do all steps of `corrected_steps` at once."""
+    return _at_once(corrected_steps(batch))
+
+
+def corrected_steps(batch: Readable) -> Generator[None, None, int]:
+    """Find the max timestamp that the header should carry: that of its records, at least -1.
 
     Kafka does this for every batch produced; here it is for headers that contradict themselves
     (`BatchHeader.has_plausible_max_timestamp`) and for tools. A broker that corrects must do so before it
@@ -64,8 +91,21 @@ def corrected_max_timestamp(batch: Readable, limit_bytes: int = OUTPUT_BYTES_MAX
 
     Raises: Malformed.
     """
-    if read_batch_header(batch).is_append_time:
-        return read_batch_header(batch).max_timestamp
-    heads = record_heads(*open_batch(batch, limit_bytes))
-    greatest = max((timestamp for _, timestamp, _, _ in heads), default=NO_TIMESTAMP)
-    return max(greatest, NO_TIMESTAMP)
+    header = read_batch_header(batch)
+    if header.is_append_time:
+        return header.max_timestamp
+    greatest = NO_TIMESTAMP
+    for number, (_, timestamp) in enumerate(record_times(batch), start=1):
+        greatest = max(greatest, timestamp)
+        if not number % RECORDS_PER_STEP:
+            yield
+    return greatest
+
+
+def _at_once(steps: Generator[None, None, T]) -> T:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: T = end.value
+            return found

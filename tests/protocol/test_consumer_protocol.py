@@ -23,8 +23,8 @@ from protocol.consumer_protocol import (
 )
 from protocol.errors import Malformed
 from protocol.schema import declaration
+from tests.protocol.conformance import differences
 from tests.protocol.specifications import specification
-from tests.protocol.test_conformance import differences
 
 with warnings.catch_warnings():
     # kafka-python 3.0 reads its schemas with a call that only Python 3.11 deprecates.

@@ -13,7 +13,7 @@ import pytest
 
 from protocol.schema import REQUIRED, declaration
 from protocol.wire import encode, joined
-from tests.protocol.test_conformance import is_specified
+from tests.protocol.conformance import is_specified
 from tests.strategies import MESSAGE_VERSIONS, name_of, random_message
 
 SPECIFIED = [(cls, version) for cls, version in MESSAGE_VERSIONS if is_specified(cls)]
