@@ -1,4 +1,4 @@
-"""Errors a request ends in, and how the engine's errors become Kafka's codes.
+"""Errors that a request ends in, and Kafka's code for the engine's errors.
 
 RequestError(code, message)      one item of a request, or the whole of it, is refused
 """
@@ -11,7 +11,7 @@ _BY_NUMBER = {int(code): code for code in ErrorCode}
 
 
 def code_of(number: int) -> ErrorCode:
-    """The error code of that number."""
+    """Return the error code of that number."""
     return _BY_NUMBER[number]
 
 
@@ -28,13 +28,13 @@ class RequestError(Exception):
         super().__init__(f"{code.name}: {message}")
         self.code = code
         self.message = message
-        # (index in the batch, why) of each record that is to blame.
+        # (index in the batch, reason) of each record at fault.
         self.record_errors = record_errors
 
 
 def storage_error(error: Exception) -> RequestError:
-    """What a client is told when the engine cannot take or give bytes: KAFKA_STORAGE_ERROR and why.
+    """Return KAFKA_STORAGE_ERROR and the reason, for an engine that cannot write or read bytes.
 
-    56 is retriable and makes no idempotent producer give up, which UNKNOWN_SERVER_ERROR would (KAFKA-14034).
+    The code (56) is retriable; UNKNOWN_SERVER_ERROR would make idempotent producers give up (KAFKA-14034).
     """
     return RequestError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))

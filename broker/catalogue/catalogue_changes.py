@@ -1,10 +1,10 @@
-"""Changes of topics in the logs of their database, for views WITH META: what happened, among the records.
+"""Changes of topics in the logs of their database, among the records, for views WITH META.
 
     the catalogue's record is durable --> an entry in every vnode of the database --> durable --> answer
 
-A change that was answered is thus in the logs; one that a crash kept from being answered may be missing.
+So a change that was answered is in the logs; one that a crash kept from being answered may be missing.
 Entries are meta entries: they take one version each and no offset of any stream.  They are written in every
-database but `default`, and there as long as there is a view that shows them.
+database but `default`, and there as long as a view shows them.
 
     payload := JSON {"type": create | grow | alter | drop, "topic", "id", "time", ...}
     create, grow, alter also have "partitions" and "configs", kawal.columns among them
@@ -47,25 +47,25 @@ _KINDS: Final[dict[type, str]] = {TopicCreated: "create", PartitionsAdded: "grow
 
 
 class CatalogueChanges:
-    """Writes changes into the logs, and knows which of them are not durable yet."""
+    """The writer of changes into the logs, which knows those that are not durable yet."""
 
     def __init__(self, catalogue: Catalogue, vnodes: Mapping[str, list[Vnode]]) -> None:
         self._catalogue = catalogue
         self._vnodes = vnodes
-        # What was appended last to each vnode, as far as somebody may have to wait for it.
+        # The last version appended to each vnode, as far as an answer may have to wait for it.
         self._written: dict[Vnode, int] = {}
 
     def confirmed(self, record: CatalogueRecord, wall_ms: int) -> None:
-        """A record of the catalogue is durable: write down what it means for a topic."""
+        """Write the change of a topic that a durable record of the catalogue makes, if any."""
         if not isinstance(record, TopicCreated | PartitionsAdded | TopicConfigs):
             return
         topic = self._catalogue.by_id.get(UUID(hex=record.topic_id))
-        # A topic whose deletion is on its way already has nothing to tell but that.
+        # Of a topic that is being deleted only that change is written.
         if topic is not None and topic.view is None:
             self._write(_KINDS[type(record)], topic, wall_ms)
 
     def deleted(self, topic: Topic, wall_ms: int) -> None:
-        """The deletion of a topic is durable."""
+        """Write the deletion of a topic, which is durable."""
         if topic.view is None:
             self._write("drop", topic, wall_ms)
 
@@ -85,7 +85,9 @@ class CatalogueChanges:
             try:
                 vnode.last_version = max(vnode.last_version, vnode.log.append_meta(CHANGES_STREAM, payload))
             except WalError as error:
-                logger.warning("%s of %r is not told on vnode %s: %s", kind, topic.name, vnode.name, error)
+                logger.warning(
+                    "%s of topic %r is not written on vnode %s: %s", kind, topic.name, vnode.name, error
+                )
             else:
                 self._written[vnode] = vnode.last_version
 
@@ -94,7 +96,7 @@ class CatalogueChanges:
 
     def when_durable(self, done: Callable[[], None], now_ms: int) -> None:
         """Call `done` when every change written so far is on the disk, or lost with its log."""
-        # What lies above a vnode's last version was lost with its log.
+        # Versions above a vnode's last one were lost with its log.
         waiting = {
             vnode: version
             for vnode, version in self._written.items()
@@ -109,13 +111,13 @@ class CatalogueChanges:
             vnode.wait_durable(version, waiter, now_ms)
 
     def forget(self, vnodes: list[Vnode]) -> None:
-        """These vnodes are dropped."""
+        """Forget the changes on these vnodes, which are dropped."""
         for vnode in vnodes:
             self._written.pop(vnode, None)
 
 
 class _Countdown:
-    """Calls `done` after so many answers."""
+    """A waiter that calls `done` after `count` answers."""
 
     __slots__ = ("_done", "_left")
 
@@ -124,16 +126,16 @@ class _Countdown:
         self._done = done
 
     def appended(self, _vnode: Vnode, _error: ErrorCode | None, _now_ms: int) -> None:
-        """Count one down, whatever became of it: the change itself is in the catalogue."""
+        """Count one answer, success or not: the change itself is in the catalogue."""
         self._left -= 1
         if not self._left:
             self._done()
 
 
 def change_batch(entry: VersionedEntry, topic_id: str | None = None) -> bytearray | None:
-    """The record that tells of a change: its topic as key, its JSON as value, at its version.
+    """Return the record of a change: its topic as key, its JSON as value, at its version.
 
-    With the id of a topic only of that topic's changes.
+    With the id of a topic, None for changes of other topics.
     """
     payload = entry.opaque
     if payload is None:

@@ -1,7 +1,7 @@
-"""The records of the catalogue: what `meta` WAL entries hold, as JSON objects tagged by `type`.
+"""The records of the catalogue: the content of `meta` WAL entries, as JSON objects tagged by `type`.
 
-Replaying them in order rebuilds the catalogue.  A record is never changed once a release has written it:
-fields are only added, with a default.  Source: architecture.md section 1 (catalogue), ADR 0003.
+Replaying them in order rebuilds the catalogue.  A record's form is never changed once a release has written
+it: fields are only added, with a default.  Source: docs/adr/0003-one-log-for-many-partitions.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import msgspec
 class DatabaseCreated(msgspec.Struct, tag="database_created", frozen=True, kw_only=True):
     """A database with its vnodes exists from here on.
 
-    `directory` is where its vnodes lie, the name where it is empty; `durability` is what held at that time.
+    `directory` is where its vnodes lie ("": the directory has the database's name); `durability` is the class
+    that was in effect at that time.
     """
 
     name: str
@@ -33,7 +34,7 @@ class DatabaseConfigs(msgspec.Struct, tag="database_configs", frozen=True, kw_on
 
 
 class DatabaseDropped(msgspec.Struct, tag="database_dropped", frozen=True, kw_only=True):
-    """The database is gone for good; its directory may still be there and is to be removed."""
+    """The database was deleted; its directory may still be there and is to be removed."""
 
     name: str
     directory: str
@@ -46,11 +47,11 @@ class DirectoryRemoved(msgspec.Struct, tag="directory_removed", frozen=True, kw_
 
 
 class ViewDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a view shows; everything that follows from it is made again from this text alone.
+    """The definition of a view; everything else about the view is derived from this text alone.
 
     `source` is the name of the topic or database it reads, `source_id` the topic's id ("" for a database).
     `schema` is the JSON that DescribeConfigs shows, with the types of `used_columns` as they were when the
-    view was made: those the source must keep.  `start`, `end` and `speed` are those of
+    view was made; the source must keep these columns.  `start`, `end` and `speed` are those of
     broker/config/view_bounds.py.
     """
 
@@ -74,7 +75,7 @@ class ViewDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class TopicCreated(msgspec.Struct, tag="topic_created", frozen=True, kw_only=True):
     """A topic exists; partition i is stream `first_stream + i` on vnode `(first_vnode + i) mod V`.
 
-    A view has a definition and no streams: `first_stream` and `first_vnode` mean nothing there.
+    A view has a definition and no streams, so its `first_stream` and `first_vnode` have no meaning.
     """
 
     name: str
@@ -98,7 +99,7 @@ class PartitionsAdded(msgspec.Struct, tag="partitions_added", frozen=True, kw_on
 
 
 class TopicDeleted(msgspec.Struct, tag="topic_deleted", frozen=True, kw_only=True):
-    """The topic and all its streams are gone for good."""
+    """The topic and all its streams were deleted."""
 
     topic_id: str
     name: str = ""
@@ -112,7 +113,7 @@ class TopicConfigs(msgspec.Struct, tag="topic_configs", frozen=True, kw_only=Tru
 
 
 class BrokerConfigs(msgspec.Struct, tag="broker_configs", frozen=True, kw_only=True):
-    """What clients have set for a node is exactly this from here on; the empty id stands for every node."""
+    """The clients' settings for a node are exactly these from here on; the empty id stands for every node."""
 
     broker_id: str
     configs: dict[str, str]
@@ -126,21 +127,20 @@ class GroupConfigs(msgspec.Struct, tag="group_configs", frozen=True, kw_only=Tru
 
 
 class ScramCredentials(msgspec.Struct, tag="scram_credentials", frozen=True, kw_only=True):
-    """The user's SCRAM credentials are exactly these from here on, by mechanism
-    (broker/security/scram.py)."""
+    """The user's SCRAM credentials, by mechanism (security/scram.py), are exactly these from here on."""
 
     user: str
     credentials: dict[str, str]
 
 
 class ProducerIdBlock(msgspec.Struct, tag="producer_ids", frozen=True, kw_only=True):
-    """All producer ids below `next_id` may have been given out; none of them is given out again."""
+    """All producer ids below `next_id` may have been given out; none is ever given out again."""
 
     next_id: int
 
 
 class StreamIdsUsed(msgspec.Struct, tag="stream_ids", frozen=True, kw_only=True):
-    """Every stream id below `next_id` has been given out, also those whose topics are gone."""
+    """Every stream id below `next_id` has been given out, also those whose topics were deleted."""
 
     next_id: int
 
@@ -166,15 +166,14 @@ _encoder = msgspec.json.Encoder()
 
 
 def encode_record(record: CatalogueRecord) -> bytes:
-    """One record as the bytes of a catalogue entry."""
+    """Return a record as the bytes of a catalogue entry."""
     return _encoder.encode(record)
 
 
 def decode_record(data: bytes | memoryview) -> CatalogueRecord:
-    """One catalogue entry as a record.
+    """Return the record of a catalogue entry.
 
-    Raises:
-        msgspec.DecodeError: the entry is not one of ours; the CRC of its frame was right, so it was written
-            by a newer release.
+    Raises: msgspec.DecodeError for an unknown entry; the CRC of its frame was right, so a newer release has
+    written it.
     """
     return _decoder.decode(data)

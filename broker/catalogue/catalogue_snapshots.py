@@ -1,4 +1,4 @@
-"""Keeps the catalogue's log short: now and then one snapshot replaces all records before it."""
+"""Snapshots of the catalogue, which keep its log short: each replaces all records before it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kawal.broker")
 
 SNAPSHOT_AFTER_BYTES: Final = 1 << 20
-"""Records written since the last snapshot before the next: replaying 1 MiB takes about 20 ms at a start."""
+"""The size of the records after which the next snapshot is due: replaying 1 MiB takes about 20 ms."""
 
 
 class CatalogueSnapshots:
-    """Decides when a snapshot is due and makes it from the catalogue as it is."""
+    """The maker of snapshots, which decides when one is due and takes it of the present catalogue."""
 
     def __init__(self, catalogue: Catalogue, catalogue_log: CatalogueLog, meta: Vnode) -> None:
         self._catalogue = catalogue
@@ -33,13 +33,13 @@ class CatalogueSnapshots:
 
     @property
     def job(self) -> SnapshotJob | None:
-        """The snapshot in the making."""
+        """The snapshot in progress."""
         return self._job
 
     def begin(self) -> SnapshotJob | None:
-        """A job that writes a snapshot, when one is due.
+        """Return a job that writes a snapshot, if one is due.
 
-        Only while every change is durable: a snapshot must not hold what the log may still lose.
+        It begins only while every change is durable: a snapshot must not hold what the log may still lose.
         """
         if self._job is not None or self._log.bytes_since_snapshot < self.after_bytes:
             return None
@@ -59,4 +59,4 @@ class CatalogueSnapshots:
                 logger.warning("segments of the catalogue stay until the next snapshot: %s", failure)
         else:
             self._log.bytes_since_snapshot = 0
-            logger.error("the catalogue's snapshot failed and is put off: %s", error)
+            logger.error("the catalogue's snapshot failed and is postponed: %s", error)

@@ -1,6 +1,6 @@
 """The resources whose settings clients alter and the catalogue keeps: topics, this node or all nodes, groups.
 
-A resource knows which keys it has, what a value must satisfy, and the record that makes a change last.
+A resource knows its keys, the rules for their values, and the record that makes a change durable.
 Loggers are not here: their levels are not kept (broker/config/loggers.py).
 """
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class ResourceType(IntEnum):
-    """What has configurations; the numbers are those of DescribeConfigs."""
+    """The kinds of things that have configurations; the numbers are those of DescribeConfigs."""
 
     TOPIC = 2
     BROKER = 4
@@ -54,7 +54,7 @@ class Resource(Settings, Protocol):
         """Return all settings as they are kept.  Raises: RequestError with Kafka's code."""
 
     def records(self, settings: dict[str, str], wall_ms: int) -> list[CatalogueRecord]:
-        """Return what makes these (checked) settings the resource's own, at this time of day."""
+        """Return the records that make these (checked) settings the resource's own, at this time of day."""
 
 
 def find_resource(metadata: Metadata, kind: int, name: str) -> Resource:
@@ -84,7 +84,7 @@ def node_id_of(name: str) -> int:
 
 
 class TopicResource:
-    """A topic; one that does not exist is refused last, as Kafka does."""
+    """A topic; one that does not exist is refused last, as in Kafka."""
 
     def __init__(self, metadata: Metadata, name: str) -> None:
         if not name:
@@ -100,25 +100,25 @@ class TopicResource:
         return {} if self._topic is None else self._topic.configs
 
     def key(self, name: str) -> Key | None:
-        """A topic configuration."""
+        """Return the topic configuration of that name, if there is one."""
         return TOPIC_KEYS.get(name) or KAWAL_TOPIC_KEYS.get(name)
 
     def inherited(self, name: str) -> str:
-        """The server's default."""
+        """Return the server's default."""
         return text_of(server_default(TOPIC_KEYS[name], self._metadata.config)) or ""
 
     def not_a_list(self, operation: str, name: str) -> str:
-        """Kafka's words."""
+        """Return Kafka's words."""
         return f"Can't {operation} to key {name} because its type is not LIST."
 
     def checked(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """Each valid, all of them together, and the topic there, in the database where it is."""
+        """Check the settings, one by one and together, that the topic exists, and that it stays in place."""
         database = settings.get(DATABASE_KEY.name)
         if database is not None and self._topic is not None and database.strip() != self._topic.database:
             raise RequestError(
                 ErrorCode.INVALID_CONFIG,
-                f"Topic '{self._name}' lies in database {self._topic.database!r} for good: its streams are"
-                f" bound to the vnodes there; create a topic in {database!r} and copy the records.",
+                f"Topic '{self._name}' cannot leave database {self._topic.database!r}: its streams are bound"
+                f" to the vnodes there; create a topic in {database!r} and copy the records.",
             )
         try:
             check_settable(self.own, settings)
@@ -135,14 +135,14 @@ class TopicResource:
         return result
 
     def records(self, settings: dict[str, str], wall_ms: int) -> list[CatalogueRecord]:
-        """The topic's configs from here on, and the quarantine if they make one."""
+        """Return the records of the topic's new configs, and of the quarantine if they make one."""
         assert self._topic is not None, "an unknown topic passes no check"
         configs = TopicConfigs(topic_id=self._topic.topic_id.hex, configs=settings)
         quarantine = self._quarantine(self._topic, settings, wall_ms)
         return [configs] if quarantine is None else [configs, quarantine]
 
     def _quarantine(self, topic: Topic, settings: Mapping[str, str], wall_ms: int) -> TopicCreated | None:
-        """The record of the quarantine that these settings make.  Raises: RequestError."""
+        """Return the record of the quarantine that these settings make, if any.  Raises: RequestError."""
         if QUARANTINE_KEY.name not in settings:
             return None
         from broker.catalogue.quarantine import as_created
@@ -152,7 +152,7 @@ class TopicResource:
 
 
 class BrokerResource:
-    """This node, or with the empty name every node."""
+    """This node; with the empty name, every node."""
 
     def __init__(self, metadata: Metadata, name: str) -> None:
         node_id = metadata.config.node_id
@@ -165,23 +165,23 @@ class BrokerResource:
 
     @property
     def own(self) -> Mapping[str, str]:
-        """What clients have set."""
+        """The clients' settings."""
         return self._layers.node if self._id else self._layers.cluster
 
     def key(self, name: str) -> Key | None:
-        """A server key, ours or one that only Kafka has."""
+        """Return the server key of that name, ours or one that only Kafka has."""
         return server_key(name)
 
     def inherited(self, name: str) -> str:
-        """What the layers give now."""
+        """Return the value in effect."""
         return text_of(self._layers.value(name)) or ""
 
     def not_a_list(self, operation: str, name: str) -> str:
-        """Kafka's words."""
+        """Return Kafka's words."""
         return f"Config value {operation.lower()} is not allowed for config key: {name}"
 
     def checked(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """Each known, one that may change while the server runs, and valid."""
+        """Check that each setting is known, valid, and may be changed while the server runs."""
         fixed = [name for name in settings if (key := server_key(name)) is not None and not key.dynamic]
         if fixed:
             raise RequestError(
@@ -193,8 +193,8 @@ class BrokerResource:
             try:
                 result[name] = text_of(dynamic_key(name).parse(raw)) or ""
             except ConfigError as error:
-                # Kafka's broker judges these values itself and calls all of them bad requests; unknown names
-                # it accepts.
+                # Kafka's broker checks these values itself and answers INVALID_REQUEST for all of them;
+                # unknown names it accepts.
                 known = server_key(name) is not None
                 code = ErrorCode.INVALID_REQUEST if known else ErrorCode.INVALID_CONFIG
                 raise RequestError(code, error.for_client) from error
@@ -205,7 +205,7 @@ class BrokerResource:
         return result
 
     def records(self, settings: dict[str, str], wall_ms: int) -> list[CatalogueRecord]:
-        """What clients have set from here on."""
+        """Return the record of the clients' new settings."""
         return [BrokerConfigs(broker_id=self._id, configs=settings)]
 
 
@@ -220,28 +220,28 @@ class GroupResource:
 
     @property
     def own(self) -> Mapping[str, str]:
-        """What is set for the group."""
+        """The group's own settings."""
         return self._metadata.catalogue.group_configs.get(self._name, {})
 
     def key(self, name: str) -> Key | None:
-        """A group configuration; none of them holds a list."""
+        """Return the group configuration of that name, if there is one."""
         return GROUP_KEYS.get(name)
 
     def inherited(self, name: str) -> str:
-        """Never asked: no group configuration holds a list."""
+        """Return "": the one list that a group can have is empty by default."""
         return ""
 
     def not_a_list(self, operation: str, name: str) -> str:
-        """Kafka's words."""
+        """Return Kafka's words."""
         return f"Can't {operation} to key {name} because its type is not LIST."
 
     def checked(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """Each valid and within what the server allows groups."""
+        """Check that each setting is valid and within the server's bounds for groups."""
         try:
             return checked_group(settings, self._metadata.live_config.layers)
         except ConfigError as error:
             raise RequestError(ErrorCode.INVALID_CONFIG, error.for_client) from error
 
     def records(self, settings: dict[str, str], wall_ms: int) -> list[CatalogueRecord]:
-        """The group's configs from here on."""
+        """Return the record of the group's new configs."""
         return [GroupConfigs(group=self._name, configs=settings)]

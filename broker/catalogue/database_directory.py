@@ -3,9 +3,9 @@
     create   job: directories made, logs opened --> record --> durable: vnodes serve, client is answered
     drop     record --> durable: client is answered, vnodes stop --> job: files removed --> record
 
-A crash may leave a directory that no record knows (it holds no records of anybody and is removed at the next
-start), or a dropped database's directory, whose name the catalogue keeps until nothing is left of it.  The
-record of a database is written after its directories are synced, so one without the other is damage.
+A crash may leave a directory that no record names: it holds no client's records and is removed at the next
+start.  It may also leave a dropped database's directory, whose name the catalogue keeps until nothing is left
+of it.  A database's record is written after its directories are synced, so a record without them is damage.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kawal.databases")
 
 Done = Callable[[RequestError | None], None]
-"""Called once: with None when it is done for good, else with what the client is to be told."""
+"""Called once: with None when all is done and durable, else with the error for the client."""
 
 NAMED_MAX = 10
-"""Topics that a refusal names."""
+"""The most topics that a refusal names."""
 
 RETRY_MS = 60_000
-"""Pause after a directory could not be removed, or the removal not be recorded."""
+"""The pause after a directory could not be removed, or its removal not be recorded."""
 
 
 @dataclass(slots=True, eq=False)
 class MakeJob(Job):
-    """Make a database's directories and open its logs."""
+    """The job that makes a database's directories and opens its logs."""
 
     store: Store
     record: DatabaseCreated
@@ -74,7 +74,7 @@ class MakeJob(Job):
     logs: list[VnodeLog] = field(default_factory=list)
 
     def run(self) -> None:
-        """Make, sync, open; what was made stays when it fails, to be removed."""
+        """Make, sync, open; if that fails, what was made is left to be removed."""
         directory = self.record.directory
         for index in range(self.record.vnode_count):
             self.store.create_vnode(directory, index)
@@ -85,15 +85,15 @@ class MakeJob(Job):
 
 @dataclass(slots=True, eq=False)
 class RemoveJob(Job):
-    """Remove a directory of which the catalogue knows no database."""
+    """The job that removes a directory that belongs to no database of the catalogue."""
 
     store: Store
     directory: str
     failed: bool = False
-    """It has failed once: what a failed sync of a directory has lost may come back until the next start."""
+    """It has failed once: files whose removal was not synced may come back until the next start."""
 
     def run(self) -> None:
-        """Remove what is still there."""
+        """Remove what is left of the directory."""
         self.store.remove_database(self.directory)
 
 
@@ -115,9 +115,9 @@ class DatabaseDirectory:
         self._jobs: list[Job] = []
         self._running: set[Job] = set()
         # Directories whose record was lost with the catalogue's log: until the log has been verified against
-        # the disk, the record may be there all the same at the next start.
+        # the disk, the next start may still find the record.
         self._doubtful: list[Job] = []
-        # Vnodes of dropped databases whose jobs have not all come back, by directory.
+        # Vnodes of dropped databases that still have jobs in flight, by directory.
         self._closing: dict[str, list[Vnode]] = {}
 
     # --- what clients ask for --------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class DatabaseDirectory:
     ) -> bool:
         """Make a database; `done` is called when it is durable and serves.
 
-        With `validate_only` nothing is made and `done` is not called.  True: `done` will be called.
+        With `validate_only`, nothing is made and `done` is not called.  Return whether `done` will be called.
         Raises: RequestError.
         """
         check_database_name(name)
@@ -169,7 +169,7 @@ class DatabaseDirectory:
             )
 
     def alter(self, name: str, changes: dict[str, str | None], now_ms: int, *, validate_only: bool) -> None:
-        """Change settings of a database, null takes one away; durable as the catalogue's changes are.
+        """Change settings of a database; null removes one.  Durable like all changes of the catalogue.
 
         Raises: RequestError.
         """
@@ -180,13 +180,13 @@ class DatabaseDirectory:
             self._metadata.metadata_log.append(DatabaseConfigs(name=name, configs=configs), now_ms)
 
     def drop(self, name: str, now_ms: int, *, validate_only: bool) -> None:
-        """Drop an empty database; its files go once that is durable.  Raises: RequestError."""
+        """Drop an empty database; its files are removed once that is durable.  Raises: RequestError."""
         database = find_database(name, self._databases)
         if name == DEFAULT_DATABASE:
             raise RequestError(ErrorCode.POLICY_VIOLATION, "database 'default' always exists")
         inside = self.topics_of(name)
         if inside:
-            shown = ", ".join(repr(one) for one in sorted(inside)[:NAMED_MAX])
+            shown = ", ".join(map(repr, sorted(inside)[:NAMED_MAX]))
             more = f" and {len(inside) - NAMED_MAX} more" if len(inside) > NAMED_MAX else ""
             raise RequestError(
                 ErrorCode.POLICY_VIOLATION,
@@ -201,7 +201,7 @@ class DatabaseDirectory:
         )
 
     def topics_of(self, name: str) -> list[str]:
-        """The names of the topics in the database and of the views over it, planned ones too."""
+        """Return the names of the topics in the database and of the views over it, planned ones too."""
         catalogue = self._metadata.catalogue
         inside = {topic.name for topic in catalogue.by_name.values() if topic.database == name}
         return list(inside | {view.name for view in catalogue.views_over_database(name)})
@@ -215,7 +215,7 @@ class DatabaseDirectory:
         self.configure_logs(database)
 
     def configure_logs(self, database: Database) -> None:
-        """Let the database's settings, or the server's where it has none, hold for its logs."""
+        """Apply the database's settings, or the server's where it has none, to its logs."""
         options = log_options(self._metadata.config, database.configs, vnode_count=1)
         for vnode in self._vnodes.get(database.name, ()):
             vnode.log.change_options(options)
@@ -226,7 +226,7 @@ class DatabaseDirectory:
         self._closing[database.directory] = vnodes
 
     def _close_idle(self, now_ms: int) -> None:
-        """Let go of the logs of dropped databases that have no work in threads any more."""
+        """Release the logs of dropped databases that have no more work in threads."""
         for directory, vnodes in tuple(self._closing.items()):
             if any(vnode.busy for vnode in vnodes):
                 continue
@@ -243,7 +243,7 @@ class DatabaseDirectory:
         return bool(self._running or self._jobs or self._closing)
 
     def take_jobs(self, now_ms: int) -> list[Job]:
-        """The work that can begin now."""
+        """Return the work that can begin now."""
         self._close_idle(now_ms)
         if self._doubtful and self._vnodes.meta.log.state == "OPEN":
             self._jobs += self._doubtful
@@ -257,7 +257,7 @@ class DatabaseDirectory:
         return isinstance(job, MakeJob | RemoveJob) and job in self._running
 
     def job_done(self, job: Job, error: DiskError | None, now_ms: int) -> None:
-        """A job has ended."""
+        """Take back a job that has ended."""
         self._running.discard(job)
         if isinstance(job, MakeJob):
             self._made(job, error, now_ms)
@@ -283,7 +283,7 @@ class DatabaseDirectory:
                 give_up(refusal, self._doubtful)
 
         if error is not None:
-            refused = RequestError(ErrorCode.KAFKA_STORAGE_ERROR, f"database {name!r} is not made: {error}")
+            refused = RequestError(ErrorCode.KAFKA_STORAGE_ERROR, f"database {name!r} was not made: {error}")
             give_up(refused, self._jobs)
             return
         try:
@@ -300,14 +300,14 @@ class DatabaseDirectory:
 
     def _removed(self, job: RemoveJob, error: DiskError | None, now_ms: int) -> None:
         if error is not None:
-            logger.error("the directory %s of a dropped database stays for now: %s", job.directory, error)
+            logger.error("the directory %s of a dropped database is removed later: %s", job.directory, error)
             job.failed = True
             self._again(job, now_ms)
         elif not job.failed and job.directory in self._databases.dropped:
             try:
                 self._metadata.metadata_log.append(DirectoryRemoved(directory=job.directory), now_ms)
             except RequestError as refusal:
-                logger.warning("that %s is removed is recorded later: %s", job.directory, refusal)
+                logger.warning("the removal of directory %s is recorded later: %s", job.directory, refusal)
                 self._again(job, now_ms)
             else:
                 self._metadata.metadata_log.when_durable(
@@ -315,5 +315,5 @@ class DatabaseDirectory:
                 )
 
     def _again(self, job: RemoveJob, now_ms: int) -> None:
-        """Remove the directory, or record that it is removed, once more; at a start it is done as well."""
+        """Schedule another try to remove the directory, or to record that; a start tries it, too."""
         self._loop.timers.add(now_ms + RETRY_MS, lambda _now_ms: self._jobs.append(job))

@@ -1,4 +1,4 @@
-"""The databases of the catalogue, by name: what their records do to them."""
+"""The databases of the catalogue, by name, and the effect of their records."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from broker.catalogue.databases import Database
 DatabaseRecord: TypeAlias = DatabaseCreated | DatabaseConfigs | DatabaseDropped | DirectoryRemoved
 
 Halves: TypeAlias = tuple[Callable[[], object], Callable[[], object]]
-"""What to do when a planned record is durable, and what when it is lost."""
+"""The action for when a planned record is durable, and the one for when it is lost."""
 
 
 def _nothing() -> None:
-    """The other half of a change that is all done in one step."""
+    """Do nothing: the other half of a change that is done in one step."""
 
 
 class Databases(dict[str, Database]):
@@ -39,7 +39,7 @@ class Databases(dict[str, Database]):
         self._listeners.append(listener)
 
     def plan(self, record: DatabaseRecord) -> Halves:
-        """Apply a record as far as a record that may still be lost goes."""
+        """Apply a record as far as is right while it may still be lost."""
         match record:
             case DatabaseCreated():
                 new = self[record.name] = Database(record)
@@ -74,15 +74,15 @@ class Databases(dict[str, Database]):
         return lambda: self.dropped.setdefault(record.directory, record.name), undo
 
     def snapshot(self) -> Iterator[DatabaseRecord]:
-        """The records that replay to this table."""
-        for one in self.values():
+        """Yield the records that replay to this table."""
+        for database in self.values():
             yield DatabaseCreated(
-                name=one.name,
-                vnode_count=one.vnode_count,
-                durability=one.durability,
-                directory=one.directory,
-                created_ms=one.created_ms,
-                configs=one.configs,
+                name=database.name,
+                vnode_count=database.vnode_count,
+                durability=database.durability,
+                directory=database.directory,
+                created_ms=database.created_ms,
+                configs=database.configs,
             )
         for directory, name in self.dropped.items():
             yield DatabaseDropped(name=name, directory=directory)

@@ -1,8 +1,8 @@
-"""A database as the catalogue knows it, its policy, and what a new or altered one must satisfy.
+"""A database as the catalogue knows it, its policy, and the rules for a new or altered one.
 
 A database is a set of write-ahead logs (vnodes) with one policy: how durable its records are, how its files
 are cut, and the retention that its topics take when they have none of their own.  `default` always exists and
-is the server's own; what is not set for a database is the server's configuration.
+is the server's own; a setting that a database does not have is taken from the server's configuration.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DEFAULT_DATABASE: Final = "default"
 
 VNODES_MAX: Final = 1024
-"""Vnodes of one node, over all databases: each has files of its own, and threads take turns at them."""
+"""The most vnodes of a node, over all databases: each has its own files, and threads take turns at them."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _RESERVED: Final = ("meta",)
@@ -35,8 +35,8 @@ _RESERVED: Final = ("meta",)
 class Database:
     """One database; `recorded` is False until its record is durable.
 
-    `directory` is where its vnodes lie in the data directory: made of an id, never of the name.
-    `durability` is the class that held when it was created; what holds now is `durability_of`.
+    `directory` is where its vnodes lie in the data directory, made from an id, never from the name.
+    `durability` is the class at its creation; the one in effect is `durability_of`.
     """
 
     __slots__ = (
@@ -62,22 +62,22 @@ class Database:
         self.set_configs(record.configs)
 
     def confirm(self) -> None:
-        """The database's record is durable: it may be used."""
+        """Allow the use of the database, as its record is durable."""
         self.recorded = True
 
     def set_configs(self, configs: Mapping[str, str]) -> None:
-        """Let these (checked) settings hold."""
+        """Apply these (checked) settings."""
         self.configs = dict(configs)
         self.topic_defaults = {name: configs[name] for name in TOPIC_DEFAULTS if name in configs}
 
     @property
     def keeps_nothing(self) -> bool:
-        """Whether records may be deleted as soon as they are written, so that no view could show them."""
+        """Whether records may be deleted as soon as they are written, too early for any view."""
         return self.configs.get("retention.ms") == "0"
 
 
 def value_of(name: str, configs: Mapping[str, str], config: Config) -> str:
-    """The setting `name` of a database with these settings: its own, else the server's."""
+    """Return the setting `name` of a database with these settings: its own, else the server's."""
     own = configs.get(name)
     if own is not None:
         return own
@@ -91,12 +91,12 @@ def value_of(name: str, configs: Mapping[str, str], config: Config) -> str:
 
 
 def durability_of(configs: Mapping[str, str], config: Config) -> str:
-    """The durability class, `disk` or `os`."""
+    """Return the durability class, `disk` or `os`."""
     return value_of("durability", configs, config)
 
 
 def log_options(config: Config, configs: Mapping[str, str], *, vnode_count: int) -> LogOptions:
-    """How the logs of a database behave; memory is shared out among `vnode_count` vnodes."""
+    """Return the options of a database's logs; memory is divided among `vnode_count` vnodes."""
     return LogOptions(
         durability="os" if durability_of(configs, config) == "os" else "disk",
         segment_bytes=int(value_of("wal.segment.bytes", configs, config)),
@@ -110,12 +110,12 @@ def log_options(config: Config, configs: Mapping[str, str], *, vnode_count: int)
 
 
 def vnode_options(options: LogOptions, index: int) -> LogOptions:
-    """The same for one of its vnodes."""
+    """Return the options of one of its vnodes."""
     return replace(options, vnode_id=index)
 
 
 def described(database: Database, config: Config) -> list[Described]:
-    """Every setting with its value and where it comes from, by name."""
+    """Return every setting with its value and its source, by name."""
     return [_described(name, database, config) for name in DATABASE_KEYS]
 
 
@@ -130,7 +130,7 @@ def _described(name: str, database: Database, config: Config) -> Described:
 
 
 def check_database_name(name: str) -> None:
-    """Raises RequestError(INVALID_REQUEST) for a name that no database can have."""
+    """Refuse a name that no database can have.  Raises: RequestError(INVALID_REQUEST)."""
     if not _NAME.fullmatch(name) or name.lower() in _RESERVED:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
@@ -140,7 +140,7 @@ def check_database_name(name: str) -> None:
 
 
 def find_database(name: str, databases: Mapping[str, Database]) -> Database:
-    """The database that clients call `name`.  Raises: RequestError(RESOURCE_NOT_FOUND), with the nearest."""
+    """Return the database `name`.  Raises: RequestError(RESOURCE_NOT_FOUND), with the nearest name."""
     found = databases.get(name)
     if found is None or not found.recorded:
         raise RequestError(ErrorCode.RESOURCE_NOT_FOUND, no_such_database(name, databases))
@@ -148,14 +148,14 @@ def find_database(name: str, databases: Mapping[str, Database]) -> Database:
 
 
 def no_such_database(name: str, databases: Mapping[str, Database]) -> str:
-    """A sentence that names the nearest database there is."""
-    close = nearest(name, [one.name for one in databases.values() if one.recorded])
-    hint = f"did you mean {close!r}?" if close else f"there is {', '.join(sorted(databases)[:10])}"
+    """Return a sentence that names the nearest existing database."""
+    close = nearest(name, [database.name for database in databases.values() if database.recorded])
+    hint = f"did you mean {close!r}?" if close else f"existing ones: {', '.join(sorted(databases)[:10])}"
     return f"there is no database {name[:80]!r}; {hint}"
 
 
 def checked_settings(settings: Mapping[str, str | None]) -> dict[str, str]:
-    """Settings as they are kept.  Raises: RequestError(INVALID_CONFIG)."""
+    """Return the settings as they are kept.  Raises: RequestError(INVALID_CONFIG)."""
     try:
         return checked(settings)
     except ConfigError as error:
@@ -163,7 +163,7 @@ def checked_settings(settings: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def altered(database: Database, changes: Mapping[str, str | None], *, has_views: bool) -> dict[str, str]:
-    """The database's settings with these changes; null takes a setting away.  Raises: RequestError."""
+    """Return the database's settings after these changes; null removes a setting.  Raises: RequestError."""
     new = checked_settings({name: raw for name, raw in changes.items() if raw is not None})
     removed = [name for name, raw in changes.items() if raw is None]
     for name in removed:
@@ -175,7 +175,7 @@ def altered(database: Database, changes: Mapping[str, str | None], *, has_views:
         if new.get(name, str(database.vnode_count)) != str(database.vnode_count) or name in removed:
             raise RequestError(
                 ErrorCode.INVALID_CONFIG,
-                f"{name!r} of database {database.name!r} is {database.vnode_count} for good: the streams of"
+                f"{name!r} of database {database.name!r} is fixed at {database.vnode_count}: the streams of"
                 " its topics are bound to their vnodes; create another database",
             )
         new.pop(name, None)

@@ -1,4 +1,4 @@
-"""The one owner of the server's configuration while it runs: clients change it, everything reads it here."""
+"""The owner of the running server's configuration: clients change it, and all code reads it here."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from broker.config.config import Config
 from broker.config.config_layers import ConfigLayers, layered
 
 CLUSTER = ""
-"""The name under which the catalogue keeps the settings that clients made for every node."""
+"""The name under which the catalogue keeps the clients' settings for every node."""
 
 
 class LiveConfig:
-    """The configuration in effect: the operator's, under the changes of clients that the catalogue keeps.
+    """The configuration in effect: the operator's, overlaid by the clients' changes in the catalogue.
 
-    A change takes effect everywhere at once: topics forget the settings they derived, then `changed` gets the
-    new configuration.
+    A change takes effect everywhere at once: topics forget the settings derived from it, then `changed` gets
+    the new configuration.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The door to the metadata: what exists, and how it is configured."""
+"""The interface to the metadata: what exists, and how it is configured."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from broker.config.config import Config
 
 
 class Metadata(Protocol):
-    """What the broker knows of its topics, databases and settings."""
+    """The broker's knowledge of its topics, databases and settings."""
 
     @property
     def catalogue(self) -> Catalogue:
-        """The databases, topics, groups' settings and users there are."""
+        """The databases, topics, groups' settings and users that exist."""
 
     @property
     def metadata_log(self) -> MetadataLog:
@@ -28,8 +28,8 @@ class Metadata(Protocol):
 
     @property
     def config(self) -> Config:
-        """The configuration of the server that is in effect."""
+        """The server's configuration in effect."""
 
     @property
     def live_config(self) -> LiveConfig:
-        """The layers of that configuration, with where each value comes from."""
+        """The layers of that configuration, with the source of each value."""

@@ -1,6 +1,6 @@
 """The log of the catalogue: changes are recorded in the `meta` WAL, and take effect with their records.
 
-append      the record joins the `meta` WAL's open frame, the catalogue plans the change
+append      the record joins the `meta` WAL's open frame, and the catalogue plans the change
 durable     the change is confirmed, listeners learn of it, then its request is answered (`when_durable`)
 failed      the change is undone, newest first, and its request gets the error
 """
@@ -28,7 +28,7 @@ Listener: TypeAlias = Callable[[CatalogueRecord, int], None]
 
 
 class RecordedWaiter:
-    """Runs `done(error)` when a change of the catalogue is on the disk, and announced where it must be."""
+    """A waiter that calls `done(error)` once a change is on the disk, and in the logs of its database."""
 
     __slots__ = ("_changes", "_done")
 
@@ -37,7 +37,7 @@ class RecordedWaiter:
         self._done = done
 
     def appended(self, _vnode: Vnode, error: ErrorCode | None, now_ms: int) -> None:
-        """Pass on what became of the change."""
+        """Pass on the outcome of the change."""
         if error is not None:
             self._done(error)
         else:
@@ -45,14 +45,14 @@ class RecordedWaiter:
 
 
 class MetadataLog:
-    """The `meta` WAL with the catalogue that its records make."""
+    """The `meta` WAL with the catalogue that its records make up."""
 
     def __init__(self, catalogue: Catalogue, log: StoredCatalogue, vnodes: Vnodes, clock: Clock) -> None:
         self._catalogue = catalogue
         self._log = log
         self._meta = vnodes.meta
         self._clock = clock
-        # Changes that are not durable yet, oldest first, each with what is to be done when it is.
+        # Changes that are not durable yet, oldest first.
         self._planned: deque[tuple[int, Change, CatalogueRecord]] = deque()
         self._listeners: list[Listener] = []
         # Writes changes of topics into the logs of their database.
@@ -67,8 +67,7 @@ class MetadataLog:
     ) -> None:
         """Record and plan a change of the catalogue; `confirmed` is called once it is durable.
 
-        Raises:
-            RequestError: KAFKA_STORAGE_ERROR; nothing has changed.
+        Raises: RequestError(KAFKA_STORAGE_ERROR); nothing has changed.
         """
         try:
             version = self._log.append(encode_record(record))

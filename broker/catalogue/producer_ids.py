@@ -1,4 +1,4 @@
-"""Producer ids for idempotent producers: unique for ever, given out from blocks the catalogue records."""
+"""Producer ids for idempotent producers: unique for ever, given out from blocks recorded in the catalogue."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Done = Callable[[int | ErrorCode], None]
 
 
 class ProducerIds:
-    """Gives out producer ids; the first of a new data directory is 0, as Kafka's.
+    """The source of producer ids; the first of a new data directory is 0, as in Kafka.
 
-    No id leaves before the block that holds it is durable: after a crash it would be given out again, and two
+    No id is given out before its block is durable: after a crash it would be given out again, and two
     producers would pass for one.
     """
 
@@ -32,14 +32,13 @@ class ProducerIds:
         self._catalogue = catalogue
         self._log = log
         self._next = catalogue.next_producer_id
-        # Whoever waits for the block in the making.
+        # The callers that wait for the block being recorded.
         self._waiting: deque[Done] = deque()
 
     def take(self, done: Done, now_ms: int) -> None:
         """Call `done` with an id that no other producer has or will have, or with the error.
 
-        Raises:
-            RequestError: the new block cannot be recorded.
+        Raises: RequestError, when the new block cannot be recorded.
         """
         if self._next < self._catalogue.next_producer_id:
             done(self._take_one())

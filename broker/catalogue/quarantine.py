@@ -1,9 +1,9 @@
-"""The configuration `kawal.quarantine=NAME`: a topic's own view of what does not fit its columns.
+"""The configuration `kawal.quarantine=NAME`: a topic's own view of the records that do not fit its columns.
 
-It is a convenience: where it is set, at creation or later, the view `UNFIT topic` is made by that name in the
-same step, so that both are there or neither is.  From then on the view is a topic like others: unsetting the
+It is a convenience: when it is set, at creation or later, the view `UNFIT topic` of that name is made in the
+same step, so that both exist or neither does.  From then on the view is a topic like others: unsetting the
 configuration, or naming another view, removes nothing, and deleting the view unsets it.
-Functions here decide and make catalogue records; they change nothing.
+The functions decide and make catalogue records; they change nothing.
 """
 
 from __future__ import annotations
@@ -33,13 +33,12 @@ UNFIT_KIND: Final = "unfit"
 def quarantine_record(
     source: TopicCreated, before: str, *, catalogue: Catalogue, config: Config, random: Random, wall_ms: int
 ) -> TopicCreated | None:
-    """The record that creates the quarantine which the configurations of `source` name; None for none.
+    """Return the record that creates the quarantine named in the configurations of `source`, if any.
 
-    `source` is the topic as it will be, and `before` the quarantine that it has had so far: the same name
-    again asks for nothing.  None, too, when the view is there.
+    `source` is the topic as it will be, and `before` its quarantine so far: the same name again asks for
+    nothing.  None, too, when the view already exists.
 
-    Raises:
-        RequestError: INVALID_CONFIG when the topic has no columns, or the name is another topic's.
+    Raises: RequestError(INVALID_CONFIG), when the topic has no columns or the name is another topic's.
     """
     name = source.configs.get(QUARANTINE_KEY.name, "")
     if name in ("", before):
@@ -50,7 +49,7 @@ def quarantine_record(
         _check_same(existing, source, definition)
         return None
     _check_free(name, source.name, catalogue)
-    # The source itself may not be among those that are counted yet.
+    # The source itself may not be counted yet.
     is_new = source.name not in catalogue.by_name
     check_room(source.partition_count * (1 + is_new), catalogue, config)
     return TopicCreated(
@@ -68,7 +67,7 @@ def quarantine_record(
 
 
 def unset_record(view: Topic, catalogue: Catalogue) -> TopicConfigs | None:
-    """The record that unsets the configuration which names a view that is to be deleted; None for none."""
+    """Return the record that unsets the configuration that names a view to be deleted, if any."""
     if view.view is None or view.view.kind != UNFIT_KIND:
         return None
     source = catalogue.by_id[UUID(hex=view.view.source_id)]
@@ -79,7 +78,7 @@ def unset_record(view: Topic, catalogue: Catalogue) -> TopicConfigs | None:
 
 
 def as_created(topic: Topic, configs: Mapping[str, str]) -> TopicCreated:
-    """A topic that exists, with configurations that it is to have."""
+    """Return the record of an existing topic with the configurations that it is to have."""
     return TopicCreated(
         name=topic.name,
         topic_id=topic.topic_id.hex,
@@ -121,7 +120,7 @@ def _definition(source: TopicCreated, name: str) -> ViewDefinition:
 
 
 def _check_same(existing: Topic, source: TopicCreated, wanted: ViewDefinition) -> None:
-    """Raises: RequestError unless a topic that exists is the view that is wanted."""
+    """Check that an existing topic is the wanted view.  Raises: RequestError."""
     from views.statement import parse_view
 
     view = existing.view

@@ -1,8 +1,7 @@
-"""What a new topic, a larger topic or a removed topic must satisfy, in Kafka's order of checks.
+"""The rules for new topics and for more partitions, in Kafka's order of checks.
 
-Functions here decide and make catalogue records; they change nothing.  Messages are Kafka's own where a
-client
-may show them to its user.  Source: ReplicationControlManager of Kafka 4.3, seen on the wire with 4.3.1.
+The functions decide and make catalogue records; they change nothing.  Messages are Kafka's own where a client
+may show them to its user.  Source: ReplicationControlManager of Kafka 4.3, checked on the wire with 4.3.1.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class NewTopic:
-    """What a client asks for; -1 stands for the server's default, `assignments` for its own placing."""
+    """A topic as a client asks for it; -1: the server's default; `assignments`: the client's own placing."""
 
     name: str
     partition_count: int = -1
@@ -49,7 +48,7 @@ class NewTopic:
 
 
 def offsets_topic(config: Config) -> NewTopic:
-    """The topic that holds all groups, as it is made at its first use, by whomever."""
+    """Return the topic that holds all groups, as it is made at its first use."""
     return NewTopic(
         name=OFFSETS_TOPIC,
         partition_count=config.offsets_topic_num_partitions,
@@ -59,7 +58,7 @@ def offsets_topic(config: Config) -> NewTopic:
 
 
 def check_name(name: str) -> None:
-    """Raises RequestError(INVALID_TOPIC_EXCEPTION) for a name that no topic can have."""
+    """Refuse a name that no topic can have.  Raises: RequestError(INVALID_TOPIC_EXCEPTION)."""
     problem = name_problem(name)
     if problem:
         raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
@@ -68,10 +67,9 @@ def check_name(name: str) -> None:
 def new_topic_record(
     new: NewTopic, *, catalogue: Catalogue, config: Config, random: Random, wall_ms: int
 ) -> TopicCreated:
-    """The record that creates the topic.
+    """Return the record that creates the topic.
 
-    Raises:
-        RequestError: with Kafka's code for the first rule that the request breaks.
+    Raises: RequestError, with Kafka's code for the first rule that the request breaks.
     """
     check_name(new.name)
     _check_free(new.name, catalogue)
@@ -105,7 +103,7 @@ def new_topic_record(
 def _new_view_record(
     new: NewTopic, *, catalogue: Catalogue, config: Config, random: Random, wall_ms: int
 ) -> TopicCreated:
-    """The record that creates a view: the same checks, and as many partitions as its source has."""
+    """Return the record that creates a view: the same checks, and as many partitions as its source has."""
     definition = define_view(new.name, new.configs, catalogue)
     count = partition_count(definition, catalogue)
     if new.assignments:
@@ -143,7 +141,7 @@ def _check_free(name: str, catalogue: Catalogue) -> None:
 
 
 def _database(asked: Mapping[str, str | None], catalogue: Catalogue) -> Database:
-    """The database a new topic is placed in."""
+    """Return the database of a new topic."""
     name = (asked.get(DATABASE_KEY.name) or DEFAULT_DATABASE).strip()
     found = catalogue.databases.get(name)
     if found is None or not found.recorded:
@@ -217,7 +215,7 @@ def _check_assignments(new: NewTopic, config: Config) -> tuple[int, int]:
 
 
 def check_replicas(assignments: Iterable[list[int]], config: Config) -> None:
-    """Raises RequestError(INVALID_REPLICA_ASSIGNMENT) unless every replica list names this node once."""
+    """Refuse replica lists other than this node once.  Raises: RequestError(INVALID_REPLICA_ASSIGNMENT)."""
     for replicas in assignments:
         if not replicas:
             raise RequestError(
@@ -239,7 +237,7 @@ def check_replicas(assignments: Iterable[list[int]], config: Config) -> None:
 
 
 def check_room(added: int, catalogue: Catalogue, config: Config) -> None:
-    """Raises RequestError(POLICY_VIOLATION) when the node would hold too many partitions."""
+    """Refuse more partitions than the node may hold.  Raises: RequestError(POLICY_VIOLATION)."""
     if catalogue.partition_count + added > config.kawal_max_partitions:
         raise RequestError(
             ErrorCode.POLICY_VIOLATION,
@@ -251,10 +249,9 @@ def check_room(added: int, catalogue: Catalogue, config: Config) -> None:
 def growth_record(
     topic: Topic, count: int, assignments: list[list[int]] | None, *, catalogue: Catalogue, config: Config
 ) -> PartitionsAdded:
-    """The record that makes the topic have `count` partitions in all.
+    """Return the record that makes the topic have `count` partitions in all.
 
-    Raises:
-        RequestError: 37 when it has as many or more, 39 for assignments that do not fit.
+    Raises: RequestError, with 37 when it has as many or more, with 39 for assignments that do not fit.
     """
     added = count - topic.planned_count
     if added < 0:

@@ -1,7 +1,7 @@
-"""Topic configurations at work: check what a client sets, compute what holds, tell why.
+"""Topic configurations at work: checking what clients set, computing and listing the values in effect.
 
-A topic stores its overrides as Kafka writes them (text by name).  `checked` is the gate they pass once,
-`effective` gives the typed values the broker works with, `described` the listing of DescribeConfigs.
+A topic stores its overrides as Kafka writes them (text by name).  They pass `checked` once; `effective` gives
+the typed values that the broker works with, `described` the listing of DescribeConfigs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def topic_key(name: str) -> Key:
         return INTERNAL_SEGMENT_BYTES
     found = TOPIC_KEYS.get(name) or KAWAL_TOPIC_KEYS.get(name)
     if name in SHOWN_ONLY:
-        raise ConfigError(name, None, "is shown by a topic and cannot be set for it")
+        raise ConfigError(name, None, "is only shown for a topic and cannot be set")
     if found is None:
         raise ConfigError(
             name,
@@ -51,7 +51,7 @@ def validate(name: str, raw: str | None) -> Value:
 
 
 def checked(overrides: Mapping[str, str | None], config: Config) -> dict[str, str]:
-    """Return the overrides in Kafka's spelling, each valid and all of them together.
+    """Return the overrides in Kafka's spelling, checked one by one and together.
 
     The topic's database is not among them: it is part of the topic's record.  Raises: ConfigError.
     """
@@ -76,9 +76,9 @@ def checked(overrides: Mapping[str, str | None], config: Config) -> dict[str, st
 def effective(
     overrides: Mapping[str, str], config: Config, defaults: Mapping[str, str] | None = None
 ) -> TopicSettings:
-    """Return what holds for a topic with these (checked) overrides on a server with this configuration.
+    """Return the values in effect for a topic with these (checked) overrides on a server with this config.
 
-    `defaults` is what the topic's database says, between the two.
+    `defaults` are the settings of the topic's database; they come between the two.
     """
     overrides = {**(defaults or {}), **overrides}
     values: dict[str, Any] = {}
@@ -109,8 +109,8 @@ def described(
 ) -> list[Described]:
     """Return every listed topic configuration with its value, source and synonyms, in the table's order.
 
-    With the topic's database also what it says, and what it is.  Keys that Kafka does not have are listed
-    where they are set.
+    With the topic's database, its settings and its name and durability are listed, too.  Keys that Kafka does
+    not have are listed where they are set.
     """
     defaults = database.topic_defaults if database is not None else {}
     found = [
@@ -126,7 +126,7 @@ def described(
 
 
 def _placed(database: Database, layers: ConfigLayers) -> list[Described]:
-    """Where the topic lies and how safe it is there, unless it is where all topics are."""
+    """Return the topic's database and its durability, unless it is the default database."""
     if database.name == DEFAULT_DATABASE:
         return []
     values = {DATABASE_KEY: database.name, DURABILITY_SHOWN: durability_of(database.configs, layers.current)}
@@ -139,7 +139,7 @@ def _placed(database: Database, layers: ConfigLayers) -> list[Described]:
 def _described(key: Key, override: str | None, default: str | None, layers: ConfigLayers) -> Described:
     chain = layers.synonyms(*key.synonyms) if key.synonyms else ()
     if default is not None:
-        # The database's word stands for all of its topics, as a default for all nodes does.
+        # The database's setting applies to all of its topics, as a default for all nodes does.
         chain = (Synonym(key.name, default, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG), *chain)
     if override is not None:
         chain = (Synonym(key.name, override, ConfigSource.DYNAMIC_TOPIC_CONFIG), *chain)

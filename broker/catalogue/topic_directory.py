@@ -1,7 +1,7 @@
-"""The topics and their partitions: how they are made, changed, found on their vnodes and removed for good.
+"""The topics and their partitions: creating, changing and deleting them, and finding them on their vnodes.
 
-The records and the streams of a topic lie in different logs, so their order is what a crash leaves whole:
-a topic is used only when its record is durable, and its streams are dropped only when its deletion is.
+The records and the streams of a topic lie in different logs, so their order makes crashes harmless: a topic
+is used only when its record is durable, and its streams are dropped only when its deletion is.
 """
 
 from __future__ import annotations
@@ -58,10 +58,9 @@ class TopicDirectory:
         self._undropped: list[tuple[Vnode, int]] = []
 
     def partition(self, topic: Topic, index: int) -> Partition:
-        """A partition of the topic.
+        """Return a partition of the topic.
 
-        Raises:
-            RequestError: UNKNOWN_TOPIC_OR_PARTITION, the topic has no such partition.
+        Raises: RequestError(UNKNOWN_TOPIC_OR_PARTITION), when the topic has no such partition.
         """
         found = topic.partitions.get(index)
         if found is None:
@@ -84,14 +83,14 @@ class TopicDirectory:
         return vnodes[(topic.first_vnode + index) % len(vnodes)]
 
     def settings(self, topic: Topic) -> TopicSettings:
-        """The topic's effective configs, computed at their first use after a change."""
+        """Return the topic's effective configs, computed at their first use after a change."""
         if topic.settings is None:
             defaults = self._catalogue.topic_defaults(topic)
             topic.settings = effective(topic.configs, self._config.current, defaults)
         return topic.settings
 
     def check_new(self, new: NewTopic, wall_ms: int) -> TopicCreated:
-        """The record that would create the topic.
+        """Return the record that would create the topic.
 
         Raises: RequestError, as `new_topic_record` and `quarantine_record`.
         """
@@ -106,7 +105,7 @@ class TopicDirectory:
         return record
 
     def quarantine(self, source: TopicCreated, before: str, wall_ms: int) -> TopicCreated | None:
-        """As `quarantine_record`; most topics name none."""
+        """Return what `quarantine_record` returns; most topics name no quarantine."""
         if QUARANTINE_KEY.name not in source.configs:
             return None
         from broker.catalogue.quarantine import quarantine_record
@@ -138,10 +137,10 @@ class TopicDirectory:
     def delete(self, topic: Topic, now_ms: int) -> list[int]:
         """Remove the topic; its streams are dropped once that is durable.
 
-        Returns the keys under which fetches on its partitions wait (`Partition.wait_key`).
+        Return the keys under which fetches on its partitions wait (`Partition.wait_key`).  The catalogue is
+        the authority: streams that a crash kept from being dropped are dropped at the next start, as no topic
+        owns them.
 
-        The catalogue is the authority: streams that a crash kept from being dropped are dropped at the next
-        start, because no topic owns them.
         Raises: RequestError as `MetadataLog.append`.
         """
         record = TopicDeleted(topic_id=topic.topic_id.hex, name=topic.name)
@@ -168,7 +167,7 @@ class TopicDirectory:
         self.drop_again()
 
     def drop_again(self) -> None:
-        """Drop the streams of deleted topics that their logs still hold, as far as the logs take it."""
+        """Drop the streams of deleted topics that their logs still hold, as far as the logs accept it."""
         waiting, self._undropped = self._undropped, []
         for vnode, stream_id in waiting:
             if stream_id not in vnode.log.streams():
@@ -180,12 +179,12 @@ class TopicDirectory:
             self._undropped.append((vnode, stream_id))
 
     def forget_vnodes(self, vnodes: list[Vnode]) -> None:
-        """Drop no more streams of these vnodes: they go as a whole."""
+        """Drop no more streams of these vnodes, which are removed as a whole."""
         self._undropped = [(vnode, stream_id) for vnode, stream_id in self._undropped if vnode not in vnodes]
         self._log.changes.forget(vnodes)
 
     def drop_orphans(self) -> int:
-        """Drop the streams that no topic owns, as a crash between two logs may leave; how many there were."""
+        """Drop streams that no topic owns, as a crash between two logs may leave; return their number."""
         owned = {stream_id for topic in self._catalogue.by_id.values() for stream_id in topic.stream_ids()}
         self._undropped = [
             (vnode, stream_id)

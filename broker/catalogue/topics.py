@@ -1,13 +1,13 @@
-"""The catalogue: which databases, topics and partitions exist, with their ids and configs.
+"""The catalogue: the databases, topics and partitions that exist, with their ids and configs.
 
-A pure machine.  Whoever wants a change makes a record (broker/catalogue/topic_admin.py) and appends it to the
-`meta` WAL; here it passes two steps, or one of them and back:
+A pure state machine.  A change is a record (broker/catalogue/topic_admin.py) that is appended to the `meta`
+WAL; here it passes two steps, or one of them and back:
 
     plan(record) ----> confirm()     the record is durable: clients may rely on it
                  `---> undo()        the record was lost: as if it had never been made
 
-Between the two a new topic is there for whoever would make another of its name, and for nobody else: records
-written to it would vanish with it if the machine died now.  A start replays durable records in one step.
+Between the two, a new topic only keeps others from taking its name: records written to it would vanish with
+it if the computer failed now.  A start replays durable records in one step.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, "__transaction_state"})
 
 
 class Change(NamedTuple):
-    """A planned change: one of the two is called, once, and changes in the order of their records."""
+    """A planned change: one of the two is called, once, in the order of the changes' records."""
 
     confirm: Callable[[], object]
     undo: Callable[[], object]
 
 
 def _nothing() -> None:
-    """The other half of a change that is all done in one step."""
+    """Do nothing: the other half of a change that is done in one step."""
 
 
 class Topic:
     """One topic: its identity, its streams and its own configs.
 
-    `partition_count` are the partitions that clients may use; `planned_count` counts those too whose record
-    is not durable yet.  `recorded` is False until the topic's own record is durable.
+    `partition_count` counts the partitions that clients may use, `planned_count` also those whose record is
+    not durable yet.  `recorded` is False until the topic's own record is durable.
 
-    `settings` are the effective values the produce and fetch paths need, made when first asked for and
-    forgotten when the configs change; `partitions` holds the partitions touched so far.
-    A topic with a `view` is a definition only: it has no streams, and as many partitions as its source.
+    `settings` are the effective values that the produce and fetch paths need, made at their first use and
+    forgotten when the configs change; `partitions` holds the partitions used so far.
+    A topic with a `view` is only a definition: it has no streams, and as many partitions as its source.
     """
 
     __slots__ = (
@@ -108,11 +108,11 @@ class Topic:
 
     @property
     def first_partition_count(self) -> int:
-        """How many partitions the topic was made with."""
+        """The number of partitions that the topic was made with."""
         return self.ranges[1][0] if len(self.ranges) > 1 else self.planned_count
 
     def stream_id(self, partition_index: int) -> int:
-        """The stream that holds the partition; the same for the partition's whole life."""
+        """Return the stream that holds the partition, the same for the partition's whole life."""
         assert 0 <= partition_index < self.planned_count
         assert self.view is None, "a view has no streams"
         run = bisect_right(self.ranges, partition_index, key=lambda item: item[0]) - 1
@@ -120,7 +120,7 @@ class Topic:
         return first_stream + partition_index - first_partition
 
     def stream_ids(self) -> Iterator[int]:
-        """Every stream of the topic, planned ones too, by partition; a view has none."""
+        """Return every stream of the topic, planned ones too, by partition; a view has none."""
         if self.view is not None:
             return iter(())
         return (self.stream_id(index) for index in range(self.planned_count))
@@ -131,7 +131,7 @@ class Catalogue:
 
     def __init__(self) -> None:
         self.databases = Databases()
-        # Records planned so far: what is derived from the topics is made anew when it has changed.
+        # The number of records planned so far: what is derived from the topics is made anew when it changes.
         self.changes = 0
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
@@ -139,16 +139,16 @@ class Catalogue:
         # Every id below it may have been given out.
         self.next_producer_id = 0
         self.partition_count = 0
-        # Names with '.' written '_': two topics may not share one, as Kafka's metric names would collide.
+        # Names with '_' for '.': two topics may not share one, as Kafka's metric names would collide.
         self.collision_names: dict[str, str] = {}
         # What clients have set for nodes, by their ids ("": for every node), and for groups.
         self.broker_configs: dict[str, dict[str, str]] = {}
         self.group_configs: dict[str, dict[str, str]] = {}
         self.scram_credentials: dict[str, dict[str, str]] = {}
         self._config_listeners: list[Callable[[], None]] = []
-        # How many views show changes of the topics of a database.
+        # The number of views that show changes of topics, by database.
         self.meta_views: Counter[str] = Counter()
-        # Views by what they read: the id of a topic or, in a dictionary of its own, the name of a database.
+        # Views by their source: the id of a topic or, in a dictionary of its own, the name of a database.
         self._views: dict[bool, dict[str, dict[UUID, Topic]]] = {False: {}, True: {}}
 
     def listen_to_broker_configs(self, listener: Callable[[], None]) -> None:
@@ -160,21 +160,21 @@ class Catalogue:
             listener()
 
     def find(self, name: str) -> Topic | None:
-        """The topic of that name that clients may use, if there is one."""
+        """Return the topic of that name that clients may use, if there is one."""
         topic = self.by_name.get(name)
         return topic if topic is not None and topic.recorded else None
 
     def find_id(self, topic_id: UUID) -> Topic | None:
-        """The topic of that id that clients may use, if there is one."""
+        """Return the topic of that id that clients may use, if there is one."""
         topic = self.by_id.get(topic_id)
         return topic if topic is not None and topic.recorded else None
 
     def views_over(self, topic: Topic) -> list[Topic]:
-        """The views that read the topic, planned ones too, in the order in which they were made."""
+        """Return the views that read the topic, planned ones too, in the order in which they were made."""
         return list(self._views[False].get(topic.topic_id.hex, {}).values())
 
     def views_over_database(self, name: str) -> list[Topic]:
-        """The views that read all of the database, planned ones too."""
+        """Return the views that read all of the database, planned ones too."""
         return list(self._views[True].get(name, {}).values())
 
     def replay(self, record: CatalogueRecord) -> None:
@@ -182,7 +182,7 @@ class Catalogue:
         self.plan(record).confirm()
 
     def plan(self, record: CatalogueRecord) -> Change:
-        """Apply a record as far as a record that may still be lost goes."""
+        """Apply a record as far as is right while it may still be lost."""
         self.changes += 1
         match record:
             case TopicCreated():
@@ -247,7 +247,7 @@ class Catalogue:
         return Change(confirm, undo)
 
     def _follow(self, view: Topic, source: Topic) -> None:
-        """Let a view have as many partitions as what it reads."""
+        """Give a view as many partitions as its source."""
         self.partition_count += source.partition_count - view.partition_count
         view.partition_count = view.planned_count = source.partition_count
 
@@ -270,7 +270,7 @@ class Catalogue:
         self.next_producer_id = max(self.next_producer_id, next_id)
 
     def topic_defaults(self, topic: Topic) -> dict[str, str]:
-        """What the topic's database says where the topic has no value of its own."""
+        """Return the settings of the topic's database, for keys that the topic does not set itself."""
         return self.databases[topic.database].topic_defaults
 
     def _add(self, topic: Topic) -> None:
@@ -284,11 +284,11 @@ class Catalogue:
             self.meta_views[self._database_of(topic.view)] += topic.view.meta != "none"
 
     def _database_of(self, view: ViewDefinition) -> str:
-        """The database that a view reads, or that holds the topic it reads."""
+        """Return the database that a view reads, or that holds the topic it reads."""
         return self.by_id[UUID(hex=view.source_id)].database if view.source_id else view.source
 
     def _source_of(self, view: ViewDefinition) -> tuple[dict[str, dict[UUID, Topic]], str]:
-        """Where the views over the same source are listed, and under which key."""
+        """Return the table that lists the views over the same source, and their key there."""
         return self._views[not view.source_id], view.source_id or view.source
 
     def _remove(self, topic: Topic) -> None:
@@ -304,9 +304,9 @@ class Catalogue:
             self.meta_views[self._database_of(topic.view)] -= topic.view.meta != "none"
 
     def snapshot(self) -> list[CatalogueRecord]:
-        """The shortest list of records that replays to this catalogue; no change may be only planned."""
+        """Return the shortest list of records that replays to this catalogue; all changes must be durable."""
         records: list[CatalogueRecord] = list(self.databases.snapshot())
-        # What a view reads must be there before it.
+        # A view's source must be there before the view.
         for topic in sorted(self.by_name.values(), key=lambda topic: topic.view is not None):
             records.extend(_topic_records(topic))
         for broker_id, configs in self.broker_configs.items():

@@ -1,9 +1,8 @@
-"""What a new view must satisfy, and what its source must keep as long as there are views over it.
+"""The rules for new views, and for their sources as long as there are views over them.
 
-Functions here decide and change nothing.  A view is made by CreateTopics with the configuration `kawal.sql`;
+The functions decide and change nothing.  A view is made by CreateTopics with the configuration `kawal.sql`;
 its definition is the normalised text with the types that its source's columns had then, so that the view
-stays the same whatever else becomes of them.  A view is read-only, and made over a topic, never over
-another view.
+stays the same whatever becomes of them.  A view is read-only, and reads a topic, never another view.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ META_KIND: Final = "stable_meta"
 """A STABLE view that shows changes of its topic as well."""
 
 VIEWS_NAMED_MAX: Final = 5
-"""Views named in a refusal; there may be a thousand."""
+"""The most views named in a refusal; there may be a thousand."""
 
 
 def is_definition(configs: Mapping[str, str | None]) -> bool:
@@ -52,7 +51,7 @@ def is_definition(configs: Mapping[str, str | None]) -> bool:
 
 
 def check_not_windowed(configs: Mapping[str, str | None]) -> None:
-    """Refuse what bounds or paces a view where there is none.  Raises: RequestError(INVALID_CONFIG)."""
+    """Refuse keys that bound or pace a view where there is none.  Raises: RequestError(INVALID_CONFIG)."""
     stray = next((name for name in WINDOW_NAMES if configs.get(name) is not None), None)
     if stray is not None:
         raise RequestError(
@@ -63,10 +62,9 @@ def check_not_windowed(configs: Mapping[str, str | None]) -> None:
 
 
 def define_view(name: str, configs: Mapping[str, str | None], catalogue: Catalogue) -> ViewDefinition:
-    """The definition of the new view `name`.
+    """Return the definition of the new view `name`.
 
-    Raises:
-        RequestError: INVALID_CONFIG with a sentence that names the part of the statement at fault.
+    Raises: RequestError(INVALID_CONFIG), with a sentence that names the part of the statement at fault.
     """
     from views.errors import ViewError
 
@@ -90,7 +88,7 @@ def define_view(name: str, configs: Mapping[str, str | None], catalogue: Catalog
 
 
 def defined_window(configs: Mapping[str, str | None]) -> dict[str, str]:
-    """The bounds and the pace among the configurations, as a definition keeps them.
+    """Return the bounds and the pace among the configurations, as a definition keeps them.
 
     Raises: RequestError(INVALID_CONFIG).
     """
@@ -109,14 +107,14 @@ def defined_window(configs: Mapping[str, str | None]) -> dict[str, str]:
         if first.is_offset == last.is_offset and first.value > last.value:
             raise RequestError(
                 ErrorCode.INVALID_CONFIG,
-                f"{FROM_KEY.name}={first.text!r} lies behind {TO_KEY.name}={last.text!r}, and nothing would"
-                " be shown; exchange the two",
+                f"{FROM_KEY.name}={first.text!r} lies after {TO_KEY.name}={last.text!r}, so nothing would be"
+                " shown; exchange the two",
             )
     return found
 
 
 def _check_has_times(definition: ViewDefinition, window: Mapping[str, str]) -> None:
-    """Changes are not found by their time: a bound that is one would never be reached."""
+    """Refuse times as bounds of changes, which are not found by time: such a bound is never reached."""
     times = [window[name] for name in ("start", "end") if name in window]
     if definition.meta == "only" and not all(parse_bound(text).is_offset for text in times):
         raise RequestError(
@@ -127,7 +125,7 @@ def _check_has_times(definition: ViewDefinition, window: Mapping[str, str]) -> N
 
 
 def definition_configs(definition: ViewDefinition) -> dict[str, str]:
-    """What is kept and shown as a view's own configurations."""
+    """Return what is kept and shown as a view's own configurations."""
     if definition.kind == ALIAS_KIND:
         shown = {ALIAS_KEY.name: definition.source}
     else:
@@ -137,7 +135,7 @@ def definition_configs(definition: ViewDefinition) -> dict[str, str]:
 
 
 def refused(problem: str) -> RequestError:
-    """A statement that cannot be a view."""
+    """Return the error for a statement that cannot be a view."""
     return RequestError(ErrorCode.INVALID_CONFIG, f"{SQL_KEY.name}: {problem}")
 
 
@@ -159,8 +157,8 @@ def _check_alone(configs: Mapping[str, str | None]) -> None:
     if others:
         raise RequestError(
             ErrorCode.INVALID_CONFIG,
-            f"a view stores nothing, so that {', '.join(map(repr, others))} cannot be set for it; set it for"
-            " the topic that the view reads",
+            f"a view stores nothing, so {', '.join(map(repr, others))} cannot be set for it; set it for the"
+            " topic that the view reads",
         )
 
 
@@ -181,7 +179,7 @@ def _over_topic(statement: Statement, catalogue: Catalogue) -> ViewDefinition:
 
 
 def over_database(statement: Statement, catalogue: Catalogue) -> ViewDefinition:
-    """The definition of a view over all topics of a database."""
+    """Return the definition of a view over all topics of a database."""
     database = catalogue.databases.get(statement.source)
     if database is None or not database.recorded:
         raise refused(no_such_database(statement.source, catalogue.databases))
@@ -200,7 +198,7 @@ def over_database(statement: Statement, catalogue: Catalogue) -> ViewDefinition:
 
 
 def declared(columns_text: str) -> Columns | None:
-    """The columns that a topic's configuration declares, None when it declares none."""
+    """Return the columns that a topic's configuration declares, None when it declares none."""
     from views.columns import parse_columns
 
     return parse_columns(columns_text) if columns_text else None
@@ -212,11 +210,11 @@ DEFINERS: Final[dict[str, Callable[[Statement, Catalogue], ViewDefinition]]] = {
     "unfit": _over_topic,
     "database": over_database,
 }
-"""What makes the definition of each kind of statement."""
+"""The functions that make the definition of each kind of statement."""
 
 
 def source_topic(name: str, catalogue: Catalogue) -> Topic:
-    """The topic that a view is to read.  Raises: RequestError(INVALID_CONFIG)."""
+    """Return the topic that a view is to read.  Raises: RequestError(INVALID_CONFIG)."""
     found = catalogue.by_name.get(name)
     if found is None:
         close = nearest(name, catalogue.by_name)
@@ -233,24 +231,24 @@ def source_topic(name: str, catalogue: Catalogue) -> Topic:
 
 
 def partition_count(definition: ViewDefinition, catalogue: Catalogue) -> int:
-    """How many partitions a view has: those of its source."""
+    """Return the number of a view's partitions, which is that of its source."""
     if definition.source_id:
         return catalogue.by_name[definition.source].partition_count
     return catalogue.databases[definition.source].vnode_count
 
 
 def check_partition_count(name: str, asked: int, count: int, source: str) -> None:
-    """Raises RequestError(INVALID_PARTITIONS) unless a view is to have as many partitions as its source."""
+    """Check that a view is to have as many partitions as its source.  Raises: RequestError."""
     if asked not in (-1, count):
         raise RequestError(
             ErrorCode.INVALID_PARTITIONS,
-            f"view {name!r} has the {count} partition(s) of {source!r}, and {asked} were asked for; ask for"
+            f"view {name!r} has the {count} partition(s) of {source!r}, but {asked} were asked for; ask for"
             f" {count}, or for -1",
         )
 
 
 def check_writable(topic: Topic) -> None:
-    """Raises RequestError(POLICY_VIOLATION) for a view."""
+    """Refuse writing to a view.  Raises: RequestError(POLICY_VIOLATION)."""
     if topic.view is not None:
         raise RequestError(
             ErrorCode.POLICY_VIOLATION,
@@ -260,7 +258,7 @@ def check_writable(topic: Topic) -> None:
 
 
 def check_changeable(topic: Topic, what: str) -> None:
-    """Raises RequestError(POLICY_VIOLATION) for a view; `what` says what cannot be done to it."""
+    """Refuse a change of a view; `what` says why.  Raises: RequestError(POLICY_VIOLATION)."""
     if topic.view is not None:
         raise RequestError(
             ErrorCode.POLICY_VIOLATION,
@@ -269,7 +267,7 @@ def check_changeable(topic: Topic, what: str) -> None:
 
 
 def check_unused(topic: Topic, catalogue: Catalogue) -> None:
-    """Raises RequestError(POLICY_VIOLATION) for a topic that views read."""
+    """Check that no view reads the topic.  Raises: RequestError(POLICY_VIOLATION)."""
     views = [view.name for view in catalogue.views_over(topic)]
     if views:
         raise RequestError(
@@ -278,7 +276,7 @@ def check_unused(topic: Topic, catalogue: Catalogue) -> None:
 
 
 def named(views: list[str]) -> str:
-    """The views in words, the first few by their names."""
+    """Return the views in words, the first few by name."""
     shown = ", ".join(map(repr, views[:VIEWS_NAMED_MAX]))
     more = len(views) - VIEWS_NAMED_MAX
     kind = "the view" if len(views) == 1 else "the views"
@@ -286,7 +284,7 @@ def named(views: list[str]) -> str:
 
 
 def check_columns_kept(topic: Topic, configs: Mapping[str, str], catalogue: Catalogue) -> None:
-    """Refuse columns without one that a view uses, or with another type of it.
+    """Refuse to drop a column that a view uses, or to change its type.
 
     Raises: RequestError(POLICY_VIOLATION) naming the column and the views.
     """
@@ -310,14 +308,14 @@ def check_columns_kept(topic: Topic, configs: Mapping[str, str], catalogue: Cata
 
 
 def check_settable(before: Mapping[str, str], after: Mapping[str, str]) -> None:
-    """Refuse what makes a topic a view where the topic is none.  Raises: ConfigError."""
+    """Refuse to make an existing topic a view.  Raises: ConfigError."""
     added = next((name for name in sorted(DEFINING_NAMES) if name in after and name not in before), None)
     if added is not None:
         raise ConfigError(added, None, "is settled when a topic is created; it cannot be set for this one")
 
 
 def shown_configs(topic: Topic) -> dict[str, str]:
-    """The configurations of a topic with what follows from its definition, if it is a view."""
+    """Return a topic's configurations, with those derived from its definition if it is a view."""
     if topic.view is None:
         return topic.configs
     shown = {SOURCE_SHOWN.name: topic.view.source, SCHEMA_SHOWN.name: topic.view.schema}

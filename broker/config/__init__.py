@@ -1,1 +1,1 @@
-"""Every setting, its limits, and where its value comes from."""
+"""Every setting, its limits, and the sources of its value."""

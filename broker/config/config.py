@@ -1,8 +1,8 @@
 """The server's effective configuration: one frozen dataclass with a typed field for each key.
 
-A field is called like its key with `_` for `.`: `config.log_retention_ms` is `log.retention.ms`.  Defaults,
-ranges and documentation stand in `broker.server_keys`; how a `Config` is read from a file, the environment
-and flags, and where each value came from: `broker.config_sources`.
+A field has its key's name with `_` for `.`: `config.log_retention_ms` is `log.retention.ms`.  Defaults,
+ranges and documentation are in server_keys.py.  config_sources.py reads a `Config` from a file, the
+environment and flags, and remembers where each value came from.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Config:
     """Effective configuration of one server; `config_of` builds a checked one."""
 
     set_by_operator: frozenset[str] = frozenset()
-    """Keys somebody set; the others have their built-in default.  DescribeConfigs tells the difference."""
+    """Keys the operator set; the others have their built-in default.  DescribeConfigs tells them apart."""
 
     # Addresses
     listeners: tuple[str, ...] = _of("listeners")
@@ -136,12 +136,12 @@ class Config:
 
     @property
     def advertised_endpoints(self) -> tuple[Endpoint, ...]:
-        """What clients are told, one per listener; empty: the address the client connected to."""
+        """The addresses clients are told, one per listener; empty: the address the client connected to."""
         return tuple(parse_endpoint(text) for text in self.advertised_listeners)
 
     @property
     def retention_ms(self) -> int:
-        """Default retention: log.retention.ms, else .minutes, else .hours; -1 keeps for ever."""
+        """The default retention: log.retention.ms, else .minutes, else .hours; -1 keeps for ever."""
         if self.log_retention_ms is not None:
             return self.log_retention_ms
         minutes = self.log_retention_minutes
@@ -151,7 +151,7 @@ class Config:
 
     @property
     def roll_ms(self) -> int:
-        """Default age of a logical segment: log.roll.ms, else log.roll.hours."""
+        """The default age of a logical segment: log.roll.ms, else log.roll.hours."""
         return self.log_roll_ms if self.log_roll_ms is not None else self.log_roll_hours * HOUR_MS
 
     def value(self, name: str) -> Value:
@@ -176,8 +176,8 @@ def key_of(name: str) -> Key:
 def config_of(values: Mapping[str, object], base: Config | None = None) -> Config:
     """Return `base` (or the defaults) with `values` set, checked one by one and together.
 
-    `values` is by dotted name; each value is text, as Kafka writes it, or typed already.  Raises:
-    ConfigError.
+    `values` is by dotted name; each value is text, as Kafka writes it, or typed already.
+    Raises: ConfigError.
     """
     typed: dict[str, Any] = {}
     for name, raw in values.items():
@@ -192,7 +192,7 @@ def config_of(values: Mapping[str, object], base: Config | None = None) -> Confi
 
 
 def _check_together(config: Config) -> None:
-    """Refuse what no single key can see.  Raises: ConfigError."""
+    """Check what concerns several keys at once.  Raises: ConfigError."""
     check_group_limits(config)
     if not config.listeners:
         raise ConfigError("listeners", "", "at least one address is needed")

@@ -1,7 +1,7 @@
-"""What a client's alteration makes of the settings of a resource, in Kafka's order of checks and its words.
+"""Alterations of a resource's settings by clients, with Kafka's order of checks and its words.
 
-Functions here compute and change nothing; `broker.config_resources` has the resources.
-Source: ConfigAdminManager and ConfigurationControlManager of Kafka 4.3, seen on the wire with 4.3.1.
+The functions compute and change nothing; catalogue/config_resources.py has the resources.
+Source: ConfigAdminManager and ConfigurationControlManager of Kafka 4.3, checked on the wire with 4.3.1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from protocol.error_codes import ErrorCode
 
 
 class Operation(IntEnum):
-    """What IncrementalAlterConfigs does with a value (KIP-339)."""
+    """The operations of IncrementalAlterConfigs on a value (KIP-339)."""
 
     SET = 0
     DELETE = 1
@@ -25,7 +25,7 @@ class Operation(IntEnum):
 
 
 class Alteration(NamedTuple):
-    """One line of IncrementalAlterConfigs; `operation` is as it came, not yet known to be one."""
+    """One line of IncrementalAlterConfigs; `operation` is as it came, perhaps an unknown number."""
 
     name: str
     operation: int
@@ -37,20 +37,20 @@ class Settings(Protocol):
 
     @property
     def own(self) -> Mapping[str, str]:
-        """What is set for the resource itself."""
+        """The values set for the resource itself."""
 
     def key(self, name: str) -> Key | None:
-        """The key of that name, None when there is none."""
+        """Return the key of that name, None when there is none."""
 
     def inherited(self, name: str) -> str:
-        """What holds for a list that is not set, as text."""
+        """Return the value in effect for a list that is not set, as text."""
 
     def not_a_list(self, operation: str, name: str) -> str:
-        """What to say when APPEND or SUBTRACT meets a key that holds no list."""
+        """Return the message for APPEND or SUBTRACT on a key that is not a list."""
 
 
 def check_lines(lines: Sequence[tuple[str, str | None]]) -> None:
-    """Refuse a key given twice and values that are null; `lines` are names with values to be set.
+    """Refuse duplicate keys and null values; `lines` are names with the values to set.
 
     Raises: RequestError(INVALID_REQUEST).
     """
@@ -62,7 +62,7 @@ def check_lines(lines: Sequence[tuple[str, str | None]]) -> None:
 
 
 def check_alterations(alterations: Iterable[Alteration]) -> None:
-    """Refuse what no resource allows.  Raises: RequestError(INVALID_REQUEST)."""
+    """Refuse alterations that no resource allows.  Raises: RequestError(INVALID_REQUEST)."""
     check_lines(
         [(line.name, "" if line.operation == Operation.DELETE else line.value) for line in alterations]
     )

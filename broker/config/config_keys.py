@@ -1,8 +1,9 @@
-"""What a configuration key is: type, default, range, documentation, and how a value is read from text.
+"""Configuration keys: type, default, range, documentation, and how a value is read from text.
 
-One `Key` describes a key of the server (`broker.server_keys`), of a topic (`broker.topic_configs`) or one
-that only Kafka has (`broker.kafka_keys`).  The rules for reading text are Kafka's (`ConfigDef.parseType`):
-blanks around a value are dropped, booleans ignore case, a list is split at commas.
+One `Key` describes a key of the server (server_keys.py), of a topic (topic_keys.py), of a group
+(group_keys.py), of a database (database_keys.py) or one that only Kafka has (kafka_keys.py).  The rules for
+reading text are Kafka's (`ConfigDef.parseType`): blanks around a value are dropped, booleans ignore case, a
+list is split at commas.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ class ConfigType(IntEnum):
 
     @property
     def text(self) -> str:
-        """Lower-case name for people."""
+        """The lower-case name for people."""
         return _TYPE_NAMES[self - 1]
 
 
 class ConfigSource(IntEnum):
-    """Where an effective value comes from; the numbers are those of DescribeConfigs v1+ (KIP-226)."""
+    """The source of an effective value; the numbers are those of DescribeConfigs v1+ (KIP-226)."""
 
     DYNAMIC_TOPIC_CONFIG = 1
     DYNAMIC_BROKER_CONFIG = 2
@@ -55,7 +56,7 @@ class ConfigProblem(ValueError):
 
     ConfigProblem
     ├── ConfigError        a key that does not exist, or a value it cannot take
-    └── ConfigFileError    a file that cannot be read  (broker.config_sources)
+    └── ConfigFileError    a file that cannot be read  (config_sources.py)
     """
 
 
@@ -64,7 +65,7 @@ class ConfigError(ConfigProblem):
 
     `nearest` is the known key most like an unknown one, `source` where the setting was made (`kawal.toml:7`,
     `environment variable KAWAL_X`, `--set`), each "" when there is none.  `kafka` is what Apache Kafka 4.3.1
-    says of the same error, for clients and tools that look for its words.
+    says about the same error, for clients and tools that look for its words.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class ConfigError(ConfigProblem):
         return f"{where}invalid value {shown} for {self.name!r}: {self.reason}"
 
     def at(self, source: str) -> ConfigError:
-        """Return the same error, told with the place of the setting."""
+        """Return the same error with the place of the setting."""
         return ConfigError(
             self.name,
             self.value,
@@ -143,12 +144,12 @@ class Key:
 
     @property
     def is_list(self) -> bool:
-        """Whether values can be added and taken away one by one."""
+        """Whether values can be added and removed one by one."""
         return self.type is ConfigType.LIST
 
     @property
     def kafka_name(self) -> str:
-        """Kafka's equivalent, "" when there is none: a key that is not ours has Kafka's own name."""
+        """Kafka's name for the key, or for the nearest to one of ours; "" when there is none."""
         return self.kafka if self.name.startswith("kawal.") else self.name
 
     def parse(self, raw: object) -> Value:
@@ -193,7 +194,7 @@ class Key:
         return value
 
     def _range_problem(self, value: float) -> str | None:
-        """What is wrong with a number, in Kafka's words."""
+        """Return what is wrong with a number, in Kafka's words."""
         if value != value:  # true of NaN only
             return _type_problem(self.type)
         if self.minimum is not None and value < self.minimum:
@@ -203,7 +204,7 @@ class Key:
         return None
 
     def _error(self, raw: object, reason: str, *, kafka: str = "", shown: Value = None) -> ConfigError:
-        """`shown` is the part of the value that Kafka names."""
+        """Return the error; `shown` is the part of the value that Kafka names."""
         named = "[hidden]" if self.sensitive else raw if shown is None else shown
         sentence = f"Invalid value {named} for configuration {self.name}: {kafka or reason}"
         if shown == "":
@@ -212,7 +213,7 @@ class Key:
 
 
 def _type_problem(kind: ConfigType) -> str:
-    """What Kafka says of text that is not of the type."""
+    """Return what Kafka says about text that is not of the type."""
     if kind is ConfigType.BOOLEAN:
         return "Expected value to be either true or false"
     return f"Not a number of type {kind.name}"
@@ -244,7 +245,7 @@ def _java_double(value: float) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the known key most like `name`, or "" when none is alike."""
+    """Return the known key most like `name`, or "" when none is similar."""
     import difflib  # only needed to word an error
 
     wanted = name.strip().lower().replace("_", ".").replace("-", ".")

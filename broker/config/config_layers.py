@@ -1,11 +1,11 @@
-"""The server's configuration in its layers: who set what, and which value holds.
+"""The server's configuration in its layers: who set each value, and which one is in effect.
 
     node       what clients set for this node            (BROKER resource with its id)
     cluster    what clients set for every node           (BROKER resource with the empty name)
     static     what the operator set: file, environment, flags
     default    built in
 
-The topmost layer that has a key decides.  Source: KIP-226; synonyms are ordered as Kafka 4.3.1 shows them.
+The topmost layer that has a key wins.  Source: KIP-226; synonyms are ordered as Kafka 4.3.1 shows them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ logger = logging.getLogger("kawal.broker")
 
 @dataclass(frozen=True, slots=True)
 class ConfigLayers:
-    """The layers and what follows from them; make it with `layered`.  Texts are as Kafka writes them."""
+    """The layers and the configuration they make up, built by `layered`.  Texts are as Kafka writes them."""
 
     current: Config
-    """What holds for the keys of this server."""
+    """The values in effect for this server's own keys."""
     static: Config
     cluster: Mapping[str, str]
     node: Mapping[str, str]
@@ -38,7 +38,7 @@ class ConfigLayers:
     )
 
     def value(self, name: str) -> Value:
-        """Return what holds for a key of this server, or for one that only Kafka has."""
+        """Return the value in effect for a key of this server, or for one that only Kafka has."""
         if name in KEYS:
             return self.current.value(name)
         key = server_key(name)
@@ -49,7 +49,7 @@ class ConfigLayers:
         return key.default
 
     def synonyms(self, name: str, *others: str) -> tuple[Synonym, ...]:
-        """Return every value that `name` or a key it falls back to has, the one that holds first.
+        """Return every value of `name` and of the keys it falls back to, the one in effect first.
 
         Empty when `name` has no value of its own in any layer, as in Kafka.
         """
@@ -65,15 +65,15 @@ class ConfigLayers:
             *_dynamic(names, self.node, ConfigSource.DYNAMIC_BROKER_CONFIG),
             *_dynamic(names, self.cluster, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
         ]
-        for one in names:
-            if one in self.static.set_by_operator:
-                text = shown(KEYS[one], self.static.value(one))
-                chain.append(Synonym(one, text, ConfigSource.STATIC_BROKER_CONFIG))
-        for one in names:
-            key = server_key(one)
+        for name in names:
+            if name in self.static.set_by_operator:
+                text = shown(KEYS[name], self.static.value(name))
+                chain.append(Synonym(name, text, ConfigSource.STATIC_BROKER_CONFIG))
+        for name in names:
+            key = server_key(name)
             text = None if key is None else shown(key, key.default)
             if text is not None:
-                chain.append(Synonym(one, text, ConfigSource.DEFAULT_CONFIG))
+                chain.append(Synonym(name, text, ConfigSource.DEFAULT_CONFIG))
         return chain
 
 
@@ -82,8 +82,8 @@ def layered(
 ) -> ConfigLayers:
     """Return the layers over a server's own configuration.
 
-    A setting that this release no longer knows or allows is reported and has no effect: a server that was
-    changed by its clients must still start.
+    A setting that this release no longer knows or allows is logged and has no effect: a server must start,
+    whatever its clients have set.
     """
     cluster, node = dict(cluster or {}), dict(node or {})
     values: dict[str, Value] = {}
@@ -103,13 +103,13 @@ def layered(
 
 
 def _together(values: dict[str, Value], static: Config, texts: tuple[dict[str, str], ...]) -> Config:
-    """Return the configuration with what clients have set, without what the operator has made impossible."""
+    """Return the configuration with the clients' settings, except those that contradict the operator's."""
     while values:
         try:
             return config_of(values, base=static)
         except ConfigError as error:
             logger.warning("settings made by clients are ignored: %s", error)
-            # What is at odds may be the operator's alone; then all that could be the other part goes.
+            # The error may name a key of the operator; any of the clients' may be the other part, so all go.
             dropped = [error.name] if error.name in values else list(values)
             for name in dropped:
                 del values[name]
@@ -119,7 +119,7 @@ def _together(values: dict[str, Value], static: Config, texts: tuple[dict[str, s
 
 
 def checked_together(layers: ConfigLayers, settings: Mapping[str, str]) -> None:
-    """Raises: ConfigError, when checked settings of clients are at odds with each other or the rest."""
+    """Check that (checked) settings of clients agree with each other and the rest.  Raises: ConfigError."""
     config_of({name: text for name, text in settings.items() if name in KEYS}, base=layers.static)
 
 
@@ -159,7 +159,7 @@ def dynamic_key(name: str) -> Key:
 
 
 def is_changeable(key: Key) -> bool:
-    """Whether clients may change a server key: not one that protects a Kafka broker and nothing here."""
+    """Whether clients may change a server key; not one that protects a Kafka broker but nothing here."""
     from broker.config.kafka_keys import PROTECTIVE
 
     return key.dynamic and (key.name in KEYS or not key.name.startswith(PROTECTIVE))

@@ -1,4 +1,4 @@
-"""Read the server's configuration: TOML file < environment < flags, each value remembered with its place.
+"""The sources of the server's configuration: TOML file < environment < flags; each value keeps its place.
 
 - File: keys in quotes (`"num.partitions" = 8`), bare (`num.partitions = 8`) or under tables (`[kawal]`, then
   `vnodes = 4`).  Quotes are needed where one key continues another (`max.connections.per.ip`).
@@ -6,7 +6,7 @@
   `KAWAL_NUM_PARTITIONS=8`, `KAWAL_DURABILITY=os`.
 - Flags: `--set KEY=VALUE`, and the short forms of `kawal serve`.
 
-A name nobody knows is an error that names the nearest known one, so that a slip of the pen never goes unseen.
+An unknown name is an error that names the nearest known one, so that no typing error goes unseen.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from broker.config.config_keys import ConfigError, ConfigProblem, Key, nearest, 
 from broker.config.server_keys import KEYS
 
 DEFAULT = "default"
-"""The source of a value that nobody set."""
+"""The source of a value that was not set."""
 
 _CLIENT_VARIABLES = frozenset(
     {"KAWAL_BOOTSTRAP", "KAWAL_CONFIG", "KAWAL_EXECUTABLE", "KAWAL_HTTP", "KAWAL_SPARK_JARS"}
@@ -37,7 +37,7 @@ class ConfigFileError(ConfigProblem):
 
 
 class Setting(NamedTuple):
-    """One value as somebody wrote it, and where."""
+    """One value as it was written, and where."""
 
     name: str
     raw: object
@@ -89,7 +89,7 @@ def load(
 
 
 def _kafka_warning(setting: Setting) -> str | None:
-    """Return what to say about a key that only Kafka has; None when Kafka has none either.
+    """Return a warning about a key that only Kafka has; None when Kafka does not have it either.
 
     Raises: ConfigError for one that protects a Kafka broker, for one that goes by another name here, and for
     a value of the wrong type.
@@ -150,7 +150,7 @@ def environment_settings(environment: Mapping[str, str]) -> list[Setting]:
         if name is not None:
             found.append(Setting(name, value, f"environment variable {variable}"))
         elif not _FOREIGN_VARIABLE.search(variable):
-            like = nearest(variable, [one.lower().replace("_", ".") for one in known])
+            like = nearest(variable, [candidate.lower().replace("_", ".") for candidate in known])
             hint = like.upper().replace(".", "_")
             raise ConfigError(
                 variable, None, "is not a variable of the configuration", nearest=hint, source="environment"
@@ -180,7 +180,7 @@ def _flattened(tree: Mapping[str, object], prefix: str) -> Iterator[tuple[str, o
 
 
 def _lines_of_keys(text: str) -> dict[str, int]:
-    """Return the line of each key, from 1; tomllib does not tell.  A key inside an inline table has none."""
+    """Return the line of each key, from 1, which tomllib does not report; keys in inline tables have none."""
     lines: dict[str, int] = {}
     table = ""
     for number, line in enumerate(text.splitlines(), start=1):

@@ -1,8 +1,8 @@
 """The table of a database's settings, and TDengine's names for them with their meanings translated.
 
-What is not set is the server's: `durability` falls back to kawal.durability, `retention.ms` to
-log.retention.ms and so on.  TDengine's options look alike and mean other things, so they are translated, not
-copied (`translated`):
+A setting that a database does not have is the server's: `durability` falls back to kawal.durability,
+`retention.ms` to log.retention.ms and so on.  TDengine's options look alike but mean other things, so they
+are translated, not copied (`translated`):
 
     VGROUPS n                  vnodes=n
     WAL_LEVEL 1                durability=os: written, the system syncs
@@ -15,8 +15,8 @@ copied (`translated`):
     WAL_ROLL_PERIOD s          segment.ms=1000 s; 0: no roll by time
     WAL_SEGMENT_SIZE KB        segment.bytes=1024 KB; 0: no roll by size; below 1 MiB it is 1 MiB
 
-Two differences stay: sizes count one topic-partition, not a whole log, and an age counts from a record's
-timestamp, not from the end of its segment.  Source: tdengine.md sections 2.5 and 8.2.
+Two differences remain: a size is that of one topic-partition, not of a whole log, and an age counts from a
+record's timestamp, not from the end of its segment.  Source: TDengine, documentation of CREATE DATABASE.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _TABLE: tuple[Key, ...] = (
     Key("flush.ms", ConfigType.INT, None, "How often durability `os` syncs.",
         minimum=1, maximum=HOUR_MS, unit="ms", synonyms=("kawal.flush.ms",)),
     Key("retention.bytes", ConfigType.LONG, None,
-        "Size at which a partition's oldest records are deleted, for topics that do not say; -1: no limit.",
+        "Size at which a partition's oldest records are deleted, for topics that set none; -1: no limit.",
         minimum=-1, unit="bytes", synonyms=("log.retention.bytes",)),
     Key("retention.ms", ConfigType.LONG, None,
-        "Age at which records are deleted, for topics that do not say; -1 keeps them for ever.",
+        "Age at which records are deleted, for topics that set none; -1 keeps them for ever.",
         minimum=-1, unit="ms", synonyms=("log.retention.ms",)),
     Key("segment.bytes", ConfigType.INT, None,
-        "Size of a logical segment, in which retention deletes, for topics that do not say.",
+        "Size of a logical segment, the unit in which retention deletes, for topics that set none.",
         minimum=MIB, unit="bytes", synonyms=("log.segment.bytes",)),
     Key("segment.ms", ConfigType.LONG, None,
-        "Age at which a logical segment ends, for topics that do not say.",
+        "Age at which a logical segment ends, for topics that set none.",
         minimum=1, unit="ms", synonyms=("log.roll.ms",)),
     Key("vnodes", ConfigType.INT, None,
         "Write-ahead logs of the database; fixed when it is created.",
@@ -62,13 +62,13 @@ DATABASE_KEYS: dict[str, Key] = {key.name: key for key in _TABLE}
 """Every setting of a database by name."""
 
 TOPIC_DEFAULTS: Final = ("retention.bytes", "retention.ms", "segment.bytes", "segment.ms")
-"""What a database's topics take when they have no value of their own."""
+"""Settings that a database's topics take when they have no value of their own."""
 
 FIXED: Final = ("vnodes",)
-"""What cannot be changed once the database exists."""
+"""Settings that cannot be changed once the database exists."""
 
 Translation = Callable[[int, Mapping[str, int]], dict[str, int | str]]
-"""From an option's number and all the options given to settings of ours."""
+"""From an option's number and all given options to our settings."""
 
 
 def _level(level: int, given: Mapping[str, int]) -> dict[str, int | str]:
@@ -108,13 +108,13 @@ ALIASES: dict[str, tuple[int, int, Translation]] = {
 
 
 def checked(settings: Mapping[str, str | None]) -> dict[str, str]:
-    """Settings by our names in canonical text; TDengine's options may be among them.  Raises: ConfigError."""
+    """Return settings by our names in canonical text, from ours and TDengine's.  Raises: ConfigError."""
     result = {}
     for name, raw in translated(settings).items():
         key = DATABASE_KEYS.get(name)
         if key is None:
             # `nearest` compares in small letters, with dots.
-            known = {one.lower().replace("_", "."): one for one in (*ALIASES, *DATABASE_KEYS)}
+            known = {option.lower().replace("_", "."): option for option in (*ALIASES, *DATABASE_KEYS)}
             close = known.get(nearest(name, known), "")
             raise ConfigError(name, None, "is not a setting of a database", nearest=close)
         if raw is None:
@@ -124,7 +124,10 @@ def checked(settings: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def translated(settings: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Settings with TDengine's options replaced.  Raises: ConfigError when one is wrong or two disagree."""
+    """Return the settings with TDengine's options replaced.
+
+    Raises: ConfigError when one is wrong or two disagree.
+    """
     options = {name: raw for name, raw in settings.items() if name.upper() in ALIASES}
     given = {name.upper(): _number(name, raw) for name, raw in options.items()}
     result = {name: raw for name, raw in settings.items() if name not in options}
@@ -133,7 +136,7 @@ def translated(settings: Mapping[str, str | None]) -> dict[str, str | None]:
         for ours, value in ALIASES[name][2](number, given).items():
             if ours in result and result[ours] != str(value):
                 raise ConfigError(
-                    name, number, f"means {ours}={value}, and {said_by[ours] or ours} says {result[ours]}"
+                    name, number, f"means {ours}={value}, but {said_by[ours] or ours} says {result[ours]}"
                 )
             result[ours], said_by[ours] = str(value), name
     return result

@@ -1,4 +1,4 @@
-"""One entry of the listings that DescribeConfigs answers."""
+"""The entries of the listings in answers to DescribeConfigs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from broker.config.config_keys import ConfigSource, Key
 
 
 class Synonym(NamedTuple):
-    """One value in the chain a configuration falls back along."""
+    """One value in a configuration's chain of fallbacks."""
 
     name: str
     value: str | None
@@ -16,7 +16,7 @@ class Synonym(NamedTuple):
 
 
 class Described(NamedTuple):
-    """One entry of DescribeConfigs; `synonyms` begins with the value that holds, if there is one."""
+    """One entry of DescribeConfigs; `synonyms` begins with the value in effect, if there is one."""
 
     key: Key
     value: str | None

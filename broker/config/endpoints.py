@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 HTTP_OFF: Final = "none"
-"""The address of an HTTP listener that there is not."""
+"""The address that stands for no HTTP listener."""
 
 
 class Endpoint(NamedTuple):
-    """Where a listener binds, or what clients are told to connect to; an IPv6 host has no brackets here."""
+    """The address a listener binds, or that clients connect to; an IPv6 host has no brackets here."""
 
     host: str
     port: int
@@ -23,7 +23,7 @@ class Endpoint(NamedTuple):
 def parse_endpoint(text: str) -> Endpoint:
     """Read `HOST:PORT`, `[IPv6]:PORT` or Kafka's `PLAINTEXT://HOST:PORT`.
 
-    Raises: ValueError, one sentence.
+    Raises: ValueError, with one sentence.
     """
     scheme, separator, rest = text.strip().rpartition("://")
     if separator and scheme.upper() != "PLAINTEXT":

@@ -1,6 +1,6 @@
-"""The features of Kafka's feature machinery that this server has, each with the one level it runs at.
+"""The features, in the sense of KIP-584, that this server has, each with the one level it runs at.
 
-A feature is listed only when the behaviour it stands for is there: clients switch protocols by it.
+A feature is listed only when its behaviour is implemented: clients choose protocols by it.
 Source: KIP-584; levels are those of Kafka 4.3 (`MetadataVersion`).
 """
 
@@ -21,7 +21,7 @@ FEATURES: Final = {
     for feature in (
         # The consumer rebalance protocol (KIP-848) is served.
         Feature("group.version", 1),
-        # 4.3-IV0.  Clients change nothing by it; tools show it as the cluster's version.
+        # 4.3-IV0.  No client's behaviour depends on it; tools show it as the cluster's version.
         Feature("metadata.version", 30),
     )
 }

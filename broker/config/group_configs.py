@@ -1,4 +1,4 @@
-"""Group configurations at work: check what a client sets, compute what holds, list it.
+"""Group configurations at work: checking what clients set, computing and listing the values in effect.
 
 Like topics, groups keep their overrides as text by name (broker/catalogue/topic_configs.py).
 """
@@ -28,7 +28,7 @@ def group_key(name: str) -> Key:
 
 
 def checked(overrides: Mapping[str, str], layers: ConfigLayers) -> dict[str, str]:
-    """Return the overrides in Kafka's spelling, each valid, within the server's bounds and not at odds.
+    """Return the overrides in Kafka's spelling; all are valid, consistent and within the server's bounds.
 
     Raises: ConfigError.
     """
@@ -42,7 +42,7 @@ def checked(overrides: Mapping[str, str], layers: ConfigLayers) -> dict[str, str
 
 
 def value(name: str, overrides: Mapping[str, str], layers: ConfigLayers) -> Value:
-    """Return what holds for a group with these (checked) overrides."""
+    """Return the value in effect for a group with these (checked) overrides."""
     key = GROUP_KEYS[name]
     if name in overrides:
         return key.parse(overrides[name])
@@ -92,7 +92,7 @@ def _check_together(values: Mapping[str, Value], layers: ConfigLayers) -> None:
         raise ConfigError(
             "kawal.retention.availability.ms",
             text_of(values["kawal.retention.availability.ms"]),
-            "cannot hold together with kawal.retention.important=true, which keeps records without a limit",
+            "cannot be combined with kawal.retention.important=true, which keeps records without a limit",
         )
 
 

@@ -1,8 +1,8 @@
 """The table of the group configurations of Apache Kafka 4.3, and of ours, which begin with `kawal.`.
 
-Types, defaults and ranges are those a running Kafka 4.3.1 shows and enforces.  A group takes the value of
-the server key in `synonyms` when it has none of its own, and stays within the server's bounds (`BOUNDS`).
-Groups need not exist to be configured; the coordinator reads the settings when they do.
+Types, defaults and ranges are those that a running Kafka 4.3.1 shows and enforces.  A group without a value
+of its own takes that of the server key in `synonyms`; its values stay within the server's bounds (`BOUNDS`).
+Groups need not exist to be configured; the coordinator reads a group's settings once it does.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ LIST = ConfigType.LIST
 _DURATION = re.compile(
     r"by_duration:P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?\Z", re.IGNORECASE
 )
-"""ISO 8601 as Java reads it into a duration, without signs."""
+"""A duration in ISO 8601 as Java reads it, without signs."""
 
 
 def _offset_reset_problem(value: Value) -> str | None:
-    """Source: KIP-1106."""
+    """Return what is wrong with a strategy for resetting offsets.  Source: KIP-1106."""
     assert isinstance(value, str)
     if value in ("earliest", "latest") or (value.startswith("by_duration:") and _DURATION.match(value)):
         return None
@@ -32,7 +32,7 @@ def _offset_reset_problem(value: Value) -> str | None:
 
 
 def _server(name: str, kind: ConfigType, default: Value, doc: str, minimum: int, unit: str = "") -> Key:
-    """A key that falls back to `group.<name>` of the server."""
+    """Return a key that falls back to the server's `group.<name>`."""
     return Key(name, kind, default, doc, minimum=minimum, unit=unit, synonyms=(f"group.{name}",))
 
 
@@ -65,18 +65,19 @@ _TABLE: tuple[Key, ...] = (
     _server("streams.num.standby.replicas", INT, 0, _STREAMS, 0, "replicas"),
     _server("streams.session.timeout.ms", INT, 45_000, _STREAMS, 1, "ms"),
     Key("kawal.group.assignor", STRING, "client",
-        "Who assigns partitions in a classic group that rebalances eagerly: its leader, as in Kafka, or the "
-        "server by TDengine's rule.", choices=("client", "server"), synonyms=("kawal.group.assignor",)),
+        "The side that assigns partitions in a classic group that rebalances eagerly: its leader (`client`), "
+        "as in Kafka, or the server by TDengine's rule.",
+        choices=("client", "server"), synonyms=("kawal.group.assignor",)),
     Key("kawal.rebalance.interval.ms", INT, 2000,
-        "How long changes of the membership are gathered before the server assigns anew; 0: not at all. "
-        "Holds over consumer.assignment.interval.ms.",
+        "How long changes of membership are gathered before the server assigns anew; 0: not at all. "
+        "Takes precedence over consumer.assignment.interval.ms.",
         minimum=0, unit="ms", synonyms=("kawal.rebalance.interval.ms",)),
     Key("kawal.retention.important", BOOLEAN, False,
         "Keep records that the group has not committed, whatever retention says.",
         synonyms=("kawal.retention.important",)),
     Key("kawal.retention.important.topics", LIST, (),
-        "Topics in which records are kept for the group although it has neither members that subscribe to "
-        "them nor offsets in them, as before its first start.",
+        "Topics in which records are kept for the group even while it has neither subscribed members nor "
+        "offsets in them, as before its first start.",
         synonyms=("kawal.retention.important.topics",)),
     Key("kawal.retention.important.max.bytes", LONG, -1,
         "Largest size of a partition that is kept for an important group; -1: no limit.",
@@ -146,4 +147,4 @@ BOUNDS: dict[str, tuple[str, str]] = {
         "group.streams.max.session.timeout.ms",
     ),
 }
-"""For keys the server bounds: the server keys with the least and the largest value, "" for none."""
+"""For keys that the server bounds: the server keys with the least and the largest value, "" for none."""

@@ -1,4 +1,4 @@
-"""Bounds of what groups may have: they must hold for what the server gives every group, too.
+"""The bounds of group settings, which the server's own values for every group must respect, too.
 
 Source: Kafka 4.3's GroupCoordinatorConfig and GroupConfig, which refuse the same with the same keys.
 """
@@ -11,10 +11,10 @@ from typing import Any, Final, Protocol
 from broker.config.config_keys import ConfigError
 
 INTERVAL_NAMES: Final = ("kawal_rebalance_interval_ms", "group_consumer_assignment_interval_ms")
-"""Two names of one setting, ours and Kafka's; ours holds when both are set."""
+"""Two names of one setting, ours and Kafka's; ours wins when both are set."""
 
 BOUNDED: Final = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
-"""What the server bounds for consumer groups: `group.consumer.` with `min.`, `max.` or nothing before it."""
+"""The settings of consumer groups with bounds: `group.consumer.min.` and `group.consumer.max.` + name."""
 
 
 class Values(Protocol):
@@ -29,12 +29,12 @@ class Values(Protocol):
 
 
 def assignment_interval_ms(values: Mapping[str, Any]) -> int | None:
-    """Return what is set under either name, None when neither is."""
+    """Return the interval set under either name, None when neither is."""
     return next((values[name] for name in INTERVAL_NAMES if name in values), None)
 
 
 def check_group_limits(config: Values) -> None:
-    """Raises: ConfigError, when what every group gets is out of bounds, or no value is within them."""
+    """Refuse bounds that no value meets, or that the server's own values do not.  Raises: ConfigError."""
     for name in BOUNDED:
         least, largest = f"group.consumer.min.{name}", f"group.consumer.max.{name}"
         _check_order(config, least, largest)
@@ -47,7 +47,7 @@ def check_group_limits(config: Values) -> None:
 
 
 def clamped(config: Values, name: str, value: int) -> int:
-    """Return the setting `name` of one group within the bounds that hold now; it was set under others."""
+    """Return a group's value of `name` within the present bounds; it may have been set under others."""
     if name not in BOUNDED:
         return value
     least = _number(config, f"group.consumer.min.{name}")
@@ -57,7 +57,7 @@ def clamped(config: Values, name: str, value: int) -> int:
 def _check_order(config: Values, lower: str, upper: str) -> None:
     if _number(config, lower) <= _number(config, upper):
         return
-    # Named is the one that somebody has set; of two, the value and not its bound.
+    # The error names the key that was set; of two, the value rather than its bound.
     named = upper if upper in config.set_by_operator and ".max." not in upper else lower
     named = named if named in config.set_by_operator else upper
     least = f"is at odds with {lower} = {_number(config, lower)}, which must not be greater"

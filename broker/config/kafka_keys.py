@@ -1,8 +1,8 @@
 """The broker configurations of Apache Kafka 4.3 that this server does not have.
 
-They are known for two reasons: a setting carried over from Kafka is told from a slip of the pen (it is
+They are known for two reasons. A setting carried over from Kafka can be told from a typing error: it is
 accepted with a warning, or refused where ignoring it would leave the server less protected than its owner
-believes), and DescribeConfigs of a broker lists them with Kafka's defaults, as tools expect.
+believes. And DescribeConfigs of a broker lists them with Kafka's defaults, as tools expect.
 
 A row is `TYPE FLAGS NAME DEFAULT | DOCUMENTATION`; the flag `D` marks what Kafka lets AlterConfigs change
 on a running broker, `-` no flag; the default `null` is "not set" and `""` is empty.  Types, flags and
@@ -19,15 +19,15 @@ from broker.config.topic_keys import TOPIC_KEYS
 _TABLE = """
 INT - add.partitions.to.txn.retry.backoff.max.ms 100 | Longest wait before adding partitions is tried again.
 INT - add.partitions.to.txn.retry.backoff.ms 20 | Wait before adding partitions to a transaction is retried.
-CLASS - alter.config.policy.class.name null | Class that judges changes of configurations.
+CLASS - alter.config.policy.class.name null | Class that judges changes to configurations.
 INT - alter.log.dirs.replication.quota.window.num 11 | Samples of the quota on moves of partitions.
 INT - alter.log.dirs.replication.quota.window.size.seconds 1 | Length of such a sample.
 STRING - authorizer.class.name "" | Class that authorises requests.
 BOOLEAN - auto.leader.rebalance.enable true | Move leaders back to the preferred replicas.
 INT D background.threads 10 | Threads for background work.
 INT - broker.heartbeat.interval.ms 2000 | How often a broker reports to the controller.
-INT - broker.id -1 | Id of this node; node.id is meant.
-INT - broker.session.timeout.ms 9000 | When a broker without heartbeats counts as gone.
+INT - broker.id -1 | Id of this node; use node.id.
+INT - broker.session.timeout.ms 9000 | Time after which a broker without heartbeats counts as dead.
 CLASS - client.quota.callback.class null | Class that computes client quotas.
 INT D compression.gzip.level -1 | Level of gzip where the broker compresses.
 INT D compression.lz4.level 9 | Level of lz4 where the broker compresses.
@@ -86,7 +86,7 @@ INT - group.share.min.record.lock.duration.ms 15000 | Shortest lock a share grou
 INT - group.share.min.session.timeout.ms 45000 | Smallest session timeout of a share group.
 INT - group.share.partition.max.record.locks 2000 | Most records of a partition locked at once.
 INT - group.share.record.lock.duration.ms 30000 | How long a delivered record stays locked.
-INT - group.share.session.timeout.ms 45000 | Time without heartbeat after which a member is removed.
+INT - group.share.session.timeout.ms 45000 | Time without a heartbeat after which a member is removed.
 INT D group.streams.assignment.interval.ms 1000 | Shortest time between assignments of a streams group.
 INT - group.streams.heartbeat.interval.ms 5000 | Heartbeat interval of streams group members.
 INT - group.streams.initial.rebalance.delay.ms 3000 | How long a new streams group waits for members.
@@ -99,7 +99,7 @@ INT - group.streams.min.assignment.interval.ms 0 | Smallest assignment interval 
 INT - group.streams.min.heartbeat.interval.ms 5000 | Smallest heartbeat interval of a streams group.
 INT - group.streams.min.session.timeout.ms 45000 | Smallest session timeout of a streams group.
 INT - group.streams.num.standby.replicas 0 | Standby replicas of each task.
-INT - group.streams.session.timeout.ms 45000 | Time without heartbeat after which a member is removed.
+INT - group.streams.session.timeout.ms 45000 | Time without a heartbeat after which a member is removed.
 INT - initial.broker.registration.timeout.ms 60000 | How long a starting broker tries to register.
 STRING - inter.broker.listener.name null | Listener brokers use among themselves.
 INT - kafka.metrics.polling.interval.secs 10 | How often metrics reporters are fed.
@@ -108,7 +108,7 @@ LONG - leader.imbalance.check.interval.seconds 300 | How often the spread of lea
 STRING D listener.security.protocol.map @protocol-map | Security protocol of each listener.
 INT D log.cleaner.io.buffer.size 524288 | Memory of the cleaners for reading and writing.
 INT D log.cleaner.threads 1 | Threads that compact.
-LIST - log.dir /tmp/kafka-logs | The data directory; log.dirs is meant.
+LIST - log.dir /tmp/kafka-logs | The data directory; use log.dirs.
 LONG - log.dir.failure.timeout.ms 30000 | How long a failed directory may stay unreported.
 LONG D log.flush.interval.messages 9223372036854775807 | Records after which a partition is synced.
 LONG D log.flush.interval.ms null | Time after which a partition is synced; see kawal.durability.
@@ -156,11 +156,11 @@ INT D remote.fetch.max.wait.ms 500 | Longest wait for tiered records.
 LONG D remote.list.offsets.request.timeout.ms 30000 | Longest wait for a tiered offset.
 LONG D remote.log.index.file.cache.total.size.bytes 1073741824 | Space for indexes fetched from the tier.
 INT D remote.log.manager.copier.thread.pool.size 10 | Threads that copy to the tier.
-LONG D remote.log.manager.copy.max.bytes.per.second 9223372036854775807 | Most bytes a second copied.
+LONG D remote.log.manager.copy.max.bytes.per.second 9223372036854775807 | Most bytes copied in a second.
 INT - remote.log.manager.copy.quota.window.num 11 | Samples kept for that quota.
 INT - remote.log.manager.copy.quota.window.size.seconds 1 | Length of such a sample.
 INT D remote.log.manager.expiration.thread.pool.size 10 | Threads that delete from the tier.
-LONG D remote.log.manager.fetch.max.bytes.per.second 9223372036854775807 | Most bytes a second read back.
+LONG D remote.log.manager.fetch.max.bytes.per.second 9223372036854775807 | Most bytes read back in a second.
 INT - remote.log.manager.fetch.quota.window.num 11 | Samples kept for that quota.
 INT - remote.log.manager.fetch.quota.window.size.seconds 1 | Length of such a sample.
 INT D remote.log.manager.follower.thread.pool.size 2 | Threads of followers for the tier.
@@ -201,8 +201,8 @@ DOUBLE D sasl.kerberos.ticket.renew.jitter 0.05 | Kerberos: random part of the r
 DOUBLE D sasl.kerberos.ticket.renew.window.factor 0.8 | Kerberos: part of the lifetime after which it renews.
 CLASS - sasl.login.callback.handler.class null | SASL: callbacks of the login.
 CLASS - sasl.login.class null | SASL: class that logs in.
-INT - sasl.login.connect.timeout.ms null | SASL: longest connecting to the identity provider.
-INT - sasl.login.read.timeout.ms null | SASL: longest reading from the identity provider.
+INT - sasl.login.connect.timeout.ms null | SASL: longest time to connect to the identity provider.
+INT - sasl.login.read.timeout.ms null | SASL: longest time to read from the identity provider.
 SHORT D sasl.login.refresh.buffer.seconds 300 | SASL: time kept free before a credential expires.
 SHORT D sasl.login.refresh.min.period.seconds 60 | SASL: shortest time between refreshes.
 DOUBLE D sasl.login.refresh.window.factor 0.8 | SASL: part of the lifetime after which it refreshes.
@@ -216,7 +216,7 @@ STRING - sasl.oauthbearer.assertion.claim.aud null | OAuth: audience of assertio
 INT - sasl.oauthbearer.assertion.claim.exp.seconds 300 | OAuth: lifetime of assertions.
 STRING - sasl.oauthbearer.assertion.claim.iss null | OAuth: issuer of assertions.
 BOOLEAN - sasl.oauthbearer.assertion.claim.jti.include false | OAuth: whether assertions have an id.
-INT - sasl.oauthbearer.assertion.claim.nbf.seconds 60 | OAuth: seconds assertions are valid backwards.
+INT - sasl.oauthbearer.assertion.claim.nbf.seconds 60 | OAuth: seconds by which validity is backdated.
 STRING - sasl.oauthbearer.assertion.claim.sub null | OAuth: subject of assertions.
 STRING - sasl.oauthbearer.assertion.file null | OAuth: file with an assertion.
 STRING - sasl.oauthbearer.assertion.private.key.file null | OAuth: key file that signs assertions.
@@ -224,7 +224,7 @@ PASSWORD - sasl.oauthbearer.assertion.private.key.passphrase null | OAuth: passp
 STRING - sasl.oauthbearer.assertion.template.file null | OAuth: file with fixed claims.
 STRING - sasl.oauthbearer.client.credentials.client.id null | OAuth: client id.
 PASSWORD - sasl.oauthbearer.client.credentials.client.secret null | OAuth: client secret.
-INT - sasl.oauthbearer.clock.skew.seconds 30 | OAuth: difference of clocks that is forgiven.
+INT - sasl.oauthbearer.clock.skew.seconds 30 | OAuth: difference of clocks that is tolerated.
 LIST - sasl.oauthbearer.expected.audience "" | OAuth: audiences that are accepted.
 STRING - sasl.oauthbearer.expected.issuer null | OAuth: issuer that is accepted.
 LONG - sasl.oauthbearer.jwks.endpoint.refresh.ms 3600000 | OAuth: how often keys are fetched.
@@ -279,7 +279,7 @@ STRING D ssl.truststore.location null | TLS: file with trusted certificates.
 PASSWORD D ssl.truststore.password null | TLS: password of that file.
 STRING D ssl.truststore.type JKS | TLS: format of that file.
 INT - telemetry.max.bytes 1048576 | Largest telemetry a client may push.
-INT - transaction.abort.timed.out.transaction.cleanup.interval.ms 10000 | How often late ones are aborted.
+INT - transaction.abort.timed.out.transaction.cleanup.interval.ms 10000 | How often overdue ones are aborted.
 INT - transaction.max.timeout.ms 900000 | Longest transaction a client may ask for.
 BOOLEAN D transaction.partition.verification.enable true | Check that a partition belongs to the transaction.
 INT - transaction.remove.expired.transaction.cleanup.interval.ms 3600000 | How often expired ids are removed.
@@ -305,7 +305,7 @@ _LONG_DEFAULTS = {
 
 
 _TOPIC_TWINS = {synonym: key for key in TOPIC_KEYS.values() for synonym in key.synonyms}
-"""Topics' keys by the servers' keys that they fall back to: what no topic may have, no server may."""
+"""Topic keys by the server keys they fall back to: a value that no topic may have, no server may have."""
 
 
 def _read(row: str) -> Key:
@@ -340,7 +340,7 @@ PROTECTIVE = (
     "security.",
     "ssl.",
 )
-"""Beginnings of the names that protect a Kafka broker: setting one here is refused, not ignored."""
+"""Prefixes of the keys that protect a Kafka broker: setting one here is refused, not ignored."""
 
 INSTEAD = {"broker.id": "node.id", "log.dir": "log.dirs"}
-"""Kafka's older names of keys that this server does have."""
+"""Kafka's older names for keys that this server does have."""

@@ -1,7 +1,7 @@
-"""The topic configurations that Kafka does not have: where it lies, what makes a view, how views read it.
+"""The topic configurations that Kafka does not have: a topic's place, a view's definition, how views read.
 
-A key is listed by DescribeConfigs where it says something.  Those of `FIXED_NAMES` are settled when the topic
-is created; those of `SHOWN_ONLY` follow from it and cannot be set at all.
+DescribeConfigs lists a key only where it has a value. Keys of `FIXED_NAMES` are settled when the topic is
+created; those of `SHOWN_ONLY` follow from other facts and cannot be set at all.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ STRING: Final = ConfigType.STRING
 
 
 def _columns_problem(value: Value) -> str | None:
-    """What is wrong with declared columns; the parser is loaded with the first that are declared."""
+    """Return what is wrong with declared columns; the parser is loaded when the first are declared."""
     from views.columns import parse_columns
     from views.errors import ViewError
 
@@ -28,12 +28,12 @@ def _columns_problem(value: Value) -> str | None:
 
 
 def _topic_problem(value: Value) -> str | None:
-    """What is wrong with the name of a topic; none at all is none."""
+    """Return what is wrong with the name of a topic; an empty one is allowed."""
     return name_problem(str(value)) if value else None
 
 
 def _bound_problem(value: Value) -> str | None:
-    """What is wrong with a bound."""
+    """Return what is wrong with a bound."""
     try:
         parse_bound(str(value))
     except ValueError as error:
@@ -42,7 +42,7 @@ def _bound_problem(value: Value) -> str | None:
 
 
 def _speed_problem(value: Value) -> str | None:
-    """What is wrong with a speed."""
+    """Return what is wrong with a speed."""
     try:
         parse_speed(str(value))
     except ValueError as error:
@@ -51,7 +51,10 @@ def _speed_problem(value: Value) -> str | None:
 
 
 DATABASE_KEY: Final = Key(
-    "kawal.database", STRING, "default", "The database whose vnodes hold the topic; fixed when it is created."
+    "kawal.database",
+    STRING,
+    "default",
+    "The database whose vnodes hold the topic; fixed when the topic is created.",
 )
 
 DURABILITY_SHOWN: Final = Key(
@@ -65,15 +68,15 @@ SQL_KEY: Final = Key(
     "kawal.sql",
     STRING,
     "",
-    "Makes the new topic a view, which stores nothing: what follows AS in CREATE TOPIC, as `SELECT … FROM"
-    " topic WHERE …`, `STABLE topic WHERE …` or `UNFIT topic`.",
+    "Makes the new topic a view, which stores nothing.  The value is what follows AS in CREATE TOPIC:"
+    " `SELECT … FROM topic WHERE …`, `STABLE topic WHERE …` or `UNFIT topic`.",
 )
 
 COLUMNS_KEY: Final = Key(
     "kawal.columns",
     STRING,
     "",
-    "Names and types of the members of the topic's values, JSON objects, for views that select by them:"
+    "Names and types of the members of the topic's values (JSON objects), for views that select by them:"
     " `ts timestamp, current double, location string tag`.",
     check=_columns_problem,
 )
@@ -82,8 +85,8 @@ QUARANTINE_KEY: Final = Key(
     "kawal.quarantine",
     STRING,
     "",
-    "The view that shows which of the topic's records do not fit kawal.columns, and why; setting it makes the"
-    " view, as `CREATE TOPIC name AS UNFIT topic`.",
+    "The view that shows which of the topic's records do not fit kawal.columns, and why; setting it creates"
+    " the view, like `CREATE TOPIC name AS UNFIT topic`.",
     check=_topic_problem,
 )
 
@@ -91,7 +94,7 @@ ALIAS_KEY: Final = Key(
     "kawal.alias.of",
     STRING,
     "",
-    "Makes the new topic another name of a topic, read-only; with bounds or a speed another look at it.",
+    "Makes the new topic a read-only alias of another; bounds and a speed set what it shows, and how fast.",
 )
 
 FROM_KEY: Final = Key(
@@ -103,14 +106,18 @@ FROM_KEY: Final = Key(
 )
 
 TO_KEY: Final = Key(
-    "kawal.to", STRING, "", "Where a view ends, itself not shown; as kawal.from.", check=_bound_problem
+    "kawal.to",
+    STRING,
+    "",
+    "Where a view ends, in the forms of kawal.from; the end itself is not shown.",
+    check=_bound_problem,
 )
 
 SPEED_KEY: Final = Key(
     "kawal.replay.speed",
     STRING,
     "",
-    "Shows a view's records as far apart as they were written: 1 is the original pace, 10 ten times as fast.",
+    "Shows a view's records at the pace they were written: 1 is the original pace, 10 is ten times as fast.",
     check=_speed_problem,
 )
 
@@ -118,7 +125,7 @@ SCHEMA_SHOWN: Final = Key(
     "kawal.schema", STRING, "", "The columns of a view's records, as JSON; they never change."
 )
 
-SOURCE_SHOWN: Final = Key("kawal.source", STRING, "", "What a view reads.")
+SOURCE_SHOWN: Final = Key("kawal.source", STRING, "", "The topic or database that a view reads.")
 
 KAWAL_TOPIC_KEYS: Final = {
     key.name: key
@@ -136,16 +143,16 @@ KAWAL_TOPIC_KEYS: Final = {
         SOURCE_SHOWN,
     )
 }
-"""All of them by name."""
+"""All these keys by name."""
 
 SHOWN_ONLY: Final = frozenset({DURABILITY_SHOWN.name, SCHEMA_SHOWN.name, SOURCE_SHOWN.name})
-"""What is shown and never set."""
+"""Keys that are shown and never set."""
 
 WINDOW_NAMES: Final = (FROM_KEY.name, TO_KEY.name, SPEED_KEY.name)
-"""What bounds or paces a view."""
+"""Keys that bound or pace a view."""
 
 DEFINING_NAMES: Final = frozenset({SQL_KEY.name, ALIAS_KEY.name, *WINDOW_NAMES})
-"""What is set for views only."""
+"""Keys that are set for views only."""
 
 FIXED_NAMES: Final = DEFINING_NAMES | SHOWN_ONLY | {DATABASE_KEY.name}
-"""What is settled when the topic is created."""
+"""Keys that are settled when the topic is created."""

@@ -1,7 +1,7 @@
 """Levels of the server's own loggers, as the BROKER_LOGGER resource shows and changes them.
 
-A level lasts until the server stops, as in Kafka.  Kafka's levels on Python's: TRACE is below DEBUG, FATAL is
-CRITICAL; `root` is the logger all others inherit from.
+A level lasts until the server stops, as in Kafka. Kafka's levels map to Python's: TRACE is below DEBUG, FATAL
+is CRITICAL. `root` is the logger that all others inherit from.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from protocol.error_codes import ErrorCode
 
 ROOT: Final = "root"
 PREFIX: Final = "kawal"
-"""Loggers of this program; those of the libraries below it follow the root."""
+"""The prefix of this program's loggers; those of its libraries follow the root."""
 
 _NUMBERS: Final = {
     "TRACE": 5,
@@ -27,7 +27,7 @@ _NUMBERS: Final = {
 
 
 class Loggers:
-    """The loggers of this process; a test gives a broker others that have the same methods."""
+    """The loggers of this process; a test passes a substitute with the same methods."""
 
     def levels(self) -> dict[str, str]:
         """Return the effective level of every logger by name."""
@@ -36,7 +36,7 @@ class Loggers:
         return {name: _level_name(self._logger(name)) for name in sorted([ROOT, *own])}
 
     def set_level(self, name: str, level: str | None) -> None:
-        """Give a logger (one of `levels`) a level; None: that of the logger it inherits from."""
+        """Set the level of a logger (one of `levels`); None: inherit it."""
         self._logger(name).setLevel(logging.NOTSET if level is None else _NUMBERS[level])
 
     def _logger(self, name: str) -> logging.Logger:
@@ -44,7 +44,7 @@ class Loggers:
 
 
 def check_change(loggers: Loggers, name: str, level: str | None) -> None:
-    """Say whether `set_level` may be called with these; raises RequestError with Kafka's code and words."""
+    """Check that `set_level` may be called with these.  Raises: RequestError, with Kafka's code and words."""
     if name not in loggers.levels():
         raise RequestError(ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!")
     if level is None:

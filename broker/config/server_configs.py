@@ -1,4 +1,4 @@
-"""The listing of a broker's configurations for DescribeConfigs: ours, and Kafka's with its defaults."""
+"""The listing of a broker's configurations for DescribeConfigs: ours, and those that only Kafka has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from broker.config.server_keys import KEYS
 
 
 def described(layers: ConfigLayers) -> list[Described]:
-    """Return every broker configuration by name, those this server does not have with Kafka's defaults."""
+    """Return every broker configuration by name; those that only Kafka has are shown with its defaults."""
     config = layers.static
     fixed = {
         "broker.id": str(config.node_id),

@@ -1,8 +1,8 @@
-"""The table of the server's own configuration keys; `broker.config.Config` has a typed field for each.
+"""The table of the server's own configuration keys; `Config` (config.py) has a typed field for each.
 
-Keys that Kafka has carry Kafka's name and meaning; ours begin with `kawal.`.  The rows are the only place
-where a key's default, range, unit and documentation stand: the loader's checks, `kawal config show` and
-docs/configuration.md are derived from them.
+Keys that Kafka has carry Kafka's name and meaning; ours begin with `kawal.`.  A key's default, range, unit
+and documentation are written only here: the loader's checks, `kawal config show` and docs/configuration.md
+are derived from the rows.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("default.replication.factor", INT, 1, "Replication factor of a topic created without one.",
         minimum=1, maximum=32_767),
     Key("kawal.accept.replication.factor", BOOLEAN, False,
-        "Accept a replication factor above the number of nodes; Metadata goes on telling the one replica "
-        "there is.", dynamic=True),
+        "Accept a replication factor above the number of nodes; Metadata still shows the one replica there "
+        "is.", dynamic=True),
     Key("auto.create.topics.enable", BOOLEAN, True,
         "Create a topic when a client asks for the metadata of one that does not exist."),
     Key("delete.topic.enable", BOOLEAN, True, "Allow DeleteTopics."),
@@ -49,11 +49,11 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "`refuse` with POLICY_VIOLATION naming the groups, as in TDengine.",
         choices=("always", "refuse"), dynamic=True),
     Key("kawal.out.of.range", STRING, "error",
-        "What a fetch below the log start gets: `error`, as in Kafka, which makes the client ask for a "
-        "position by its reset policy, or the `first` records there are, as in TDengine.",
+        "What a fetch below the log start gets: an `error`, as in Kafka, which makes the client reset its "
+        "position by its policy, or the `first` records there are, as in TDengine.",
         choices=("error", "first"), dynamic=True),
     Key("kawal.max.partitions", INT, 200_000,
-        "Partitions this node holds at most; creating more answers POLICY_VIOLATION.",
+        "Most partitions of this node; creating more is answered with POLICY_VIOLATION.",
         minimum=1, unit="partitions", dynamic=True),
     Key("min.insync.replicas", INT, 1,
         "Replicas that must have a record before acks=all is answered; one node has one replica.",
@@ -103,7 +103,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("log.cleaner.backoff.ms", LONG, 15_000, "How often partitions to be compacted are looked for.",
         minimum=0, unit="ms", dynamic=True),
     Key("log.cleaner.min.cleanable.ratio", DOUBLE, 0.5,
-        "Part of a partition that must be new before it is compacted again.",
+        "Fraction of a partition that must be new before it is compacted again.",
         minimum=0, maximum=1, dynamic=True),
     Key("log.cleaner.min.compaction.lag.ms", LONG, 0, "Age before which a record is not compacted.",
         minimum=0, unit="ms", dynamic=True),
@@ -114,12 +114,12 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "How long compaction keeps the tombstone of a deleted key.",
         minimum=0, unit="ms", dynamic=True),
     Key("log.cleaner.dedupe.buffer.size", LONG, 128 * MIB,
-        "Memory for the keys of the partition that is compacted; a pass ends where it is full.",
+        "Memory for the keys of the partition being compacted; a pass ends when it is full.",
         minimum=0, unit="bytes", dynamic=True),
     Key("log.cleaner.io.buffer.load.factor", DOUBLE, 0.9, "How full that memory may get.",
         minimum=0, dynamic=True),
     Key("log.cleaner.io.max.bytes.per.second", DOUBLE, 1.7976931348623157e308,
-        "How much compaction reads in a second at most.",
+        "Most bytes that compaction reads in a second.",
         minimum=1, dynamic=True),
 ),
 "Storage": (
@@ -137,14 +137,14 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "Size of a write-ahead log's segment file, allocated in advance.",
         minimum=MIB, maximum=1024 * MIB, unit="bytes"),
     Key("kawal.tail.cache.bytes", LONG, 64 * MIB,
-        "Memory, over all write-ahead logs, that keeps recent records for readers at the end.",
+        "Memory, over all write-ahead logs, for recent records, from which readers at the end are served.",
         minimum=0, unit="bytes"),
     Key("kawal.views.cache.bytes", LONG, 64 * MIB,
-        "Memory, over all views, that keeps what was found in their sources, so that many readers of a view "
-        "cost one evaluation.", minimum=MIB, unit="bytes", dynamic=True),
+        "Memory, over all views, for what was found in their sources, so that many readers of a view cost "
+        "one evaluation.", minimum=MIB, unit="bytes", dynamic=True),
     Key("kawal.min.free.bytes", LONG, 32 * MIB,
-        "Free space below which produce answers KAFKA_STORAGE_ERROR; reading, committing and deleting go "
-        "on.", minimum=0, unit="bytes", dynamic=True),
+        "Free space below which Produce is answered with KAFKA_STORAGE_ERROR; reading, committing and "
+        "deleting go on.", minimum=0, unit="bytes", dynamic=True),
     Key("producer.id.expiration.ms", INT, 24 * HOUR_MS,
         "How long an idle idempotent producer is remembered.",
         minimum=1, unit="ms", dynamic=True),
@@ -156,10 +156,10 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("offsets.topic.num.partitions", INT, 50,
         "Partitions of __consumer_offsets; fixed once a group has committed.", minimum=1, unit="partitions"),
     Key("offsets.retention.minutes", INT, None,
-        "How long a committed offset is kept that nobody uses; unset: for ever (Kafka: 10080).",
+        "How long an unused committed offset is kept; unset: for ever (Kafka: 10080).",
         minimum=1, unit="minutes", dynamic=True),
     Key("offsets.retention.check.interval.ms", LONG, 600_000,
-        "How often committed offsets that have expired are looked for.", minimum=1, unit="ms"),
+        "How often expired committed offsets are looked for.", minimum=1, unit="ms"),
     Key("offset.metadata.max.bytes", INT, 4096,
         "Longest text stored with a committed offset.", minimum=0, unit="bytes", dynamic=True),
     Key("group.min.session.timeout.ms", INT, 6_000,
@@ -171,7 +171,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("group.max.size", INT, INT_MAX, "Most members of a classic group.",
         minimum=1, unit="members", dynamic=True),
     Key("group.consumer.session.timeout.ms", INT, 12_000,
-        "Time without heartbeat after which a member of a consumer group is removed (Kafka: 45000).",
+        "Time without a heartbeat after which a member of a consumer group is removed (Kafka: 45000).",
         minimum=1, unit="ms", dynamic=True),
     Key("group.consumer.min.session.timeout.ms", INT, 6_000,
         "Shortest session timeout of a consumer group (Kafka: 45000).", minimum=1, unit="ms", dynamic=True),
@@ -186,7 +186,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("group.consumer.max.heartbeat.interval.ms", INT, 15_000,
         "Longest heartbeat interval of a consumer group.", minimum=1, unit="ms", dynamic=True),
     Key("group.consumer.assignment.interval.ms", INT, 2_000,
-        "Kafka's name of `kawal.rebalance.interval.ms`, which holds when both are set (Kafka: 1000).",
+        "Kafka's name for `kawal.rebalance.interval.ms`, which wins when both are set (Kafka: 1000).",
         minimum=0, unit="ms", dynamic=True, synonyms=("kawal.rebalance.interval.ms",)),
     Key("group.consumer.min.assignment.interval.ms", INT, 0,
         "Shortest time between two assignments of a consumer group.", minimum=0, unit="ms", dynamic=True),
@@ -201,16 +201,16 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "Which groups may change between the two protocols while members run.",
         choices=("bidirectional", "upgrade", "downgrade", "disabled"), dynamic=True),
     Key("kawal.rebalance.interval.ms", INT, 2_000,
-        "Least time between two assignments of a consumer group: changes are gathered meanwhile; 0: at once.",
+        "Shortest time between two assignments of a consumer group, to gather changes; 0: at once.",
         minimum=0, unit="ms", kafka="group.consumer.assignment.interval.ms", dynamic=True,
         synonyms=("group.consumer.assignment.interval.ms",)),
     Key("kawal.group.assignor", STRING, "client",
-        "Who assigns the partitions of classic eager groups: their leader, or the server.",
+        "The side that assigns the partitions of classic eager groups: their leader, or the server.",
         choices=("client", "server"), dynamic=True),
 ),
 "Limits": (
     Key("socket.request.max.bytes", INT, 100 * MIB,
-        "Largest request frame; a larger one closes the connection before it is read.",
+        "Largest request; a larger one closes the connection before it is read.",
         minimum=1, unit="bytes"),
     Key("fetch.max.bytes", INT, 55 * MIB,
         "Largest Fetch answer (a first batch above it is still sent whole).",
@@ -226,53 +226,53 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("max.connections.per.ip", INT, INT_MAX, "Connections open at once from one address.",
         minimum=0, unit="connections", dynamic=True),
     Key("connections.max.idle.ms", LONG, 600_000,
-        "A connection without a request for so long is closed; -1: never.",
+        "A connection without a request for this long is closed; -1: never.",
         minimum=-1, unit="ms"),
     Key("socket.listen.backlog.size", INT, KIB,
         "Connections the kernel queues before they are accepted (Kafka's own default is 50).",
         minimum=1, unit="connections"),
     Key("socket.send.buffer.bytes", INT, 256 * KIB,
-        "Kernel memory for what one connection has not taken yet, doubled by Linux for its own needs "
+        "Kernel memory for bytes that a connection has not taken yet, doubled by Linux for its own needs "
         "(Kafka's own default is 102400); -1: the system chooses, up to several MB.",
         minimum=-1, unit="bytes"),
     Key("socket.receive.buffer.bytes", INT, -1,
-        "Kernel memory for what has come in and is not read yet (Kafka's own default is 102400); -1: the "
-        "system chooses.",
+        "Kernel memory for bytes that have arrived and are not read yet (Kafka's own default is 102400); -1: "
+        "the system chooses.",
         minimum=-1, unit="bytes"),
     Key("queued.max.request.bytes", LONG, 256 * MIB,
-        "Bytes of requests in work over all connections; above it no connection is read until some are "
+        "Bytes of unanswered requests over all connections; above it, no connection is read until some are "
         "answered; -1: no limit (Kafka's default).", minimum=-1, unit="bytes"),
     Key("kawal.connection.in.flight.bytes", INT, 16 * MIB,
-        "Bytes of unanswered requests of one connection; above it that connection is not read until some "
+        "Bytes of unanswered requests of one connection; above it, that connection is not read until some "
         "are answered (one request of any allowed size always gets in).",
         minimum=1, unit="bytes"),
     Key("kawal.connection.in.flight.requests", INT, 128,
         "Unanswered requests of one connection, with the same effect.",
         minimum=1, unit="requests"),
     Key("kawal.connection.unsent.bytes", INT, 16 * MIB,
-        "Bytes of answers that one connection has not taken yet; above it that connection is not read until "
+        "Bytes of answers that one connection has not taken yet; above it, that connection is not read until "
         "it takes some (one answer of any allowed size always gets in).",
         minimum=1, unit="bytes"),
     Key("kawal.queued.max.response.bytes", LONG, 256 * MIB,
-        "Memory for answers not yet taken, over all connections; what is sent straight from a file takes "
-        "none.  Above it connections that leave answers lying are not read, and closed when they take "
-        "nothing for a second; -1: no limit.", minimum=-1, unit="bytes"),
+        "Memory for answers not yet taken, over all connections; bytes sent straight from a file take none.  "
+        "Above it, connections with untaken answers are not read, and are closed when they take nothing for "
+        "a second; -1: no limit.", minimum=-1, unit="bytes"),
     Key("kawal.request.read.timeout.ms", INT, 60_000,
-        "A connection that leaves a request half sent for so long is closed; a request that comes in at "
+        "A connection that leaves a request half sent for this long is closed; a request that arrives at "
         "16 KiB a second or more may take longer.",
         minimum=1, unit="ms"),
     Key("kawal.response.write.timeout.ms", INT, 60_000,
-        "A connection that takes no byte of an answer for so long is closed.",
+        "A connection that takes no byte of an answer for this long is closed.",
         minimum=1, unit="ms"),
     Key("kawal.shutdown.timeout.ms", INT, 4000,
-        "After SIGTERM, how long requests in work may still take before connections are closed.",
+        "How long unfinished requests may still take after SIGTERM before connections are closed.",
         minimum=0, maximum=HOUR_MS, unit="ms"),
 ),
 "Operation": (
     Key("kawal.http.listen", STRING, "127.0.0.1:9644",
         "Where metrics (/metrics, for Prometheus) and health (/healthz, /readyz) are served over HTTP, "
-        f"HOST:PORT; port 0 takes a free one, `{HTTP_OFF}` serves none.  When the port is taken and nobody "
-        "set it, the server goes on without.", check=http_problem),
+        f"HOST:PORT; port 0 takes a free one, `{HTTP_OFF}` serves none.  If the default port is taken, the "
+        "server runs without.", check=http_problem),
     Key("kawal.metrics.partitions.max", INT, 1000,
         "Partitions with metrics of their own, the oldest ones first; those left out are counted.",
         minimum=0, unit="partitions"),
@@ -282,7 +282,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("kawal.log.format", STRING, "human", "Lines of the log: for people, or one JSON object each.",
         choices=("human", "json")),
     Key("kawal.log.level", STRING, "info",
-        "What is logged: everything from this level on.  AlterConfigs changes it by logger (BROKER_LOGGER).",
+        "What is logged: everything from this level up.  AlterConfigs changes it by logger (BROKER_LOGGER).",
         choices=("debug", "info", "warning", "error")),
 ),
 }

@@ -1,10 +1,10 @@
 """The table of the topic configurations of Apache Kafka 4.3.
 
-Types, defaults and ranges are those a running Kafka 4.3.1 shows and enforces.  `synonyms` are the server keys
-whose value a topic takes when it has none of its own, nearest first (Kafka's `ServerTopicConfigSynonyms`).
-Keys that have nothing to act on here (one node, no tiered storage, a log that is not cut into Kafka's
-files) are accepted, kept and shown, so that tools and topic definitions made for Kafka work; their
-documentation says so.
+Types, defaults and ranges are those that a running Kafka 4.3.1 shows and enforces.  `synonyms` are the server
+keys whose value a topic takes when it has none of its own, nearest first (Kafka's
+`ServerTopicConfigSynonyms`).  Keys that have nothing to act on here (one node, no tiered storage, a log that
+is not cut into Kafka's files) are accepted, kept and shown, so that tools and topic definitions made for
+Kafka work; their documentation says so.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HOUR_MS = 3_600_000
 
 
 def _throttled_replicas_problem(value: Value) -> str | None:
-    """Source: KIP-73, `ThrottledReplicaListValidator`."""
+    """Return what is wrong with a list of replicas.  Source: KIP-73, `ThrottledReplicaListValidator`."""
     assert isinstance(value, tuple)
     if value == ("*",) or all(re.fullmatch(r"[0-9]+:[0-9]+", part) for part in value):
         return None
@@ -68,13 +68,13 @@ _TABLE: tuple[Key, ...] = (
         "How long compaction keeps the tombstone of a deleted key.",
         minimum=0, unit="ms", synonyms=("log.cleaner.delete.retention.ms",)),
     Key("file.delete.delay.ms", LONG, 60_000,
-        "No effect for one topic: files are shared by topics, log.segment.delete.delay.ms holds for all.",
+        "No effect for one topic: topics share files, so log.segment.delete.delay.ms applies to all.",
         minimum=0, unit="ms", synonyms=("log.segment.delete.delay.ms",)),
     Key("flush.messages", LONG, LONG_MAX,
-        "No effect: kawal.durability tells when records are synced, for all topics.",
+        "No effect: kawal.durability decides when records are synced, for all topics.",
         minimum=1, unit="records", synonyms=("log.flush.interval.messages",)),
     Key("flush.ms", LONG, LONG_MAX,
-        "No effect: kawal.durability tells when records are synced, for all topics.",
+        "No effect: kawal.durability decides when records are synced, for all topics.",
         minimum=0, unit="ms", synonyms=("log.flush.interval.ms", "log.flush.scheduler.interval.ms")),
     Key("follower.replication.throttled.replicas", LIST, (), _ONE_NODE, check=_throttled_replicas_problem),
     Key("index.interval.bytes", INT, 4096, "No effect: the log's index has its own density.",
@@ -99,7 +99,7 @@ _TABLE: tuple[Key, ...] = (
         "Whether a record keeps the producer's time or gets the time it was appended.",
         choices=("CreateTime", "LogAppendTime"), synonyms=("log.message.timestamp.type",)),
     Key("min.cleanable.dirty.ratio", DOUBLE, 0.5,
-        "Part of a log that must be new before it is compacted again.",
+        "Fraction of a log that must be new before it is compacted again.",
         minimum=0, maximum=1, synonyms=("log.cleaner.min.cleanable.ratio",)),
     Key("min.compaction.lag.ms", LONG, 0, "Age before which a record is not compacted.",
         minimum=0, unit="ms", synonyms=("log.cleaner.min.compaction.lag.ms",)),
@@ -120,9 +120,9 @@ _TABLE: tuple[Key, ...] = (
     Key("segment.bytes", INT, 1024 * MIB,
         "Size of a partition's logical segment, the unit in which retention deletes.",
         minimum=MIB, unit="bytes", synonyms=("log.segment.bytes",)),
-    Key("segment.index.bytes", INT, 10 * MIB, "No effect: the log's index grows as it needs.",
+    Key("segment.index.bytes", INT, 10 * MIB, "No effect: the log's index grows as needed.",
         minimum=4, unit="bytes", synonyms=("log.index.size.max.bytes",)),
-    Key("segment.jitter.ms", LONG, 0, "No effect: logical segments cost nothing to end, so none is delayed.",
+    Key("segment.jitter.ms", LONG, 0, "No effect: ending a logical segment is free, so none is delayed.",
         minimum=0, unit="ms", synonyms=("log.roll.jitter.ms", "log.roll.jitter.hours")),
     Key("segment.ms", LONG, 168 * HOUR_MS, "Age at which a logical segment ends.",
         minimum=1, unit="ms", synonyms=("log.roll.ms", "log.roll.hours")),

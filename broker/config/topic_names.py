@@ -6,13 +6,13 @@ import re
 from typing import Final
 
 NAME_LENGTH_MAX: Final = 249
-"""Kafka makes file names of topic names, with a suffix, and file systems end at 255 bytes."""
+"""Kafka makes file names of topic names, with a suffix; file systems allow 255 bytes."""
 
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+\Z")
 
 
 def name_problem(name: str) -> str | None:
-    """Why the name cannot be a topic's, in Kafka's words; None when it can."""
+    """Return why the name cannot be a topic's, in Kafka's words; None when it can."""
     if not name:
         return "Topic name is invalid: the empty string is not allowed"
     if name in (".", ".."):
@@ -31,5 +31,5 @@ def name_problem(name: str) -> str | None:
 
 
 def collision_key(name: str) -> str:
-    """What two names that Kafka calls colliding have in common: '.' and '_' are one in its metrics."""
+    """Return the key that colliding names share: Kafka's metrics do not tell '.' from '_'."""
     return name.replace(".", "_")

@@ -1,10 +1,10 @@
-"""The bounds of a view in time or offsets, and the pace of a replay: what their settings say.
+"""The bounds of a view in time or offsets, and the pace of a replay, read from their settings.
 
     kawal.from, kawal.to     2026-11-21T08:00:00Z | 2026-11-21T09:00:00+01:00 | 1795248000000 | offset 4711
     kawal.replay.speed       1.0 the original pace, 10 ten times as fast, 0.5 half as fast
 
-A time without a zone is UTC, a number alone is milliseconds since 1970.  `kawal.from` is the first that is
-shown, `kawal.to` the first that is not.
+A time without a zone is UTC; a bare number is milliseconds since 1970.  `kawal.from` is the first time or
+offset that is shown, `kawal.to` the first that is not.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def parse_bound(text: str) -> Bound:
         at = datetime.fromisoformat(stripped)
     except ValueError:
         raise ValueError(
-            f"{stripped[:60]!r} is no ISO 8601 time, no number of milliseconds since 1970 and no offset"
+            f"{stripped[:60]!r} is not an ISO 8601 time, a number of milliseconds since 1970 or an offset"
             " ('offset 4711')"
         ) from None
     if at.tzinfo is None:
@@ -69,7 +69,7 @@ def parse_speed(text: str) -> float:
         speed = math.nan
     if not SPEED_MIN <= speed <= SPEED_MAX:
         raise ValueError(
-            f"{text.strip()[:40]!r} is no number between {SPEED_MIN} and {SPEED_MAX:g};"
+            f"{text.strip()[:40]!r} is not a number between {SPEED_MIN} and {SPEED_MAX:g};"
             " 1 is the original pace"
         )
     return speed

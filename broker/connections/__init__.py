@@ -1,1 +1,1 @@
-"""One client's connection: frames in, answers out, and the memory it may use."""
+"""One client's connection: requests in, answers out, and the memory it may use."""

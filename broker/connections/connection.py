@@ -33,10 +33,10 @@ _IN_MEMORY: Final = frozenset({bytes, bytearray, memoryview})
 
 
 class Connection:
-    """What the broker knows of one client's connection.
+    """One client's connection, as the broker sees it.
 
     `outgoing` holds the buffers to be sent, in order: bytes-like objects and file ranges (anything with
-    `size_bytes`); of the first, `head_sent` bytes have left.  The shell reports what it sent by `sent`.
+    `size_bytes`); of the first, `head_sent` bytes were sent.  The shell reports what it has sent by `sent`.
     """
 
     __slots__ = (
@@ -98,26 +98,26 @@ class Connection:
         self.head_sent = 0
         # The part of `outgoing` that is kept in memory.
         self.memory_bytes = 0
-        # What the sums in `memory` hold of this connection.
+        # This connection's part of the sums in `memory`.
         self.accounted_requests_bytes = self.accounted_answers_bytes = 0
         self.client_software = ("", "")
         # Set: the shell sends what is outgoing, then closes and logs this reason.
         self.close_reason: str | None = None
         self.close_cause = Cause.CLIENT
-        # True: the shell closes now, and sends nothing any more.
+        # True: the shell closes now, and sends nothing more.
         self.aborted = False
         self.closed = False
         # True while the connection is listed with the broker as having something to send.
         self.dirty = False
         self.unsent = unsent
-        # True: it was not read, or not to the end, while it was saturated; to be resumed when it is no more.
+        # True: it was not read, or not to the end, while saturated; reading resumes when it no longer is.
         self.stalled = False
-        # When bytes last came or went.
+        # When bytes were last received or sent.
         self.active_ms = now_ms
-        # What there is of a request that is still coming in, and since when; 0 bytes: there is none.
+        # The bytes received of an incomplete request, and since when it is so; 0 bytes: there is none.
         self.unfinished_bytes = 0
         self.unfinished_since_ms = now_ms
-        # Since when the client has taken nothing of what is outgoing; the shell keeps it.
+        # Since when the client has taken nothing of what is outgoing; the shell sets it.
         self.unsent_since_ms = now_ms
 
     @property
@@ -139,7 +139,7 @@ class Connection:
 
     @property
     def at_own_limit(self) -> bool:
-        """True while this connection alone has as much in work, or unsent, as one may have."""
+        """True while this connection alone has as much unanswered, or unsent, as one may have."""
         memory = self.memory
         return (
             len(self.calls) >= memory.connection_requests_max
@@ -148,10 +148,9 @@ class Connection:
         )
 
     def open_call(self, data: memoryview, *, data_owned: bool, now_ms: int) -> tuple[Call[Any], int]:
-        """Read a request's header and take a place in the order of the answers; also where the body begins.
+        """Return the call of a request, which takes a place in the order of answers, and its body's position.
 
-        Raises:
-            Malformed: the request is too short for a header or its strings lie.
+        Raises: Malformed, when the request is too short for a header or the lengths of its strings are wrong.
         """
         header = decode_request_header(data)
         size = len(data)
@@ -161,7 +160,7 @@ class Connection:
         return call, header.size_bytes
 
     def note_received(self, now_ms: int, *, served: bool) -> None:
-        """Account for what the last bytes have brought; `served`: requests were completed by them."""
+        """Account for the bytes just received; `served`: they completed requests."""
         count = self.reader.pending_bytes
         if count != self.unfinished_bytes or (count and served):
             unfinished = self.memory.unfinished
@@ -178,7 +177,7 @@ class Connection:
         memory = self.memory
         requests_bytes = self.request_bytes
         if self.unfinished_bytes:
-            # What has come of the request, or the memory that waits for the rest of it.
+            # The received bytes of the request, or the memory kept for all of it.
             requests_bytes += max(self.unfinished_bytes, self.reader.unfinished_memory_bytes)
         memory.requests_bytes += requests_bytes - self.accounted_requests_bytes
         memory.answers_bytes += self.memory_bytes - self.accounted_answers_bytes
@@ -205,7 +204,7 @@ class Connection:
             self.stats.failed(call.api_key, call.version, errors)
 
     def _cannot_be_written(self, call: Call[Any], error: Unencodable) -> None:
-        """Our own bug: this client is told by the end of its connection, the others live on."""
+        """Log our own bug and close this client's connection; the others are not affected."""
         logger.error(
             "connection %d closed: the answer to api=%d v%d cannot be written",
             self.identity,
@@ -216,7 +215,7 @@ class Connection:
         self.close("internal error", Cause.BUG)
 
     def answer_in_thread(self, call: Call[Any], response: object, offload: Offload) -> None:
-        """Answer the call as `answer` does, a thread doing the encoding: the response is a large one."""
+        """Answer the call as `answer` does, but encode the response, a large one, in a thread."""
         assert call.output is None, "a call is answered once"
         output: list[Any] = []
         wrong: list[Unencodable] = []
@@ -284,7 +283,7 @@ class Connection:
         self._forget_outgoing()
 
     def sent(self, size_bytes: int) -> None:
-        """Take what has left off `outgoing`."""
+        """Remove the bytes that were sent from `outgoing`."""
         self.outgoing_bytes -= size_bytes
         assert self.outgoing_bytes >= 0, "more was sent than was outgoing"
         self.stats.sent_bytes += size_bytes
@@ -306,7 +305,7 @@ class Connection:
         self.account()
 
     def lost(self) -> None:
-        """The client is gone: withdraw every parked call and forget what was to be sent."""
+        """Withdraw every parked call and forget what was to be sent: the client has left."""
         self.closed = True
         self.reader.release_buffer()
         self._forget_outgoing()
@@ -321,12 +320,12 @@ class Connection:
 
 
 def part_size_bytes(part: Any) -> int:
-    """The number of bytes one outgoing part puts on the wire."""
+    """Return the number of bytes that one outgoing part puts on the wire."""
     return len(part) if type(part) in _IN_MEMORY else int(part.size_bytes)
 
 
 def encode_answer(call: Call[Any], response: object) -> list[Any]:
-    """The buffers of one response: int32 size, header, body; record payloads stay separate."""
+    """Return the buffers of one response: int32 size, header, body; record payloads stay separate."""
     parts: list[Any] = encode(response, call.version)
     header = encode_response_header(call.api_key, call.version, call.correlation_id)
     size = len(header) + sum(map(part_size_bytes, parts))

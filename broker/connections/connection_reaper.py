@@ -1,12 +1,12 @@
 """Close the connections whose time has run out: idle ones, half-sent requests, answers that are not read.
 
-All connections are looked at one after another, some in each slice, again and again: without a timer for
-each, 10,000 idle clients cost a millisecond per pass.  A limit of T is kept to T plus a tenth.
+Regular passes look at all connections, some in each slice.  Without a timer for each, 10,000 idle clients
+cost a millisecond per pass.  A limit of T is enforced within T plus a tenth.
 
     idle            no request is open and no byte has moved for connections.max.idle.ms
     read timeout    a request is still incomplete after kawal.request.read.timeout.ms, with extra time for
-                    the bytes that have arrived: a slow line may send a large request, but a byte a minute is
-                    no request
+                    the bytes that have arrived: a slow line may send a large request, but a byte a minute
+                    is too slow
     write timeout   no byte of an answer was read for kawal.response.write.timeout.ms
 
 While the memory for requests or answers is full (memory_limits.py) the reaper also makes room, every second:
@@ -37,16 +37,16 @@ PASSES_PER_TIMEOUT: Final = 10
 PASS_INTERVAL_MS_MAX: Final = 10_000
 
 READ_BYTES_PER_SECOND_MIN: Final = 16 << 10
-"""A request that comes in at this rate is given time, however large it is."""
+"""A request that arrives at this rate is given time, however large it is."""
 
 RELIEF_INTERVAL_MS: Final = 1000
-"""How long memory may be full, and its holder still, before room is made."""
+"""The time that memory may be full, and its holder make no progress, before room is made."""
 
 LEFT_HALF_SENT: Final = "left a request half sent while the memory for requests is full"
 
 
 class ConnectionReaper:
-    """Looks after the connections of a node by its clock."""
+    """The reaper of a node's connections."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class ConnectionReaper:
         self._relieving = False
 
     def connected(self, now_ms: int) -> None:
-        """Look after a new connection, too."""
+        """Watch a new connection, too."""
         if not self._reaping:
             self._reaping = True
             self._schedule(now_ms)
@@ -81,7 +81,7 @@ class ConnectionReaper:
         self._loop.scheduler.add_work(self._pass())
 
     def _pass(self) -> Steps:
-        """Look at every connection there is now."""
+        """Look at every present connection."""
         for connections in chunks(tuple(self._connections.values()), per_slice=CONNECTIONS_PER_SLICE):
             for connection in connections:
                 if not connection.closed:
@@ -108,7 +108,7 @@ class ConnectionReaper:
 
     def _look_at_request(self, connection: Connection, now_ms: int, timeout_ms: int) -> None:
         if connection.saturated or connection.stalled:
-            # We are the ones who do not read: the client's time begins again when we do.
+            # It is the server that does not read: the client's time starts anew when it does.
             connection.unfinished_since_ms = now_ms
             return
         took_ms = now_ms - connection.unfinished_since_ms
@@ -119,7 +119,7 @@ class ConnectionReaper:
     # --- full memory -----------------------------------------------------------------------------------
 
     def relieve_soon(self, now_ms: int) -> None:
-        """Memory is full: make room if it still is in a while."""
+        """Make room in a while, if memory is still full then."""
         if not self._relieving:
             self._relieving = True
             self._loop.timers.add(now_ms + RELIEF_INTERVAL_MS, self._relieve)
@@ -144,9 +144,10 @@ class ConnectionReaper:
         self.relieve_soon(now_ms)
 
     def _end_half_sent(self, now_ms: int) -> None:
-        """End requests that have stopped to come, the oldest first, until half of the memory is free.
+        """End requests that have stopped arriving, the oldest first, until half of the memory is free.
 
-        Those that we have stopped to read may be coming still; but for the one that has the floor.
+        Those that the server has stopped reading are spared, as their clients may still be sending; the one
+        with the floor is not.
         """
         memory = self._memory
         floor, surplus_bytes = memory.floor, memory.requests_bytes - memory.requests_bytes_max // 2

@@ -1,15 +1,15 @@
-"""The memory that clients' requests and answers may take, one connection's and all together.
+"""The memory that clients' requests and answers may take, per connection and in all.
 
-    requests   unanswered ones, and the bytes there are of requests that are still arriving
-    answers    those that their readers have not taken yet, without what is sent straight from a file
+    requests   unanswered ones, and the received bytes of requests that are still arriving
+    answers    those that their readers have not taken yet, without bytes sent straight from a file
 
-Above a limit reading stops; nothing is dropped.  Above a connection's own limit that connection is not read.
-Above the limit for all, no connection is read that would add to it, except the one with the floor: it may
-finish its request, however large, and is the one whose request began first.  Were all of them held back,
-memory full of unfinished requests would stay full for ever.  A reserve is kept for connections that take no
-memory yet: small requests go on while large ones fill the memory, or are left in it.
+Above a limit, reading stops; nothing is dropped.  Above its own limit, a connection is not read.  Above the
+limit for all, no connection that would add to it is read, except the one with the floor: the one whose
+request began first may finish it, however large.  Were all held back, memory full of unfinished requests
+would stay full for ever.  A reserve is kept for connections that take no memory yet: small requests go on
+while large ones fill the memory, or are left in it.
 
-Memory that its owners do not give back is taken back by connection_reaper.py.
+Memory that its holders do not give back is taken back by connection_reaper.py.
 Source: Kafka's queued.max.request.bytes (KIP-72), whose pool also lets one request more in.
 """
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 UNLIMITED: Final = 2**63
 
 ANSWERS_FACTOR_MAX: Final = 2
-"""Above this many times the limit for answers no connection is read at all."""
+"""Above this many times the limit for answers, no connection is read at all."""
 
 RESERVE_SHARE: Final = 8
-"""On top of the limit for requests, one part in so many is there for connections that hold nothing yet."""
+"""On top of the limit for requests, one part in this many is reserved for connections that hold nothing."""
 
 FETCH_ROOM_BYTES_MIN: Final = 64 << 10
-"""A fetch may always return this much, so that good readers go on while slow ones hold the memory."""
+"""A fetch may always return this much, so that fast readers go on while slow ones hold the memory."""
 
 
 class Holder(Protocol):
-    """A connection, as far as its memory goes."""
+    """A connection, as far as memory is concerned."""
 
     @property
     def outgoing(self) -> Collection[Any]:
-        """What is to be sent."""
+        """The buffers to be sent."""
 
     @property
     def request_bytes(self) -> int:
@@ -46,14 +46,14 @@ class Holder(Protocol):
 
     @property
     def unfinished_bytes(self) -> int:
-        """What there is of a request that is still arriving."""
+        """The received bytes of a request that is still arriving."""
 
 
 HolderT = TypeVar("HolderT", bound=Holder)
 
 
 class MemoryLimits(Generic[HolderT]):
-    """The limits and what is used of them; shared by all connections of a broker."""
+    """The limits and their use; shared by all connections of a broker."""
 
     __slots__ = (
         "answers_bytes",
@@ -69,12 +69,12 @@ class MemoryLimits(Generic[HolderT]):
     def __init__(self, config: Config) -> None:
         self.requests_bytes = 0
         self.answers_bytes = 0
-        # Connections in the middle of a frame, in the order in which their frames began.
+        # Connections in the middle of a request, in the order in which their requests began.
         self.unfinished: dict[HolderT, None] = {}
         self.configure(config)
 
     def configure(self, config: Config) -> None:
-        """Take over changed limits."""
+        """Apply changed limits."""
         self.connection_bytes_max = config.kawal_connection_in_flight_bytes
         self.connection_requests_max = config.kawal_connection_in_flight_requests
         self.connection_answers_bytes_max = config.kawal_connection_unsent_bytes
@@ -83,7 +83,7 @@ class MemoryLimits(Generic[HolderT]):
 
     @property
     def full(self) -> bool:
-        """True while requests or answers weigh more than they may."""
+        """True while requests or answers take more memory than they may."""
         return self.requests_full or self.answers_full
 
     @property
@@ -98,11 +98,11 @@ class MemoryLimits(Generic[HolderT]):
 
     @property
     def floor(self) -> HolderT | None:
-        """The connection that may finish its frame whatever there is."""
+        """The connection that may finish its request, however full memory is."""
         return next(iter(self.unfinished), None)
 
     def holds_back(self, connection: HolderT) -> bool:
-        """Whether nothing may be read from the connection, because of what all of them hold."""
+        """Whether nothing may be read from the connection because of what all connections hold."""
         if self.answers_full and (
             connection.outgoing or self.answers_bytes >= ANSWERS_FACTOR_MAX * self.answers_bytes_max
         ):
@@ -117,7 +117,7 @@ class MemoryLimits(Generic[HolderT]):
         return self.requests_bytes < self.requests_bytes_max + self.requests_bytes_max // RESERVE_SHARE
 
     def fetch_room_bytes(self) -> int:
-        """The most that a fetch should return now."""
+        """Return the most that a fetch should return now."""
         return max(self.answers_bytes_max - self.answers_bytes, FETCH_ROOM_BYTES_MIN)
 
 

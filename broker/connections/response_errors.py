@@ -1,7 +1,7 @@
 """The error codes in an answer: the fields called `error_code`, whatever the message, wherever they are.
 
-Every answer is looked through, so the look is code written for its class at the first use, as the codecs of
-hot messages are (protocol/compiled.py): a loop in a loop, 0.1 us for an answer about one partition.
+Every answer is searched, so the search is code generated for its class at the first use, as the codecs of
+hot messages are (protocol/compiled.py): nested loops, 0.1 us for an answer about one partition.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Look = Callable[[Any], list[int] | None]
 FIELD: Final = "error_code"
 
 NEVER_WRONG: Final = frozenset({"MetadataResponsePartition"})
-"""Structs that are not looked into: one node leads all partitions, and there may be 100,000 in an answer."""
+"""Structs that are not searched: one node leads all partitions, and an answer may have 100,000 of them."""
 
 _looks: dict[type[Any], Look] = {}
 
 
 def error_codes(answer: object) -> list[int] | None:
-    """The error codes in a response message, each time one occurs; None when there are none."""
+    """Return the error codes in a response message, one for each occurrence; None when there are none."""
     cls = answer.__class__
     return (_looks.get(cls) or _make_look(cls))(answer)
 
@@ -38,7 +38,7 @@ def _make_look(cls: type[Any]) -> Look:
 
 
 def _lines(declared: Declaration, name: str, depth: int) -> Iterator[str]:
-    """The lines that look at the object called `name`."""
+    """Yield the lines of code that search the object called `name`."""
     indent = "    " * depth
     if any(field.name == FIELD for field in declared.fields):
         yield f"{indent}if {name}.{FIELD}: found.append(int({name}.{FIELD}))"
@@ -54,6 +54,6 @@ def _lines(declared: Declaration, name: str, depth: int) -> Iterator[str]:
 
 
 def _struct_in(kind: Kind) -> Declaration | None:
-    """The struct that an array of this kind holds.  Structs outside of arrays carry no errors."""
+    """Return the struct that an array of this kind holds; structs outside of arrays carry no errors."""
     element = kind.element if isinstance(kind, ArrayOf) else None
     return declaration(element) if isinstance(element, type) else None

@@ -1,1 +1,1 @@
-"""The read side of a fetch: sessions, and what one pass over the partitions returns."""
+"""The read side of a fetch: sessions, and a pass over the partitions."""

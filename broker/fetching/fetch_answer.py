@@ -1,4 +1,4 @@
-"""The answer to a fetch, from what was read."""
+"""The answer to a fetch, made from what was read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from protocol.messages.fetch import FetchableTopicResponse, FetchResponse, Parti
 
 
 class FetchAnswer:
-    """The response in the making; within a session it has only what the client does not know yet."""
+    """The response in progress; within a session it has only what the client does not know yet."""
 
     __slots__ = ("_current", "_plan", "_response", "_served")
 
@@ -36,7 +36,7 @@ class FetchAnswer:
         self._current = current
 
     def finished(self) -> FetchResponse:
-        """The whole response."""
+        """Return the whole response."""
         for key in self._served:
             # Partitions that gave records go to the end, so that the others have their turn (KIP-227).
             if key in self._plan.items:

@@ -1,4 +1,4 @@
-"""Reading for a fetch: one pass over the partitions that it asks for."""
+"""Reading for a fetch: one pass over the partitions it asks for."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _READ_ERRORS = frozenset(
 
 
 class FetchReader:
-    """One pass over a plan's partitions: what they give within the limits of the request."""
+    """One pass over a plan's partitions: what they return within the limits of the request."""
 
     __slots__ = (
         "call",
@@ -61,19 +61,19 @@ class FetchReader:
         now_ms: int,
         scans: bool = True,
     ) -> None:
-        """`room_bytes` is the most that the answer may have now, whatever the client takes."""
+        """`room_bytes` is the most that the answer may have now, whatever the client allows."""
         request = call.request
         self.metadata = metadata
         self.call = call
         self.plan = plan
         self.now_ms = now_ms
-        # Whether views look at records that nobody has looked at yet, or show what they know.
+        # Whether views look at records not looked at yet, or show only what they know.
         self.scans = scans
         # The views in the plan, each with the offset up to which it was read.
         self.views: list[tuple[ViewPartition, int]] = []
-        # A view has something to tell although it has no records: how far it came.
+        # A view has news although it has no records: its position.
         self.has_news = False
-        # When a view that paces its records will show more.
+        # The time when a view that paces its records will show more.
         self.due_ms: int | None = None
         self.read_committed = request.isolation_level == READ_COMMITTED
         self.room_bytes = min(request.max_bytes, metadata.config.fetch_max_bytes, room_bytes)
@@ -82,7 +82,7 @@ class FetchReader:
         self.found: list[tuple[FetchItem, PartitionData]] = []
 
     def read(self, items: Iterable[FetchItem]) -> Iterator[None]:
-        """Read these partitions of the plan, in the plan's order; yields where a view has worked enough."""
+        """Read these partitions of the plan, in the plan's order; yield where a view has worked enough."""
         for item in items:
             data, view = self._begin(item)
             if view is not None:
@@ -92,7 +92,7 @@ class FetchReader:
             self.found.append((item, data))
 
     def is_enough(self) -> bool:
-        """Whether what was read is to be answered now."""
+        """Whether to answer now with what was read."""
         request = self.call.request
         return (
             self.size_bytes >= request.min_bytes
@@ -102,7 +102,7 @@ class FetchReader:
         )
 
     def is_outdated(self) -> bool:
-        """Whether records have come since the partitions were read."""
+        """Whether records have arrived since the partitions were read."""
         topics = self.metadata.topics
         # Views are not asked: a fetch that waits for one is woken as soon as it shows more.
         return any(
@@ -115,10 +115,10 @@ class FetchReader:
         )
 
     def _begin(self, item: FetchItem) -> tuple[PartitionData, ViewPartition | None]:
-        """What a partition gives; of a view all but the records, and the view that has them."""
+        """Return what a partition gives; for a view all but the records, and the view that has them."""
         try:
             partition = find_partition(self.metadata, item)
-            # Here, and only here, Kafka takes every negative epoch for none.
+            # Here, and only here, Kafka takes every negative epoch for no epoch.
             check_leader_epoch(max(item.leader_epoch, NO_EPOCH))
             return self._read_records(item, partition)
         except RequestError as error:
@@ -145,7 +145,7 @@ class FetchReader:
             0 <= item.fetch_offset < partition.log_start
             and self.metadata.config.kawal_out_of_range == "first"
         ):
-            # A batch behind the offset that was asked for is legal, as in a compacted log.
+            # A batch after the requested offset is legal, as in a compacted log.
             item.fetch_offset = partition.log_start
         if isinstance(partition, ViewPartition):
             if not partition.log_start <= item.fetch_offset <= high_watermark:
@@ -194,7 +194,7 @@ class FetchReader:
             self.has_news = True
         if read.due_ms is not None:
             self.due_ms = read.due_ms if self.due_ms is None else min(self.due_ms, read.due_ms)
-        # It may have grown while it was read.
+        # The view may have grown while it was read.
         data.high_watermark = data.last_stable_offset = max(data.high_watermark, read.position)
         parts, size_bytes = read.finished(takes_empty=takes_empty_batch(self.call))
         if size_bytes:
@@ -202,10 +202,10 @@ class FetchReader:
 
 
 def find_partition(metadata: Metadata, item: FetchItem) -> Partition:
-    """The partition an item names, by topic id where it has one.
+    """Return the partition an item names, by topic id where it has one.
 
-    Raises:
-        RequestError: 100 for a topic id never seen by this item, 3 for what is gone or does not exist.
+    Raises: RequestError, with 100 for a topic id that this item never saw, with 3 for a topic or partition
+    that was deleted or never existed.
     """
     known = item.topic
     topic = metadata.catalogue.find_id(item.topic_id) if item.by_id else metadata.catalogue.find(item.name)
@@ -218,7 +218,7 @@ def find_partition(metadata: Metadata, item: FetchItem) -> Partition:
 
 
 def _divergence(item: FetchItem, partition: Partition) -> EpochEndOffset | None:
-    """Where the client's log and ours part.  Raises: RequestError for an epoch that our log never had."""
+    """Return where the client's log and ours part.  Raises: RequestError for an epoch our log never had."""
     if item.last_fetched_epoch > LEADER_EPOCH:
         raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)
     end_offset = partition.log_end

@@ -2,15 +2,14 @@
 
     request (session id, epoch)   meaning                                  answer's session id
     (any, -1)                     full fetch, no session; an old one ends  0
-    (any, 0)                      full fetch that opens a session          the new one, 0 when there is no
-    room
+    (any, 0)                      full fetch that opens a session          the new one; 0 without room
     (id, n)                       the session's partitions plus the named  id
                                   ones minus the forgotten ones; n must be
                                   the epoch after the last answer
 
-Errors are those of the whole request: unknown id 70, other epoch 71 (the session survives it), topic names in
-a session of topic ids or the reverse 106.  An answer within a session leaves out partitions that have
-neither records, nor an error, nor a new high watermark or log start.
+Errors concern the whole request: 70 for an unknown id, 71 for another epoch (the session survives it), 106
+for topic names in a session of topic ids or the reverse.  An answer within a session leaves out partitions
+that have neither records, nor an error, nor a new high watermark or log start.
 Source: KIP-227, KIP-516.
 """
 
@@ -34,14 +33,15 @@ INITIAL_EPOCH: Final = 0
 EPOCH_MAX: Final = 2**31 - 1
 
 EVICTION_AGE_MS: Final = 120_000
-"""A session idle for so long may be evicted for a new one (Kafka: min.incremental.fetch.session.eviction.ms).
-"""
+"""A session idle for this long may be evicted for a new one.
+
+Kafka's key for it: min.incremental.fetch.session.eviction.ms."""
 
 PartitionKey = tuple[str | UUID, int]
 
 
 class FetchItem:
-    """One partition a fetch asks for, and what its session last told about it."""
+    """One partition that a fetch asks for, and what its session last told the client about it."""
 
     __slots__ = (
         "by_id",
@@ -66,13 +66,13 @@ class FetchItem:
         self.max_bytes = 0
         self.leader_epoch = -1
         self.last_fetched_epoch = -1
-        # The topic when it was last found: tells a deleted topic from one that was never known.
+        # The topic as it was last found; it tells a deleted topic from one that was never known.
         self.topic: Topic | None = None
         self.sent_high_watermark = -1
         self.sent_log_start = -1
 
     def is_news(self, *, high_watermark: int, log_start: int) -> bool:
-        """Whether the session's client does not know these marks yet; remembers them as told."""
+        """Return whether the session's client does not know these marks yet, and remember them as sent."""
         news = self.sent_high_watermark != high_watermark or self.sent_log_start != log_start
         self.sent_high_watermark = high_watermark
         self.sent_log_start = log_start
@@ -93,7 +93,7 @@ class FetchSession:
 
 
 class FetchPlan:
-    """What one fetch reads: its items in serving order and the session they belong to, if any."""
+    """The plan of one fetch: its items in serving order and the session they belong to, if any."""
 
     __slots__ = ("incremental", "items", "session")
 
@@ -106,7 +106,7 @@ class FetchPlan:
 
     @property
     def session_id(self) -> int:
-        """The id the answer carries."""
+        """The id that the answer carries."""
         return self.session.identity if self.session else 0
 
 
@@ -122,10 +122,9 @@ class FetchSessions:
         return len(self._sessions)
 
     def plan(self, request: FetchRequest, *, uses_topic_ids: bool, now_ms: int) -> FetchPlan:
-        """Find or open the request's session and say what is to be read.
+        """Find or open the request's session and return what is to be read.
 
-        Raises:
-            RequestError: 70, 71 or 106; the session, if there is one, is unchanged.
+        Raises: RequestError, with 70, 71 or 106; the session, if there is one, is unchanged.
         """
         if request.session_epoch not in (FINAL_EPOCH, INITIAL_EPOCH):
             return self._continue(request, uses_topic_ids=uses_topic_ids, now_ms=now_ms)
@@ -169,7 +168,7 @@ class FetchSessions:
         if session.uses_topic_ids != uses_topic_ids:
             raise RequestError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         update_items(session.items, request, uses_topic_ids=uses_topic_ids)
-        # Last, as in Kafka: what a request both names and forgets is forgotten.
+        # Last, as in Kafka: a partition that a request both names and forgets is forgotten.
         for forgotten in request.forgotten_topics_data:
             topic_key = forgotten.topic_id if uses_topic_ids else forgotten.topic
             for index in forgotten.partitions:
@@ -186,7 +185,7 @@ class FetchSessions:
 def update_items(
     items: OrderedDict[PartitionKey, FetchItem], request: FetchRequest, *, uses_topic_ids: bool
 ) -> None:
-    """Add the request's partitions to `items`, or change them there; the last mention of one counts."""
+    """Add the request's partitions to `items`, or update them there; the last mention of one counts."""
     for topic in request.topics:
         topic_key: str | UUID = topic.topic_id if uses_topic_ids else topic.topic
         for asked in topic.partitions:

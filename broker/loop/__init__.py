@@ -1,1 +1,1 @@
-"""Calls and what they wait for: timers, slices of long work, counters."""
+"""Calls and what they wait for: timers, slices of long work; and counters."""

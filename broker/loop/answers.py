@@ -10,7 +10,7 @@ from protocol.error_codes import ErrorCode
 
 
 class Item(Protocol):
-    """The part of an answer that is about one of the things that were to be changed."""
+    """The part of an answer about one of the things to be changed."""
 
     error_code: int
 

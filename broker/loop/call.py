@@ -25,7 +25,7 @@ class CallConnection(Protocol):
     """The connection a call came on, as calls and handlers see it."""
 
     client_software: tuple[str, str]
-    """Name and version that the client has given for itself, empty without any."""
+    """The name and version that the client has given for itself, empty when it gave none."""
 
     @property
     def identity(self) -> int:
@@ -71,7 +71,7 @@ class Call(Generic[RequestT]):
     """A decoded request and the way back to its client.
 
     Exactly one of `reply` and `drop` is called, once; the keeper of a parked call must do it.  Replies of one
-    connection leave in the order of its requests, however they are given.
+    connection leave in the order of its requests, whatever the order in which they are given.
     """
 
     __slots__ = (
@@ -115,7 +115,7 @@ class Call(Generic[RequestT]):
         self.output: list[Any] | None = None
 
     def reply(self, response: object) -> None:
-        """Answer the call; nothing happens when the client is gone."""
+        """Answer the call; nothing happens when the client has left."""
         self.holder = None
         self.connection.answer(self, response)
 

@@ -1,10 +1,10 @@
-"""The two clocks of the broker: one that never jumps, and the time of day beside it."""
+"""The two clocks of the broker: a monotonic one, which never jumps, and the time of day."""
 
 from __future__ import annotations
 
 
 class Clock:
-    """The time of a turn of the event loop, as the shell told it at the turn's beginning.
+    """The time of a turn of the event loop, as the shell gave it at the turn's start.
 
     `turn_ms` is monotonic: deadlines, timeouts and durations are counted in it.  The time of day may jump; it
     is used for timestamps of records and for retention only.

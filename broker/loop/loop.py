@@ -1,4 +1,4 @@
-"""The door to the event loop: time, turns, counters."""
+"""The interface to the event loop: time, turns, counters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from broker.loop.waiters import Waiters
 
 
 class Loop(Protocol):
-    """What the broker offers to work that runs on its event loop."""
+    """The services that the broker offers to work on its event loop."""
 
     @property
     def clock(self) -> Clock:
@@ -20,7 +20,7 @@ class Loop(Protocol):
 
     @property
     def timers(self) -> Timers:
-        """Actions that are due at a moment."""
+        """Actions that are due at a given moment."""
 
     @property
     def scheduler(self) -> Scheduler:
@@ -36,4 +36,4 @@ class Loop(Protocol):
 
     @property
     def stopping(self) -> bool:
-        """True once the server is stopping: nothing new is begun."""
+        """True once the server is stopping: nothing new is started."""

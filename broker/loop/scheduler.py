@@ -16,7 +16,7 @@ from broker.loop.slices import Offload, Steps, run_here
 logger = logging.getLogger("kawal.broker")
 
 SHARE_NS: Final = 3_000_000
-"""How long slices may take of a turn of the event loop, but for the last one."""
+"""The time that slices may take of a turn of the event loop; the last one may exceed it."""
 
 
 def _once(action: Callable[[], None]) -> Steps:
@@ -25,12 +25,10 @@ def _once(action: Callable[[], None]) -> Steps:
 
 
 class Scheduler:
-    """The long answers in the making; each gets a slice in turn."""
+    """The long answers in progress; each gets a slice in turn."""
 
     def __init__(self, failed: Callable[[Call[Any]], None], offload: Offload = run_here) -> None:
-        """`failed(call)` is called inside the handler of an exception that a generator raised; `offload` runs
-        work in a thread.
-        """
+        """`failed(call)` is called as a generator's exception is handled; `offload` runs work in a thread."""
         self.offload = offload
         self._failed = failed
         self._waiting: deque[tuple[Call[Any] | None, Steps]] = deque()
@@ -41,7 +39,7 @@ class Scheduler:
         return bool(self._waiting)
 
     def begin(self, call: Call[Any], steps: Steps) -> None:
-        """Answer the call by and by; the first slice is run now, unless others wait for theirs."""
+        """Answer the call a slice at a time; the first slice runs now, unless others wait for theirs."""
         self._waiting.append((call, steps))
         if len(self._waiting) == 1:
             self.run()
@@ -55,7 +53,7 @@ class Scheduler:
         self.add_work(_once(action))
 
     def run_some(self, clock_ns: Callable[[], int]) -> None:
-        """Run the next slice of each that waits, as long as there is time."""
+        """Run the next slice of each waiting generator, as long as there is time."""
         ends_ns = clock_ns() + SHARE_NS
         for _ in range(len(self._waiting)):
             self.run()
@@ -89,7 +87,7 @@ class Scheduler:
         except StopIteration:
             return
         except Exception:
-            # Our own bug; whoever waits for the work has a deadline.
-            logger.exception("work in the background failed")
+            # Our own bug; calls that wait for the work have a deadline.
+            logger.exception("background work failed")
             return
         self._waiting.append((None, steps))

@@ -1,14 +1,15 @@
 """Making a long answer a slice at a time, so that the other clients are served in between.
 
-A request may name 50,000 partitions; a handler that works through them in one go stops all clients for a
-second.  Such a handler returns a generator instead of a response: it yields after a few milliseconds of work
-and returns the response (or PARKED) at its end.  Encoding a large response cannot be cut: a thread does it.
+A request may name 50,000 partitions; a handler that worked through them in one go would stop all clients for
+a second.  Such a handler returns a generator instead of a response: it yields after a few milliseconds of
+work and returns the response (or PARKED) at its end.  Encoding a large response cannot be split: a thread
+does it.
 
     handle(broker, call) -> response                       few items
                          -> generator: yield ... return response    many items
 
-What a generator looks at may have changed when it goes on; what it keeps must be its own.  scheduler.py runs
-the slices.
+What a generator reads may have changed by the time it is resumed; what it keeps must be its own.
+scheduler.py runs the slices.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 ITEMS_PER_SLICE: Final = 500
-"""Partitions or topics handled before other work has its turn: 2 to 5 ms."""
+"""The partitions or topics handled before other work has its turn: 2 to 5 ms."""
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -29,13 +30,13 @@ Offload = Callable[[Callable[[], object], Callable[[BaseException | None], None]
 
 
 def run_here(work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
-    """Do the work without a thread, as a simulation wants it."""
+    """Do the work without a thread, as a simulation needs it."""
     work()
     done(None)
 
 
 def in_slices(steps: Steps, count: int, *, per_slice: int = ITEMS_PER_SLICE) -> Any:
-    """What a handler returns whose steps handle so many items: the response of few, the steps of many."""
+    """Return what a handler of `count` items returns: the response for few, the steps for many."""
     if count > per_slice:
         return steps
     try:
@@ -46,7 +47,7 @@ def in_slices(steps: Steps, count: int, *, per_slice: int = ITEMS_PER_SLICE) -> 
 
 
 def finished(response: object) -> Steps:
-    """A response that is there already and large: a thread encodes it."""
+    """Return a response that is already made, but large: a thread encodes it."""
     yield from ()
     return response
 
@@ -54,7 +55,7 @@ def finished(response: object) -> Steps:
 def made_of(
     items: Iterable[Item], make: Callable[[Item], Made], *, per_slice: int = ITEMS_PER_SLICE
 ) -> Generator[None, None, list[Made]]:
-    """What `make` returns for each of the items; yields after so many of them."""
+    """Return what `make` returns for each of the items; yield after every `per_slice` of them."""
     made: list[Made] = []
     for item in items:
         made.append(make(item))
@@ -64,7 +65,7 @@ def made_of(
 
 
 def in_pairs(steps: Steps) -> Steps:
-    """The same steps, with a rest after every second one only, where one step is all that most take."""
+    """Run the steps with a pause only after every second one, for work that mostly takes one step."""
     while True:
         try:
             next(steps)
@@ -75,6 +76,6 @@ def in_pairs(steps: Steps) -> Steps:
 
 
 def chunks(items: Sequence[Item], *, per_slice: int = ITEMS_PER_SLICE) -> Iterator[Sequence[Item]]:
-    """Yield the items by as many as one slice should handle."""
+    """Yield the items in parts that one slice can handle."""
     for start in range(0, len(items), per_slice):
         yield items[start : start + per_slice]

@@ -11,10 +11,10 @@ from enum import Enum
 from typing import Final
 
 BITS: Final = 64
-"""Numbers that are counted fit into so many bits."""
+"""The numbers that are counted fit into this many bits."""
 
 WINDOW_BITS: Final = 36
-"""Windows of 2^36 ns, 69 s, for what was longest lately: more than one scrape of any monitoring."""
+"""Recent maxima are kept for windows of 2^36 ns, 69 s: longer than monitoring waits between scrapes."""
 
 
 class Histogram:
@@ -33,38 +33,38 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many numbers were counted."""
+        """The number of values counted."""
         return sum(self.counts)
 
 
 class RequestStats:
-    """What became of the requests of one API and version."""
+    """Latency and errors of the requests of one API and version."""
 
     __slots__ = ("errors", "latency_ns")
 
     def __init__(self) -> None:
         # From the turn in which a request was complete until its answer was, time parked included.
         self.latency_ns = Histogram()
-        # Error codes in answers, each time one occurs: a produce to two partitions can count two.
+        # Error codes in answers, by occurrence: a produce to two partitions can count two.
         self.errors: dict[int, int] = {}
 
 
 class Cause(Enum):
-    """Why a connection ended."""
+    """The cause of a connection's end."""
 
     CLIENT = "client"
     """The client closed it, or it broke."""
     IDLE = "idle"
     READ_TIMEOUT = "read_timeout"
-    """A request came in too slowly."""
+    """A request arrived too slowly."""
     WRITE_TIMEOUT = "write_timeout"
     """The client took nothing of an answer."""
     MEMORY = "memory"
-    """It held memory that others needed, and did not move."""
+    """It held memory that others needed, and made no progress."""
     PROTOCOL = "protocol"
-    """It sent what is no request."""
+    """It sent bytes that are not a request."""
     ACKS_NONE = "acks_none"
-    """A produce with acks=0 failed, and this is the only way to tell."""
+    """A produce with acks=0 failed, and this is the only way to tell the client."""
     REFUSED = "refused"
     """It may not send requests, or no more of them."""
     BUG = "bug"
@@ -106,14 +106,14 @@ class Stats:
         self.connections_opened = 0
         self.connections_refused = 0
         self.connections_closed = dict.fromkeys(Cause, 0)
-        # Commits to the write-ahead logs: how long a thread took for one and for its sync alone, how many
-        # batches (group commit) and bytes it wrote, and how many the disk did not take.
+        # Commits to the write-ahead logs: the time that a thread took for one and for its sync alone, the
+        # batches (group commit) and bytes it wrote, and the number of commits that the disk did not take.
         self.commit_ns = Histogram()
         self.sync_ns = Histogram()
         self.commit_batches = Histogram()
         self.commit_bytes = Histogram()
         self.commits_failed = 0
-        # Turns of the event loop; nobody else is served while one lasts.
+        # Turns of the event loop; while one lasts, nothing else is served.
         self.turn_began_ns = 0
         self.turn_ns = Histogram()
         # The longest turn of this window of time and of the one before.
@@ -122,7 +122,7 @@ class Stats:
         self.longest_turn_before_ns = 0
 
     def request_stats(self, api_key: int, version: int) -> RequestStats:
-        """The counters of an API and version, made at their first use."""
+        """Return the counters of an API and version, made at their first use."""
         key = api_key << 16 | version
         found = self.requests.get(key)
         if found is None:
@@ -162,7 +162,7 @@ class Stats:
         self.longest_turn_ns = max(self.longest_turn_ns, duration_ns)
 
     def recent_longest_turn_ns(self, now_ns: int) -> int:
-        """The longest turn of the last one to two minutes."""
+        """Return the longest turn of the last one to two minutes."""
         windows_ago = (now_ns >> WINDOW_BITS) - self.turn_window
         if windows_ago > 1:
             return 0

@@ -1,4 +1,4 @@
-"""Timers: actions of the broker that are due at a moment, the nearest first."""
+"""Timers: actions of the broker that are due at a given moment, the nearest first."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Timer:
         return self._action is None
 
     def run(self, now_ms: int) -> None:
-        """Do what was to be done, once."""
+        """Run the action, once."""
         action, self._action = self._action, None
         if action is not None:
             action(now_ms)
 
     def cancel(self) -> None:
-        """Do nothing when the time comes."""
+        """Drop the action."""
         if self._action is not None:
             self._action = None
             self._timers.cancelled()
@@ -68,7 +68,7 @@ class Timers:
             self._cancelled = 0
 
     def next_deadline(self) -> int | None:
-        """The nearest deadline, None when nothing waits."""
+        """Return the nearest deadline, None when nothing waits."""
         heap = self._heap
         while heap and heap[0][2].is_over:
             heappop(heap)

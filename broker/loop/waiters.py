@@ -1,8 +1,7 @@
 """Parked calls: requests that wait until something has arrived, or until their deadline.
 
-A parked call counts what arrives under its keys (bytes, for a fetch) and is resumed when enough is there or
-its deadline has come; it looks again only then.  An append therefore costs nothing on streams that no call
-waits for.
+A parked call counts what arrives under its keys (bytes, for a fetch). It is resumed, and looks again, only
+when enough is there or its deadline has come. So an append costs nothing on streams that no call waits for.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ class ParkedCall:
         resume: Callable[[int], None],
     ) -> None:
         self.call = call
-        # What it waits for: `Partition.wait_key`, which for a stored partition is its stream's id.
+        # The keys it waits for: `Partition.wait_key`, which for a stored partition is its stream's id.
         self.keys = keys
-        # The bytes there are already, and how many resume the call.
+        # The bytes that are there already, and the number that resumes the call.
         self.size_bytes = size_bytes
         self.min_bytes = min_bytes
         self.resume = resume

@@ -1,9 +1,9 @@
-"""From a request's bytes to its handler: version check, decoding, the gate, and what becomes of the answer.
+"""The way of a request from its bytes to its handler: version check, decoding, the gate, the answer.
 
-request bytes --decode--> Call --gate--> handler --> response          encoded and sent
-                                                 --> PARKED            its keeper answers later
-                                                 --> generator         the scheduler runs its slices
-                                                 --> an exception      our own bug: its connection ends
+request bytes --decode--> Call --gate--> handler --> response        encoded and sent
+                                                 --> PARKED          its keeper answers later
+                                                 --> generator       the scheduler runs its slices
+                                                 --> an exception    our own bug: its connection ends
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ logger = logging.getLogger("kawal.broker")
 
 
 class Dispatcher:
-    """Hands each request to the handler of its API."""
+    """The dispatcher of requests to the handlers of their APIs."""
 
     def __init__(self, broker: Any, loop: Loop, gate: Gate) -> None:
-        """`broker` is what handlers get as their first argument."""
+        """`broker` is the first argument of every handler."""
         self._broker = broker
         self._loop = loop
         self._gate = gate
 
     def serve(self, call: Call[Any], data: memoryview, position: int) -> None:
-        """Decode the request whose body begins at `position` of the data, and see to its answer.
+        """Decode the request whose body begins at `position` of the data, and have it answered.
 
-        Raises: ProtocolError; the client did not send a request that is served.
+        Raises: ProtocolError, when the bytes are not a request that is served.
         """
         api = APIS.get(call.api_key)
         if api is None or not api.minimum <= call.version <= api.maximum:
@@ -77,9 +77,9 @@ class Dispatcher:
 
     @staticmethod
     def failed(call: Call[Any]) -> None:
-        """Close the connection of a call whose handler has raised; other clients are served on.
+        """Close the connection of a call whose handler has raised; other clients are not affected.
 
-        Call it inside the handler of the exception.
+        Call it while the exception is handled.
         """
         logger.exception(
             "connection %d closed: api=%s v%d correlation=%d failed",
@@ -92,7 +92,7 @@ class Dispatcher:
 
 
 class _HeldCall:
-    """A call that waits before the gate, as the holder of the call."""
+    """The holder of a call that waits at the gate."""
 
     __slots__ = ("_api", "_call", "_dispatcher", "_timer")
 
@@ -102,7 +102,7 @@ class _HeldCall:
         self._call = call
 
     def hold(self, loop: Loop, until_ms: int) -> None:
-        """Wait until the moment."""
+        """Wait until this moment."""
         self._call.holder = self
         self._timer = loop.timers.add(until_ms, self._again)
 

@@ -2,11 +2,11 @@
 
     None              the request is handled
     a response        the request is refused with it, unhandled
-    Held(until_ms)    the request waits; then it comes to the gate again
-    GateClosed        (raised) the connection is closed: its client gets no answer
+    Held(until_ms)    the request waits, then comes to the gate again
+    GateClosed        (raised) the connection is closed, and its client gets no answer
 
-Authentication, authorization of whole requests and quotas belong here.  What a request may do to the single
-topics that it names is its handler's question.
+Authentication, authorization of whole requests and quotas belong here.  What a request may do to each of the
+topics it names is decided by its handler.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class GateClosed(Exception):
 
 
 class Held(NamedTuple):
-    """A request waits until this monotonic moment (ms)."""
+    """The verdict on a request that waits until this monotonic moment (ms)."""
 
     until_ms: int
 
 
 class Gate(Protocol):
-    """Decides about each request."""
+    """The decision about each request."""
 
     def admit(self, call: Call[Any], now_ms: int) -> object | Held | None:
         """Return None to have the call handled, the response that refuses it, or Held.
@@ -37,7 +37,7 @@ class Gate(Protocol):
 
 
 class OpenGate:
-    """Lets every request pass."""
+    """A gate that lets every request pass."""
 
     def admit(self, call: Call[Any], now_ms: int) -> None:
-        """Let it pass."""
+        """Let the call pass."""

@@ -1,6 +1,6 @@
 """The bits of `…_authorized_operations`: what a client may do, each operation by the number of its ACL code.
 
-Without an authorizer everybody may do everything that exists for a kind of thing, and Kafka tells so.
+Without an authorizer every client may do all that exists for a kind of resource, and Kafka answers so.
 Source: KIP-430; AclOperation and AclEntry.supportedOperations of Kafka 4.3; the sums were seen with 4.3.1.
 """
 
@@ -26,7 +26,7 @@ class Operation(IntEnum):
 
 
 def bits(*operations: Operation) -> int:
-    """Return the bit field that has these operations."""
+    """Return the bit field of these operations."""
     return sum(1 << operation for operation in operations)
 
 

@@ -2,7 +2,7 @@
 
     mechanism name -> "salt=…,stored_key=…,server_key=…,iterations=…", the bytes in Base64
 
-Nothing here asks for them: that is the part of a listener with SASL.
+Nothing here asks clients for them: that is the task of a listener with SASL.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.alter_user_scram_credentials import ScramCredentialUpsertion
 
 ITERATIONS_MIN: Final = 4_096
-"""RFC 7677's least; Kafka's too."""
+"""The least that RFC 7677 allows, and Kafka."""
 ITERATIONS_MAX: Final = 16_384
-"""Kafka's bound: a login costs the server so many rounds."""
+"""Kafka's bound: a login costs the server this many rounds."""
 
 
 class Mechanism(IntEnum):
-    """Kafka's numbers."""
+    """The SCRAM mechanisms by Kafka's numbers."""
 
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
@@ -50,7 +50,7 @@ def check_name(user: str) -> None:
 
 
 def credential_of(given: ScramCredentialUpsertion) -> str:
-    """Return what is kept of a credential that a client sets.
+    """Return the stored form of a credential that a client sets.
 
     Raises: RequestError(UNACCEPTABLE_CREDENTIAL), RequestError(UNSUPPORTED_SASL_MECHANISM).
     """
@@ -73,7 +73,7 @@ def credential_of(given: ScramCredentialUpsertion) -> str:
 
 
 def iterations_of(credential: str) -> int:
-    """Return the rounds of a credential that is kept."""
+    """Return the number of rounds of a stored credential."""
     return int(credential.rpartition("=")[2])
 
 

@@ -1,4 +1,4 @@
-"""Append one producer's batch to a partition: everything that is checked, stamped and remembered per batch.
+"""Appending one producer's batch to a partition: all that is checked, stamped and remembered per batch.
 
 Source: the order of checks is that of Kafka 4.3's UnifiedLog.append (records, timestamps, producer state).
 """
@@ -32,8 +32,7 @@ from wal.stream_producers import Duplicate, ProducerStamp
 ZSTD_SINCE_VERSION = 7
 
 RECORD_ERRORS_MAX = 1000
-"""Refused records named in one answer; a batch of a million wrong ones should not make an answer of 100 MB.
-"""
+"""The most refused records named in one answer: a million wrong ones should not make an answer of 100 MB."""
 
 _PRODUCER_CODES: dict[type[ProducerError], ErrorCode] = {
     InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -44,7 +43,7 @@ _PRODUCER_CODES: dict[type[ProducerError], ErrorCode] = {
 
 
 class AppendResult(NamedTuple):
-    """What a producer is told of its batch; it must not be told before `version` is as safe as it asked."""
+    """The producer's answer about its batch, due only when `version` is as safe as it asked for."""
 
     base_offset: int
     append_time_ms: int
@@ -62,8 +61,8 @@ def append_batch(
     """Check the batch against its topic's settings and add it to its vnode's open frame.
 
     `wall_ms` is the time of day: the batch's append time, and the present for limits on timestamps.
-    Raises:
-        RequestError: with Kafka's code; nothing was appended.
+
+    Raises: RequestError, with Kafka's code; nothing was appended.
     """
     header, batch = _checked_batch(call, settings, records)
     try:
@@ -75,8 +74,8 @@ def append_batch(
     if header.size_bytes > settings.segment_bytes:
         raise RequestError(
             ErrorCode.RECORD_LIST_TOO_LARGE,
-            f"the batch has {header.size_bytes} bytes, a segment of the topic {settings.segment_bytes}"
-            " (segment.bytes)",
+            f"the batch has {header.size_bytes} bytes, but a segment of the topic has at most"
+            f" {settings.segment_bytes} (segment.bytes)",
         )
     log = partition.vnode.log
     stamp = None
@@ -91,7 +90,7 @@ def append_batch(
             )
             known = log.producers(partition.stream_id).check(stamp)
             if isinstance(known, Duplicate):
-                # The original may still be on its way to the disk: wait for all there is.
+                # The original may still be on its way to the disk: wait for everything appended so far.
                 return AppendResult(known.base_offset, known.timestamp_ms, partition.vnode.last_version)
         appended = log.append(partition.stream_id, batch, producer=stamp)
     except ProducerError as error:
@@ -109,7 +108,7 @@ def append_batch(
 def _checked_batch(
     call: Call[ProduceRequest], settings: TopicSettings, records: bytes | bytearray | memoryview | None
 ) -> tuple[BatchHeader, memoryview]:
-    """The batch's header and its bytes, which may be kept and patched."""
+    """Return the batch's header and its bytes, which may be kept and patched."""
     if records is None:
         raise RequestError(ErrorCode.INVALID_RECORD, "no records for the partition")
     try:
@@ -128,13 +127,12 @@ def _checked_batch(
             "a transactional batch without a transaction",
         )
     batch = memoryview(records)[: header.size_bytes]
-    # Frames in the shared receive buffer are overwritten by the next receive: the batch moves to its own
-    # bytes.
+    # The next receive overwrites the shared receive buffer: a batch that lies there is copied.
     return header, batch if call.data_owned else memoryview(bytearray(batch))
 
 
 def _stamp_time(batch: memoryview, header: BatchHeader, settings: TopicSettings, wall_ms: int) -> int:
-    """Make the batch's timestamps what the topic says; the append time for the answer, -1 for CreateTime."""
+    """Set the batch's timestamps as the topic says; return the append time, -1 with CreateTime."""
     if header.is_append_time and (settings.append_time or header.max_timestamp == NO_TIMESTAMP):
         raise _append_time_refusal(batch)
     if settings.append_time:
@@ -142,7 +140,7 @@ def _stamp_time(batch: memoryview, header: BatchHeader, settings: TopicSettings,
         return wall_ms
     believed = header.has_plausible_max_timestamp and _is_in_time(header, settings, wall_ms)
     if not believed:
-        # The header alone may be wrong: what counts are the records.
+        # The header alone may be wrong: the records count.
         header = header._replace(max_timestamp=corrected_max_timestamp(batch))
         if not _is_in_time(header, settings, wall_ms):
             _refuse_untimely_records(batch, settings, wall_ms)
@@ -166,7 +164,7 @@ def _is_in_time(header: BatchHeader, settings: TopicSettings, wall_ms: int) -> b
 
 
 def _append_time_refusal(batch: memoryview) -> RequestError:
-    """Only the log says when it appended; elsewhere the bit is cleared, if the batch has other times."""
+    """Return the error for a batch with the append-time bit, which only the log may set."""
     errors = tuple(
         (index, "Producer should not set timestamp type to LogAppendTime.")
         for index, _ in enumerate(iter_records(batch))
@@ -179,7 +177,7 @@ def _append_time_refusal(batch: memoryview) -> RequestError:
 
 
 def _refuse_untimely_records(batch: memoryview, settings: TopicSettings, wall_ms: int) -> None:
-    """Name the records whose time the topic does not take (KIP-467); only now is the batch opened."""
+    """Name the records whose time the topic does not accept (KIP-467); only now is the batch opened."""
     earliest = wall_ms - settings.message_timestamp_before_max_ms
     latest = wall_ms + settings.message_timestamp_after_max_ms
     errors = [
@@ -200,7 +198,7 @@ def _refuse_untimely_records(batch: memoryview, settings: TopicSettings, wall_ms
 
 
 def _refuse_missing_keys(batch: memoryview, partition: Partition) -> None:
-    """A compacted topic keeps records by key, so each needs one: only here does Produce look inside."""
+    """Refuse records without a key, as a compacted topic keeps records by key; the batch is opened for it."""
     why = (
         "Compacted topic cannot accept message without key in topic partition"
         f" {partition.topic.name}-{partition.index}."

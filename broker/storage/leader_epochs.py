@@ -1,4 +1,4 @@
-"""Leader epochs: one node leads every partition for life, so there is one epoch, and clients must know it.
+"""Leader epochs: one node leads every partition for life, so there is one epoch, which clients must know.
 
 Source: KIP-320.
 """
@@ -16,9 +16,9 @@ NO_EPOCH: Final = -1
 
 
 def check_leader_epoch(epoch: int) -> None:
-    """Compare the client's idea of the leader epoch with ours.
+    """Compare the client's leader epoch with ours.
 
-    Raises: RequestError, UNKNOWN_LEADER_EPOCH above ours and FENCED_LEADER_EPOCH below it.
+    Raises: RequestError, with UNKNOWN_LEADER_EPOCH above ours and FENCED_LEADER_EPOCH below it.
     """
     if epoch not in (NO_EPOCH, LEADER_EPOCH):
         later = epoch > LEADER_EPOCH

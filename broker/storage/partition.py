@@ -1,6 +1,6 @@
 """One topic-partition as the broker sees it: a stream on a vnode.
 
-Handlers use what is here and not the log behind it, so that a view's partition
+Handlers use only this interface and not the log behind it, so that a view's partition
 (broker/view_topics/view_partition.py) can stand in for a stored one.
 """
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from wal.stream_producers import ProducerDescription
 
 LEADER_EPOCH: Final = 0
-"""The epoch of every partition: one node leads them all for life (clients-wire.md section 2)."""
+"""The epoch of every partition: one node leads them all for life."""
 
 
 class Partition:
-    """The join of a topic's partition with its stream; made when first touched."""
+    """The link of a topic's partition to its stream; made at the first use."""
 
     __slots__ = ("index", "stream_id", "topic", "vnode")
 
@@ -32,7 +32,7 @@ class Partition:
 
     @property
     def wait_key(self) -> int:
-        """What parked fetches on the partition are filed under."""
+        """The key under which parked fetches wait for the partition."""
         return self.stream_id
 
     @property
@@ -42,7 +42,7 @@ class Partition:
 
     @property
     def high_watermark(self) -> int:
-        """The offset behind the last one that can be fetched."""
+        """The offset after the last one that can be fetched."""
         return self.vnode.log.high_watermark(self.stream_id)
 
     @property
@@ -53,29 +53,29 @@ class Partition:
 
     @property
     def log_end(self) -> int:
-        """The offset behind the last record there is, whether it can be fetched already or not."""
+        """The offset after the last record, whether that can be fetched yet or not."""
         return self.vnode.log.next_offset(self.stream_id)
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that the partition's visible batches take on the disk."""
+        """The bytes that the partition's visible batches take on the disk."""
         return self.vnode.log.stream_size_bytes(self.stream_id)
 
     def read(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult:
-        """Stored batches from the one that holds `offset` on, as VnodeLog.read gives; views have `steps`."""
+        """Return stored batches from the one that holds `offset`, as VnodeLog.read; views have `steps`."""
         return self.vnode.log.read(self.stream_id, offset, max_bytes, minimum_one=minimum_one)
 
     def find_timestamp(self, timestamp_ms: int, *, from_offset: int) -> TimeHit | None:
-        """The first batch from an offset on with a record at or after the time."""
+        """Return the first batch from an offset on with a record at or after the time."""
         return self.vnode.log.find_timestamp(self.stream_id, timestamp_ms, from_offset=from_offset)
 
     def max_timestamp(self) -> TimeHit | None:
-        """The first batch that has the partition's largest timestamp."""
+        """Return the first batch that has the partition's largest timestamp."""
         return self.vnode.log.max_timestamp(self.stream_id)
 
     def close(self) -> None:
-        """The topic is gone; a stored partition keeps nothing."""
+        """Release what the partition keeps, as its topic was deleted; a stored one keeps nothing."""
 
     def producers(self) -> list[ProducerDescription]:
-        """The producers that have written to it and are not forgotten yet."""
+        """Return the producers that have written to it and are not forgotten yet."""
         return self.vnode.log.producers(self.stream_id).describe()

@@ -1,4 +1,4 @@
-"""Offsets by time: the log finds the batch, the batch is opened for the record.  Source: KIP-79, KIP-734."""
+"""Offsets by time: the log finds the batch, which is opened to find the record.  Source: KIP-79, KIP-734."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ NOTHING_FOUND = (-1, -1)
 
 
 def first_at_or_after(partition: Partition, timestamp_ms: int) -> tuple[int, int]:
-    """(timestamp, offset) of the first readable record at or after the time, (-1, -1) when there is none.
+    """Return (timestamp, offset) of the first readable record at or after the time, else (-1, -1).
 
-    Raises:
-        RequestError: KAFKA_STORAGE_ERROR, the batch cannot be read.
+    Raises: RequestError(KAFKA_STORAGE_ERROR), when the batch cannot be read.
     """
     from_offset = partition.log_start
     try:
@@ -26,7 +25,7 @@ def first_at_or_after(partition: Partition, timestamp_ms: int) -> tuple[int, int
             found = find_timestamp(hit.batch, timestamp_ms, from_offset=from_offset)
             if found is not None:
                 return found.timestamp_ms, found.offset
-            # The header promised what no record of it keeps, or only records below the log start do.
+            # No record has the time that the header promised, or only records below the log start have it.
             from_offset = hit.next_offset
     except (WalError, DiskError) as error:
         raise storage_error(error) from error
@@ -34,10 +33,9 @@ def first_at_or_after(partition: Partition, timestamp_ms: int) -> tuple[int, int
 
 
 def largest_timestamp(partition: Partition) -> tuple[int, int]:
-    """(timestamp, offset) of the first record that has the partition's largest timestamp.
+    """Return (timestamp, offset) of the first record that has the partition's largest timestamp.
 
-    Raises:
-        RequestError: KAFKA_STORAGE_ERROR, the batch cannot be read.
+    Raises: RequestError(KAFKA_STORAGE_ERROR), when the batch cannot be read.
     """
     log_start = partition.log_start
     try:
@@ -53,7 +51,7 @@ def largest_timestamp(partition: Partition) -> tuple[int, int]:
 def newest_of(
     hits: Iterable[tuple[int, TimeHit]], shown: Callable[[TimeHit], TimeHit | None] = lambda hit: hit
 ) -> TimeHit | None:
-    """The first of the batches that are newest; `hits` as `hits_by_time` has them, `shown` cuts them."""
+    """Return the first of the newest batches; `hits` come as from `hits_by_time`, `shown` cuts them."""
     best: TimeHit | None = None
     for timestamp, whole in hits:
         if best is not None and (-timestamp, whole.base_offset) > (-best.max_timestamp, best.base_offset):

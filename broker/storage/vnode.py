@@ -2,12 +2,11 @@
 
     append --> open frame --begin_jobs--> commit in a thread --job_done--> answers leave, readers wake
 
-acks=1 waits for the same as acks=all: what is acknowledged can be read at once, and nothing can be read that
-a
-crash may take back (docs/adr/0007-one-level-of-acknowledgement.md).
+acks=1 waits for the same as acks=all: an acknowledged record can be read at once, and no record can be read
+that a crash may take back (docs/adr/0007-one-level-of-acknowledgement.md).
 
 One commit is in flight at a time; what arrives meanwhile collects in the next frame (group commit).  Beside
-it at most one maintenance job (indexes, checkpoints, deletions) runs, for which nobody waits.
+it runs at most one maintenance job (indexes, checkpoints, deletions), for which no answer waits.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ DiskJob = SyncJob | Job
 
 
 class AppendWaiter(Protocol):
-    """Something that is answered when its appends are as safe as it asked."""
+    """Something that is answered when its appends are as safe as it asked for."""
 
     def appended(self, vnode: Vnode, error: ErrorCode | None, now_ms: int) -> None:
-        """The vnode is done with the waiter's appends: safe (None) or lost (the error)."""
+        """Learn that the vnode is done with the appends: they are safe (None) or lost (the error)."""
 
 
 class Vnode:
@@ -66,7 +65,7 @@ class Vnode:
 
     @property
     def name(self) -> str:
-        """`database/vnode-index`, as its directory is called."""
+        """`database/vnode-index`, the name of its directory."""
         return f"{self.database}/vnode-{self.index}"
 
     def wait_durable(self, version: int, waiter: AppendWaiter, now_ms: int) -> None:
@@ -82,11 +81,11 @@ class Vnode:
         return self._commit is not None or self._maintenance is not None
 
     def next_deadline(self) -> int | None:
-        """When the log should be asked for work although nothing is appended; None while it is at work."""
+        """Return when to ask the log for work although nothing is appended; None while it is at work."""
         return None if self.busy else self.log.next_deadline()
 
     def begin_jobs(self, now_ms: int) -> Iterator[DiskJob]:
-        """The disk work that can begin now."""
+        """Yield the disk work that can begin now."""
         if self._commit is None and (commit := self.log.begin_sync(now_ms)) is not None:
             self._commit = commit
             yield commit
@@ -95,7 +94,7 @@ class Vnode:
             yield job
 
     def job_done(self, job: DiskJob, error: DiskError | None, now_ms: int) -> list[Advanced]:
-        """A job has ended; answers the waiters and returns the streams that have more to read."""
+        """End a job, answer the waiters and return the streams that have more to read."""
         if job is self._maintenance:
             self._maintenance = None
             self._end_maintenance(job, error, now_ms)
@@ -111,7 +110,7 @@ class Vnode:
         while waiters and waiters[0][0] < self.log.next_version:
             waiters.popleft()[1].appended(self, None, now_ms)
         if self.log.state == "FAILED":
-            # A sync beside the commit had failed: the log stops now, and the frames behind are taken back.
+            # A sync beside the commit had failed: the log stops now, and later frames are taken back.
             self._fail(now_ms)
         return advanced
 
@@ -126,12 +125,12 @@ class Vnode:
                 self._fail(now_ms)
 
     def abandon(self, now_ms: int) -> None:
-        """Close the log of a dropped database; nothing may be in flight, and nothing is written any more."""
+        """Close the log of a dropped database; nothing may be in flight, and nothing more is written."""
         self.log.abandon()
         self._fail(now_ms)
 
     def _fail(self, now_ms: int) -> None:
-        """Everything not acknowledged was taken back: say so to everybody who waits."""
+        """Tell every waiter that its appends are lost: all that was not acknowledged was taken back."""
         self.last_version = self.log.next_version - 1
         waiters, self._waiters = self._waiters, deque()
         for _, waiter in waiters:

@@ -29,12 +29,12 @@ class Vnodes(Mapping[str, list[Vnode]]):
         return len(self._by_database)
 
     def add(self, database: str, vnodes: list[Vnode]) -> None:
-        """Serve a database's vnodes from now on."""
+        """Start to serve a database's vnodes."""
         self._by_database[database] = vnodes
         self._list()
 
     def remove(self, database: str) -> list[Vnode]:
-        """Serve the database's vnodes no more, and return them."""
+        """Stop serving the database's vnodes, and return them."""
         vnodes = self._by_database.pop(database)
         self._list()
         return vnodes

@@ -1,4 +1,4 @@
-"""WITH META and ONLY META: changes of topics stand among the records, where they happened."""
+"""WITH META and ONLY META: changes of topics appear among the records, where they happened."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wal.memory_faults import failing
 
 
 def told(record: Record) -> Any:
-    """What a change says, the value of another record."""
+    """Return the type and topic of a change, and the value of any other record."""
     if ("kawal.kind", b"meta") not in record.headers:
         return record.value
     content = json.loads(record.value or b"")
@@ -51,7 +51,7 @@ def delete(gateway: Gateway, name: str) -> None:
 
 
 def lived() -> tuple[Gateway, list[Any], list[Any]]:
-    """A database in which much changes; what WITH META and ONLY META show of it."""
+    """Return a broker with a database in which much changed, and what WITH META and ONLY META show of it."""
     gateway, client = database()
     make_view(client, "with", "DATABASE d WITH META")
     make_view(client, "only", "ONLY META AS DATABASE d")
@@ -78,9 +78,9 @@ def test_changes_stand_where_they_happened_and_after_a_restart_as_well() -> None
     gateway, everything, changes = lived()
     for _ in range(2):
         client = gateway.client()
-        assert [told(one) for one in read_all(client, "with")] == everything
-        assert [told(one) for one in read_all(client, "only")] == changes
-        assert [told(one) for one in read_all(client, "all")] == [b"2", b"3"]
+        assert [told(record) for record in read_all(client, "with")] == everything
+        assert [told(record) for record in read_all(client, "only")] == changes
+        assert [told(record) for record in read_all(client, "all")] == [b"2", b"3"]
         gateway.restart()
 
 
@@ -105,7 +105,7 @@ def test_replayed_into_an_empty_server_the_view_gives_topics_and_records_again()
     for record in read_all(gateway.client(), "with"):
         if ("kawal.kind", b"meta") not in record.headers:
             headers = dict(record.headers)
-            name, partition = (headers[f"kawal.{one}"] or b"" for one in ("topic", "partition"))
+            name, partition = (headers[f"kawal.{part}"] or b"" for part in ("topic", "partition"))
             send(target, name.decode(), batch(record.value or b""), int(partition))
             continue
         change = json.loads(record.value or b"")
@@ -122,13 +122,14 @@ def test_replayed_into_an_empty_server_the_view_gives_topics_and_records_again()
     original, copied = (
         {
             topic.name: (topic.partition_count, topic.configs)
-            for topic in one.broker.catalogue.by_name.values()
+            for topic in server.broker.catalogue.by_name.values()
             if topic.view is None
         }
-        for one in (gateway, copy)
+        for server in (gateway, copy)
     )
     assert copied == original
-    assert [bytes(one.value or b"") for one in records_of(bytes(fetch(target, "c", 0, 1).records))] == [b"3"]
+    records = records_of(bytes(fetch(target, "c", 0, 1).records))
+    assert [bytes(record.value or b"") for record in records] == [b"3"]
 
 
 def test_a_fetch_that_waits_for_changes_is_woken_by_one_and_not_by_records() -> None:
@@ -143,7 +144,8 @@ def test_a_fetch_that_waits_for_changes_is_woken_by_one_and_not_by_records() -> 
     create(client, "c", 1, **{PLACE: "d"})
     gateway.settle()
     (answer,) = reader.answers()
-    assert [told(one) for one in records_of(bytes(fetched(answer)["only", 0].records))] == [("create", "c")]
+    records = records_of(bytes(fetched(answer)["only", 0].records))
+    assert [told(record) for record in records] == [("create", "c")]
 
 
 def test_the_default_database_tells_of_changes_as_long_as_somebody_wants_them() -> None:
@@ -157,7 +159,7 @@ def test_the_default_database_tells_of_changes_as_long_as_somebody_wants_them() 
     )
     make_view(client, "changes", "DATABASE default ONLY META")
     create(client, "after")
-    assert [told(one) for one in read_all(client, "changes")] == [("create", "after")]
+    assert [told(record) for record in read_all(client, "changes")] == [("create", "after")]
 
 
 def test_an_answer_waits_until_the_change_is_told() -> None:
@@ -167,7 +169,7 @@ def test_an_answer_waits_until_the_change_is_told() -> None:
     create(client, "c", 1, **{PLACE: "d"})
     gateway.crash()
     for partition in range(2):
-        shown = [told(one) for one in read_all(gateway.client(), "only", partition)]
+        shown = [told(record) for record in read_all(gateway.client(), "only", partition)]
         assert shown == [("create", "a"), ("create", "b"), ("create", "c")]
     assert len(logs) == 2
 
@@ -179,7 +181,7 @@ def test_a_log_that_has_failed_does_not_keep_topics_from_being_made() -> None:
     create(client, "e", 1, **{PLACE: "d"})
     gateway.advance(5_000)
     send(client, "e", batch(b"x"))
-    assert [one.value for one in read_all(client)] == [b"x"]
+    assert [record.value for record in read_all(client)] == [b"x"]
 
 
 def test_dropped_databases_are_waited_for_no_more() -> None:
@@ -197,7 +199,7 @@ def test_a_topic_that_is_deleted_at_once_tells_of_its_end() -> None:
     topic = gateway.broker.find_topic("b")
     gateway.broker.topics.change_configs(topic, {"retention.ms": "5"}, gateway.now_ms)
     delete(gateway, "b")
-    assert [told(one) for one in read_all(client, "only")][-1] == ("drop", "b")
+    assert [told(record) for record in read_all(client, "only")][-1] == ("drop", "b")
 
 
 def test_a_change_that_was_lost_with_its_log_is_waited_for_no_more() -> None:

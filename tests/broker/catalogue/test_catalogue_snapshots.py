@@ -1,4 +1,4 @@
-"""The catalogue's log is cut short by snapshots, and nothing of the catalogue is lost by it."""
+"""Snapshots cut the catalogue's log short and lose nothing of the catalogue."""
 
 from __future__ import annotations
 

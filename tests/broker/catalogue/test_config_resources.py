@@ -1,4 +1,4 @@
-"""Resources that clients alter: which there are, and the record that keeps each."""
+"""Resources that clients alter: the kinds that exist, and the record that keeps each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Databases are made and dropped while the server runs; failures and crashes leave them whole or gone."""
+"""Databases are made and dropped while the server runs; failures and crashes leave all or nothing of them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_disk_that_refuses_leaves_no_database_and_no_directory(kind: str) -> N
     gateway.disk.faults.append(failing(kind, errno.EIO, path="db-"))
     refused = ask(client, DatabaseAction.CREATE, "d")
     assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert "'d' is not made" in (refused.error_message or "")
+    assert "'d' was not made" in (refused.error_message or "")
     gateway.settle()
     assert directories(gateway.disk) == []
     create_database(client, "d")
@@ -102,7 +102,7 @@ def test_vnodes_at_work_are_waited_for_and_who_waits_for_them_is_answered() -> N
     create(admin, "t", 1, **{"kawal.database": "d"})
     (vnode,) = gateway.broker.vnodes["d"]
     producer.send(producing(("t", 0, batch(b"a"))), 9)
-    jobs = [(one, job) for one, job in gateway.broker.take_jobs(gateway.now_ms)]
+    jobs = list(gateway.broker.take_jobs(gateway.now_ms))
     assert vnode.busy
     producer.send(producing(("t", 0, batch(b"b"))), 9)
     delete(gateway, "t")
@@ -128,7 +128,7 @@ def test_files_that_cannot_be_removed_are_tried_again() -> None:
     assert len(directories(gateway.disk)) == 1
     gateway.advance(60_000)
     assert directories(gateway.disk) == []
-    # What a file system could not make durable may come back: it is remembered until the next start.
+    # A removal that a file system could not make durable may be lost: it is remembered until the next start.
     assert len(gateway.broker.catalogue.databases.dropped) == 1
     gateway.restart()
     assert gateway.broker.catalogue.databases.dropped == {}
@@ -189,7 +189,7 @@ def test_a_directory_that_no_record_knows_goes_unless_it_holds_records(
 
 
 def lived(disk: RecordingDisk) -> None:
-    """A database is made, used, emptied and dropped; the trace notes what clients were told."""
+    """Make, use, empty and drop a database; the trace notes the answers that clients got."""
     gateway = Gateway(disk=disk, kawal_vnodes=1, kawal_segment_bytes=20_000)
     client = gateway.client()
     create_database(client, "d", vnodes="2", retention_ms="5")

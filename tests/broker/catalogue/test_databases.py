@@ -1,4 +1,4 @@
-"""A database's policy: what is its own, what is the server's, and what a new or altered one must satisfy."""
+"""A database's policy: its own settings, the server's, and the rules for a new or altered one."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_an_unknown_database_is_answered_with_the_nearest() -> None:
     with pytest.raises(RequestError, match="did you mean 'telemetry'") as refused:
         find_database("telemetri", {"telemetry": made("telemetry")})
     assert refused.value.code == ErrorCode.RESOURCE_NOT_FOUND
-    with pytest.raises(RequestError, match="there is default"):
+    with pytest.raises(RequestError, match="existing ones: default"):
         find_database("zzz", {"default": made("default")})
 
 
@@ -85,8 +85,8 @@ def test_alterations_set_and_take_away() -> None:
 @pytest.mark.parametrize(
     ("changes", "has_views", "code", "part"),
     [
-        ({"vnodes": "4"}, False, ErrorCode.INVALID_CONFIG, "is 3 for good"),
-        ({"vnodes": None}, False, ErrorCode.INVALID_CONFIG, "is 3 for good"),
+        ({"vnodes": "4"}, False, ErrorCode.INVALID_CONFIG, "is fixed at 3"),
+        ({"vnodes": None}, False, ErrorCode.INVALID_CONFIG, "is fixed at 3"),
         ({"retention.mss": None}, False, ErrorCode.INVALID_CONFIG, "did you mean 'retention.ms'"),
         ({"flush.ms": "x"}, False, ErrorCode.INVALID_CONFIG, "'flush.ms'"),
         ({"WAL_RETENTION_PERIOD": "0"}, True, ErrorCode.POLICY_VIOLATION, "delete the views first"),

@@ -1,4 +1,4 @@
-"""One owner of the configuration: what clients change reaches everything, and what is lost is taken back."""
+"""One owner of the configuration: clients' changes reach all code, and lost ones are undone."""
 
 from __future__ import annotations
 

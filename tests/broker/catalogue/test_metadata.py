@@ -1,4 +1,4 @@
-"""The broker is the door to its metadata."""
+"""The broker is the interface to its metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of the catalogue: changes are planned, then confirmed or undone; every listener learns of them."""
+"""The log of the catalogue: changes are planned, then confirmed or undone; all listeners learn of them."""
 
 from __future__ import annotations
 

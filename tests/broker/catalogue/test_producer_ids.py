@@ -1,4 +1,4 @@
-"""Producer ids are unique for ever: blocks of them are durable before one of them leaves."""
+"""Producer ids are unique for ever: a block of them is durable before any of them is given out."""
 
 from __future__ import annotations
 

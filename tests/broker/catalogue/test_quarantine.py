@@ -1,4 +1,4 @@
-"""The configuration kawal.quarantine: it makes the view of what does not fit, with its topic or later."""
+"""The configuration kawal.quarantine: it makes the view of unfit records, with its topic or later."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ BOTH = {"kawal_columns": COLUMNS, "kawal_quarantine": "bad"}
 
 @pytest.fixture
 def client() -> Client:
-    """A client of a gateway with the topic `flights`."""
+    """Return a client of a gateway with the topic `flights`."""
     made = Gateway().client()
     create(made, "flights", 2, kawal_columns=COLUMNS)
     return made
 
 
 def tried(client: Client, name: str, settings: dict[str, str], *, only: bool = False) -> tuple[int, str]:
-    """What the creation of a topic with 2 partitions is answered, or `only` its validation."""
+    """Return the answer to the creation of a topic with 2 partitions, or `only` to its validation."""
     request = CreateTopicsRequest(topics=[creation(name, 2, **settings)], validate_only=only)
     (answer,) = client.call(request, 7).topics
     return answer.error_code, answer.error_message or ""
 
 
 def shown(client: Client, name: str) -> str | None:
-    """The quarantine that a topic is described with."""
+    """Return the quarantine that a topic is described with."""
     found = configs(client, name).get(KEY)
     return None if found is None else str(found.value)
 
@@ -59,14 +59,14 @@ def test_a_topic_can_be_made_with_its_quarantine() -> None:
         if again is not None:
             again()
         found = read_all(gateway.client(), "bad", partition=1)
-        assert [(one.offset, one.value) for one in found] == [(1, b"?")]
+        assert [(record.offset, record.value) for record in found] == [(1, b"?")]
 
 
 def test_a_topic_can_get_its_quarantine_later(client: Client) -> None:
     send(client, "flights", batch(b"?"))
     assert altered(client, "flights", KEY, "bad") == (0, "")
     assert shown(client, "flights") == "bad"
-    assert [one.value for one in read_all(client, "bad")] == [b"?"]
+    assert [record.value for record in read_all(client, "bad")] == [b"?"]
     topic = client.gateway.broker.find_topic("bad")
     assert topic.created_ms == client.gateway.now_ms
     assert altered(client, "flights", KEY, "bad") == (0, "")

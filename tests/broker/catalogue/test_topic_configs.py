@@ -1,4 +1,4 @@
-"""Topic configurations at work: what clients may set, what holds, and how it is listed."""
+"""Topic configurations at work: what clients may set, which value is in effect, and how it is listed."""
 
 import pytest
 
@@ -89,7 +89,7 @@ def test_an_override_is_listed_before_what_it_covers() -> None:
     entries = {entry.key.name: entry for entry in described({"max.message.bytes": "5"}, LAYERS)}
     entry = entries["max.message.bytes"]
     assert (entry.value, entry.source) == ("5", DYNAMIC)
-    assert [tuple(one) for one in entry.synonyms] == [
+    assert [tuple(synonym) for synonym in entry.synonyms] == [
         ("max.message.bytes", "5", DYNAMIC),
         ("message.max.bytes", "1048588", DEFAULT),
     ]
@@ -97,9 +97,9 @@ def test_an_override_is_listed_before_what_it_covers() -> None:
 
 def test_a_setting_of_the_server_is_listed_under_its_own_name() -> None:
     config = config_of({"log.segment.bytes": 2_000_000})
-    entry = next(one for one in described({}, layered(config)) if one.key.name == "segment.bytes")
+    entry = next(entry for entry in described({}, layered(config)) if entry.key.name == "segment.bytes")
     assert (entry.value, entry.source) == ("2000000", STATIC)
-    assert [tuple(one) for one in entry.synonyms] == [
+    assert [tuple(synonym) for synonym in entry.synonyms] == [
         ("log.segment.bytes", "2000000", STATIC),
         ("log.segment.bytes", "1073741824", DEFAULT),
     ]
@@ -107,7 +107,7 @@ def test_a_setting_of_the_server_is_listed_under_its_own_name() -> None:
 
 def test_retention_in_hours_is_listed_as_a_default_as_kafka_does() -> None:
     config = config_of({"log.retention.hours": 5})
-    entry = next(one for one in described({}, layered(config)) if one.key.name == "retention.ms")
+    entry = next(entry for entry in described({}, layered(config)) if entry.key.name == "retention.ms")
     assert (entry.value, entry.source, entry.synonyms) == ("18000000", DEFAULT, ())
 
 

@@ -1,4 +1,4 @@
-"""What a new view must satisfy, in words."""
+"""The rules for new views, and their words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_view_has_the_partitions_of_its_source() -> None:
         check_partition_count("v", 1, 4, "t")
     assert refused.value.code == ErrorCode.INVALID_PARTITIONS
     assert refused.value.message == (
-        "view 'v' has the 4 partition(s) of 't', and 1 were asked for; ask for 4, or for -1"
+        "view 'v' has the 4 partition(s) of 't', but 1 were asked for; ask for 4, or for -1"
     )
 
 

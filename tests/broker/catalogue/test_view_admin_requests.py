@@ -45,7 +45,7 @@ def client() -> Client:
 
 
 def asked(client: Client, name: str, sql: str, partitions: int = -1, **configs: str) -> tuple[int, str]:
-    """What a creation is answered."""
+    """Return the answer to a creation."""
     request = CreateTopicsRequest(topics=[creation(name, partitions, kawal_sql=sql, **configs)])
     (answer,) = client.call(request, 7).topics
     return answer.error_code, answer.error_message or ""
@@ -58,7 +58,7 @@ def made(client: Client, name: str = "late", sql: str = LATE) -> None:
 def configs(client: Client, name: str) -> dict[str, Any]:
     resource = DescribeConfigsResource(resource_type=2, resource_name=name, configuration_keys=None)
     (answer,) = client.call(DescribeConfigsRequest(resources=[resource]), 4).results
-    return {one.name: one for one in answer.configs}
+    return {config.name: config for config in answer.configs}
 
 
 def altered(client: Client, name: str, key: str, value: str | None) -> tuple[int, str]:
@@ -73,7 +73,7 @@ def altered(client: Client, name: str, key: str, value: str | None) -> tuple[int
 def deleted(client: Client, *names: str) -> dict[str, tuple[int, str]]:
     request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name) for name in names], timeout_ms=1)
     answers = client.call(request, 6).responses
-    return {one.name: (one.error_code, one.error_message or "") for one in answers}
+    return {answer.name: (answer.error_code, answer.error_message or "") for answer in answers}
 
 
 def partition_count(client: Client, name: str) -> int:
@@ -303,7 +303,7 @@ def test_a_view_has_no_size_and_no_producers(client: Client) -> None:
     made(client)
     send(client, "flights", batch(b"x", producer=(5, 0, 0)))
     (directory,) = client.call(DescribeLogDirsRequest(topics=None), 4).results
-    sizes = {topic.name: [one.partition_size for one in topic.partitions] for topic in directory.topics}
+    sizes = {topic.name: [part.partition_size for part in topic.partitions] for topic in directory.topics}
     assert sizes["late"] == [0, 0, 0]
     assert sizes["flights"][0] > 0
     asked_of = TopicRequest(name="late", partition_indexes=[0])

@@ -1,4 +1,4 @@
-"""The effective configuration: typed fields, and what no single key can check."""
+"""The effective configuration: typed fields, and checks that concern several keys."""
 
 from dataclasses import FrozenInstanceError, fields
 
@@ -11,7 +11,7 @@ from broker.config.server_keys import KEYS
 
 
 def test_every_key_has_a_field_of_its_default_and_no_field_is_without_a_key() -> None:
-    names = {one.name for one in fields(Config)} - {"set_by_operator"}
+    names = {field.name for field in fields(Config)} - {"set_by_operator"}
     assert names == {attribute_of(key) for key in KEYS.values()}
     assert all(Config().value(name) == key.default for name, key in KEYS.items())
 

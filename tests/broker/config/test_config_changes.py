@@ -1,4 +1,4 @@
-"""What alterations make of settings, and what Kafka 4.3.1 says of those it refuses."""
+"""Settings after alterations, and Kafka 4.3.1's words for those it refuses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SET, DELETE, APPEND, SUBTRACT = Operation
 
 @dataclass
 class Plain:
-    """Settings of a topic with nothing behind them."""
+    """Settings of a topic without a broker."""
 
     own: Mapping[str, str] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""How values of configuration keys are read, refused and written."""
+"""Values of configuration keys: reading, refusing and writing them."""
 
 from contextlib import suppress
 from typing import Any
@@ -162,4 +162,5 @@ def test_the_nearest_name_forgives_case_and_separators() -> None:
 
 
 def test_types_carry_the_numbers_of_the_wire() -> None:
-    assert [(one.text, int(one)) for one in ConfigType][:3] == [("boolean", 1), ("string", 2), ("int", 3)]
+    numbers = [(kind.text, int(kind)) for kind in ConfigType]
+    assert numbers[:3] == [("boolean", 1), ("string", 2), ("int", 3)]

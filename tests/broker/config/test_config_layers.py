@@ -1,4 +1,4 @@
-"""Who set what, which value holds, and how it is told: the cases seen on Kafka 4.3.1."""
+"""The layers of a configuration, the value in effect, and how it is shown: the cases seen on Kafka 4.3.1."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def chain(
     *names: str, cluster: dict[str, str] | None = None, node: dict[str, str] | None = None
 ) -> list[object]:
     synonyms = layered(STATIC, cluster=cluster, node=node).synonyms(*names)
-    return [(one.name, one.value, int(one.source)) for one in synonyms]
+    return [(synonym.name, synonym.value, int(synonym.source)) for synonym in synonyms]
 
 
 def test_the_topmost_layer_that_has_a_key_decides() -> None:

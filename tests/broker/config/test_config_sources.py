@@ -1,4 +1,4 @@
-"""Where settings come from: a file, the environment, flags; which wins, and how mistakes are told."""
+"""The sources of settings: a file, the environment, flags; which one wins, and how mistakes are reported."""
 
 from pathlib import Path
 
@@ -64,7 +64,8 @@ min.free.bytes = 0
 ms = 1_000
 """,
     )
-    assert [(one.name, one.raw, one.source) for one in file_settings(str(path))] == [
+    settings = file_settings(str(path))
+    assert [(setting.name, setting.raw, setting.source) for setting in settings] == [
         ("num.partitions", 3, f"{path}:3"),
         ("max.connections", 10, f"{path}:4"),
         ("max.connections.per.ip", 5, f"{path}:5"),

@@ -1,4 +1,4 @@
-"""Settings of databases: TDengine's options mean what they mean there, in our units, their traps shut."""
+"""Settings of databases: TDengine's options keep their meaning, in our units, without their traps."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_tdengines_options_are_translated(given: dict[str, str], meant: dict[str
 
 def test_an_option_may_agree_with_our_name_and_must_not_contradict_it() -> None:
     assert checked({"VGROUPS": "2", "vnodes": "2"}) == {"vnodes": "2"}
-    with pytest.raises(ConfigError, match="means vnodes=2, and vnodes says 3"):
+    with pytest.raises(ConfigError, match="means vnodes=2, but vnodes says 3"):
         checked({"VGROUPS": "2", "vnodes": "3"})
 
 

@@ -1,4 +1,4 @@
-"""Features are told only with the level that runs."""
+"""Features are announced at exactly the level that runs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from tests.broker.gateway import Gateway
 def test_features_are_supported_and_finalized_at_one_level() -> None:
     client = Gateway().client()
     answer = client.call(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 4)
-    supported = {one.name: (one.min_version, one.max_version) for one in answer.supported_features}
+    supported = {
+        feature.name: (feature.min_version, feature.max_version) for feature in answer.supported_features
+    }
     finalized = {
-        one.name: (one.min_version_level, one.max_version_level) for one in answer.finalized_features
+        feature.name: (feature.min_version_level, feature.max_version_level)
+        for feature in answer.finalized_features
     }
     expected = {name: (feature.level, feature.level) for name, feature in FEATURES.items()}
     assert (supported, finalized) == (expected, expected)

@@ -1,4 +1,4 @@
-"""Group configurations at work: what clients may set, what holds, and how it is listed."""
+"""Group configurations at work: what clients may set, which value is in effect, and how it is listed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_values_are_kept_in_kafkas_spelling() -> None:
         ),
         (
             {"kawal.retention.important": "true", "kawal.retention.availability.ms": "5"},
-            "cannot hold together with kawal.retention.important",
+            "cannot be combined with kawal.retention.important",
         ),
         ({"kawal.group.assignor": "me"}, "String must be one of: client, server"),
     ],
@@ -70,7 +70,7 @@ def test_bounds_follow_the_server() -> None:
 
 
 class WideLayers:
-    """A server whose bounds let a session be as short as its heartbeats."""
+    """A server whose bounds let a session be as short as a heartbeat interval."""
 
     def value(self, name: str) -> Value:
         return 0 if ".min." in name else 1_000_000 if ".max." in name else LAYERS.value(name)
@@ -94,19 +94,22 @@ def test_a_group_takes_what_the_server_gives_until_it_has_its_own() -> None:
     entries = {entry.key.name: entry for entry in described({"share.session.timeout.ms": "50000"}, LAYERS)}
     own = entries["share.session.timeout.ms"]
     assert (own.value, own.source) == ("50000", 8)
-    assert [(one.name, one.value, int(one.source)) for one in own.synonyms] == [
+    assert [(synonym.name, synonym.value, int(synonym.source)) for synonym in own.synonyms] == [
         ("share.session.timeout.ms", "50000", 8),
         ("group.share.session.timeout.ms", "45000", 5),
     ]
     inherited = entries["consumer.assignment.interval.ms"]
     assert (inherited.value, inherited.source) == ("2000", 5)
     plain = entries["share.isolation.level"]
-    assert [tuple(one) for one in plain.synonyms] == [("share.isolation.level", "read_uncommitted", 5)]
+    assert [tuple(synonym) for synonym in plain.synonyms] == [
+        ("share.isolation.level", "read_uncommitted", 5)
+    ]
 
 
 def test_a_default_changed_for_all_nodes_is_listed_as_such() -> None:
     layers = layered(config_of({}), cluster={"group.consumer.assignment.interval.ms": "2000"})
-    entry = next(one for one in described({}, layers) if one.key.name == "consumer.assignment.interval.ms")
+    name = "consumer.assignment.interval.ms"
+    entry = next(entry for entry in described({}, layers) if entry.key.name == name)
     assert (entry.value, entry.source) == ("2000", 3)
 
 

@@ -1,4 +1,4 @@
-"""The table of group configurations is Kafka 4.3.1's, with ours behind it."""
+"""The table of group configurations is Kafka 4.3.1's, followed by ours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KAFKA = {
     "streams.num.standby.replicas": "0",
     "streams.session.timeout.ms": "45000",
 }
-"""What DescribeConfigs of Kafka 4.3.1 shows for a group that nobody configured."""
+"""The answer of Kafka 4.3.1's DescribeConfigs for a group that was never configured."""
 
 
 def test_every_key_of_kafka_is_there_with_its_default() -> None:

@@ -1,4 +1,4 @@
-"""Bounds of groups hold for what the server gives them, and between each other."""
+"""Bounds of group settings apply to the server's own values, and agree with each other."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_every_key_is_documented() -> None:
 
 
 def test_keys_that_protect_and_keys_with_another_name_exist() -> None:
-    assert all(any(name.startswith(one) for name in KAFKA_KEYS) for one in PROTECTIVE)
+    assert all(any(name.startswith(prefix) for name in KAFKA_KEYS) for prefix in PROTECTIVE)
     assert INSTEAD.keys() <= KAFKA_KEYS.keys()
     assert set(INSTEAD.values()) <= KEYS.keys()
 

@@ -24,7 +24,7 @@ def test_every_key_is_listed_once_in_order_of_its_name() -> None:
 def test_a_value_that_was_set_comes_before_its_default() -> None:
     entry = listing(log_segment_bytes=2_000_000)["log.segment.bytes"]
     assert (entry.value, entry.source) == ("2000000", STATIC)
-    assert [tuple(one) for one in entry.synonyms] == [
+    assert [tuple(synonym) for synonym in entry.synonyms] == [
         ("log.segment.bytes", "2000000", STATIC),
         ("log.segment.bytes", "1073741824", DEFAULT),
     ]
@@ -32,7 +32,7 @@ def test_a_value_that_was_set_comes_before_its_default() -> None:
 
 def test_minutes_fall_back_to_hours() -> None:
     entry = listing(log_retention_minutes=7, log_retention_hours=5)["log.retention.minutes"]
-    assert [tuple(one) for one in entry.synonyms] == [
+    assert [tuple(synonym) for synonym in entry.synonyms] == [
         ("log.retention.minutes", "7", STATIC),
         ("log.retention.hours", "5", STATIC),
         ("log.retention.hours", "168", DEFAULT),
@@ -60,5 +60,5 @@ def test_kafkas_other_names_show_our_values() -> None:
 def test_keys_without_effect_show_kafkas_default() -> None:
     entry = listing()["num.io.threads"]
     assert (entry.value, entry.source) == ("8", DEFAULT)
-    assert [tuple(one) for one in entry.synonyms] == [("num.io.threads", "8", DEFAULT)]
+    assert [tuple(synonym) for synonym in entry.synonyms] == [("num.io.threads", "8", DEFAULT)]
     assert listing()["ssl.keystore.password"].synonyms == ()

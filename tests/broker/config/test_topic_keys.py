@@ -48,19 +48,19 @@ ACCEPTED_BY_KAFKA = {
     "max.message.bytes": ["0", *POSITIVE],
     "message.timestamp.after.max.ms": ["0", *LONG_POSITIVE],
     "message.timestamp.before.max.ms": ["0", *LONG_POSITIVE],
-    # Kafka takes NaN, too; a ratio that is no number is refused here.
+    # Kafka takes NaN, too; here a ratio that is not a number is refused.
     "min.cleanable.dirty.ratio": ["0", "1", "0.5"],
     "min.compaction.lag.ms": ["0", *LONG_POSITIVE],
     "min.insync.replicas": POSITIVE,
     "retention.bytes": ["-131072", "-131073", "-3", "-2", "-1", "0", *LONG_POSITIVE],
     "retention.ms": ["-1", "0", *LONG_POSITIVE],
     "segment.bytes": ["1048576", "2147483647"],
-    "segment.index.bytes": [one for one in POSITIVE if one not in ("1", "3")],
+    "segment.index.bytes": [probe for probe in POSITIVE if probe not in ("1", "3")],
     "segment.jitter.ms": ["0", *LONG_POSITIVE],
     "segment.ms": LONG_POSITIVE,
     "internal.segment.bytes": ["-131072", "-131073", "-3", "-2", "-1", "0", *POSITIVE],
 }
-"""What Kafka 4.3.1 accepted of the probes, by configuration."""
+"""The probes that Kafka 4.3.1 accepted, by configuration."""
 
 
 def accepted(name: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""What a topic's typed settings say of its records."""
+"""A topic's typed settings, and what they mean for its records."""
 
 from __future__ import annotations
 

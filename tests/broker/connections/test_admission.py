@@ -1,4 +1,4 @@
-"""Who may connect: limits on connections, all together and by address."""
+"""The admission of clients: limits on connections, in all and by address."""
 
 import pytest
 

@@ -32,12 +32,12 @@ def connection() -> Connection:
     )
 
 
-def opened(one: Connection, correlation_id: int, version: int = 1) -> Call[Any]:
-    frame = request_frame(FindCoordinatorRequest(key="g"), version, correlation_id)[4:]
-    call, position = one.open_call(memoryview(frame), data_owned=True, now_ms=7)
+def opened(link: Connection, correlation_id: int, version: int = 1) -> Call[Any]:
+    data = request_frame(FindCoordinatorRequest(key="g"), version, correlation_id)[4:]
+    call, position = link.open_call(memoryview(data), data_owned=True, now_ms=7)
     assert (call.correlation_id, call.received_ms, call.client_id) == (correlation_id, 7, "test")
     assert call.api_key == ApiKey.FIND_COORDINATOR
-    assert 0 < position < len(frame)
+    assert 0 < position < len(data)
     return call
 
 
@@ -54,29 +54,29 @@ def correlation_ids(data: bytes) -> list[int]:
 
 
 def test_answers_leave_in_request_order_when_a_later_one_is_ready_first() -> None:
-    one = connection()
-    calls = [opened(one, number) for number in range(4)]
+    link = connection()
+    calls = [opened(link, number) for number in range(4)]
     for number in (2, 1):
         calls[number].reply(ANSWER)
-        assert not one.outgoing
+        assert not link.outgoing
     calls[0].reply(ANSWER)
-    assert correlation_ids(take_outgoing(one)) == [0, 1, 2]
+    assert correlation_ids(take_outgoing(link)) == [0, 1, 2]
     calls[3].reply(ANSWER)
-    assert correlation_ids(take_outgoing(one)) == [3]
+    assert correlation_ids(take_outgoing(link)) == [3]
 
 
 def test_a_call_without_an_answer_takes_no_place() -> None:
-    one = connection()
-    first, second, third = (opened(one, number) for number in range(3))
+    link = connection()
+    first, second, third = (opened(link, number) for number in range(3))
     second.drop()
     third.reply(ANSWER)
     first.reply(ANSWER)
-    assert correlation_ids(take_outgoing(one)) == [0, 2]
+    assert correlation_ids(take_outgoing(link)) == [0, 2]
 
 
 def test_a_call_is_answered_once() -> None:
-    one = connection()
-    call = opened(one, 1)
+    link = connection()
+    call = opened(link, 1)
     call.reply(ANSWER)
     with pytest.raises(AssertionError, match="once"):
         call.reply(ANSWER)
@@ -85,68 +85,73 @@ def test_a_call_is_answered_once() -> None:
 
 
 def test_it_is_listed_once_however_many_answers_it_has() -> None:
-    one = connection()
+    link = connection()
     for number in range(3):
-        opened(one, number).reply(ANSWER)
-    one.close("enough")
-    assert one.unsent == [one]
+        opened(link, number).reply(ANSWER)
+    link.close("enough")
+    assert link.unsent == [link]
 
 
 def test_what_is_held_is_counted_and_given_back() -> None:
-    one = connection()
-    calls = [opened(one, number) for number in range(3)]
-    one.account()
-    assert one.request_bytes == one.memory.requests_bytes > 0
+    link = connection()
+    calls = [opened(link, number) for number in range(3)]
+    link.account()
+    assert link.request_bytes == link.memory.requests_bytes > 0
     for call in calls:
         call.reply(ANSWER)
-    one.account()
-    assert (one.request_bytes, one.memory.requests_bytes) == (0, 0)
-    assert one.outgoing_bytes == one.memory.answers_bytes == sum(map(part_size_bytes, one.outgoing))
-    one.sent(5)
-    one.sent(one.outgoing_bytes)
-    assert (one.outgoing_bytes, one.memory_bytes, one.memory.answers_bytes, len(one.outgoing)) == (0, 0, 0, 0)
+    link.account()
+    assert (link.request_bytes, link.memory.requests_bytes) == (0, 0)
+    assert link.outgoing_bytes == link.memory.answers_bytes == sum(map(part_size_bytes, link.outgoing))
+    link.sent(5)
+    link.sent(link.outgoing_bytes)
+    assert (link.outgoing_bytes, link.memory_bytes, link.memory.answers_bytes, len(link.outgoing)) == (
+        0,
+        0,
+        0,
+        0,
+    )
 
 
 def test_a_partly_sent_buffer_stays_until_its_last_byte_has_left() -> None:
-    one = connection()
-    opened(one, 1).reply(ANSWER)
-    size = one.outgoing_bytes
+    link = connection()
+    opened(link, 1).reply(ANSWER)
+    size = link.outgoing_bytes
     for _ in range(size - 1):
-        one.sent(1)
-        assert len(one.outgoing) == 1
-    assert one.head_sent == size - 1
-    one.sent(1)
-    assert (one.head_sent, len(one.outgoing)) == (0, 0)
+        link.sent(1)
+        assert len(link.outgoing) == 1
+    assert link.head_sent == size - 1
+    link.sent(1)
+    assert (link.head_sent, len(link.outgoing)) == (0, 0)
 
 
 def test_more_cannot_be_sent_than_there_was() -> None:
-    one = connection()
-    opened(one, 1).reply(ANSWER)
+    link = connection()
+    opened(link, 1).reply(ANSWER)
     with pytest.raises(AssertionError, match="more was sent"):
-        one.sent(one.outgoing_bytes + 1)
+        link.sent(link.outgoing_bytes + 1)
 
 
 def test_the_first_reason_to_close_is_the_one_that_counts() -> None:
-    one = connection()
-    one.close("first", Cause.ACKS_NONE)
-    one.close("second")
-    assert (one.close_reason, one.close_cause) == ("first", Cause.ACKS_NONE)
+    link = connection()
+    link.close("first", Cause.ACKS_NONE)
+    link.close("second")
+    assert (link.close_reason, link.close_cause) == ("first", Cause.ACKS_NONE)
 
 
 def test_answers_given_before_the_close_are_still_sent() -> None:
-    one = connection()
-    opened(one, 1).reply(ANSWER)
-    one.close("bad bytes")
-    assert correlation_ids(take_outgoing(one)) == [1]
+    link = connection()
+    opened(link, 1).reply(ANSWER)
+    link.close("bad bytes")
+    assert correlation_ids(take_outgoing(link)) == [1]
 
 
 def test_an_aborted_connection_sends_nothing_more() -> None:
-    one = connection()
-    first, second = opened(one, 1), opened(one, 2)
+    link = connection()
+    first, second = opened(link, 1), opened(link, 2)
     first.reply(ANSWER)
-    one.abort("too slow", Cause.WRITE_TIMEOUT)
+    link.abort("too slow", Cause.WRITE_TIMEOUT)
     second.reply(ANSWER)
-    assert (len(one.outgoing), one.outgoing_bytes, one.memory.answers_bytes) == (0, 0, 0)
+    assert (len(link.outgoing), link.outgoing_bytes, link.memory.answers_bytes) == (0, 0, 0)
 
 
 def test_a_lost_client_is_told_nothing_and_its_waits_are_withdrawn() -> None:
@@ -156,23 +161,23 @@ def test_a_lost_client_is_told_nothing_and_its_waits_are_withdrawn() -> None:
         def cancel(self, call: object) -> None:
             self.cancelled.append(call)
 
-    one = connection()
-    answered, parked, running = (opened(one, number) for number in range(3))
+    link = connection()
+    answered, parked, running = (opened(link, number) for number in range(3))
     parked.holder = Keeper()
     answered.reply(ANSWER)
-    one.lost()
+    link.lost()
     assert Keeper.cancelled == [parked]
     running.reply(ANSWER)
     parked.reply(ANSWER)
-    assert (len(one.outgoing), len(one.calls)) == (0, 0)
-    assert (one.memory.requests_bytes, one.memory.answers_bytes) == (0, 0)
+    assert (len(link.outgoing), len(link.calls)) == (0, 0)
+    assert (link.memory.requests_bytes, link.memory.answers_bytes) == (0, 0)
 
 
 def test_a_frame_too_short_for_a_header_is_malformed() -> None:
-    one = connection()
+    link = connection()
     with pytest.raises(Malformed):
-        one.open_call(memoryview(b"\0\1\0\0\0"), data_owned=True, now_ms=0)
-    assert not one.calls
+        link.open_call(memoryview(b"\0\1\0\0\0"), data_owned=True, now_ms=0)
+    assert not link.calls
 
 
 @pytest.mark.parametrize(
@@ -180,9 +185,9 @@ def test_a_frame_too_short_for_a_header_is_malformed() -> None:
     [("10.0.0.9:5000", "10.0.0.9"), ("[::1]:5000", "::1"), ("fe80::1%eth0:9", "fe80::1%eth0")],
 )
 def test_the_host_is_the_peer_without_its_port(peer: str, host: str) -> None:
-    one = connection()
-    one.peer = peer
-    assert one.host == host
+    link = connection()
+    link.peer = peer
+    assert link.host == host
 
 
 # --- through a whole broker --------------------------------------------------------------------------------

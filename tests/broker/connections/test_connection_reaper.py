@@ -1,4 +1,4 @@
-"""Time runs out for idle connections, half sent requests and answers nobody takes, and for nobody else."""
+"""Time runs out for idle connections, half-sent requests and answers that are not taken; for nothing else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KIB = 1 << 10
 
 
 def gateway_with(**settings: int) -> Gateway:
-    """A gateway with time limits of a second, which sweeps every 100 ms."""
+    """Return a gateway with time limits of a second, which sweeps every 100 ms."""
     limits: dict[str, Any] = {
         "connections_max_idle_ms": 1_000,
         "kawal_request_read_timeout_ms": 1_000,
@@ -27,12 +27,12 @@ def gateway_with(**settings: int) -> Gateway:
 
 
 def cause(client: Client) -> Cause | None:
-    """Why the connection is about to be closed, None when it is not."""
+    """Return why the connection is about to be closed, None when it is not."""
     return client.connection.close_cause if client.connection.aborted else None
 
 
 def leave_unsent(client: Client) -> None:
-    """Let the broker answer, and the client's socket take nothing of it."""
+    """Let the broker answer, and the client's socket take nothing of the answer."""
     client.send(ApiVersionsRequest(), 2)
     client.connection.unsent_since_ms = client.gateway.now_ms
     assert client.connection.outgoing
@@ -162,7 +162,7 @@ def test_without_connections_nothing_is_due() -> None:
 
 @pytest.fixture
 def full() -> tuple[Gateway, Client]:
-    """A gateway whose memory for requests is full of one half sent request."""
+    """Return a gateway whose memory for requests is filled by one half-sent request."""
     gateway = Gateway(queued_max_request_bytes=100 * KIB)
     client = gateway.client()
     create(client, "t")
@@ -187,7 +187,7 @@ def test_full_memory_takes_room_from_many_who_leave_requests_half_sent() -> None
     stuck = [gateway.client() for _ in range(12)]
     for client in stuck:
         client.send_bytes(half_a_request(60 * KIB, 10 * KIB))
-    stuck[1].connection.stalled = True  # not read any more: it may be sending still
+    stuck[1].connection.stalled = True  # no longer read: it may still be sending
     other = gateway.client()
     assert other.connection.saturated
     gateway.broker.held_back(other.connection, gateway.now_ms)

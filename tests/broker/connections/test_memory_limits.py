@@ -1,4 +1,4 @@
-"""Requests and answers weigh no more than they may: reading stops, nothing is dropped, reading goes on."""
+"""Requests and answers take no more memory than allowed: reading stops, nothing is lost, reading resumes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KIB = 1 << 10
 
 
 def settle(client: Client) -> list[Any]:
-    """All answers there are after the disk has worked."""
+    """Return all answers that are there after the disk has worked."""
     client.gateway.settle()
     return client.answers()
 
@@ -33,7 +33,8 @@ def test_a_connection_with_many_unanswered_requests_is_not_read() -> None:
     answers = settle(client)
     while len(answers) < 10:
         answers += settle(client)
-    assert [one.responses[0].partition_responses[0].base_offset for one in answers] == list(range(10))
+    offsets = [answer.responses[0].partition_responses[0].base_offset for answer in answers]
+    assert offsets == list(range(10))
     assert not client.connection.saturated
 
 

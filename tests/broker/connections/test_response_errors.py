@@ -1,4 +1,4 @@
-"""Error codes are found in every answer, at whatever depth they are declared."""
+"""Error codes are found in every answer, at any depth."""
 
 from typing import Any
 

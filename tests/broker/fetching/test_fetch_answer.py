@@ -1,4 +1,4 @@
-"""The answer to a fetch: partitions under their topics, in a session only what is news to the client."""
+"""The answer to a fetch: partitions under their topics; in a session only what is new to the client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pass over the partitions of a fetch: what each gives within the room that there is."""
+"""One pass over the partitions of a fetch: what each gives within the room there is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.broker.kit import batch, create, fetching, send
 
 
 class FakeCall:
-    """A call as far as reading looks at it."""
+    """A call, as far as reading looks at it."""
 
     def __init__(self, request: FetchRequest) -> None:
         self.request = request
@@ -25,7 +25,7 @@ class FakeCall:
 
 @pytest.fixture
 def gateway() -> Gateway:
-    """A broker with two partitions of 2,000 bytes each."""
+    """Return a broker with two partitions of 2,000 bytes each."""
     gateway = Gateway()
     client = gateway.client()
     create(client, "t", partitions=2)

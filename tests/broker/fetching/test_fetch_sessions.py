@@ -1,4 +1,4 @@
-"""Fetch sessions follow KIP-227: what a request opens, continues, changes and ends, and what is refused."""
+"""Fetch sessions follow KIP-227: requests open, continue, change and end them, or are refused."""
 
 from random import Random
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""An answer waits for the disk and tells of what was lost."""
+"""An answer waits for the disk and reports changes that were lost."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ def test_nothing_is_answered_before_the_change_is_durable(broken: bool, code: in
     client.send(AlterConfigsRequest(resources=[group], validate_only=False), 2)
     assert client.answers() == []
     gateway.settle()
-    assert [one.error_code for one in client.answers()[0].responses] == [code]
+    assert [response.error_code for response in client.answers()[0].responses] == [code]

@@ -1,4 +1,4 @@
-"""A call is answered or dropped, once, and then nobody holds it any more."""
+"""A call is answered or dropped, once, and then has no holder any more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from protocol.headers import decode_request_header, encode_request_header
 
 
 class Recorder:
-    """A connection as far as a call knows it."""
+    """A connection, as far as calls use it."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
@@ -24,8 +24,8 @@ class Recorder:
 
 
 def call_on(connection: Any) -> Call[Any]:
-    frame = encode_request_header(api_key=1, api_version=4, correlation_id=3, client_id="me")
-    return Call(connection, decode_request_header(memoryview(frame)), 5, len(frame), False)
+    data = encode_request_header(api_key=1, api_version=4, correlation_id=3, client_id="me")
+    return Call(connection, decode_request_header(memoryview(data)), 5, len(data), False)
 
 
 def test_a_reply_reaches_the_connection_and_frees_the_holder() -> None:

@@ -1,4 +1,4 @@
-"""The broker is the door to its event loop."""
+"""The broker is the interface to its event loop."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from broker.loop.slices import Steps, finished
 
 
 class FakeConnection:
-    """Takes answers."""
+    """A connection that collects answers."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -35,7 +35,7 @@ def make_call() -> Any:
 
 
 def steps(count: int, response: object, done: list[int] | None = None) -> Steps:
-    """So many slices and then the response."""
+    """Yield `count` slices, then return the response."""
     for number in range(count):
         if done is not None:
             done.append(number)
@@ -45,13 +45,13 @@ def steps(count: int, response: object, done: list[int] | None = None) -> Steps:
 
 @pytest.fixture
 def failed() -> list[Call[Any]]:
-    """Calls whose steps raised."""
+    """Return the calls whose steps raised."""
     return []
 
 
 @pytest.fixture
 def scheduler(failed: list[Call[Any]]) -> Scheduler:
-    """The scheduler under test."""
+    """Return the scheduler under test."""
     return Scheduler(failed.append)
 
 
@@ -116,7 +116,7 @@ def test_a_turn_has_a_slice_of_each_as_long_as_there_is_time(
 ) -> None:
     now_ns, done = 0, list[int]()
 
-    def one(number: int) -> Steps:
+    def endless(number: int) -> Steps:
         nonlocal now_ns
         while True:
             done.append(number)
@@ -124,7 +124,7 @@ def test_a_turn_has_a_slice_of_each_as_long_as_there_is_time(
             yield
 
     for number in range(5):
-        scheduler.add_work(one(number))
+        scheduler.add_work(endless(number))
     scheduler.run_some(lambda: now_ns)
     assert done == list(range(ran))
 

@@ -10,7 +10,7 @@ from broker.loop.slices import ITEMS_PER_SLICE, Steps, chunks, in_pairs, in_slic
 
 
 def steps(count: int, response: object, done: list[int] | None = None) -> Steps:
-    """So many slices and then the response."""
+    """Yield `count` slices, then return the response."""
     for number in range(count):
         if done is not None:
             done.append(number)

@@ -1,4 +1,4 @@
-"""Requests about very many topics and partitions: right answers, and other clients are served meanwhile."""
+"""Requests about very many topics and partitions: right answers, while other clients are served."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MANY = 2 * ITEMS_PER_SLICE + 100
 
 @pytest.fixture
 def gateway() -> Gateway:
-    """A gateway with a topic of very many partitions, a record in some of them."""
+    """Return a gateway with a topic of very many partitions, a record in some of them."""
     gateway = Gateway()
     client = gateway.client()
     create(client, "many", partitions=MANY)
@@ -37,17 +37,17 @@ def gateway() -> Gateway:
 
 @pytest.fixture
 def client(gateway: Gateway) -> Client:
-    """The client that asks for much."""
+    """Return the client that makes the large requests."""
     return gateway.client()
 
 
 def ends() -> dict[tuple[str | UUID, int], int]:
-    """Where the records of all partitions end."""
+    """Return the end offsets of all partitions."""
     return {("many", index): int(index in (0, 700, MANY - 1)) for index in range(MANY)}
 
 
 def long_call(client: Client, request: Any, version: int) -> Any:
-    """The answer to a request that takes long, after another client was answered in the middle of it."""
+    """Return the answer to a request that takes long; another client is answered in the middle of it."""
     gateway = client.gateway
     client.send(request, version)
     assert client.answers() == []
@@ -119,8 +119,8 @@ def test_many_topics_are_created_and_described(client: Client) -> None:
         for number in range(3 * describe_configs.RESOURCES_PER_SLICE)
     ]
     described = long_call(client, DescribeConfigsRequest(resources=resources), 4).results
-    assert [one.resource_name for one in described] == [one.resource_name for one in resources]
-    assert all(one.configs for one in described)
+    assert [entry.resource_name for entry in described] == [entry.resource_name for entry in resources]
+    assert all(entry.configs for entry in described)
 
 
 def test_sizes_of_many_partitions_are_told(client: Client) -> None:

@@ -1,4 +1,4 @@
-"""Counters: buckets by powers of two, requests by API and version, the longest turn lately."""
+"""Counters: buckets by powers of two, requests by API and version, the longest recent turn."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Parked calls are resumed by bytes, by time, by deletion, and forgotten with their client."""
+"""Parked calls are resumed by bytes, by time or by deletion, and forgotten with their client."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from broker.loop.waiters import ParkedCall, Waiters
 
 
 class FakeCall:
-    """A call as far as waiting is concerned."""
+    """A call, as far as waiting needs one."""
 
     def __init__(self) -> None:
         self.holder: Any = None

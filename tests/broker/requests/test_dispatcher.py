@@ -1,4 +1,4 @@
-"""Every request passes the gate before its handler: there it may be refused, held, or end its connection."""
+"""Every request passes the gate before its handler; there it may be refused, held, or end its connection."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Verdict = Callable[[Call[Any], int], object]
 
 
 class ToyGate:
-    """Decides as the test wants it, and remembers what came."""
+    """A gate that decides as the test wants, and remembers the requests it saw."""
 
     def __init__(self) -> None:
         self.verdict: Verdict = lambda _call, _now_ms: None
@@ -36,7 +36,7 @@ class ToyGate:
 
 
 class GatedGateway(Gateway):
-    """A broker behind such a gate."""
+    """A broker with such a gate."""
 
     def _open(self) -> Any:
         self.gate = ToyGate()

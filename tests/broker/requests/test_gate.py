@@ -1,4 +1,4 @@
-"""The gate that is open lets every request pass."""
+"""The open gate lets every request pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of a SCRAM credential, held against the example of RFC 7677."""
+"""The stored form of a SCRAM credential, compared with the example of RFC 7677."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.alter_user_scram_credentials import ScramCredentialUpsertion
 
 SALT = b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
-"""Of RFC 7677's exchange of the user "user" with the password "pencil"."""
+"""From RFC 7677's exchange of the user "user" with the password "pencil"."""
 
 
 def given(**fields: object) -> ScramCredentialUpsertion:

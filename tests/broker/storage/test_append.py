@@ -17,7 +17,7 @@ from tests.broker.kit import batch, create
 
 
 class FakeCall:
-    """A produce call as far as appending looks at it."""
+    """A produce call, as far as appending looks at it."""
 
     def __init__(self, *, version: int = 9, data_owned: bool = True, received_ms: int = START_MS) -> None:
         self.version = version
@@ -99,7 +99,9 @@ def test_a_batch_larger_than_a_segment_of_its_topic_is_refused() -> None:
     gateway, partition = partition_of(**{"segment.bytes": "1048576", "max.message.bytes": "3000000"})
     fits, larger = batch(b"x" * 1_000_000), batch(b"x" * 1_048_577)
     assert append(gateway, partition, fits).base_offset == 0
-    with pytest.raises(RequestError, match=r"segment of the topic 1048576 \(segment.bytes\)") as refused:
+    with pytest.raises(
+        RequestError, match=r"segment of the topic has at most 1048576 \(segment.bytes\)"
+    ) as refused:
         append(gateway, partition, larger)
     assert refused.value.code == ErrorCode.RECORD_LIST_TOO_LARGE
 

@@ -1,4 +1,4 @@
-"""There is one leader epoch; a client's idea of it is compared with ours."""
+"""There is one leader epoch; a client's epoch is compared with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A partition joins a topic's index with its stream and shows the stream's marks."""
+"""A partition links a topic's index to its stream and shows the stream's marks."""
 
 from __future__ import annotations
 

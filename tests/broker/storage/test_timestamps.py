@@ -41,7 +41,7 @@ def test_times_against_a_plain_search(codec: int) -> None:
     flat = [at for timestamps in batches for at in timestamps]
     for at in range(-1, 32):
         expected = next(
-            ((START_MS + one, offset) for offset, one in enumerate(flat) if one >= at), NOTHING_FOUND
+            ((START_MS + stamp, offset) for offset, stamp in enumerate(flat) if stamp >= at), NOTHING_FOUND
         )
         assert first_at_or_after(partition, START_MS + at) == expected
     assert largest_timestamp(partition) == (START_MS + 30, flat.index(30))

@@ -1,4 +1,4 @@
-"""A vnode answers who waits for its disk: in order, once, and never too early."""
+"""A vnode answers those that wait for its disk: in order, once, and never too early."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wal.options import LogOptions
 
 
 class Waiter:
-    """Remembers what it was told."""
+    """A waiter that remembers what it was told."""
 
     def __init__(self, told: list[tuple[str, ErrorCode | None]], name: str) -> None:
         self._told = told
@@ -49,7 +49,7 @@ class Bench:
         return list(self.vnode.begin_jobs(0))
 
     def end(self, job: DiskJob) -> list[int]:
-        """Run a job and hand it back; how many bytes each stream that advanced got."""
+        """Run a job and hand it back; return how many bytes each advanced stream got."""
         error: DiskError | None = None
         try:
             job.run()
@@ -122,7 +122,7 @@ def test_a_failed_commit_takes_what_came_meanwhile_with_it() -> None:
 
 
 def test_a_waiter_that_appends_while_it_is_told_of_a_loss_is_no_part_of_it() -> None:
-    """Only room for a new segment was missing, so the log takes appends again at once."""
+    """Only room for a new segment was missing, so the log accepts appends again at once."""
     bench = Bench(segment_bytes=8 << 10)
     for _ in range(2):
         bench.vnode.log.append(1, batch(bytes(3_000)))

@@ -1,4 +1,4 @@
-"""The vnodes that serve, by database and all together."""
+"""The vnodes that serve, by database and in all."""
 
 from __future__ import annotations
 
