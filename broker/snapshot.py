@@ -1,8 +1,8 @@
-"""The state of a broker at one moment, for whoever shows it: metrics, health.
+"""The state of a broker at one moment, for metrics and health checks.
 
-`Snapshot.take` copies what is counted (broker/loop/stats.py) and what lies in the logs.  It touches no disk
-and takes about a millisecond with a thousand partitions; what it returns does not change any more, so that
-another thread may read it.  The number of partitions in it is bounded by `kawal.metrics.partitions.max`.
+`Snapshot.take` copies the counters (broker/loop/stats.py) and the state of the logs.  It touches no disk and
+takes about a millisecond with a thousand partitions. A snapshot does not change, so another thread may read
+it.  The number of partitions in it is bounded by `kawal.metrics.partitions.max`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class HistogramCopy(NamedTuple):
 
 
 def copy_of(histogram: Histogram) -> HistogramCopy:
-    """A copy that the event loop does not change any more."""
+    """Return a copy, which the event loop does not change."""
     return HistogramCopy(histogram.counts[:], histogram.total)
 
 
 class RequestCounts(NamedTuple):
-    """One API in one version."""
+    """The requests of one API in one version."""
 
     api: str
     version: int
@@ -62,7 +62,7 @@ class PartitionState(NamedTuple):
 
 
 class ViewState(NamedTuple):
-    """What one view has done since the start."""
+    """The counters of one view since the start."""
 
     name: str
     scanned: int
@@ -97,8 +97,8 @@ class Snapshot:
         partitions = list(_partitions(broker, broker.config.kawal_metrics_partitions_max))
         return cls(
             requests=[
-                RequestCounts(_api_name(key), key & 0xFFFF, copy_of(one.latency_ns), dict(one.errors))
-                for key, one in sorted(stats.requests.items())
+                RequestCounts(_api_name(key), key & 0xFFFF, copy_of(counted.latency_ns), dict(counted.errors))
+                for key, counted in sorted(stats.requests.items())
             ],
             commit_ns=copy_of(stats.commit_ns),
             commit_bytes=copy_of(stats.commit_bytes),
@@ -191,16 +191,16 @@ def _partition_state(partition: Partition) -> PartitionState:
 
 
 def _views(broker: Broker, count_max: int) -> Iterator[ViewState]:
-    """The views that were read since the start, as many as partitions are shown."""
-    for name, one in islice(broker.views.counters.items(), count_max):
-        yield ViewState(name, one.scanned, one.matched, one.unfit, one.shown)
+    """Yield the views that were read since the start, up to the limit for partitions."""
+    for name, counters in islice(broker.views.counters.items(), count_max):
+        yield ViewState(name, counters.scanned, counters.matched, counters.unfit, counters.shown)
 
 
 def not_ready(broker: Broker) -> list[str]:
-    """Why the broker should get no work, a sentence for each reason; empty when it should."""
-    reasons = ["the server stops"] if broker.stopping else []
+    """Return the reasons why the broker should get no work, a sentence each; empty if it is ready."""
+    reasons = ["the server is stopping"] if broker.stopping else []
     groups = {"meta": [broker.meta], **broker.vnodes}
     every = (vnode for group in groups.values() for vnode in group)
     closed = (vnode for vnode in every if vnode.log.state != "OPEN")
-    reasons.extend(f"log {one.name} is {one.log.state.lower()} and takes no records" for one in closed)
+    reasons.extend(f"log {vnode.name} is {vnode.log.state.lower()} and takes no records" for vnode in closed)
     return reasons

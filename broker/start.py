@@ -1,4 +1,4 @@
-"""From a data directory to a broker: open or make the store, replay the catalogue, recover the vnodes."""
+"""From a data directory to a broker: open or create the store, replay the catalogue, recover the vnodes."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def open_broker(
     gate: Gate | None = None,
     kind: type[Broker] = Broker,
 ) -> Broker:
-    """Open the data directory `config.log_dirs`, making it when it is new.
+    """Open the data directory `config.log_dirs`, creating it if need be.
 
-    `loggers` are those whose levels clients may change; by default the process's own.  `stats` brings the
+    `loggers` are those whose levels clients may change, by default the process's own.  `stats` provides the
     clock for durations, `offload` the threads; every request passes the `gate`.  `kind` is the class to make.
     Raises:
         StoreError: the directory cannot be used; the text says why and what to do.
@@ -108,14 +108,14 @@ def _report_upgrade(store: Store) -> None:
 
 
 def _cluster_id(random: Random) -> str:
-    """22 characters of URL-safe base64, as Kafka's own cluster ids."""
+    """Return 22 characters of URL-safe base64, like Kafka's own cluster ids."""
     from base64 import urlsafe_b64encode
 
     return urlsafe_b64encode(UUID(int=random.getrandbits(128), version=4).bytes).decode().rstrip("=")
 
 
 def _refuse_to_lose(store: Store) -> None:
-    """Raises MetadataLost when a vnode was in use: a catalogue without records cannot be the one it had."""
+    """Raise MetadataLost if a vnode was in use: its catalogue cannot have been empty."""
     for database, index in store.vnodes():
         path = store.vnode_path(database, index)
         if store.disk.list(path):
@@ -126,7 +126,7 @@ def _refuse_to_lose(store: Store) -> None:
 
 
 def _create_default_database(store: Store, catalogue: Catalogue, config: Config, now_ms: int) -> None:
-    """Make the vnodes first and record them then: a crash between leaves directories nobody knows."""
+    """Make the vnodes, then record them: a crash in between leaves directories that no record knows."""
     for index in range(config.kawal_vnodes):
         store.create_vnode(DEFAULT_DATABASE, index)
     record = DatabaseCreated(
@@ -136,7 +136,7 @@ def _create_default_database(store: Store, catalogue: Catalogue, config: Config,
 
 
 def _record(store: Store, catalogue: Catalogue, records: Sequence[CatalogueRecord], now_ms: int) -> None:
-    """Write records and wait for the disk; the catalogue has them then."""
+    """Write records, wait for the disk, then apply them to the catalogue."""
     for record in records:
         store.catalogue.append(encode_record(record))
     log = store.catalogue.log
@@ -148,10 +148,10 @@ def _record(store: Store, catalogue: Catalogue, records: Sequence[CatalogueRecor
 
 
 def _remove_leftovers(store: Store, catalogue: Catalogue, now_ms: int) -> None:
-    """Remove what a crash left of databases that were dropped, or that were made and never recorded.
+    """Remove what a crash left of databases that were dropped, or created but never recorded.
 
-    A directory that no record knows is removed only while it holds no records: it may as well be that the
-    catalogue was put back from a backup.
+    A directory that no record knows is removed only if it holds no records, as the catalogue may have been
+    restored from a backup.
     """
     removed: list[CatalogueRecord] = []
     for directory in tuple(catalogue.databases.dropped):
@@ -165,7 +165,7 @@ def _remove_leftovers(store: Store, catalogue: Catalogue, now_ms: int) -> None:
             store.remove_database(directory)
         else:
             logger.error(
-                "%s/%s: the catalogue knows no database there, and it may hold records; it stays as it is:"
+                "%s/%s: the catalogue knows no database there, and it may hold records; it was left as it is:"
                 " move it away, or restore the %s/meta that knows it",
                 store.path,
                 directory,
@@ -178,7 +178,7 @@ def _open_databases(
 ) -> dict[str, list[Vnode]]:
     databases = catalogue.databases.values()
     count = sum(database.vnode_count for database in databases)
-    return {one.name: _open_vnodes(store, one, config, count, now_ms) for one in databases}
+    return {database.name: _open_vnodes(store, database, config, count, now_ms) for database in databases}
 
 
 def _open_vnodes(store: Store, database: Database, config: Config, count: int, now_ms: int) -> list[Vnode]:
@@ -199,7 +199,7 @@ def _report_recovery(vnode: Vnode, log: VnodeLog) -> None:
         logger.error("vnode %s is damaged and refuses writes: %s", vnode.name, log.damage)
     if log.recovery.truncated_bytes:
         logger.warning(
-            "vnode %s: cut %d bytes that were never acknowledged from its tail",
+            "vnode %s: cut %d bytes, never acknowledged, from its tail",
             vnode.name,
             log.recovery.truncated_bytes,
         )

@@ -1,1 +1,1 @@
-"""The state machines that live on a log of their own, and what connects them to the broker."""
+"""The state machines that each live on a log of their own, and their connection to the broker."""

@@ -1,4 +1,4 @@
-"""The coordinators of a node, each made at its first use: a node without groups starts sooner."""
+"""The coordinators of a node, each made at its first use, so that a node without groups starts sooner."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Coordinators(Protocol):
-    """The door to the coordinators, for everything that needs no more of the broker."""
+    """Access to the coordinators, for code that needs nothing else of the broker."""
 
     @property
     def groups(self) -> Groups:
@@ -24,7 +24,7 @@ class Coordinators(Protocol):
 
 
 class NodeCoordinators:
-    """Makes the coordinators, and passes on what concerns all of them."""
+    """Makes the coordinators, and passes on events that concern all of them."""
 
     def __init__(self, metadata: Metadata, loop: Loop, random: Random) -> None:
         self._metadata = metadata
@@ -56,12 +56,12 @@ class NodeCoordinators:
             runtime.reconfigure()
 
     def tick(self, now_ms: int) -> None:
-        """Let every coordinator do what is due."""
+        """Let every coordinator do the work that is due."""
         for runtime in self._runtimes:
             runtime.tick(now_ms)
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` should be called."""
+        """Return the moment at which `tick` should be called."""
         moments = (runtime.next_deadline() for runtime in self._runtimes)
         return min((moment for moment in moments if moment is not None), default=None)
 

@@ -1,9 +1,9 @@
 """Copying a partition of a coordinator's topic forward when most of its records are superseded.
 
-    start := log end --all before it durable--> append the present state in slices, each durable before the
-    next --> log start := start
+    start := log end --all before it durable--> append the present state in slices,
+    each durable before the next --> log start := start
 
-Until the last slice is durable nothing is released, and a slice that is lost ends the copy: the past stays.
+Nothing is released until the last slice is durable; if a slice is lost, the copy ends and old records stay.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ logger = logging.getLogger("kawal.coordinators")
 
 COPY_FORWARD_BYTES_MIN: Final = 4 * 1024 * 1024
 COPY_FORWARD_FACTOR: Final = 4
-"""A partition is copied when it is larger than the least size and than so many times its last copy."""
+"""A partition is copied if it is larger than the minimum and than so many times its last copy."""
 
 COPY_FORWARD_CHECK_MS: Final = 10_000
 COPY_RECORDS_PER_SLICE: Final = 500
@@ -43,13 +43,13 @@ class DurableWaiter:
         self._done = done
 
     def appended(self, _vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
-        """Pass it on."""
+        """Pass the outcome on."""
         self._done(error)
 
 
 @dataclass(slots=True)
 class Copy:
-    """One partition being copied; `size_bytes` is its size before."""
+    """One partition that is being copied; `size_bytes` is its size before the copy."""
 
     partition: Partition
     machine: Machine
@@ -59,7 +59,7 @@ class Copy:
 
 
 class Copier:
-    """Looks after the size of an internal topic, one partition at a time."""
+    """Keeps an internal topic small, one partition at a time."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Copier:
         machine: Callable[[], Machine],
         now_ms: int,
     ) -> None:
-        """`machine()` is the machine whose state the topic keeps now."""
+        """Schedule regular checks; `machine()` returns the machine whose state the topic keeps now."""
         self._topic_name = topic_name
         self._metadata = metadata
         self._loop = loop
@@ -108,13 +108,13 @@ class Copier:
         self._go_on_after(copy, vnode.last_version, now_ms)
 
     def _go_on_after(self, copy: Copy, version: int, now_ms: int) -> None:
-        """Append the next slice once this version is durable, and other work has had its turn."""
+        """Append the next slice once this version is durable and other work has had a turn."""
 
         def durable(error: ErrorCode | None) -> None:
             if error is None:
                 self._loop.scheduler.soon(lambda: self._next_slice(copy))
             else:
-                self._end(copy, "the copy was lost, the past stays")
+                self._end(copy, "the copy was lost; the old records stay")
 
         copy.partition.vnode.wait_durable(version, DurableWaiter(durable), now_ms)
 
@@ -122,7 +122,7 @@ class Copier:
         self._copy = None
         if problem is not None:
             logger.error(
-                "partition %d of %s is not copied: %s", copy.partition.index, self._topic_name, problem
+                "partition %d of %s was not copied: %s", copy.partition.index, self._topic_name, problem
             )
 
     def _next_slice(self, copy: Copy) -> None:
@@ -148,7 +148,7 @@ class Copier:
         version = log.set_log_start(stream_id, copy.start)
 
         def released(error: ErrorCode | None) -> None:
-            self._end(copy, None if error is None else "its past was not released")
+            self._end(copy, None if error is None else "the old records were not released")
             if error is None:
                 self._loop.scheduler.soon(lambda: self._look(self._loop.clock.turn_ms))
 

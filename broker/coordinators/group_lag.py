@@ -1,4 +1,4 @@
-"""How far a group is behind in a partition: in records, and by the age of what it has not read."""
+"""The lag of a group in a partition: in records, and by the age of the first unread one."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class Lag(NamedTuple):
     log_start: int
     end_offset: int
     records: int
-    """Offsets between the progress and the end; in a compacted topic or a view fewer records than that."""
+    """Offsets between the progress and the end; a compacted topic or a view has fewer records than that."""
     age_ms: int
-    """How old the first unread record is, 0 when there is none; UNKNOWN_AGE when the log cannot tell.
+    """The age of the first unread record, 0 if there is none; UNKNOWN_AGE if the log cannot tell.
 
-    It is taken from the extent that holds the record, so it may be too small by the time span of one extent
-    (128 KiB); a look at the record itself would have to read the disk.
+    It is that of the extent that holds the record, so it may be too small by the time span of one extent (128
+    KiB); the age of the record itself would cost a disk read.
     """
 
 
 def lag_of(partition: Partition, offset: int | None, wall_ms: int) -> Lag:
-    """The lag of a group that reads `offset` next; without progress (None) all that is there counts."""
+    """Return the lag of a group that reads `offset` next; without progress (None) all records count."""
     log_start, end_offset = partition.log_start, partition.high_watermark
     position = log_start if offset is None else min(max(offset, log_start), end_offset)
     records = end_offset - position

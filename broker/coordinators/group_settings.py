@@ -1,4 +1,4 @@
-"""From configuration keys to what the group coordinator wants to know."""
+"""The settings of the group coordinator, from configuration keys."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 _OF_ONE_GROUP = {
     "consumer_session_timeout_ms": ("consumer.session.timeout.ms",),
     "consumer_heartbeat_interval_ms": ("consumer.heartbeat.interval.ms",),
-    # Two names of one setting; the first one set holds.
+    # Two names of one setting; the first one that is set takes effect.
     "consumer_assignment_interval_ms": ("kawal.rebalance.interval.ms", "consumer.assignment.interval.ms"),
     "kawal_group_assignor": ("kawal.group.assignor",),
 }
 
 
 def group_config(config: LiveConfig) -> GroupConfig:
-    """The settings of all groups; every field of GroupConfig is a server key of the same name."""
+    """Return the settings of all groups; every field of GroupConfig is a server key of the same name."""
     values: dict[str, Any] = {
         field.name: config.current.value(field.name.replace("_", ".")) for field in fields(GroupConfig)
     }
@@ -32,7 +32,7 @@ def group_config(config: LiveConfig) -> GroupConfig:
 
 
 def group_settings(catalogue: Catalogue, config: LiveConfig, group_id: str) -> GroupSettings:
-    """What clients have set for one group, within the bounds that hold now."""
+    """Return the settings that clients have made for one group, within the bounds now in effect."""
     overrides = catalogue.group_configs.get(group_id)
     if not overrides:
         return NO_SETTINGS

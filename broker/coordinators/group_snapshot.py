@@ -1,4 +1,4 @@
-"""The groups at one moment, for whoever shows them: how many there are, and how far each is behind.
+"""The groups at one moment, for metrics and displays: their number, and the lag of each.
 
 Rows are made a few groups at a time, so that the event loop is free in between, and bounded by
 `kawal.metrics.group.partitions.max`; groups beyond it are counted.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from broker.loop.clock import Clock
 
 GROUPS_PER_STEP: Final = 10
-"""Groups looked at before other work has its turn."""
+"""Groups processed before other work gets a turn."""
 
 NOTHING_COMMITTED: Final = -1
 
@@ -35,22 +35,22 @@ class GroupPartitionState(NamedTuple):
     """The next record to read, NOTHING_COMMITTED without progress."""
     lag_records: int
     lag_ms: int
-    """Age of the first unread record; negative when it is not known."""
+    """Age of the first unread record; negative if it is not known."""
 
 
 @dataclass(slots=True)
 class GroupSnapshot:
-    """What is exposed of groups."""
+    """The exposed state of groups."""
 
     counts: Counter[str] = field(default_factory=Counter)
     """`rebalances` so far, `members`, `offsets`, and groups by `type:state`."""
     partitions: list[GroupPartitionState] = field(default_factory=list)
     groups_left_out: int = 0
     held_partitions: int = 0
-    """Partitions longer than their retention, for important groups."""
+    """Partitions kept longer than their retention, for important groups."""
 
     def steps(self, groups: Groups, metadata: Metadata, clock: Clock, now_ms: int) -> Iterator[None]:
-        """Fill it, yielding now and then; call it on the event loop."""
+        """Fill the snapshot, yielding now and then; call it on the event loop."""
         with groups.step(now_ms) as coordinator:
             self.counts = coordinator.counts()
             group_ids = coordinator.group_ids()

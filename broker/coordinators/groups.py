@@ -1,4 +1,4 @@
-"""The group coordinator in the broker: its topic, its settings, and what others read of it."""
+"""The group coordinator in the broker: its topic, its settings, and the facts that other parts read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class GroupKind:
         self._random = random
 
     def new_topic(self) -> NewTopic:
-        """Return `__consumer_offsets` as the configuration wants it."""
+        """Return `__consumer_offsets` as configured."""
         return offsets_topic(self._metadata.config)
 
     def new_machine(self, partition_count: int) -> Coordinator:
@@ -47,20 +47,20 @@ class GroupKind:
         )
 
     def configure(self, machine: Coordinator, partition_count: int) -> None:
-        """Apply the server's settings; those of single groups are asked for at every use."""
+        """Apply the server's settings; those of single groups are looked up at every use."""
         config = group_config(self._metadata.live_config)
         machine.configure(replace(config, offsets_topic_num_partitions=partition_count))
 
 
 class Groups(CoordinatorRuntime[Coordinator]):
-    """The group coordinator at work, and the few facts of it that other parts of the broker read."""
+    """The running group coordinator, and the few facts that other parts of the broker read from it."""
 
     def __init__(self, metadata: Metadata, loop: Loop, random: Random, now_ms: int) -> None:
         super().__init__(GroupKind(metadata, loop, random), metadata, loop, now_ms)
 
     @property
     def is_loaded(self) -> bool:
-        """Whether all groups are known: only then is what `committed` returns all there is."""
+        """Whether all groups are known; before that, `committed` may miss some."""
         return self._machine.is_loaded
 
     def committed(self, group_id: str, topic: str, partition: int) -> Committed | None:
@@ -77,5 +77,5 @@ class Groups(CoordinatorRuntime[Coordinator]):
 
 
 def client_of(call: Call[Any]) -> Client:
-    """Return the sender of a call, as the coordinator shows it."""
+    """Return the sender of a call, in the form the coordinator shows."""
     return Client(version=call.version, client_id=call.client_id or "", host=f"/{call.connection.host}")

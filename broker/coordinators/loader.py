@@ -1,7 +1,7 @@
-"""Replaying a coordinator's topic at a start, in slices, so that everything else is served meanwhile.
+"""Replaying a coordinator's topic at the start, in slices, so that other requests are served meanwhile.
 
-A partition whose replay has ended is served at once.  One that the disk does not let read is tried again;
-one that holds what this version cannot understand stays refused, because serving it would lose progress.
+A partition whose replay has ended is served at once.  One that the disk cannot read is retried; one with
+records that this version cannot understand stays refused, because serving it would lose progress.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from wal.segment import FileRange
 logger = logging.getLogger("kawal.coordinators")
 
 LOAD_BYTES_PER_SLICE: Final = 128 * 1024
-"""Read and replayed before other work has its turn: about 1,500 commits, 5 ms."""
+"""Bytes read and replayed before other work gets a turn: about 1,500 commits, 5 ms."""
 
 LOAD_AGAIN_MS: Final = 1_000
-"""Pause before a partition is tried again that the disk did not let read."""
+"""The pause before the retry of a partition that the disk could not read."""
 
 DONE: Final = object()
 
@@ -45,7 +45,7 @@ class Loader:
         loop: Loop,
         loaded: Callable[[Machine, int], None],
     ) -> None:
-        """`loaded(machine, partition)` is called for each partition that was replayed to its end."""
+        """Prepare; `loaded(machine, partition)` is called for each partition that was replayed to its end."""
         self._machine = machine
         self._topic = topic
         self._metadata = metadata
@@ -54,7 +54,7 @@ class Loader:
         self._waiting = deque(range(topic.first_partition_count))
 
     def begin(self) -> None:
-        """Replay one slice now; the next ones follow by themselves until everything is loaded."""
+        """Replay one slice now; the others follow by themselves until everything is loaded."""
         steps = self._steps()
         if next(steps, DONE) is not DONE:
             self._loop.scheduler.add_work(steps)
@@ -74,7 +74,7 @@ class Loader:
                     if not self._is_wanted():
                         return
             except (WalError, DiskError) as error:
-                self._report(f"is tried again in {LOAD_AGAIN_MS} ms", error)
+                self._report(f"cannot be read, retry in {LOAD_AGAIN_MS} ms", error)
                 self._waiting.rotate(-1)
                 self._loop.timers.add(self._loop.clock.turn_ms + LOAD_AGAIN_MS, self._begin_again)
                 return
@@ -92,7 +92,7 @@ class Loader:
         logger.error("partition %d of %s %s: %s", self._waiting[0], self._topic.name, outcome, error)
 
     def _replay(self, index: int) -> Iterator[int]:
-        """Replay a partition, a read at a time; yields the size of each read in bytes."""
+        """Replay a partition one read at a time, yielding the size of each read in bytes."""
         partition = self._metadata.topics.partition(self._topic, index)
         offset = partition.log_start
         while offset < partition.high_watermark:

@@ -1,4 +1,4 @@
-"""A kind of coordinator: a pure machine that keeps its state in records, and the topic that holds them.
+"""A kind of coordinator: a pure state machine whose state is kept in records, and the topic that holds them.
 
 CoordinatorRuntime (runtime.py) connects both with the disk, the clock and the catalogue.  Source: the shards
 of Kafka's CoordinatorRuntime, which serve its group, share and transaction coordinators alike.
@@ -17,20 +17,20 @@ from protocol.error_codes import ErrorCode
 class Machine(Protocol):
     """A coordinator's state, of which nothing is loaded at first.
 
-    It changes through `replay`, by time, and in its own methods, called inside `CoordinatorRuntime.step`.
+    It changes through `replay`, with time, and in its own methods, called inside `CoordinatorRuntime.step`.
     """
 
     def take_effects(self) -> list[Effects]:
-        """Return what must be appended now, in this order: each one batch for one partition of the topic."""
+        """Return the effects to append now, in this order: each is one batch for one partition."""
 
     def durable(self, effects: Effects, now_ms: int) -> None:
-        """Learn that these records, and all before them in their partition, are on the disk."""
+        """Learn that these records, and all before them in their partition, are durable."""
 
     def failed(self, effects: Effects, error: ErrorCode, now_ms: int) -> None:
         """Learn that these records, and all after them in their partition, will not be stored."""
 
     def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
-        """Apply one stored record.  Raises: ProtocolError, when no version up to this one wrote it."""
+        """Apply one stored record.  Raises: ProtocolError, if no version up to this one writes it."""
 
     def loaded(self, partitions: Collection[int], now_ms: int) -> None:
         """Serve these partitions: all of their records have been replayed."""
@@ -41,20 +41,19 @@ class Machine(Protocol):
     def snapshot(self, partition: int, records_max: int) -> Iterator[list[EncodedRecord]]:
         """Yield records that replay to the present state of a partition, at most so many at a time.
 
-        Each list is appended before the machine is asked for anything else, so that what changes meanwhile
-        comes after it in the log.
+        Each list is appended before the machine is called again, so later changes come after it in the log.
         """
 
     def topics_changed(
         self, now_ms: int, *, created: Collection[str], deleted: Collection[str], grown: Collection[str]
     ) -> None:
-        """Learn of topics that have changed, and that the catalogue shows so already."""
+        """Learn of topics that have changed, as the catalogue already shows."""
 
     def tick(self, now_ms: int) -> None:
-        """Do everything that is due."""
+        """Do all work that is due."""
 
     def next_deadline(self) -> int | None:
-        """Return the monotonic moment of the next `tick`, None without any."""
+        """Return the monotonic time of the next `tick`, or None."""
 
 
 MachineT = TypeVar("MachineT", bound=Machine)
@@ -69,10 +68,10 @@ class Kind(Protocol[MachineT]):
         """The topic that keeps the state."""
 
     def new_topic(self) -> NewTopic:
-        """Return the topic as it is made when the first record must be stored."""
+        """Return the topic to create when the first record must be stored."""
 
     def new_machine(self, partition_count: int) -> MachineT:
-        """Return a machine of nothing, whose state is divided among so many partitions."""
+        """Return an empty machine, whose state is divided among so many partitions."""
 
     def configure(self, machine: MachineT, partition_count: int) -> None:
         """Apply settings that have changed; the number of partitions stays."""

@@ -9,7 +9,7 @@ from protocol.record_writer import encode_batch
 
 
 def append_records(partition: Partition, records: list[EncodedRecord], wall_ms: int) -> None:
-    """Append the records as one batch, using the room that is reserved for commits on a full disk.
+    """Append the records as one batch, using the space that is reserved for commits on a full disk.
 
     Raises: WalError, DiskError; nothing was appended.
     """

@@ -2,13 +2,13 @@
 
     step --> machine --take_effects--> one batch each, appended to its partition --durable--> answers leave
 
-Requests reach the machine through `step` only, which appends at its end whatever the machine wants stored, as
+Requests reach the machine only through `step`. At its end it appends all that the machine wants stored, as
 one batch for each of the machine's effects: after a crash all records of an effect are there, or none.
 
-The internal topic is made when the first record has to be stored, so that a node without groups has none;
-what is to be appended waits until the topic is durable.  At a start all its partitions are replayed in slices
-(loader.py); until its partition is through, the machine refuses requests with COORDINATOR_LOAD_IN_PROGRESS.
-Partitions that consist of superseded records mostly are copied forward (copier.py).
+The internal topic is created when the first record has to be stored, so a node without groups has none;
+records wait until the topic is durable.  At the start all its partitions are replayed in slices (loader.py);
+until a partition is replayed, the machine refuses its requests with COORDINATOR_LOAD_IN_PROGRESS. Partitions
+that consist mostly of superseded records are copied forward (copier.py).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ logger = logging.getLogger("kawal.coordinators")
 
 
 class CoordinatorRuntime(Generic[MachineT]):
-    """One coordinator at work."""
+    """One running coordinator."""
 
     def __init__(self, kind: Kind[MachineT], metadata: Metadata, loop: Loop, now_ms: int) -> None:
         """Begin to load the topic, if there is one."""
@@ -60,12 +60,12 @@ class CoordinatorRuntime(Generic[MachineT]):
         metadata.metadata_log.listen(self._catalogue_changed)
 
     def _new_machine(self, topic: Topic | None) -> MachineT:
-        """Return a machine of nothing, for a topic with its partitions or one that is still to be made."""
+        """Return an empty machine, for an existing topic or one that is still to be created."""
         if topic is None:
             self._partition_count = self._kind.new_topic().partition_count
         else:
-            # The number with which the topic was made stays in effect when it has grown: the partition of a
-            # group follows from it, and with another one older records would come after newer ones.
+            # The number with which the topic was created stays in effect after growth: it decides the
+            # partition of a group, and with another number older records could be replayed after newer ones.
             self._partition_count = topic.first_partition_count
         return self._kind.new_machine(self._partition_count)
 
@@ -82,18 +82,18 @@ class CoordinatorRuntime(Generic[MachineT]):
         self._kind.configure(self._machine, self._partition_count)
 
     def tick(self, now_ms: int) -> None:
-        """Let the machine do what is due."""
+        """Let the machine do the work that is due."""
         deadline_ms = self._machine.next_deadline()
         if deadline_ms is not None and deadline_ms <= now_ms:
             with self.step(now_ms) as machine:
                 machine.tick(now_ms)
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` should be called."""
+        """Return the moment at which `tick` should be called."""
         return self._machine.next_deadline()
 
     def begin_stop(self, now_ms: int) -> None:
-        """Refuse the requests that wait in the machine, once all records on their way are on the disk."""
+        """Refuse the requests that wait in the machine, once all pending records are on the disk."""
         self._stopping = True
         self._stop_when_stored(now_ms)
 
@@ -110,7 +110,7 @@ class CoordinatorRuntime(Generic[MachineT]):
     # --- the log ---------------------------------------------------------------------------------------
 
     def _pump(self, now_ms: int) -> None:
-        """Append what the machine wants stored, or make the topic first."""
+        """Append what the machine wants stored; if need be, create the topic first."""
         while effects := self._machine.take_effects():
             self._backlog += effects
         if not self._backlog or self._making_topic:
@@ -120,16 +120,18 @@ class CoordinatorRuntime(Generic[MachineT]):
             self._make_topic(topic, now_ms)
             return
         backlog, self._backlog = self._backlog, []
-        for one in backlog:
-            if not one.settled:
-                self._append(topic, one, now_ms)
+        for pending in backlog:
+            if not pending.settled:
+                self._append(topic, pending, now_ms)
 
     def _append(self, topic: Topic, effects: Effects, now_ms: int) -> None:
         partition = self._metadata.topics.partition(topic, effects.partition)
         try:
             append_records(partition, effects.records, self._loop.clock.wall_ms(now_ms))
         except (WalError, DiskError) as error:
-            logger.error("partition %d of %s: %s", effects.partition, topic.name, error)
+            logger.error(
+                "records of partition %d of %s were not appended: %s", effects.partition, topic.name, error
+            )
             self._machine.failed(effects, ErrorCode.COORDINATOR_NOT_AVAILABLE, now_ms)
             return
         self._in_flight += 1
@@ -137,7 +139,7 @@ class CoordinatorRuntime(Generic[MachineT]):
         vnode.wait_durable(vnode.last_version, _EffectsWaiter(self, effects), now_ms)
 
     def settled(self, effects: Effects, error: ErrorCode | None, now_ms: int) -> None:
-        """Tell the machine what became of a batch of its records."""
+        """Tell the machine the outcome of a batch of its records."""
         self._in_flight -= 1
         with self.step(now_ms) as machine:
             if error is None:
@@ -147,14 +149,14 @@ class CoordinatorRuntime(Generic[MachineT]):
         self._stop_when_stored(now_ms)
 
     def _make_topic(self, planned: Topic | None, now_ms: int) -> None:
-        """Make the internal topic, unless a request is making it, and wait until it is durable."""
+        """Create the internal topic, unless a request is creating it, and wait until it is durable."""
         topics = self._metadata.topics
         try:
             if planned is None:
                 new = self._kind.new_topic()
                 topics.create(topics.check_new(new, self._loop.clock.wall_ms(now_ms)), now_ms)
         except RequestError as error:
-            logger.error("%s cannot be made: %s", self._kind.topic_name, error)
+            logger.error("%s cannot be created: %s", self._kind.topic_name, error)
             self._fail_backlog(now_ms)
             return
         self._making_topic = True
@@ -175,7 +177,7 @@ class CoordinatorRuntime(Generic[MachineT]):
     # --- topics ----------------------------------------------------------------------------------------
 
     def _catalogue_changed(self, record: CatalogueRecord, now_ms: int) -> None:
-        """Tell the machine of a topic that was made, grown or deleted for good."""
+        """Tell the machine of a topic that was created, grown or deleted for good."""
         created: tuple[str, ...] = ()
         deleted: tuple[str, ...] = ()
         grown: tuple[str, ...] = ()
@@ -198,15 +200,15 @@ class CoordinatorRuntime(Generic[MachineT]):
                 machine.topics_changed(now_ms, created=created, deleted=deleted, grown=grown)
 
     def _own_topic_created(self, now_ms: int) -> None:
-        """Use the topic as it is: a client may have made it, with partitions of its own choice."""
+        """Use the topic as it is: a client may have created it, with any number of partitions."""
         topic = self._metadata.catalogue.by_name[self._kind.topic_name]
         if topic.partition_count != self._partition_count:
             self._start_anew(topic, now_ms)
 
     def _start_anew(self, topic: Topic | None, now_ms: int) -> None:
-        """Forget all state: the topic that held it was deleted, or divides it otherwise."""
+        """Forget all state, as the topic that held it was deleted or divides it differently."""
         logger.warning(
-            "%s was created or deleted by a client: all that was kept in it is forgotten",
+            "%s was created or deleted by a client: all state kept in it is forgotten",
             self._kind.topic_name,
         )
         old, self._backlog = self._machine, []
@@ -216,7 +218,7 @@ class CoordinatorRuntime(Generic[MachineT]):
 
 
 class _EffectsWaiter:
-    """Tells the runtime what became of one batch of records."""
+    """Tells the runtime the outcome of one batch of records."""
 
     __slots__ = ("_effects", "_runtime")
 
@@ -225,5 +227,5 @@ class _EffectsWaiter:
         self._effects = effects
 
     def appended(self, _vnode: Vnode, error: ErrorCode | None, now_ms: int) -> None:
-        """Pass it on."""
+        """Pass the outcome on."""
         self._runtime.settled(self._effects, error, now_ms)

@@ -1,9 +1,8 @@
-"""The APIs that Kawal serves: the one list from which the ApiVersions answer and the dispatch are derived.
+"""The APIs that Kawal serves: the list from which the ApiVersions answer and the dispatch are derived.
 
 A handler is the function `handle(broker, call)` of the module named here; it and its messages are imported
-when
-the first request of its kind arrives, so that the list may grow without slowing the start (docs/adr).  A
-handler returns a response, or PARKED after giving the call to somebody who will answer it.
+when the first request of its kind arrives, so that the list may grow without slowing the start (docs/adr).  A
+handler returns a response, the steps that make it, or PARKED if other code will answer the call.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Api:
         self._request_type: type[Any] | None = None
 
     def handler(self) -> Handler:
-        """The function `handle(broker, call)`, imported at its first use."""
+        """Return the function `handle(broker, call)`, imported at its first use."""
         if self._handler is None:
             self._handler = self.function("handle")
         return self._handler
@@ -45,7 +44,7 @@ class Api:
         return found
 
     def request_type(self) -> type[Any]:
-        """The dataclass that the API's requests decode to."""
+        """Return the dataclass that the API's requests decode to."""
         if self._request_type is None:
             self._request_type = request_type(self.key)
         return self._request_type
@@ -54,8 +53,7 @@ class Api:
 APIS: dict[int, Api] = {
     api.key: api
     for api in (
-        # Min 0 is listed for Produce so that librdkafka < 2.11 compresses (KAFKA-18659); v3 is the least
-        # served.
+        # Produce lists min 0 so that librdkafka < 2.11 compresses (KAFKA-18659), and serves v3 and later.
         Api(ApiKey.PRODUCE, "3-13", advertise_from=0),
         Api(ApiKey.FETCH, "4-18"),
         Api(ApiKey.LIST_OFFSETS, "1-11"),
@@ -100,7 +98,7 @@ APIS: dict[int, Api] = {
         Api(ApiKey.DESCRIBE_PRODUCERS, "0"),
         Api(ApiKey.LIST_CONFIG_RESOURCES, "0-1"),
         Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "0"),
-        # Kawal's own: served to its command line, never advertised.
+        # Kawal's own APIs: served to its command line, never advertised.
         Api(ApiKey.KAWAL_DATABASES, "0"),
         Api(ApiKey.KAWAL_GROUPS, "0"),
     )

@@ -1,8 +1,8 @@
 """AlterConfigs: v0-2.
 
-Behaviour: a resource has exactly the settings of the request from here on, what it does not name is unset;
-each resource is changed whole or not at all, and the answer leaves when the changes are durable.
-Differences from Apache Kafka: a resource given twice answers INVALID_REQUEST (Kafka never answers); otherwise
+Behaviour: a resource then has exactly the settings of the request; settings that it does not name are unset.
+Each resource is changed whole or not at all, and the answer leaves when the changes are durable.
+Differences from Apache Kafka: a resource named twice answers INVALID_REQUEST (Kafka never answers); otherwise
 those of IncrementalAlterConfigs.
 Version notes: v2 flexible.  Loggers cannot be altered by this API.  Source: KIP-133; KIP-339 supersedes it.
 """
@@ -59,7 +59,7 @@ def _replace_all(broker: Broker, call: Call[AlterConfigsRequest]) -> AlterConfig
 
 
 def _replace(broker: Broker, call: Call[AlterConfigsRequest], item: AlterConfigsResource) -> bool:
-    """Whether the catalogue got a record."""
+    """Return whether a record was written to the catalogue."""
     check_lines([(line.name, line.value) for line in item.configs])
     resource = find_resource(broker, item.resource_type, item.resource_name)
     settings = resource.checked({line.name: line.value or "" for line in item.configs})

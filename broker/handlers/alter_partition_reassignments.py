@@ -1,8 +1,8 @@
 """AlterPartitionReassignments: v0-1.
 
-Behaviour: there is one node, so the only replicas a partition can get are the ones it has: asking for them
-succeeds and does nothing, others answer INVALID_REPLICA_ASSIGNMENT.  Nothing is ever being reassigned, so
-there is nothing to cancel (85).
+Behaviour: there is one node, so the only replicas a partition can get are those it has.  Asking for them
+succeeds and does nothing; any others answer INVALID_REPLICA_ASSIGNMENT.  No reassignment is ever in progress,
+so there is nothing to cancel (85).
 Differences from Apache Kafka: none known.
 Version notes: v1 `allow_replication_factor_change` (KIP-860; the factor never changes here).
 """
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, call: Call[AlterPartitionReassignmentsRequest]
 ) -> AlterPartitionReassignmentsResponse:
-    """Judge every partition on its own."""
+    """Check each partition on its own."""
     request = call.request
     if not request.topics:
-        # What Kafka 4.3.1 answers without asking its controller.
+        # The answer that Kafka 4.3.1 gives without asking its controller.
         return AlterPartitionReassignmentsResponse(error_message="", responses=[])
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,

@@ -1,8 +1,9 @@
 """AlterReplicaLogDirs: v1-2.
 
-Behaviour: every partition is where it can be; asking for this node's data directory succeeds and does
-nothing, any other directory answers LOG_DIR_NOT_FOUND.
-Differences from Apache Kafka: none known.  Of a partition named twice the last directory counts, as in Kafka.
+Behaviour: every partition is already in the only place it can be.  Asking for this node's data directory
+succeeds and does nothing; any other directory answers LOG_DIR_NOT_FOUND.
+Differences from Apache Kafka: none known.  Of a partition named twice, the last directory counts, as in
+Kafka.
 Version notes: v2 flexible.  Source: KIP-113.
 """
 
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 
 DIRECTORY_LENGTH_MAX: Final = 255
 MOVING_SUFFIX_LENGTH: Final = len(".") + 32 + len("-future")
-"""What Kafka hangs on a partition's directory while it is made elsewhere; the whole name has to fit."""
+"""The suffix that Kafka adds to a partition's directory while moving it; the whole name has to fit."""
 
 
 def handle(broker: Broker, call: Call[AlterReplicaLogDirsRequest]) -> AlterReplicaLogDirsResponse:
-    """Judge every partition on its own."""
+    """Check each partition on its own."""
     wanted: dict[str, dict[int, str]] = {}
     for directory in call.request.dirs:
         for topic in directory.topics:

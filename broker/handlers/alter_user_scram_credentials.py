@@ -1,8 +1,8 @@
 """AlterUserScramCredentials: v0.
 
-Behaviour: sets and deletes credentials of SCRAM users; the answer leaves when they are durable.  What is kept
-is the stored key and the server key (broker/security/scram.py).  A user is altered once in a request, or not
-at all.
+Behaviour: sets and deletes credentials of SCRAM users; the answer leaves when the changes are durable.  The
+stored key and the server key are kept (broker/security/scram.py).  A user named twice in a request is not
+altered at all.
 Differences from Apache Kafka: an empty salted password answers UNACCEPTABLE_CREDENTIAL (Kafka: -1).  No
 listener asks for a password yet.
 Version notes: v0 only (KIP-554).

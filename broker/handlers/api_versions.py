@@ -1,11 +1,12 @@
 """ApiVersions: v0-4.
 
-Behaviour: lists the APIs of broker/handlers/__init__.py but Kawal's own, and nothing else; a version that is
-not served is answered in the v0 layout with UNSUPPORTED_VERSION and the same list, so that the client can
-choose (KIP-511).  Features (broker/config/features.py) are told with the level they run at.
-Differences from Apache Kafka: only features that exist are told; their epoch is the version of the catalogue.
+Behaviour: lists the APIs of broker/handlers/__init__.py except Kawal's own, and nothing else.  A version that
+is not served is answered in the v0 layout with UNSUPPORTED_VERSION and the same list, so that the client can
+choose (KIP-511).  Features (broker/config/features.py) are reported with the level they run at.
+Differences from Apache Kafka: only existing features are reported; their epoch is the version of the
+catalogue.
 Version notes: v1 throttle time; v3 flexible, client software name and version, features; v4 features whose
-least level is 0 (left out below, because older Java clients cannot read them).
+lowest level is 0 (left out below, because older Java clients cannot read them).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?\Z")
 
 
 def handle(broker: Broker, call: Call[ApiVersionsRequest]) -> ApiVersionsResponse:
-    """List what is served."""
+    """List the APIs that are served."""
     request = call.request
     if call.version >= 3:
         name, version = request.client_software_name, request.client_software_version
@@ -54,12 +55,12 @@ def handle(broker: Broker, call: Call[ApiVersionsRequest]) -> ApiVersionsRespons
 
 
 def unsupported() -> ApiVersionsResponse:
-    """The answer, in the v0 layout, to a version of ApiVersions that is not served."""
+    """Return the answer, in the v0 layout, to a version of ApiVersions that is not served."""
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=advertised())
 
 
 def advertised() -> list[ApiVersion]:
-    """The rows of the answer, by key."""
+    """Return the rows of the answer, by key."""
     from broker.handlers import APIS
 
     return [

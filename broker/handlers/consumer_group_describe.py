@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call[ConsumerGroupDescribeRequest]) -> ConsumerGroupDescribeResponse:
-    """Give the request to the group coordinator."""
+    """Pass the request to the group coordinator."""
     with broker.groups.step(call.received_ms) as coordinator:
         response = coordinator.consumer_group_describe(call.request, call.received_ms)
     if call.request.include_authorized_operations:

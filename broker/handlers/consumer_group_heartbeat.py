@@ -1,8 +1,8 @@
 """ConsumerGroupHeartbeat: v0-1.
 
-Behaviour: the whole of the consumer protocol (KIP-848): join, keep alive, reconcile, leave.
+Behaviour: the whole consumer protocol (KIP-848): join, keep alive, reconcile, leave.
 Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
-Version notes: v1 regular expressions resolved here, member ids made by clients.
+Version notes: v1 regular expressions resolved on the server, member ids made by clients.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call[ConsumerGroupHeartbeatRequest]) -> Parked:
-    """Give the request to the group coordinator."""
+    """Pass the request to the group coordinator."""
     with broker.groups.step(call.received_ms) as coordinator:
         coordinator.consumer_group_heartbeat(call.request, client_of(call), call.reply, call.received_ms)
     return PARKED

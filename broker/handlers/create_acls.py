@@ -1,6 +1,6 @@
 """CreateAcls: v1-3.
 
-Behaviour: every rule answers SECURITY_DISABLED: there is no authorisation, so no rule would hold.
+Behaviour: every rule answers SECURITY_DISABLED; there is no authorisation, so no rule would have an effect.
 Differences from Apache Kafka: none known; a broker without an authorizer answers the same.
 Version notes: v1 pattern types (KIP-290); v2 flexible; v3 users (KIP-373).
 """

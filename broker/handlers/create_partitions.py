@@ -1,7 +1,7 @@
 """CreatePartitions: v0-3.
 
-Behaviour: a topic grows to `count` partitions; it never shrinks.  A topic named twice is refused each time.
-A view grows with the topic it reads and answers POLICY_VIOLATION.
+Behaviour: a topic grows to `count` partitions; it never shrinks.  A topic named twice is refused.  A view
+grows with the topic it reads, so it answers POLICY_VIOLATION.
 Differences from Apache Kafka: none known.
 Version notes: v2 flexible; v3 quota errors (there are no quotas).
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call[CreatePartitionsRequest]) -> CreatePartitionsResponse | Parked:
-    """Grow the topics, or with `validate_only` say what would happen."""
+    """Grow the topics, or with `validate_only` answer what would happen."""
     request = call.request
     asked = Counter(topic.name for topic in request.topics)
     results = [

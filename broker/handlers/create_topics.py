@@ -2,8 +2,8 @@
 
 Behaviour: every topic is checked on its own, in Kafka's order (broker/catalogue/topic_admin.py); the answer
 leaves when the new topics are durable.  A name given twice refuses both with INVALID_REQUEST.
-Differences from Apache Kafka: `timeout_ms` is not needed, a topic is there when the answer is.
-Version notes: v4 defaults by -1; v5 flexible, the effective configs in the answer (KIP-525); v7 topic ids.
+Differences from Apache Kafka: `timeout_ms` is ignored: the answer leaves when the topic exists.
+Version notes: v4 -1 for defaults; v5 flexible, the effective configs in the answer (KIP-525); v7 topic ids.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 
 TOPICS_PER_SLICE = 25
-"""Topics made before other work has its turn: 2 to 5 ms."""
+"""The number of topics made before other work gets a turn: 2 to 5 ms."""
 
 
 def handle(broker: Broker, call: Call[CreateTopicsRequest]) -> CreateTopicsResponse | Parked | Steps:
-    """Create the topics, or with `validate_only` say what would happen."""
+    """Create the topics, or with `validate_only` answer what would happen."""
     steps = _create_all(broker, call)
     if any(_makes_view(topic) for topic in call.request.topics):
         return steps
@@ -76,10 +76,10 @@ def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> Steps:
 
 
 class PendingCreations:
-    """The topics of one request that are made and not durable yet.
+    """The topics of one request that are made but not durable yet.
 
-    Each is waited for from the moment it is made: of those made in different slices some may last and others
-    be lost.
+    Each is awaited from the moment it is made: of topics made in different slices, some may become durable
+    and others be lost.
     """
 
     def __init__(self, broker: Broker, call: Call[CreateTopicsRequest]) -> None:
@@ -89,7 +89,7 @@ class PendingCreations:
         self._response: CreateTopicsResponse | None = None
 
     def wait_for(self, result: CreatableTopicResult) -> None:
-        """A topic was made just now; `result` says so unless it is lost."""
+        """Await a topic that was just made; if it is lost, `result` gets the error."""
         self._outstanding += 1
 
         def recorded(error: ErrorCode | None) -> None:
@@ -102,7 +102,7 @@ class PendingCreations:
         self._broker.metadata_log.when_durable(recorded, self._call.received_ms)
 
     def answer(self, response: CreateTopicsResponse) -> CreateTopicsResponse | Parked:
-        """The answer, once all topics are settled."""
+        """Return the answer, or park the call until all topics are settled."""
         if not self._outstanding:
             return response
         self._response = response
@@ -127,7 +127,7 @@ def _create(
         name=asked.name,
         partition_count=asked.num_partitions,
         replication_factor=asked.replication_factor,
-        # A key given twice is accepted, the last value counts (seen with Kafka 4.3.1).
+        # A key given twice is accepted, and the last value counts (seen with Kafka 4.3.1).
         configs={config.name: config.value for config in asked.configs},
         assignments={item.partition_index: item.broker_ids for item in asked.assignments},
         assigned_twice=next((index for index, times in assigned.items() if times > 1), None),
@@ -140,7 +140,7 @@ def _create(
         return _refused(asked.name, error)
     return CreatableTopicResult(
         name=asked.name,
-        # Told with validate_only as well, where the next attempt gets another.
+        # Also given with validate_only, though the next attempt gets another id.
         topic_id=UUID(hex=record.topic_id),
         num_partitions=record.partition_count,
         replication_factor=record.replication_factor,
@@ -153,7 +153,7 @@ def _refused(name: str, error: RequestError) -> CreatableTopicResult:
 
 
 class KnownConfigs:
-    """The effective configs of new topics; those of one request are mostly the same."""
+    """The effective configs of new topics, kept because those of one request are mostly the same."""
 
     def __init__(self, broker: Broker) -> None:
         self._layers = broker.live_config.layers
@@ -161,7 +161,7 @@ class KnownConfigs:
         self._known: dict[tuple[tuple[str, str], ...], list[CreatableTopicConfigs]] = {}
 
     def of(self, record: TopicCreated) -> list[CreatableTopicConfigs]:
-        """The configs of a topic made by this record."""
+        """Return the configs of the topic that this record makes."""
         key = ((record.database, ""), *record.configs.items())
         found = self._known.get(key)
         if found is None:

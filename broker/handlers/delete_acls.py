@@ -1,6 +1,6 @@
 """DeleteAcls: v1-3.
 
-Behaviour: every filter answers SECURITY_DISABLED: there is no authorisation and no rule to delete.
+Behaviour: every filter answers SECURITY_DISABLED; there is no authorisation and no rule to delete.
 Differences from Apache Kafka: none known; a broker without an authorizer answers the same.
 Version notes: v1 pattern types (KIP-290); v2 flexible; v3 users (KIP-373).
 """

@@ -1,6 +1,6 @@
 """DeleteGroups: v0-2.
 
-Behaviour: deletes empty groups with their offsets; answers when that is durable.
+Behaviour: deletes empty groups and their offsets; answers when that is durable.
 Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
 Version notes: v2 flexible.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call[DeleteGroupsRequest]) -> Parked:
-    """Give the request to the group coordinator."""
+    """Pass the request to the group coordinator."""
     with broker.groups.step(call.received_ms) as coordinator:
         coordinator.delete_groups(call.request, call.reply, call.received_ms)
     return PARKED

@@ -1,11 +1,11 @@
 """DeleteRecords: v0-2.
 
 Behaviour: a partition's log start moves up to the offset, -1 meaning the high watermark; an offset below the
-log start changes nothing.  The answer tells the log start and leaves when it is durable; fetches below it
-then answer OFFSET_OUT_OF_RANGE.  The bytes go when no stream needs their segment any more.
-A view has none to delete and answers POLICY_VIOLATION.
-Differences from Apache Kafka: `timeout_ms` is not needed, no other node is waited for.  Of a partition named
-twice the last offset counts, as in Kafka.
+log start changes nothing.  The answer gives the log start and leaves when it is durable; fetches below it
+then answer OFFSET_OUT_OF_RANGE.  The bytes are freed once no stream needs their segment.  A view stores no
+records to delete and answers POLICY_VIOLATION.
+Differences from Apache Kafka: `timeout_ms` is ignored, because there is no other node to wait for.  If a
+partition is named twice, the last offset counts, as in Kafka.
 Version notes: v2 flexible.  Source: KIP-107.
 """
 
@@ -36,7 +36,7 @@ UNKNOWN: Final = -1
 
 
 class PendingDeletions:
-    """An answer that is complete but for the disk."""
+    """An answer that is complete except for the disk."""
 
     __slots__ = ("call", "moves", "outstanding", "response")
 
@@ -88,7 +88,7 @@ def handle(broker: Broker, call: Call[DeleteRecordsRequest]) -> DeleteRecordsRes
 
 
 def _asked(request: DeleteRecordsRequest) -> dict[str, dict[int, int]]:
-    """The offsets by topic and partition."""
+    """Return the offsets by topic and partition."""
     asked: dict[str, dict[int, int]] = {}
     for topic in request.topics:
         for item in topic.partitions:
@@ -109,7 +109,7 @@ def _find(broker: Broker, name: str, index: int) -> Partition:
 
 
 def _delete(partition: Partition, offset: int) -> int:
-    """Move the log start; returns the version with which the move is durable."""
+    """Move the log start, and return the version whose durability makes the move durable."""
     wanted = partition.high_watermark if offset == HIGH_WATERMARK else offset
     log = partition.vnode.log
     try:

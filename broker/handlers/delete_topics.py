@@ -1,11 +1,11 @@
 """DeleteTopics: v1-6.
 
 Behaviour: a topic's records are gone when the answer leaves; its id and stream ids are never used again.
-Parked fetches on it are answered at once.  A topic that views read is kept: POLICY_VIOLATION names them.
-With kawal.drop.policy=refuse a topic that members of groups subscribe to is kept likewise.
-A name or id given twice is refused once, and so is a topic given by its name and its id.
-Differences from Apache Kafka: none known; a name that no topic can have answers 3, as Kafka's does.
-Version notes: v4 flexible; v5 error messages; v6 by topic id, either the name or the id (KIP-516).
+Parked fetches on it are answered at once.  A topic that views read is kept: POLICY_VIOLATION, and the message
+names the views.  With kawal.drop.policy=refuse a topic that members of groups subscribe to is kept in the
+same way.  A name or id given twice is refused once, and so is a topic given by both its name and its id.
+Differences from Apache Kafka: none known; a name that no topic can have answers 3, as in Kafka.
+Version notes: v4 flexible; v5 error messages; v6 either the name or the topic id (KIP-516).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 GROUPS_NAMED: Final = 10
-"""A sentence names at most so many groups."""
+"""The most groups that a message names."""
 
 
 def handle(broker: Broker, call: Call[DeleteTopicsRequest]) -> DeleteTopicsResponse | Parked:
@@ -61,7 +61,7 @@ def handle(broker: Broker, call: Call[DeleteTopicsRequest]) -> DeleteTopicsRespo
 def _delete_all(
     broker: Broker, named: list[Topic | DeletableTopicResult], now_ms: int
 ) -> list[DeletableTopicResult]:
-    """Delete views first, so that a topic may be named together with those that read it."""
+    """Delete views first, so that a request may name a topic together with the views that read it."""
     is_view = [isinstance(item, Topic) and item.view is not None for item in named]
     results: dict[int, DeletableTopicResult] = {}
     for index in sorted(range(len(named)), key=lambda index: not is_view[index]):
@@ -93,7 +93,7 @@ def _check_subscribers(broker: Broker, topic: Topic) -> None:
 
 
 def _named(broker: Broker, asked: list[DeleteTopicState]) -> list[Topic | DeletableTopicResult]:
-    """What is to be deleted, and the answers to what is named wrongly."""
+    """Return the topics to delete, and the answers to items that name no topic."""
     names = Counter(item.name for item in asked if item.topic_id == ZERO_UUID)
     ids = Counter(item.topic_id for item in asked if item.name is None)
     seen: set[tuple[str | None, UUID]] = set()

@@ -1,6 +1,6 @@
 """DescribeAcls: v1-3.
 
-Behaviour: answers SECURITY_DISABLED: there is no authorisation, every client may do everything.
+Behaviour: answers SECURITY_DISABLED; there is no authorisation, and every client may do everything.
 Differences from Apache Kafka: none known; a broker without an authorizer answers the same.
 Version notes: v1 pattern types (KIP-290); v2 flexible; v3 users (KIP-373).
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def handle(_broker: Broker, _call: Call[DescribeAclsRequest]) -> DescribeAclsResponse:
-    """Refuse."""
+    """Refuse the request."""
     return DescribeAclsResponse(
         error_code=ErrorCode.SECURITY_DISABLED,
         error_message="No Authorizer is configured on the broker",

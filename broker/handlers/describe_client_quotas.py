@@ -1,6 +1,6 @@
 """DescribeClientQuotas: v0-1.
 
-Behaviour: there are no quotas, so every sound filter finds none; filters are checked as Kafka checks them.
+Behaviour: there are no quotas, so every valid filter finds none; filters are checked as in Kafka.
 Differences from Apache Kafka: none known; quotas cannot be set here.
 Version notes: v1 flexible.  Source: KIP-546, KIP-612 (ip).
 """
@@ -28,7 +28,7 @@ ENTITY_TYPES: Final = ("user", "client-id", IP)
 
 
 def handle(_broker: Broker, call: Call[DescribeClientQuotasRequest]) -> DescribeClientQuotasResponse:
-    """Find no quota, or say what is wrong with the filter."""
+    """Find no quota, or report what is wrong with the filter."""
     try:
         _check(call.request.components)
     except RequestError as error:

@@ -1,6 +1,6 @@
 """DescribeCluster: v0-2.
 
-Behaviour: one node, which is the controller as well.
+Behaviour: one node, which is also the controller.
 Differences from Apache Kafka: none known; the endpoint type "controllers" answers MISMATCHED_ENDPOINT_TYPE,
 as a Kafka broker does.
 Version notes: v1 endpoint type (KIP-919); v2 fenced brokers (there are none).
@@ -26,7 +26,7 @@ BROKERS, CONTROLLERS = 1, 2
 
 
 def handle(broker: Broker, call: Call[DescribeClusterRequest]) -> DescribeClusterResponse:
-    """Describe the one node there is."""
+    """Describe the only node."""
     asked = call.request.endpoint_type
     if asked != BROKERS:
         known = asked == CONTROLLERS

@@ -1,9 +1,9 @@
 """DescribeConfigs: v1-4.
 
-Behaviour: every config of a topic, of this node, of all nodes (BROKER with the empty name: what clients have
-set for them), of a group or of this node's loggers, with its effective value, source, synonyms, type and
-documentation; an empty list of keys means all of them, as null does (seen with Kafka 4.3.1).
-Differences from Apache Kafka: client metrics are not collected, so that no subscription has configs.
+Behaviour: every config of a topic, of this node, of all nodes (BROKER with the empty name: the values that
+clients have set), of a group or of this node's loggers, with its effective value, source, synonyms, type and
+documentation.  An empty list of keys means all keys, as null does (seen with Kafka 4.3.1).
+Differences from Apache Kafka: client metrics are not collected, so no subscription has configs.
 Version notes: v1 synonyms (KIP-226); v3 types and documentation (KIP-569); v4 flexible.
 """
 
@@ -43,15 +43,19 @@ KINDS = tuple(ResourceType)
 
 
 RESOURCES_PER_SLICE = 20
-"""Resources described before other work has its turn: about 2 ms."""
+"""The number of resources described before other work gets a turn: about 2 ms."""
 
 
 def handle(broker: Broker, call: Call[DescribeConfigsRequest]) -> DescribeConfigsResponse | Steps:
-    """Describe every resource on its own."""
+    """Describe each resource on its own."""
     resources = call.request.resources
-    unknown = next((one.resource_type for one in resources if one.resource_type not in KINDS), None)
+    unknown = next(
+        (resource.resource_type for resource in resources if resource.resource_type not in KINDS), None
+    )
     if unknown is not None:
-        return DescribeConfigsResponse(results=[_of_unknown_kind(one, unknown) for one in resources])
+        return DescribeConfigsResponse(
+            results=[_of_unknown_kind(resource, unknown) for resource in resources]
+        )
     answer: DescribeConfigsResponse | Steps = in_slices(
         _describe_all(broker, call.request), len(resources), per_slice=RESOURCES_PER_SLICE
     )
@@ -68,10 +72,11 @@ def _describe_all(broker: Broker, request: DescribeConfigsRequest) -> Steps:
 
 
 def _of_unknown_kind(resource: DescribeConfigsResource, unknown: int) -> DescribeConfigsResult:
-    """One unknown kind refuses the whole request, as with Kafka."""
+    """Refuse a resource because one of unknown kind refuses the whole request, as with Kafka."""
+    known = ", ".join(f"{kind} {kind.name}" for kind in KINDS)
     return DescribeConfigsResult(
         error_code=ErrorCode.INVALID_REQUEST,
-        error_message=f"resource type {unknown} is none of {', '.join(f'{one} {one.name}' for one in KINDS)}",
+        error_message=f"resource type {unknown} is none of {known}",
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
         configs=[],

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call[DescribeGroupsRequest]) -> DescribeGroupsResponse:
-    """Give the request to the group coordinator."""
+    """Pass the request to the group coordinator."""
     with broker.groups.step(call.received_ms) as coordinator:
         response = coordinator.describe_groups(call.request, client_of(call), call.received_ms)
     if call.request.include_authorized_operations:

@@ -1,8 +1,8 @@
 """DescribeLogDirs: v1-5.
 
-Behaviour: one directory, this node's data directory, with the size of every partition asked for (null: of
-all); unknown topics and partitions are left out, as in Kafka.  A partition's size are the bytes of its
-batches; segment files hold those of many partitions.
+Behaviour: one directory, this node's data directory, with the size of every partition asked for (null: all);
+unknown topics and partitions are left out, as in Kafka.  A partition's size is the bytes of its batches; a
+segment file holds batches of many partitions.
 Differences from Apache Kafka: none known; no replica ever lags or moves.
 Version notes: v2 flexible; v3 top-level error (KIP-784); v4 size of the file system (KIP-827); v5 cordoned
 directories (KIP-1066; there are none).
@@ -60,7 +60,7 @@ def _describe(broker: Broker, request: DescribeLogDirsRequest) -> Steps:
 
 
 def _asked(broker: Broker, request: DescribeLogDirsRequest) -> Iterator[tuple[Topic, Iterable[int]]]:
-    """The topics with the partitions that were asked for and exist."""
+    """Yield the topics with those of the requested partitions that exist."""
     if request.topics is None:
         for topic in broker.catalogue.by_name.values():
             if topic.recorded:

@@ -1,6 +1,6 @@
 """DescribeProducers: v0.
 
-Behaviour: what is remembered of each producer of a partition, the one idle for longest first.
+Behaviour: the state kept of each producer of a partition, the one idle for longest first.
 Differences from Apache Kafka: none known.
 Version notes: none.  Source: KIP-664.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call[DescribeProducersRequest]) -> DescribeProducersResponse:
-    """Answer every partition on its own."""
+    """Answer each partition on its own."""
     return DescribeProducersResponse(
         topics=[
             TopicResponse(

@@ -1,9 +1,10 @@
 """DescribeQuorum: v0-2.
 
-Behaviour: the quorum of the catalogue is this node: it leads, it is the one voter, nobody observes.  Offsets
-are versions of the catalogue's log, the high watermark is what is durable of it.  The catalogue goes by
-Kafka's name for it, `__cluster_metadata`, partition 0; anything else is unknown.
-Differences from Apache Kafka: the leader epoch is always 0; the one listener is told for the controller.
+Behaviour: the quorum of the catalogue is this node: it is the leader and the only voter, and there are no
+observers.  Offsets are versions of the catalogue's log; the high watermark is its durable end.  The catalogue
+goes by Kafka's name for it, `__cluster_metadata`, partition 0; anything else is unknown.
+Differences from Apache Kafka: the leader epoch is always 0; the broker's only listener is given as the
+controller's.
 Version notes: v1 times of the last fetch (KIP-836); v2 directory ids and nodes (KIP-853).
 """
 
@@ -33,7 +34,7 @@ NODES_SINCE: Final = 2
 
 
 def handle(broker: Broker, call: Call[DescribeQuorumRequest]) -> DescribeQuorumResponse:
-    """Describe the quorum of the catalogue, when that is all that was asked for."""
+    """Describe the quorum of the catalogue if the request names nothing else."""
     asked = [
         (topic.topic_name, [item.partition_index for item in topic.partitions])
         for topic in call.request.topics

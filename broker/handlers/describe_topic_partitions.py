@@ -1,8 +1,8 @@
 """DescribeTopicPartitions: v0.
 
-Behaviour: topics by name, from the cursor on, until as many partitions are listed as the client or
-`max.request.partition.size.limit` allows; `next_cursor` is where the next request goes on.  No topics mean
-all of them.  This node leads every partition.
+Behaviour: lists topics by name, from the cursor on, up to the number of partitions that the client or
+`max.request.partition.size.limit` allows; `next_cursor` is the place where the next request continues.  No
+topics means all of them.  This node leads every partition.
 Differences from Apache Kafka: the empty topic name answers INVALID_TOPIC_EXCEPTION (Kafka: -1).
 Version notes: none.  Source: KIP-966.
 """
@@ -62,7 +62,7 @@ def handle(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> Descri
 
 
 def _names(broker: Broker, request: DescribeTopicPartitionsRequest) -> list[str]:
-    """The topics from the cursor on, in order."""
+    """Return the topics from the cursor on, in order."""
     asked = {topic.name for topic in request.topics}
     cursor = request.cursor
     if cursor is not None:

@@ -1,6 +1,7 @@
 """DescribeUserScramCredentials: v0.
 
-Behaviour: which SCRAM mechanisms a user has credentials for, with their rounds; no user asks for all.
+Behaviour: lists the SCRAM mechanisms a user has credentials for, with their iterations; a request that names
+no user asks for all.
 Differences from Apache Kafka: none known.
 Version notes: v0 only (KIP-554).
 """
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, call: Call[DescribeUserScramCredentialsRequest]
 ) -> DescribeUserScramCredentialsResponse:
-    """Describe every user that is named, or all."""
+    """Describe the users that are named, or all."""
     known = broker.catalogue.scram_credentials
     times = Counter([user.name for user in call.request.users or ()] or list(known))
     return DescribeUserScramCredentialsResponse(

@@ -1,7 +1,7 @@
 """ElectLeaders: v0-2.
 
-Behaviour: this node leads every partition, so no election is ever needed; partitions asked for by name are
-told so (84), with null there is nothing to tell of any topic.
+Behaviour: this node leads every partition, so no election is ever needed.  Partitions asked for by name
+answer so (84); with null, topics are listed without partitions.
 Differences from Apache Kafka: none known.
 Version notes: v1 election type and top-level error (KIP-460); v2 flexible.
 """
@@ -27,7 +27,7 @@ _NOT_NEEDED: Final = "Leader election not needed for topic partition."
 
 
 def handle(broker: Broker, call: Call[ElectLeadersRequest]) -> ElectLeadersResponse:
-    """Answer every partition on its own."""
+    """Answer each partition on its own."""
     request = call.request
     known_type = request.election_type in (PREFERRED, UNCLEAN)
     if request.topic_partitions is None:

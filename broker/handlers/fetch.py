@@ -1,15 +1,16 @@
 """Fetch: v4-18.
 
-Behaviour: whole batches from the one that holds the offset, never beyond the high watermark; the first batch
-of the answer is sent even when it is larger than every limit (KIP-74).  A fetch with less than `min_bytes`
-is parked and woken by the bytes that arrive, not by a clock.  Sessions: broker/fetching/fetch_sessions.py.
-With kawal.out.of.range=first a fetch below the log start is answered from the log start.
-Differences from Apache Kafka: replicas do not exist, so `replica_id` is ignored; every record that can be
-fetched is durable (the high watermark follows the sync).
-Views (broker/view_topics/view_partition.py) are read a slice at a time, and what they leave out moves the
-reader on: the last batch is stretched over it, or where nothing is left a batch without records is sent.
-Version notes: v7 sessions (KIP-227); v9 leader epochs (KIP-320); v11 rack id (ignored); v12 flexible,
-last fetched epoch (KIP-595); v13 topic ids (KIP-516); v15-18 replica fields (ignored).
+Behaviour: sends whole batches from the one that holds the offset, never beyond the high watermark; the first
+batch of the answer is sent even when it is larger than every limit (KIP-74).  A fetch with less than
+`min_bytes` is parked and woken by arriving bytes, not by polling.  Sessions:
+broker/fetching/fetch_sessions.py.  With kawal.out.of.range=first a fetch below the log start is answered from
+the log start.
+Differences from Apache Kafka: there are no replicas, so `replica_id` is ignored; every record that can be
+fetched is durable (the high watermark follows the sync).  Views (broker/view_topics/view_partition.py) are
+read a slice at a time, and readers are moved past the records that a view leaves out: the last batch is
+extended over them, or if no record is left, a batch without records is sent.
+Version notes: v7 sessions (KIP-227); v9 leader epochs (KIP-320); v11 rack id (ignored); v12 flexible, last
+fetched epoch (KIP-595); v13 topic ids (KIP-516); v15-18 replica fields (ignored).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ DONE: Final = object()
 
 
 def handle(broker: Broker, call: Call[FetchRequest]) -> FetchResponse | Parked | Steps:
-    """Answer with what is there, or park until enough is."""
+    """Answer with the records there are, or park until there are enough."""
     request = call.request
     try:
         plan = broker.fetch_sessions.plan(
@@ -63,7 +64,7 @@ def _reader(
 
 
 def _go_on_in_slices(broker: Broker, reader: FetchReader, steps: Iterator[None], *, may_park: bool) -> Steps:
-    """The rest of a plan in which a view has much to look at."""
+    """Read the rest of a plan in which a view has much to evaluate."""
     yield from steps
     if may_park and not reader.is_enough() and not reader.is_outdated():
         _park(broker, reader)
@@ -72,7 +73,7 @@ def _go_on_in_slices(broker: Broker, reader: FetchReader, steps: Iterator[None],
 
 
 def _read_in_slices(broker: Broker, reader: FetchReader, *, may_park: bool) -> Steps:
-    """The same for a plan of many partitions, which other requests may change in between."""
+    """Read a plan of many partitions, which other requests may change in between."""
     for items in chunks(tuple(reader.plan.items.values())):
         yield from reader.read(items)
         yield
@@ -89,8 +90,8 @@ def _read_in_slices(broker: Broker, reader: FetchReader, *, may_park: bool) -> S
 def _park(broker: Broker, reader: FetchReader) -> None:
     call, plan = reader.call, reader.plan
 
-    # The session may change before the fetch is woken only through a later request of the same client, whose
-    # answer then follows this one; reading the plan's items at that time is what Kafka does as well.
+    # Before the fetch is woken, only a later request of the same client can change the session, and its
+    # answer follows this one. Kafka, too, reads the plan's items at that time.
     def resume(now_ms: int) -> None:
         again = _reader(broker, call, plan, scans=False, now_ms=now_ms)
         if len(plan.items) > ITEMS_PER_SLICE:

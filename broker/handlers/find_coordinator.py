@@ -1,8 +1,8 @@
 """FindCoordinator: v0-6.
 
 Behaviour: this node coordinates every group and transactional id.
-Differences from Apache Kafka: answers at once, where Kafka first makes its internal topic.
-Version notes: v1 key types; v3 flexible; v4 many keys (KIP-699); v6 share groups' key type (refused: 42).
+Differences from Apache Kafka: answers at once, where Kafka first creates its internal topic.
+Version notes: v1 key types; v3 flexible; v4 many keys (KIP-699); v6 key type of share groups (refused: 42).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def handle(broker: Broker, call: Call[FindCoordinatorRequest]) -> FindCoordinato
     only = found[0]
     return FindCoordinatorResponse(
         error_code=only.error_code,
-        # Kafka's word for no error in these versions; from v4 on it is the empty string.
+        # Kafka's text for no error in these versions; from v4 on it is the empty string.
         error_message=only.error_message or "NONE",
         node_id=only.node_id,
         host=only.host,

@@ -18,6 +18,6 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call[HeartbeatRequest]) -> HeartbeatResponse:
-    """Give the request to the group coordinator."""
+    """Pass the request to the group coordinator."""
     with broker.groups.step(call.received_ms) as coordinator:
         return coordinator.heartbeat(call.request, client_of(call), call.received_ms)

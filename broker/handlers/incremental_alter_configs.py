@@ -1,13 +1,13 @@
 """IncrementalAlterConfigs: v0-1.
 
-Behaviour: each resource takes all of its changes or none; they hold at once, for every connection, and the
-answer leaves when they are durable.  Topics, this node (its id), every node (the empty name) and groups are
-kept; levels of this node's loggers last until the server stops, as in Kafka.  `validate_only` checks all the
-same and changes nothing.
+Behaviour: each resource takes all of its changes or none.  They take effect at once, for every connection,
+and the answer leaves when they are durable.  Settings of topics, this node (its id), every node (the empty
+name) and groups are stored; levels of this node's loggers last until the server stops, as in Kafka.
+`validate_only` makes the same checks and changes nothing.
 Differences from Apache Kafka: an unknown operation answers INVALID_REQUEST for every resource (Kafka: -1 for
 topics); an unknown broker configuration answers INVALID_CONFIG with the nearest known name (Kafka accepts
-it), and so does one that would protect a Kafka broker and nothing here; APPEND and SUBTRACT begin with what
-holds, not with the built-in default; client metrics are not collected (42).
+it), and so does one that would protect a Kafka broker and nothing here; APPEND and SUBTRACT start from the
+value in effect, not from the built-in default; client metrics are not collected (42).
 Version notes: v1 flexible.  Source: KIP-339, KIP-412 (loggers), KIP-848 (groups).
 """
 
@@ -68,7 +68,7 @@ def _alter_all(
 
 
 def _alter(broker: Broker, call: Call[IncrementalAlterConfigsRequest], item: AlterConfigsResource) -> bool:
-    """Whether the catalogue got a record."""
+    """Return whether a record was written to the catalogue."""
     alterations = [Alteration(line.name, line.config_operation, line.value) for line in item.configs]
     check_alterations(alterations)
     if item.resource_type == ResourceType.BROKER_LOGGER:

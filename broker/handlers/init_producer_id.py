@@ -1,11 +1,10 @@
 """InitProducerId: v0-5.
 
 Behaviour: gives an idempotent producer an id that was never given out before, with epoch 0.  A producer that
-names its id and epoch (v3+, without transactional id) gets a new id, as from Kafka; one without the other is
-refused.
+names its id and epoch (v3+, without transactional id) gets a new id, as in Kafka; an id without an epoch, or
+the reverse, is refused.
 Differences from Apache Kafka: transactional ids are not served yet and answer UNSUPPORTED_VERSION, which
-every
-client takes for final; the empty transactional id answers INVALID_REQUEST, as Kafka's does.
+every client treats as final; the empty transactional id answers INVALID_REQUEST, as in Kafka.
 Version notes: v2 flexible; v3 id and epoch of the caller (KIP-360); v4 and v5 error codes of transactions.
 """
 

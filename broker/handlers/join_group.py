@@ -1,10 +1,9 @@
 """JoinGroup: v0-9.
 
-Behaviour: parks until the group has gathered, at most for the longest rebalance timeout of its members.
+Behaviour: parks until all members have joined, at most for the longest rebalance timeout among them.
 Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
-Version notes: v1 rebalance timeout; v4 MEMBER_ID_REQUIRED (KIP-394); v5 static members (KIP-345); v7
-protocol type; v8 reason;
-v9 skip assignment (KIP-814).
+Version notes: v1 rebalance timeout; v4 MEMBER_ID_REQUIRED (KIP-394); v5 static members (KIP-345); v7 protocol
+type; v8 reason; v9 skip assignment (KIP-814).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call[JoinGroupRequest]) -> Parked:
-    """Give the request to the group coordinator."""
+    """Pass the request to the group coordinator."""
     with broker.groups.step(call.received_ms) as coordinator:
         coordinator.join_group(call.request, client_of(call), call.reply, call.received_ms)
     return PARKED

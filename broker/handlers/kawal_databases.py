@@ -1,7 +1,7 @@
-"""KawalDatabases: v0.  Kawal's own API, for its command line; clients of Kafka never hear of it.
+"""KawalDatabases: v0.  Kawal's own API, for its command line; it is never advertised to Kafka clients.
 
-Behaviour: describes, creates, alters or drops databases, each on its own; the answer leaves when what was
-done is durable, and a new database serves then.  A name given twice answers INVALID_REQUEST once.
+Behaviour: describes, creates, alters or drops databases, each on its own.  The answer leaves when the changes
+are durable; a new database can be used from then on.  A name given twice answers INVALID_REQUEST once.
 Differences from Apache Kafka: Kafka has no such API, and closes the connection.
 Version notes: none.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Answer:
-    """The answer in the making: some databases take a while, the catalogue's log and the disk."""
+    """The answer in progress: some databases have to wait for the catalogue's log and the disk."""
 
     def __init__(self, broker: Broker, call: Call[KawalDatabasesRequest], names: list[str]) -> None:
         self._broker = broker
@@ -40,7 +40,7 @@ class Answer:
         self.results = [DatabaseResult(name=name, settings=[]) for name in names]
 
     def done(self, result: DatabaseResult, refusal: RequestError | None) -> None:
-        """One database is done with; answer after the last one."""
+        """Record the outcome for one database; answer after the last one."""
         if refusal is not None:
             result.error_code, result.error_message = refusal.code, refusal.message
         elif result.name in self._broker.catalogue.databases:
@@ -51,12 +51,12 @@ class Answer:
 
 
 def handle(broker: Broker, call: Call[KawalDatabasesRequest]) -> KawalDatabasesResponse | Parked:
-    """Do what is asked with every database that is named."""
+    """Perform the requested action on every database that is named."""
     request = call.request
     items = request.databases
     if items is None:
-        names = sorted(one.name for one in broker.catalogue.databases.values() if one.recorded)
-        # Only to be described: what is done to databases names them.
+        names = sorted(database.name for database in broker.catalogue.databases.values() if database.recorded)
+        # Only for DESCRIBE: every other action has to name its databases.
         items = [DatabaseItem(name=name, settings=[]) for name in names]
     names = list(dict.fromkeys(item.name for item in items))
     answer = Answer(broker, call, names)
@@ -72,7 +72,7 @@ def handle(broker: Broker, call: Call[KawalDatabasesRequest]) -> KawalDatabasesR
                 raise RequestError(ErrorCode.INVALID_REQUEST, "Name the databases.")
             _begin(broker, call, by_name[result.name], result, answer)
         except RequestError as refusal:
-            # What it was refused for may still be on its way to the disk, and get lost.
+            # The cause of the refusal may not be durable yet, and may be lost.
             broker.metadata_log.when_durable(_refused(answer, result, refusal), call.received_ms)
     return PARKED
 
@@ -127,7 +127,7 @@ def _recorded(answer: Answer, result: DatabaseResult) -> Callable[[ErrorCode | N
 
 
 def describe(broker: Broker, result: DatabaseResult) -> None:
-    """Fill in what the database is now."""
+    """Fill in the present state of the database."""
     catalogue = broker.catalogue
     database = catalogue.databases[result.name]
     vnodes = broker.vnodes.get(database.name, [])

@@ -1,7 +1,7 @@
-"""KawalGroups: v0.  Kawal's own API, for its command line; clients of Kafka never hear of it.
+"""KawalGroups: v0.  Kawal's own API, for its command line; it is never advertised to Kafka clients.
 
 Behaviour: lists the members of groups, lost ones for ten minutes, and the progress of groups in every
-partition they subscribe to or have committed, with log ends and lag; a group that does not exist has no rows.
+partition they subscribe to or have committed, with log ends and lag.  An unknown group has no rows.
 Differences from Apache Kafka: Kafka has no such API.
 Version notes: none.
 """
@@ -30,7 +30,7 @@ NO_OFFSET: Final = -1
 
 
 def handle(broker: Broker, call: Call[KawalGroupsRequest]) -> KawalGroupsResponse | Steps:
-    """Answer for all groups, or those that were named."""
+    """Answer for all groups, or for those that are named."""
     asked = call.request.group_ids
     with broker.groups.step(call.received_ms) as coordinator:
         group_ids = coordinator.group_ids() if asked is None else sorted(set(asked))

@@ -1,7 +1,7 @@
 """ListConfigResources: v0-1.
 
-Behaviour: the names of what has configurations: groups that were configured, this node's loggers, this node,
-topics.  An unknown type answers UNSUPPORTED_VERSION.
+Behaviour: lists the names of resources with configurations: groups that were configured, this node's loggers,
+this node, topics.  An unknown type answers UNSUPPORTED_VERSION.
 Differences from Apache Kafka: client metrics are not collected, so none is listed.
 Version notes: v0 lists client metrics only (KIP-1000); v1 resource types, none meaning all (KIP-1142).
 """
@@ -27,7 +27,7 @@ TYPES_SINCE = 1
 
 
 def handle(broker: Broker, call: Call[ListConfigResourcesRequest]) -> ListConfigResourcesResponse:
-    """List the resources of the types asked for."""
+    """List the resources of the requested types."""
     asked = set(call.request.resource_types) if call.version >= TYPES_SINCE else {ResourceType.CLIENT_METRICS}
     known = set(ResourceType)
     if asked - known:

@@ -1,6 +1,6 @@
 """ListGroups: v0-5.
 
-Behaviour: lists groups, by state and type where asked.
+Behaviour: lists groups, filtered by state and type if asked.
 Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
 Version notes: v4 states filter; v5 types filter.
 """
@@ -17,6 +17,6 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call[ListGroupsRequest]) -> ListGroupsResponse:
-    """Give the request to the group coordinator."""
+    """Pass the request to the group coordinator."""
     with broker.groups.step(call.received_ms) as coordinator:
         return coordinator.list_groups(call.request, call.received_ms)

@@ -1,12 +1,12 @@
 """ListOffsets: v1-11.
 
-Behaviour: latest (-1; the last stable offset for read_committed), earliest (-2), the record of the largest
-timestamp (-3, v7), earliest local (-4, v8; the log start), last tiered (-5, v9) and earliest pending upload
-(-6, v11; both -1, there is no tier), or the first record with a timestamp at or after the one given.
-All but the last and -3 are reads of memory; those look into one batch.  Another negative timestamp answers 35
-before anything is looked up, a partition named twice answers 42 once.
-Differences from Apache Kafka: latest is the end of what is durable.
-Version notes: v2 isolation level; v4 leader epochs (KIP-320); v6 flexible; v10 timeout (not needed here).
+Behaviour: finds latest (-1; the last stable offset for read_committed), earliest (-2), the record of the
+largest timestamp (-3, v7), earliest local (-4, v8; the log start), last tiered (-5, v9) and earliest pending
+upload (-6, v11; both -1, there is no tier), or the first record with a timestamp at or after the one given.
+A lookup by time and -3 read one batch; all others are answered from memory.  Another negative timestamp
+answers 35 before anything is looked up; a partition named twice answers 42 once.
+Differences from Apache Kafka: latest is the end of the durable records.
+Version notes: v2 isolation level; v4 leader epochs (KIP-320); v6 flexible; v10 timeout (ignored).
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _SINCE: Final = {
     LATEST_TIERED: 9,
     EARLIEST_PENDING: 11,
 }
-"""The versions from which on a negative timestamp has a meaning; all others answer UNSUPPORTED_VERSION."""
+"""The first version that knows a negative timestamp; all others answer UNSUPPORTED_VERSION."""
 
 
 def handle(broker: Broker, call: Call[ListOffsetsRequest]) -> ListOffsetsResponse | Steps:
-    """Answer every partition on its own."""
+    """Answer each partition on its own."""
     count = sum(len(topic.partitions) for topic in call.request.topics)
     answer: ListOffsetsResponse | Steps = in_slices(_answer_all(broker, call), count)
     return answer
@@ -107,7 +107,7 @@ def _answer(
 
 
 def _find(partition: Partition, timestamp: int, *, read_committed: bool) -> tuple[int, int]:
-    """(timestamp of the record found, its offset), -1 for what does not exist."""
+    """Return (timestamp of the record found, its offset), with -1 for either that does not exist."""
     match timestamp:
         case -1:
             return -1, partition.last_stable_offset if read_committed else partition.high_watermark

@@ -1,6 +1,6 @@
 """ListPartitionReassignments: v0.
 
-Behaviour: there is one node, so nothing is ever being reassigned and the list is empty; unknown topics and
+Behaviour: there is one node, so no reassignment is ever in progress and the list is empty; unknown topics and
 partitions are not in it either, as in Kafka.
 Differences from Apache Kafka: none known.
 Version notes: none.  Source: KIP-455.

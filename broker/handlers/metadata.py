@@ -1,18 +1,15 @@
 """Metadata: v0-13.
 
-Behaviour: one node, which leads every partition with epoch 0.  A topic that does not exist is created when
-the
-client allows it (v4+, implied below) and `auto.create.topics.enable` holds; the answer waits until the new
-topic
-is durable and then shows it, so that no client has to ask twice.  v0: no topics means all of them.
-A topic named twice is answered once, and where any id is given only ids count.  Without an authorizer
-everything is authorised.
+Behaviour: one node, which leads every partition with epoch 0.  A topic that does not exist is created if the
+client allows it (v4+, implied below) and `auto.create.topics.enable` is true; the answer waits until the new
+topic is durable and then shows it, so that no client has to ask twice.  v0: no topics means all of them.  A
+topic named twice is answered once, and if any id is given, only ids count.  Without an authorizer everything
+is authorised.
 Differences from Apache Kafka: a topic created here is in the same answer (Kafka answers 3 first).  With
-`kawal.accept.replication.factor` the replica list still names the one replica there is.
+`kawal.accept.replication.factor` the replica list still names the only replica.
 Version notes: v1 null topics = all, controller; v2 cluster id; v4 allow auto creation; v5 offline replicas;
-v7
-leader epoch; v8 authorised operations; v9 flexible; v10 topic ids (KIP-516), which v10 and v11 refuse in the
-request; v12 by topic id; v13 top-level error.
+v7 leader epoch; v8 authorised operations; v9 flexible; v10 topic ids (KIP-516), which v10 and v11 refuse in
+the request; v12 by topic id; v13 top-level error.
 """
 
 from __future__ import annotations
@@ -44,11 +41,11 @@ if TYPE_CHECKING:
 IDS_SINCE = 12
 
 LARGE_PARTITION_COUNT = 5000
-"""Encoding so many partitions takes 2 ms."""
+"""The number of partitions whose encoding takes 2 ms."""
 
 
 def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Parked | Steps:
-    """Describe the topics asked for, creating those that may be created."""
+    """Describe the requested topics, creating those that may be created."""
     asked = call.request.topics
     if call.version < IDS_SINCE and any(
         item.topic_id != ZERO_UUID or item.name is None for item in asked or ()
@@ -85,13 +82,13 @@ def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Pa
 
 
 def _as_one(response: MetadataResponse) -> MetadataResponse | Steps:
-    """The response, encoded by a thread when it is large."""
+    """Return the response, which a thread encodes if it is large."""
     count = sum(len(topic.partitions) for topic in response.topics)
     return finished(response) if count > LARGE_PARTITION_COUNT else response
 
 
 def _refused(asked: list[MetadataRequestTopic]) -> MetadataResponse:
-    """The answer to ids in a version too old for them: every topic is told so, and no broker."""
+    """Return the answer to ids in a version too old for them: an error for every topic, and no broker."""
     code = ErrorCode.INVALID_REQUEST
     return MetadataResponse(
         brokers=[],
@@ -105,24 +102,25 @@ def _refused(asked: list[MetadataRequestTopic]) -> MetadataResponse:
 
 
 def _distinct(asked: list[MetadataRequestTopic]) -> list[MetadataRequestTopic]:
-    """Each topic once, in order of its first mention; only the ids when there are any."""
+    """Return each topic once, in order of first mention; only the ids if there are any."""
     ids = {item.topic_id: item for item in asked if item.topic_id != ZERO_UUID}
     return list(ids.values() or {item.name: item for item in asked}.values())
 
 
 def _with_operations(request: MetadataRequest, response: MetadataResponse) -> MetadataResponse:
-    """Tell what the client may do, as far as it asked."""
+    """Add the authorised operations that the client asked for."""
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
     if request.include_topic_authorized_operations:
-        # Kafka tells them for names that no topic has, but not for such ids.
-        for topic in (one for one in response.topics if one.error_code != ErrorCode.UNKNOWN_TOPIC_ID):
-            topic.topic_authorized_operations = TOPIC_OPERATIONS
+        # Kafka gives them for unknown names, but not for unknown ids.
+        for topic in response.topics:
+            if topic.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
+                topic.topic_authorized_operations = TOPIC_OPERATIONS
     return response
 
 
 def _is_planned(broker: Broker, name: str | None) -> bool:
-    """Whether a topic of that name is being made, by whomever."""
+    """Whether a topic of that name is being created, by any request."""
     topic = broker.catalogue.by_name.get(name or "")
     return topic is not None and not topic.recorded
 
@@ -130,7 +128,7 @@ def _is_planned(broker: Broker, name: str | None) -> bool:
 def _create_missing(
     broker: Broker, call: Call[MetadataRequest], asked: list[MetadataRequestTopic]
 ) -> dict[str, ErrorCode]:
-    """Create the named topics that do not exist and may be created; why some could not be."""
+    """Create the named topics that do not exist and may be created; return the refusals by name."""
     refused: dict[str, ErrorCode] = {}
     if not (call.request.allow_auto_topic_creation and broker.config.auto_create_topics_enable):
         return refused
@@ -174,7 +172,7 @@ def _answer_by_id(broker: Broker, item: MetadataRequestTopic, node_id: int) -> M
 
 
 def topic_answer(topic: Topic, node_id: int) -> MetadataResponseTopic:
-    """A topic that exists, with all its partitions."""
+    """Return the answer for an existing topic, with all its partitions."""
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
@@ -187,7 +185,7 @@ _made: dict[int, list[MetadataResponsePartition]] = {}
 
 
 def _partitions(node_id: int, count: int) -> list[MetadataResponsePartition]:
-    """The partitions 0 to `count`; those of all topics are alike, so they are made once for all."""
+    """Return `count` partitions from 0 on; those of all topics are alike, so they are made only once."""
     made = _made.setdefault(node_id, [])
     nodes = [node_id]
     for index in range(len(made), count):

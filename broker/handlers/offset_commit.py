@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call[OffsetCommitRequest]) -> Parked:
-    """Give the request to the group coordinator."""
+    """Pass the request to the group coordinator."""
     with broker.groups.step(call.received_ms) as coordinator:
         coordinator.offset_commit(call.request, client_of(call), call.reply, call.received_ms)
     return PARKED

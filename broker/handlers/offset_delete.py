@@ -1,6 +1,6 @@
 """OffsetDelete: v0.
 
-Behaviour: forgets offsets of topics that the group does not subscribe to.
+Behaviour: deletes committed offsets of topics that the group does not subscribe to.
 Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
 Version notes: none.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call[OffsetDeleteRequest]) -> Parked:
-    """Give the request to the group coordinator."""
+    """Pass the request to the group coordinator."""
     with broker.groups.step(call.received_ms) as coordinator:
         coordinator.offset_delete(call.request, call.reply, call.received_ms)
     return PARKED

@@ -1,6 +1,6 @@
 """OffsetFetch: v1-10.
 
-Behaviour: answers with what is durable.
+Behaviour: answers with the durable offsets.
 Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
 Version notes: v2 all topics; v6 flexible; v7 require stable; v8 many groups; v9 member epochs; v10 topic ids.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call[OffsetFetchRequest]) -> Parked:
-    """Give the request to the group coordinator."""
+    """Pass the request to the group coordinator."""
     with broker.groups.step(call.received_ms) as coordinator:
         coordinator.offset_fetch(call.request, client_of(call), call.reply, call.received_ms)
     return PARKED

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call[OffsetForLeaderEpochRequest]) -> OffsetForLeaderEpochResponse:
-    """Answer every partition on its own."""
+    """Answer each partition on its own."""
     response = OffsetForLeaderEpochResponse(topics=[])
     for topic in call.request.topics:
         answers = [_answer(broker, topic.topic, item) for item in topic.partitions]
@@ -47,7 +47,7 @@ def _answer(broker: Broker, name: str, item: OffsetForLeaderPartition) -> EpochE
         answer.error_code = error.code
         return answer
     if item.leader_epoch < NO_EPOCH:
-        # Before all epochs: the end of what was before the first of ours.
+        # An epoch before all others ends where our first one begins.
         answer.leader_epoch, answer.end_offset = item.leader_epoch, partition.log_start
     if item.leader_epoch == LEADER_EPOCH:
         answer.leader_epoch = LEADER_EPOCH

@@ -1,16 +1,16 @@
 """Produce: v0-13 advertised, v3-13 served.
 
-Behaviour: one record batch per partition, checked by its header and CRC, patched and appended as it came; no
-record is looked at.  acks=all and acks=1 answer when the vnode's frame is synced and its records can be read,
-acks=0 never; an error with acks=0 closes the connection, as that is the only way to tell.  Until its records
-are safe such a request counts as in work: who sends without waiting is read no faster than the disk writes.
-Idempotent producers are checked against the last five batches of each partition.
-Differences from Apache Kafka: null records answer INVALID_RECORD (Kafka never answers); KAFKA_STORAGE_ERROR
-(56) instead of UNKNOWN_SERVER_ERROR for every storage fault, as idempotent Java producers retry only the
-first.
-Version notes: below v3 is refused by closing the connection (KAFKA-18659: min 0 is listed only so that
-librdkafka < 2.11 compresses); v7 zstd (KIP-110); v8 error messages (KIP-467); v9 flexible; v10 current leader
-(KIP-951); v13 topic ids (KIP-516).
+Behaviour: one record batch per partition, checked by its header and CRC, patched and otherwise appended as it
+came; records are opened only on compacted topics and for doubtful timestamps.  acks=all and acks=1 answer
+when the vnode's frame is synced and its records can be read, acks=0 never; an error with acks=0 closes the
+connection, the only way to report it.  Until its records are safe, a request with acks=0 counts as in
+progress: a client that sends without waiting is read no faster than the disk writes.  Idempotent producers
+are checked against the last five batches of each partition.
+Differences from Apache Kafka: null records answer INVALID_RECORD (Kafka never answers); every storage fault
+answers KAFKA_STORAGE_ERROR (56), not UNKNOWN_SERVER_ERROR, as idempotent Java producers retry only that.
+Version notes: versions below 3 close the connection (KAFKA-18659: min 0 is listed only so that librdkafka <
+2.11 compresses); v7 zstd (KIP-110); v8 error messages (KIP-467); v9 flexible; v10 current leader (KIP-951);
+v13 topic ids (KIP-516).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ACKS_NONE = 0
 TOPIC_IDS_SINCE_VERSION = 13
 
 ADMIN_CLIENT_ID = "__admin_client"
-"""Kafka lets this client write to internal topics, and no other."""
+"""The only client that Kafka lets write to internal topics."""
 
 _TELLING_LOG_START = frozenset(
     {
@@ -54,18 +54,18 @@ _TELLING_LOG_START = frozenset(
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     }
 )
-"""Refusals that tell where the log begins, as a producer may have fallen behind retention (KIP-360)."""
+"""Refusals that give the log start, as retention may have deleted a producer's batches (KIP-360)."""
 
 
 class PendingProduce:
-    """An answer that is complete but for the disk."""
+    """An answer that is complete except for the disk."""
 
     __slots__ = ("appends", "call", "outstanding", "response")
 
     def __init__(self, call: Call[ProduceRequest], response: ProduceResponse) -> None:
         self.call = call
         self.response = response
-        # What was appended: (vnode, version behind its last record, the partition's answer).
+        # The appended batches: (vnode, version after the last record, the partition's answer).
         self.appends: list[tuple[Vnode, int, PartitionProduceResponse]] = []
         self.outstanding = 0
 
@@ -89,7 +89,7 @@ class PendingProduce:
 
 
 def handle(broker: Broker, call: Call[ProduceRequest]) -> ProduceResponse | Parked:
-    """Append every partition's batch, then answer as `acks` asks."""
+    """Append each partition's batch, then answer as `acks` asks."""
     request = call.request
     response = ProduceResponse(responses=[])
     pending = PendingProduce(call, response)
@@ -172,7 +172,7 @@ def _find_partition(
 
 
 def answer_nothing(call: Call[ProduceRequest], *, failed: bool) -> None:
-    """End a produce with acks=0: without an answer, or with the end of the connection."""
+    """End a produce with acks=0 without an answer; close the connection if it failed."""
     call.drop()
     if failed:
         call.connection.close("a produce with acks=0 failed", Cause.ACKS_NONE)
@@ -181,7 +181,7 @@ def answer_nothing(call: Call[ProduceRequest], *, failed: bool) -> None:
 def _wait(call: Call[ProduceRequest], pending: PendingProduce) -> ProduceResponse | Parked:
     if not pending.appends:
         return pending.response
-    # Appends of one vnode are made safe in order: waiting for its last one waits for all of them.
+    # Appends of one vnode become durable in order, so waiting for the last one waits for all of them.
     last = {vnode: version for vnode, version, _ in pending.appends}
     pending.outstanding = len(last)
     for vnode, version in last.items():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: Broker, call: Call[SyncGroupRequest]) -> Parked:
-    """Give the request to the group coordinator."""
+    """Pass the request to the group coordinator."""
     with broker.groups.step(call.received_ms) as coordinator:
         coordinator.sync_group(call.request, client_of(call), call.reply, call.received_ms)
     return PARKED

@@ -1,9 +1,9 @@
 """UpdateFeatures: v0-2.
 
-Behaviour: the features of broker/config/features.py are finalized at the one level they have; asking for that
-level succeeds and changes nothing, any other answers INVALID_UPDATE_VERSION, and one refusal refuses all.
+Behaviour: the features of broker/config/features.py are finalized at their only level.  Asking for that level
+succeeds and changes nothing; any other answers INVALID_UPDATE_VERSION, and one refusal refuses all.
 Differences from Apache Kafka: fewer features, each with a single level.
-Version notes: v1 upgrade type and dry run (KIP-778); v2 tells no results of single features (KIP-1022).
+Version notes: v1 upgrade type and dry run (KIP-778); v2 no results of single features (KIP-1022).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RESULTS_UNTIL: Final = 1
 
 
 def handle(broker: Broker, call: Call[UpdateFeaturesRequest]) -> UpdateFeaturesResponse:
-    """Accept what holds already."""
+    """Accept updates to the present level."""
     updates = call.request.feature_updates
     for update in updates:
         problem = _problem(broker, call.version, update)
@@ -43,7 +43,7 @@ def handle(broker: Broker, call: Call[UpdateFeaturesRequest]) -> UpdateFeaturesR
 
 
 def _problem(broker: Broker, version: int, update: FeatureUpdateKey) -> str | None:
-    """Why the update is refused, in Kafka's words; None when it changes nothing."""
+    """Return the reason why the update is refused, in Kafka's words; None if it changes nothing."""
     level, node_id = update.max_version_level, broker.config.node_id
     feature = FEATURES.get(update.feature)
     if version > 0 and update.upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):

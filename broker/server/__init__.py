@@ -4,8 +4,8 @@ reactor.py     one epoll inside trio: reads, turns of the machine, gathered writ
 acceptor.py    new connections, within the limits
 transport.py   one client's socket: receive, send, sendfile
 workers.py     threads that run the disk jobs
-listeners.py   where the server listens and what clients are told
-run.py         start, serve until a signal, stop in order
+listeners.py   the addresses the server listens on and those its clients learn
+run.py         start, serve until a signal, stop cleanly
 """
 
 from broker.server.run import main

@@ -1,4 +1,4 @@
-"""Take in connections as far as the limits allow; without file descriptors, rest."""
+"""Accepting connections as far as the limits allow; without file descriptors, the listeners pause."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger("kawal.server")
 ACCEPTS_PER_TURN: Final = 64
 
 PAUSE_MS: Final = 100
-"""How long nobody is accepted after the system had no file descriptor left: trying at once would spin."""
+"""The pause in accepting when the system has no file descriptor left: retrying at once would spin."""
 
 
 class Acceptor:
@@ -62,7 +62,7 @@ class Acceptor:
                 self._epoll.unregister(descriptor)
 
     def accept(self, descriptor: int, now_ms: int) -> None:
-        """Take in the clients that wait at a listener, some of them when they are many."""
+        """Accept the clients that wait at a listener, up to a limit for each turn."""
         listener = self._listeners[descriptor]
         for _ in range(ACCEPTS_PER_TURN):
             try:
@@ -107,18 +107,18 @@ class Acceptor:
     def _set_options(self, sock: socket.socket) -> None:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A client whose machine is gone says nothing; its parked calls would stay.
+        # A client whose machine has crashed says nothing; its parked calls would stay.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         buffer_bytes = self._broker.config.socket_send_buffer_bytes
         if buffer_bytes > 0:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes)
 
     def left(self, host: str) -> None:
-        """A connection of this address has ended."""
+        """Note that a connection from this address has ended."""
         self._admission.leave(host)
 
     def close(self) -> None:
-        """Stop listening; connections that exist live on."""
+        """Stop listening; existing connections continue."""
         self._unwatch()
         for listener in self._listeners.values():
             listener.socket.close()

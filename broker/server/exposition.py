@@ -1,8 +1,8 @@
 """The Prometheus exposition of a broker's snapshot: its text, made in a thread.
 
-Durations are in seconds and sizes in bytes, as Prometheus wants them.  Cardinality is bounded: requests by
-the APIs and versions that are served, partitions by `kawal.metrics.partitions.max`,
-those of groups by `kawal.metrics.group.partitions.max`.
+Durations are in seconds and sizes in bytes, as is usual in Prometheus.  Cardinality is bounded: requests by
+the APIs and versions that are served, partitions by `kawal.metrics.partitions.max`, those of groups by
+`kawal.metrics.group.partitions.max`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from protocol.error_codes import ErrorCode
 SECOND_NS: Final = 1_000_000_000
 
 DURATION_BITS: Final = range(14, 38, 2)
-"""Bucket bounds of durations: 16 us, 66 us, 0.26 ms, 1 ms, 4.2 ms, 17 ms, 67 ms, 0.27 s, 1.1 s, 4.3 s, 17 s,
-69 s."""
+"""Bucket bounds of durations: 16 µs, 66 µs, 0.26, 1, 4.2, 17 and 67 ms, 0.27, 1.1, 4.3, 17 and 69 s."""
 
 SIZE_BITS: Final = range(8, 28, 2)
 """Bucket bounds of sizes: 256 bytes to 64 MiB."""
@@ -40,21 +39,19 @@ SIZE_BITS: Final = range(8, 28, 2)
 COUNT_BITS: Final = range(1, 13)
 """Bucket bounds of counts: 1, 3, 7 ... 4095, which are exact for whole numbers."""
 
-SYNC_HELP: Final = "Time of the sync alone that makes a commit durable."
-COMMIT_HELP: Final = "Time a thread took to write and sync what was appended together."
-TURN_HELP: Final = "Time of a turn of the event loop, while which nobody else was served."
-LATENCY_HELP: Final = (
-    "Time from a complete request to its answer, waiting for data and for the disk included."
-)
+SYNC_HELP: Final = "Time of only the sync that makes a commit durable."
+COMMIT_HELP: Final = "Time a thread took to write and sync one commit."
+TURN_HELP: Final = "Time of a turn of the event loop, during which no other request was served."
+LATENCY_HELP: Final = "Time from a complete request to its answer, including waits for data and for the disk."
 
 COUNTERS: Final = {
     "received_bytes": "Bytes received from Kafka clients.",
     "sent_bytes": "Bytes sent to Kafka clients.",
     "connections_opened": "Connections accepted.",
     "connections_refused": "Connections closed at accept because a limit was reached.",
-    "commits_failed": "Commits that the disk did not take; nothing of them was acknowledged.",
+    "commits_failed": "Commits that failed on the disk; none of their records was acknowledged.",
     "compaction_passes": "Partitions compacted by key, each pass counted.",
-    "compaction_failures": "Passes of compaction that came to nothing.",
+    "compaction_failures": "Compaction passes that failed.",
     "compaction_read_bytes": "Bytes that compaction has read.",
     "compaction_written_bytes": "Bytes that compaction has kept.",
     "compaction_removed_records": "Records that compaction has removed.",
@@ -64,18 +61,18 @@ GAUGES: Final = {
     "connections": "Connections of Kafka clients.",
     "parked_fetches": "Fetches that wait for data.",
     "fetch_sessions": "Fetch sessions kept.",
-    "requests_in_work_bytes": "Bytes of requests that are unanswered or still coming in.",
+    "requests_in_work_bytes": "Bytes of requests that are unanswered or still arriving.",
     "answers_unsent_bytes": "Memory of answers that clients have not taken yet.",
     "topics": "Topics.",
     "partitions": "Partitions.",
-    "uncompacted_partitions": "Partitions that compaction cannot read, left alone until a restart.",
-    "view_cache_bytes": "Memory that keeps what views found in their sources.",
-    "partitions_without_metrics": "Partitions left out below, above kawal.metrics.partitions.max.",
+    "uncompacted_partitions": "Partitions that compaction cannot read and leaves alone until a restart.",
+    "view_cache_bytes": "Memory for what views found in their sources.",
+    "partitions_without_metrics": "Partitions without metrics, beyond kawal.metrics.partitions.max.",
 }
 
 
 def render(snapshot: Snapshot, groups: GroupSnapshot, accept: str) -> tuple[bytes, str]:
-    """The exposition text and its content type, in the form that the scraper's Accept header prefers."""
+    """Return the exposition text and its content type, in the form that the Accept header prefers."""
     registry = CollectorRegistry()
     registry.register(_SnapshotCollector(snapshot, groups))
     ProcessCollector(registry=registry)
@@ -90,7 +87,7 @@ class _SnapshotCollector(Collector):
         self._groups = groups
 
     def collect(self) -> Iterable[Metric]:
-        """All families of our own."""
+        """Yield all families of our own."""
         snapshot = self._snapshot
         yield InfoMetricFamily("kawal_build", "This server.", {"version": _version()})
         yield from _request_families(snapshot)
@@ -115,7 +112,7 @@ def _version() -> str:
 
 
 def _buckets(found: HistogramCopy, bits: range, unit: int) -> list[tuple[str, float]]:
-    """Cumulative counts by upper bound, as Prometheus wants them."""
+    """Return cumulative counts by upper bound, as Prometheus requires."""
     rows = [(repr((1 << bit) / unit), float(sum(found.counts[: bit + 1]))) for bit in bits]
     return [*rows, ("+Inf", float(sum(found.counts)))]
 
@@ -141,15 +138,15 @@ def _request_families(snapshot: Snapshot) -> Iterator[Metric]:
         labels=["api", "version", "error"],
     )
     by_api: dict[str, HistogramCopy] = {}
-    for one in snapshot.requests:
-        labels = [one.api, str(one.version)]
-        requests.add_metric(labels, sum(one.latency.counts))
-        for code, count in sorted(one.errors.items()):
+    for counts in snapshot.requests:
+        labels = [counts.api, str(counts.version)]
+        requests.add_metric(labels, sum(counts.latency.counts))
+        for code, count in sorted(counts.errors.items()):
             errors.add_metric([*labels, ErrorCode(code).name], count)
-        before = by_api.get(one.api, HistogramCopy([0] * len(one.latency.counts), 0))
-        by_api[one.api] = HistogramCopy(
-            [a + b for a, b in zip(before.counts, one.latency.counts, strict=True)],
-            before.total + one.latency.total,
+        before = by_api.get(counts.api, HistogramCopy([0] * len(counts.latency.counts), 0))
+        by_api[counts.api] = HistogramCopy(
+            [a + b for a, b in zip(before.counts, counts.latency.counts, strict=True)],
+            before.total + counts.latency.total,
         )
     latency = HistogramMetricFamily("kawal_request_seconds", LATENCY_HELP, labels=["api"])
     for api, found in by_api.items():
@@ -175,7 +172,9 @@ def _plain_families(snapshot: Snapshot) -> Iterator[Metric]:
 
 def _vnode_families(snapshot: Snapshot) -> Iterator[Metric]:
     state = GaugeMetricFamily(
-        "kawal_log_state", "1 for the state a write-ahead log is in.", labels=["log", "state", "durability"]
+        "kawal_log_state",
+        "1 for the present state of a write-ahead log.",
+        labels=["log", "state", "durability"],
     )
     for vnode in snapshot.vnodes:
         state.add_metric([vnode.name, vnode.state, vnode.durability], 1)
@@ -183,8 +182,8 @@ def _vnode_families(snapshot: Snapshot) -> Iterator[Metric]:
     columns = {
         "segments": ("Segment files of a write-ahead log.", "segment_count"),
         "bytes": ("Bytes written to the segments of a write-ahead log.", "size_bytes"),
-        "streams": ("Partitions that a write-ahead log holds data of.", "stream_count"),
-        "open_frame_bytes": ("Bytes that wait for the commit under way.", "open_frame_bytes"),
+        "streams": ("Partitions with data in a write-ahead log.", "stream_count"),
+        "open_frame_bytes": ("Bytes that wait for the next commit.", "open_frame_bytes"),
     }
     yield from _table("kawal_log", columns, ["log"], [([vnode.name], vnode) for vnode in snapshot.vnodes])
 
@@ -192,15 +191,15 @@ def _vnode_families(snapshot: Snapshot) -> Iterator[Metric]:
 def _partition_families(snapshot: Snapshot) -> Iterator[Metric]:
     columns = {
         "log_start_offset": ("First offset of a partition.", "log_start"),
-        "high_watermark": ("Offset behind the last record of a partition.", "high_watermark"),
+        "high_watermark": ("Offset after the last record of a partition.", "high_watermark"),
         "bytes": ("Bytes of a partition's record batches.", "size_bytes"),
     }
-    rows = [([one.topic, str(one.partition)], one) for one in snapshot.partitions]
+    rows = [([state.topic, str(state.partition)], state) for state in snapshot.partitions]
     yield from _table("kawal_partition", columns, ["topic", "partition"], rows)
 
 
 VIEW_COUNTERS: Final = {
-    "scanned": ("kawal_view_records_scanned", "Records that a view looked at."),
+    "scanned": ("kawal_view_records_scanned", "Records that a view evaluated."),
     "matched": ("kawal_view_records_matched", "Records among them that a view shows."),
     "unfit": ("kawal_view_records_unfit", "Records that do not fit the columns that a view reads."),
     "shown": ("kawal_view_batches_shown", "Batches handed out; several readers may get the same."),
@@ -218,7 +217,7 @@ def _view_families(snapshot: Snapshot) -> Iterator[Metric]:
 def _table(
     prefix: str, columns: dict[str, tuple[str, str]], labels: list[str], rows: list[tuple[list[str], Any]]
 ) -> Iterator[Metric]:
-    """A gauge for each column, with a value for each row."""
+    """Yield a gauge for each column, with a value for each row."""
     for name, (text, attribute) in columns.items():
         family = GaugeMetricFamily(f"{prefix}_{name}", text, labels=labels)
         for values, row in rows:

@@ -1,4 +1,4 @@
-"""The Prometheus families of consumer groups: lag in records and in seconds, without any exporter."""
+"""The Prometheus families of consumer groups: lag in records and in seconds, without an exporter."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ LABELS = ["group", "topic", "partition"]
 
 
 def group_families(snapshot: GroupSnapshot) -> Iterator[Metric]:
-    """All families of groups."""
+    """Yield all families of groups."""
     yield from _count_families(snapshot)
     offset = GaugeMetricFamily("kawal_group_offset", "Next record a group reads; -1: none.", labels=LABELS)
     records = GaugeMetricFamily("kawal_group_lag_records", "Records a group has not read.", labels=LABELS)
     seconds = GaugeMetricFamily(
         "kawal_group_lag_seconds", "Age of the first record a group has not read.", labels=LABELS
     )
-    for one in snapshot.partitions:
-        labels = [one.group, one.topic, str(one.partition)]
-        offset.add_metric(labels, one.offset)
-        records.add_metric(labels, one.lag_records)
-        if one.lag_ms >= 0:
-            seconds.add_metric(labels, one.lag_ms / 1000)
+    for state in snapshot.partitions:
+        labels = [state.group, state.topic, str(state.partition)]
+        offset.add_metric(labels, state.offset)
+        records.add_metric(labels, state.lag_records)
+        if state.lag_ms >= 0:
+            seconds.add_metric(labels, state.lag_ms / 1000)
     yield from (offset, records, seconds)
 
 
@@ -38,10 +38,10 @@ def _count_families(snapshot: GroupSnapshot) -> Iterator[Metric]:
     yield groups
     yield GaugeMetricFamily("kawal_group_members", "Members of all groups.", value=counts["members"])
     yield GaugeMetricFamily("kawal_group_offsets", "Committed offsets kept.", value=counts["offsets"])
-    yield CounterMetricFamily("kawal_group_rebalances", "Rebalances begun.", value=counts["rebalances"])
+    yield CounterMetricFamily("kawal_group_rebalances", "Rebalances started.", value=counts["rebalances"])
     yield GaugeMetricFamily(
         "kawal_groups_without_metrics",
-        "Groups left out below, above kawal.metrics.group.partitions.max.",
+        "Groups without metrics, beyond kawal.metrics.group.partitions.max.",
         value=snapshot.groups_left_out,
     )
     yield GaugeMetricFamily(

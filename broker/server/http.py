@@ -1,8 +1,8 @@
-"""A small HTTP/1.1 server for operators, over h11, beside the Kafka listeners: it serves given pages.
+"""A small HTTP/1.1 server of pages for operators, over h11, besides the Kafka listeners.
 
-Monitoring systems, people with curl and everything else that reaches the port may ask: heads and bodies are
-bounded, so is the time of each request, and behind a loopback address only names of this machine are answered
-(by DNS rebinding a web page could otherwise read what is served to the person who looks at it).
+Anything that reaches the port may send requests, so heads, bodies and the time of each request are bounded.
+On a loopback address only names of this machine are answered: otherwise a web page could, by DNS rebinding,
+read what is served to its visitor.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BODY_BYTES_MAX: Final = 64 << 10
 RECEIVE_BYTES: Final = 16 << 10
 
 REQUEST_SECONDS_MAX: Final = 30
-"""How long a client may take from one answer to having the next."""
+"""The longest time from one answer to the end of the next."""
 
 TEXT: Final = "text/plain; charset=utf-8"
 
@@ -54,7 +54,7 @@ class Page(NamedTuple):
 
 
 class Route(NamedTuple):
-    """A page with the requests that it takes."""
+    """A page, and the requests that it takes."""
 
     make: Callable[[HttpRequest], Awaitable[Page]]
     methods: tuple[str, ...] = ("GET", "HEAD")
@@ -65,12 +65,12 @@ class HttpServer:
     """Serves pages by their path."""
 
     def __init__(self, routes: Mapping[str, Route], *, local: bool) -> None:
-        """`local`: the listener is bound to a loopback address."""
+        """Make a server of these pages; `local`: the listener is bound to a loopback address."""
         self._routes = routes
         self._local = local
 
     async def converse(self, stream: trio.abc.Stream) -> None:
-        """Answer one client until it leaves or may not stay."""
+        """Answer one client until it leaves or its connection must be closed."""
         client = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
         try:
             while client.our_state is h11.IDLE:
@@ -112,7 +112,7 @@ class HttpServer:
         return await route.make(request)
 
     async def _next_request(self, client: h11.Connection, stream: trio.abc.Stream) -> HttpRequest | None:
-        """Return the next request with its body, None when the client has left.
+        """Return the next request with its body, or None if the client has left.
 
         Raises: h11.RemoteProtocolError.
         """
@@ -149,7 +149,7 @@ def _request_of(head: h11.Request, body: bytes) -> HttpRequest:
 
 
 def _may_stay(client: h11.Connection) -> bool:
-    """Whether both sides are done with this request and ready for the next one."""
+    """Whether both sides have finished this request and are ready for the next one."""
     return client.our_state is h11.DONE and client.their_state is h11.DONE
 
 

@@ -1,4 +1,4 @@
-"""Where the server listens and what address it tells its clients."""
+"""The addresses on which the server listens, and those that its clients learn."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ HTTP_BACKLOG = 16
 
 
 class StartError(Exception):
-    """The server cannot start; the text is one sentence for its user."""
+    """The server cannot start; the text is one sentence for its operator."""
 
 
 @dataclass(slots=True)
 class Listener:
-    """A bound socket, the address that its clients learn, and what carries their bytes."""
+    """A bound socket, the address that its clients learn, and the transport of their bytes."""
 
     socket: socket.socket
     bound: Endpoint
@@ -57,14 +57,14 @@ def _open(endpoint: Endpoint, advertised: Endpoint | None, config: Config) -> Li
     if not config.kawal_insecure and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
         raise StartError(
             f"listening on {endpoint.text} would let other machines in without a password;"
-            " say --insecure (kawal.insecure=true) if that is meant, or listen on 127.0.0.1"
+            " give --insecure (kawal.insecure=true) if that is intended, or listen on 127.0.0.1"
         )
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.setblocking(False)
         if config.socket_receive_buffer_bytes > 0:
-            # Before connections exist: the window's scale is settled when they are made.
+            # Before there are connections: the window scale is fixed when they are made.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, config.socket_receive_buffer_bytes)
         sock.bind(address)
         sock.listen(config.socket_listen_backlog_size)
@@ -80,7 +80,7 @@ def _open(endpoint: Endpoint, advertised: Endpoint | None, config: Config) -> Li
 
 
 def _resolve(endpoint: Endpoint) -> tuple[socket.AddressFamily, Any]:
-    """The family and the address to bind."""
+    """Return the family and the address to bind."""
     try:
         family, _, _, _, address = socket.getaddrinfo(
             endpoint.host, endpoint.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -91,10 +91,10 @@ def _resolve(endpoint: Endpoint) -> tuple[socket.AddressFamily, Any]:
 
 
 def open_http_listener(config: Config) -> tuple[socket.socket | None, str]:
-    """Bind `kawal.http.listen`; no socket, and why, when the default's port is taken by another program.
+    """Bind `kawal.http.listen`; return no socket, and the reason, if the default port is in use.
 
     Raises:
-        StartError: the address that somebody asked for is in use or not ours.
+        StartError: the address that the operator asked for is in use or not ours.
     """
     if config.kawal_http_listen == HTTP_OFF:
         return None, ""
@@ -116,7 +116,7 @@ def open_http_listener(config: Config) -> tuple[socket.socket | None, str]:
 
 
 def advertised_address(listener: Listener, sock: socket.socket) -> tuple[str, int]:
-    """The address the client of this socket should use: the configured one, else the one it came to."""
+    """Return the address for the client of this socket: the configured one, else the one it connected to."""
     if listener.advertised is not None:
         return listener.advertised.host, listener.advertised.port
     host, port = sock.getsockname()[:2]

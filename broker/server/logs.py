@@ -3,9 +3,9 @@
     2026-11-21T13:19:47.196Z INFO kawal.broker: connection closed: it was idle connection=5 cause=idle
     {"time": "2026-11-21T13:19:47.196Z", "level": "INFO", "logger": "kawal.broker", "message": "...", ...}
 
-What clients send may end up in a line (names, client ids, error texts), so a line cannot be forged: whatever
-cannot be printed is escaped, long texts are cut.  Events of one kind are logged at most ten times in ten
-seconds: a client in a loop must not fill a disk.  `extra={...}` of a logging call becomes `key=value`, or
+Text from clients may end up in a line (names, client ids, error texts). So that no line can be forged,
+unprintable characters are escaped and long texts are cut.  Events of one kind are logged at most ten times in
+ten seconds: a client in a loop must not fill a disk.  `extra={...}` of a logging call becomes `key=value`, or
 members of the JSON object.
 """
 
@@ -22,16 +22,16 @@ TEXT_LENGTH_MAX: Final = 256
 
 BURST: Final = 10
 WINDOW_SECONDS: Final = 10
-"""Events of one kind in one window; the kind is where it comes from and the text without its arguments."""
+"""The limit for events of one kind; the kind is the origin and the text without its arguments."""
 
 KINDS_MAX: Final = 1000
-"""Kinds remembered; a message put together before it is logged would make a kind of its own each time."""
+"""Kinds remembered; a message formatted before it is logged would make a new kind each time."""
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "left_out"}
 
 
 def set_up(*, json_lines: bool, level: str, stream: TextIO | None = None) -> None:
-    """Send everything that is logged to `stream` (standard error), from `level` on."""
+    """Send all log events from `level` on to `stream` (standard error)."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if json_lines else HumanFormatter())
     handler.addFilter(Repeats())
@@ -39,11 +39,11 @@ def set_up(*, json_lines: bool, level: str, stream: TextIO | None = None) -> Non
 
 
 class Repeats(logging.Filter):
-    """Lets the first events of a kind pass, and says how many were left out."""
+    """Lets the first events of a kind pass, and counts those left out."""
 
     def __init__(self) -> None:
         super().__init__()
-        # By kind: end of its window (seconds since 1970), events in it.
+        # By kind: the end of its window (seconds since 1970), and the events in it.
         self._kinds: dict[tuple[str, int, str], list[float]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -62,15 +62,15 @@ class Repeats(logging.Filter):
 
 
 class EventFormatter(logging.Formatter):
-    """What both forms have in common."""
+    """The common part of both forms."""
 
     def moment(self, record: logging.LogRecord) -> str:
-        """The moment of the event in UTC, to the millisecond."""
+        """Return the time of the event in UTC, to the millisecond."""
         seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         return f"{seconds}.{int(record.msecs):03}Z"
 
     def text(self, record: logging.LogRecord) -> str:
-        """The message with its arguments, none of them too long."""
+        """Return the message with its arguments, each cut if it is too long."""
         text = str(record.msg)
         if record.args:
             text %= _bounded_all(record.args)
@@ -78,13 +78,13 @@ class EventFormatter(logging.Formatter):
         return f"{text} ({left_out} more like it were left out)" if left_out else text
 
     def fields(self, record: logging.LogRecord) -> Iterator[tuple[str, Any]]:
-        """What the caller gave as `extra`."""
+        """Yield the fields that the caller gave as `extra`."""
         for name, value in vars(record).items():
             if name not in _STANDARD:
                 yield name, _bounded(value)
 
     def traceback(self, record: logging.LogRecord) -> str:
-        """The traceback that belongs to the event, "" when none does."""
+        """Return the traceback of the event, or ""."""
         return self.formatException(record.exc_info) if record.exc_info else ""
 
 
@@ -92,7 +92,7 @@ class HumanFormatter(EventFormatter):
     """Time, level, logger, message, fields, and the traceback on the same line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
+        """Return one line."""
         parts = [self.text(record), *(f"{name}={value}" for name, value in self.fields(record))]
         traceback = self.traceback(record)
         if traceback:
@@ -101,10 +101,10 @@ class HumanFormatter(EventFormatter):
 
 
 class JsonFormatter(EventFormatter):
-    """The same as one JSON object."""
+    """The same parts as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line; JSON escapes what cannot be printed."""
+        """Return one line; JSON escapes unprintable characters."""
         import json  # most servers write for people
 
         tree = {
@@ -121,10 +121,12 @@ class JsonFormatter(EventFormatter):
 
 
 def escaped(text: str) -> str:
-    r"""The text with `\n`, `\x1b`, `\u202e` and the like for what moves a terminal's cursor or hides text."""
+    r"""Return the text with escapes such as `\n` or `\u202e` for all unprintable characters."""
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text
+    )
 
 
 def _bounded_all(arguments: tuple[object, ...] | Mapping[str, object]) -> Any:

@@ -1,7 +1,7 @@
-"""Tell systemd how far the server is: a service of Type=notify has started when it answers.
+"""Reporting the server's state to systemd: a service of Type=notify has started once it says so.
 
 Source: sd_notify(3): datagrams of KEY=VALUE lines to the socket in NOTIFY_SOCKET, whose name begins with `@`
-when it is an abstract one.
+if it is an abstract one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STOPPING: Final = "STOPPING=1"
 
 
 def tell_supervisor(state: str, environment: Mapping[str, str]) -> None:
-    """Send a state, if somebody asked to be told; a supervisor that does not listen is no reason to stop."""
+    """Send a state if the environment asks for it; a supervisor that does not listen is not an error."""
     address = environment.get(VARIABLE, "")
     if not address.startswith(("/", "@")):
         return

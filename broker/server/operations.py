@@ -1,4 +1,4 @@
-"""The HTTP side of a server: it starts after the Kafka side, costs nothing until asked, and ends with it."""
+"""The HTTP side of a server: starts after the Kafka side, ends with it, and costs nothing until used."""
 
 from __future__ import annotations
 
@@ -18,17 +18,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kawal.http")
 
 CONNECTIONS_MAX: Final = 32
-"""HTTP clients at once; what is more is closed at accept."""
+"""HTTP clients at once; further ones are closed at accept."""
 
 
 Pages: TypeAlias = "Callable[[Broker, Callable[[], int]], Mapping[str, Route]]"
-"""Makes the pages of a broker that is driven by a clock; called in a thread at the first request, because its
-imports take half a second.
-"""
+"""Makes the pages of a broker and its clock, in a thread at the first request: the imports take 0.5 s."""
 
 
 def standard_pages(broker: Broker, now_ms: Callable[[], int]) -> Mapping[str, Route]:
-    """Return metrics and health."""
+    """Return the pages for metrics and health."""
     from broker.server.pages import pages_of
 
     return pages_of(broker, now_ms)
@@ -64,7 +62,7 @@ class Operations:
         """Serve one client, unless there are too many."""
         async with stream:
             if self._connections >= CONNECTIONS_MAX:
-                logger.warning("connection refused: %d HTTP clients are there", CONNECTIONS_MAX)
+                logger.warning("refused a connection: there are %d HTTP clients already", CONNECTIONS_MAX)
                 return
             self._connections += 1
             try:

@@ -1,6 +1,6 @@
-"""The pages of every server: /metrics for Prometheus, /healthz and /readyz for its operators.
+"""The pages of every server: /metrics for Prometheus, /healthz and /readyz for operators.
 
-Everything here is imported at the first request, so that a start does not pay for it.
+This module is imported at the first request, so that it does not slow the start.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ UNAVAILABLE = 503
 
 
 def pages_of(broker: Broker, now_ms: Callable[[], int]) -> dict[str, Route]:
-    """Return the pages by path; `now_ms` is the clock that the broker is driven by."""
-    # Scrapes one after the other: a storm of them should cost one thread.
+    """Return the pages by path; `now_ms` is the broker's clock."""
+    # Scrapes run one after the other: a storm of them should cost only one thread.
     one_at_a_time = trio.CapacityLimiter(1)
 
     async def metrics(request: HttpRequest) -> Page:

@@ -1,8 +1,8 @@
-"""The event loop's inner turn: every ready socket is served, then the machine's wishes are carried out.
+"""The event loop's inner turn: every ready socket is served, then the work that the broker asks for is done.
 
-One epoll of our own is nested in trio's: trio wakes one task, which serves all sockets that are ready.
-Measured against a task per connection with trio's streams this takes half the CPU per small request and
-memory for an idle connection is one small object (performance.md section 2).
+Our own epoll is nested in trio's: trio wakes one task, which serves all ready sockets. Compared with a task
+per connection and trio's streams, this takes half the CPU per small request, and an idle connection takes
+only one small object.
 
     turn = poll, accept, receive -> broker.receive ... -> finished disk work -> send -> hand out disk jobs
 
@@ -33,7 +33,7 @@ logger = logging.getLogger("kawal.server")
 
 EVENTS_PER_TURN: Final = 512
 TURN_NS_MAX: Final = 20_000_000
-"""After 20 ms answers leave and others have their turn, however many sockets are still ready."""
+"""After 20 ms answers leave and other work gets a turn, however many sockets are still ready."""
 
 _READ: Final = select.EPOLLIN
 _BOTH: Final = select.EPOLLIN | select.EPOLLOUT
@@ -53,20 +53,20 @@ class Reactor:
         wall_ms: Callable[[], int],
         connection_room: int,
     ) -> None:
-        """`connection_room`: connections there may be at once whatever is configured."""
+        """Make a reactor; `connection_room` limits the connections, whatever is configured."""
         self._broker = broker
         self._workers = workers
         self._now_ms = now_ms
         self._wall_ms = wall_ms
         self._epoll = select.epoll()
         self._transports: dict[int, Transport] = {}
-        # Connections that are not read because of what all of them hold, in the order in which that began.
+        # Connections not read because of the memory that all of them hold, the longest held back first.
         self._held: dict[Transport, None] = {}
         self._timer: trio.CancelScope | None = None
-        # What the last poll reported and nobody has served yet, the next one last.
+        # Events of the last poll that are not served yet, the next one last.
         self._ready: list[tuple[int, int]] = []
         self._poll_number = 0
-        # True: nothing more is read, what is in work is answered.
+        # True: nothing more is read, and requests in progress are answered.
         self._stopping = False
         self._acceptor = Acceptor(
             broker,
@@ -89,7 +89,7 @@ class Reactor:
                     await trio.lowlevel.wait_readable(self._epoll.fileno())
 
     async def _run_timer(self) -> None:
-        """Wake at the machine's next deadline; `_set_timer` moves it."""
+        """Wake at the broker's next deadline, which `_set_timer` moves."""
         while True:
             with trio.CancelScope() as self._timer:
                 self._set_timer()
@@ -97,7 +97,7 @@ class Reactor:
             self.tick()
 
     def tick(self) -> None:
-        """Let the machine do whatever its clock says is due, and carry out what follows from it."""
+        """Let the broker do the work that is due, and carry out what follows from it."""
         now_ms = self._begin_turn()
         self._broker.tick(now_ms)
         self._finish_turn(now_ms)
@@ -114,7 +114,7 @@ class Reactor:
             self._timer.deadline = deadline
 
     def turn(self) -> None:
-        """Serve what is ready now and carry out what follows from it."""
+        """Serve the sockets that are ready, and carry out what follows from it."""
         now_ms = self._begin_turn()
         stats = self._broker.stats
         if not self._ready:
@@ -180,7 +180,7 @@ class Reactor:
                 self._set_interest(transport, now_ms)
                 break
             if connection.stalled:
-                # The event is older than what held it back: those requests go before there is room for more.
+                # The event is from before the stall: the requests in the buffer must go before there is room.
                 self._resume(transport, now_ms)
                 break
             try:
@@ -201,7 +201,7 @@ class Reactor:
         connection.reader.release_buffer()
 
     def _resume_held(self, now_ms: int) -> bool:
-        """Read connections again that were held back for others' sake; True when there is more to send."""
+        """Read connections again that were held back for memory; return whether there is more to send."""
         memory = self._broker.memory
         while self._held and not self._broker.has_unsent:
             transport = next(iter(self._held)) if not memory.full else self._held_floor(memory.floor)
@@ -212,7 +212,7 @@ class Reactor:
         return self._broker.has_unsent
 
     def _held_floor(self, floor: Connection | None) -> Transport | None:
-        """The one connection that may be read although memory is full, if it is held back."""
+        """Return the only connection that may be read although memory is full, if it is held back."""
         transport = self._transports.get(floor.descriptor) if floor is not None else None
         return transport if transport in self._held and not transport.connection.saturated else None
 
@@ -268,14 +268,14 @@ class Reactor:
         del self._transports[descriptor]
         self._held.pop(transport, None)
         self._acceptor.left(transport.host)
-        # A client that takes nothing is not waited for: what lies in the kernel for it is given back, too.
+        # A client that takes nothing is not waited for: the kernel's memory for it is freed, too.
         transport.close(reset=connection.aborted and transport.blocked)
         self._broker.disconnect(connection)
 
     # --- disk work -------------------------------------------------------------------------------------
 
     def take_in(self, results: list[Result], now_ms: int) -> None:
-        """Act upon what became of work in threads."""
+        """Act on the results of work in threads."""
         for result in results:
             match result:
                 case Finished(vnode, job, error, duration_ns, sync_ns):
@@ -297,7 +297,7 @@ class Reactor:
             stats.commits_failed += 1
 
     def _warm_if_cold(self, transport: Transport) -> None:
-        """Let a thread read the range at the head first: sendfile would stop the loop for a disk's time."""
+        """Have a thread read the range at the head first: sendfile would block the loop for a disk read."""
         head = transport.connection.outgoing[0]
         if transport.warming or type(head) is not FileRange or not head.maybe_cold:
             return
@@ -315,7 +315,7 @@ class Reactor:
     # --- the end ---------------------------------------------------------------------------------------
 
     def begin_stop(self) -> None:
-        """Close the listeners and read nothing more: clients that poll would keep the server busy."""
+        """Close the listeners and read nothing more, as clients that poll would keep the server busy."""
         self._acceptor.close()
         self._stopping = True
         now_ms = self._now_ms()
@@ -324,7 +324,7 @@ class Reactor:
 
     @property
     def busy(self) -> bool:
-        """True while an answer is in the making or unsent."""
+        """True while an answer is in progress or unsent."""
         return self._broker.scheduler.pending or any(
             transport.connection.outgoing for transport in self._transports.values()
         )
@@ -332,6 +332,6 @@ class Reactor:
     def close(self) -> None:
         """Close every connection and the epoll."""
         for transport in tuple(self._transports.values()):
-            transport.connection.close("the server stops", Cause.STOP)
-            self._lose(transport, "the server stops")
+            transport.connection.close("the server is stopping", Cause.STOP)
+            self._lose(transport, "the server is stopping")
         self._epoll.close()

@@ -1,4 +1,4 @@
-"""Start the server, serve until a signal, stop in order."""
+"""Starting the server, serving until a signal, and a clean stop."""
 
 from __future__ import annotations
 
@@ -33,31 +33,29 @@ from wal.disk import OsDisk
 logger = logging.getLogger("kawal.server")
 
 THREAD_SWITCH_SECONDS: Final = 0.0005
-"""A disk thread that has its result should not wait the usual 5 ms for the interpreter."""
+"""A disk thread with a result should not wait the usual 5 ms for the interpreter."""
 
 
 _STARTED_NS: Final = time.time_ns() - time.monotonic_ns()
 
 
 def now_ms() -> int:
-    """The machine's clock for everything but timestamps: milliseconds since 1970 as of the start, then
-    steady.
+    """Return the broker's clock, for all but timestamps: milliseconds since 1970 at the start, then steady.
 
-    It never jumps with the wall clock, and yet goes on after a restart where it was, as idle times that are
-    stored (of producers) need it.
+    It never jumps with the wall clock, yet continues after a restart, as stored idle times of producers need.
     """
     return (_STARTED_NS + time.monotonic_ns()) // 1_000_000
 
 
 def wall_ms() -> int:
-    """Milliseconds since 1970."""
+    """Return the milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 def main(config: Config, *, ready: Callable[[str], None], pages: Pages = standard_pages) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit status.
 
-    `ready` is called once with HOST:PORT of the first listener when clients are answered; `pages` makes the
+    `ready` is called once, when clients are answered, with HOST:PORT of the first listener; `pages` makes the
     pages of the HTTP server.
 
     Raises:
@@ -66,7 +64,7 @@ def main(config: Config, *, ready: Callable[[str], None], pages: Pages = standar
     logs.set_up(json_lines=config.kawal_log_format == "json", level=config.kawal_log_level)
     _raise_open_files_limit()
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
-    # A record batch over the process's file size limit must be an error of one write, not the end of it all.
+    # A record batch over the process's file size limit must fail one write, not end the process.
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     sockets = ExitStack()
     with sockets:
@@ -98,7 +96,7 @@ def _raise_open_files_limit() -> None:
 
 
 def _calm_collector() -> None:
-    """Leave what exists now out of every collection and collect more rarely: pauses stay below 5 ms."""
+    """Exempt all present objects from collection and collect more rarely: pauses stay below 5 ms."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
@@ -131,7 +129,7 @@ async def _serve(
             if http is not None:
                 nursery.start_soon(Operations(broker, http, now_ms, pages).run)
             elif http_problem:
-                logger.warning("%s; the server goes on without (--http names another address)", http_problem)
+                logger.warning("%s; the server runs without it (--http gives another address)", http_problem)
             async for number in signals:
                 logger.info("%s: stopping", signal.Signals(number).name)
                 tell_supervisor(STOPPING, os.environ)
@@ -139,14 +137,14 @@ async def _serve(
             await _stop(broker, reactor)
             nursery.cancel_scope.cancel()
     reactor.close()
-    # A disk too slow for the time there was: its work is done now, and the logs must know.
+    # If the disk was too slow, its work is done only now, and the logs must learn the results.
     reactor.take_in(workers.stop(), now_ms())
     broker.close(now_ms())
     return 0
 
 
 async def _stop(broker: Broker, reactor: Reactor) -> None:
-    """Stop reading, answer what is parked, and let everything in flight leave, for as long as it may."""
+    """Stop reading, answer parked calls, and let all answers in flight leave, within the time limit."""
     reactor.begin_stop()
     broker.begin_stop(now_ms())
     with trio.move_on_after(broker.config.kawal_shutdown_timeout_ms / 1000):

@@ -1,4 +1,4 @@
-"""Transports: what carries the bytes of one client; buffers and file ranges leave without being joined."""
+"""Transports carry the bytes of one client; buffers and file ranges leave without being joined."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ BUFFERS_PER_SEND: Final = 256
 """Buffers gathered into one sendmsg; Linux takes 1,024 (IOV_MAX)."""
 
 SEND_BYTES_PER_TURN: Final = 4 * 1024 * 1024
-"""Bytes one connection may send in one turn before the others have theirs."""
+"""Bytes that one connection may send in a turn before the others get theirs."""
 
 RECEIVES_PER_TURN: Final = 16
-"""Receive calls for one connection in one turn: a large request takes few turns, and no client starves."""
+"""Receive calls for one connection in a turn: a large request takes few turns, and no client starves."""
 
 
 WARM_BYTES_PER_READ: Final = 1024 * 1024
-"""A cold range is read into the page cache in pieces, so that it takes no memory of ours."""
+"""A cold range is read into the page cache in pieces, so that it takes little of our memory."""
 
 
 _RESET_AT_CLOSE: Final = struct.pack("ii", 1, 0)
@@ -30,21 +30,21 @@ _RESET_AT_CLOSE: Final = struct.pack("ii", 1, 0)
 class Transport(Protocol):
     """A non-blocking socket and the connection it carries, as the reactor uses them.
 
-    `receive` and `send` do what is possible now and never wait.
+    `receive` and `send` do what is possible at once and never wait.
     """
 
     host: str
     """The client's address."""
     poll_number: int
-    """The poll before which the socket was not known: events of that poll are another's."""
+    """The last poll before the socket was known: events of that poll belong to another socket."""
     interest: int
     """The events that the reactor has registered with epoll."""
     drained: bool
-    """True after a receive that got less than there was room for: the socket is empty, or nearly so."""
+    """True after a receive that did not fill the buffer: the socket is empty, or nearly so."""
     blocked: bool
-    """True while something is left that the socket did not take."""
+    """True while there are bytes that the socket did not take."""
     warming: bool
-    """True while a thread brings the range at the head into the page cache."""
+    """True while a thread reads the range at the head into the page cache."""
 
     @property
     def connection(self) -> Connection:
@@ -58,28 +58,28 @@ class Transport(Protocol):
         """Return the descriptor of the socket."""
 
     def receive(self) -> int:
-        """Read once; return the number of bytes, 0 at the end of the stream, -1 when nothing is there.
+        """Read once; return the number of bytes, 0 at the end of the stream, -1 if there are none yet.
 
         Raises:
             OSError: the connection is broken.
         """
 
     def send(self, now_ms: int) -> None:
-        """Send as much as the socket takes; `blocked` tells whether more is left for later.
+        """Send as much as the socket takes; `blocked` is then set if more is left.
 
         Raises:
             OSError: the connection is broken.
         """
 
     def close(self, *, reset: bool) -> None:
-        """Close the socket; with `reset` what lies in the kernel, unsent, is given back at once."""
+        """Close the socket; with `reset` the kernel frees unsent bytes at once."""
 
 
 class TransportMaker(Protocol):
     """Makes the transport of a client that a listener has accepted."""
 
     def __call__(self, sock: socket.socket, connection: Connection, *, host: str) -> Transport:
-        """Return a transport over the socket, which is non-blocking."""
+        """Return a transport over the non-blocking socket."""
 
 
 class PlainTransport:
@@ -160,7 +160,7 @@ class PlainTransport:
         head_sent = self.connection.head_sent
         position = part.position + head_sent
         if part.file.descriptor < 0:
-            # A broker in memory: there is no file that the kernel could send from.
+            # A broker in memory: there is no file from which the kernel could send.
             return self.socket.send(part.file.read_at(position, part.size_bytes - head_sent))
         count = os.sendfile(self.socket.fileno(), part.file.descriptor, position, part.size_bytes - head_sent)
         if not count:
@@ -184,7 +184,7 @@ class PlainTransport:
 
 
 def warm(part: FileRange) -> None:
-    """Bring a range into the page cache; blocks for as long as the disk takes."""
+    """Read a range into the page cache; blocks for as long as the disk takes."""
     end = part.position + part.size_bytes
     for position in range(part.position, end, WARM_BYTES_PER_READ):
         part.file.read_at(position, min(WARM_BYTES_PER_READ, end - position))

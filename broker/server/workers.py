@@ -1,6 +1,6 @@
 """Threads that run disk jobs and hand the results back to the event loop.
 
-A job touches only its own data and its files, so the threads share nothing with the loop but two queues.
+A job touches only its own data and files, so the threads share nothing with the loop except two queues.
 Results are announced through an eventfd that the reactor's epoll watches: one wake-up takes all of them.
 """
 
@@ -20,31 +20,31 @@ from wal.jobs import CommitJob
 
 
 class Finished(NamedTuple):
-    """A job has ended; `error` says how when it failed."""
+    """A job that has ended, with `error` if it failed."""
 
     vnode: Vnode
     job: DiskJob
     error: DiskError | None
     duration_ns: int
     sync_ns: int = 0
-    """The part of it that a commit's sync took."""
+    """The part of the duration that a commit's sync took."""
 
 
 class TaskDone(NamedTuple):
-    """A piece of blocking work other than a job has ended."""
+    """A piece of blocking work, other than a job, that has ended."""
 
     done: Callable[[BaseException | None], None]
     error: BaseException | None
 
 
 class Crashed(NamedTuple):
-    """A thread met a fault of our own: nothing is certain any more, so the server must stop."""
+    """A bug met in a thread: no state can be trusted any more, so the server must stop."""
 
     error: BaseException
 
 
 class SyncClock:
-    """Measures a job, and of a commit the sync apart."""
+    """Measures a job, and the sync of a commit separately."""
 
     __slots__ = ("_began_ns", "_written_ns")
 
@@ -58,7 +58,7 @@ class SyncClock:
         self._written_ns = time.monotonic_ns()
 
     def durations_ns(self) -> tuple[int, int]:
-        """How long all of it took, and the sync."""
+        """Return the durations of the whole job and of its sync."""
         now_ns = time.monotonic_ns()
         return now_ns - self._began_ns, now_ns - self._written_ns if self._written_ns else 0
 
@@ -67,7 +67,7 @@ Result = Finished | TaskDone | Crashed
 
 
 class DiskWorkers:
-    """Some threads, more of them when there are more vnodes; one job of a vnode is with them at a time."""
+    """A pool of threads that grows with the number of vnodes; it has one job of a vnode at a time."""
 
     def __init__(self, count: int) -> None:
         self.event_descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -77,14 +77,14 @@ class DiskWorkers:
         self.grow(count)
 
     def grow(self, count: int) -> None:
-        """Have `count` threads at least."""
+        """Start threads until there are at least `count`."""
         for number in range(len(self._threads), count):
             thread = threading.Thread(target=self._work, name=f"kawal-disk-{number}", daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def submit(self, vnode: Vnode, job: DiskJob) -> None:
-        """Run the job in a thread; its end arrives as a `Finished`."""
+        """Run the job in a thread; its result arrives as a `Finished`."""
         self._queue.put(lambda: self._run_job(vnode, job))
 
     def submit_task(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
@@ -92,7 +92,7 @@ class DiskWorkers:
         self._queue.put(lambda: self._run_task(work, done))
 
     def take_results(self) -> list[Result]:
-        """All that has ended since the last call."""
+        """Take the results of all work that has ended since the last call."""
         try:
             os.eventfd_read(self.event_descriptor)
         except BlockingIOError:
@@ -106,7 +106,7 @@ class DiskWorkers:
         return results
 
     def stop(self) -> list[Result]:
-        """End the threads after the work they have been given; what became of it and was not taken yet."""
+        """End the threads once their work is done, and return the results not taken yet."""
         for _ in self._threads:
             self._queue.put(None)
         for thread in self._threads:

@@ -1,1 +1,1 @@
-"""Background work on stored records: retention, compaction, removal."""
+"""Background work on stored records: retention, compaction, and freeing disk space."""

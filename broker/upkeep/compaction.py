@@ -1,12 +1,12 @@
-"""Compaction by key: looks for the partition with the largest dirty part and compacts it, one by one.
+"""Compaction by key: finds the partition with the largest dirty part and compacts it, one at a time.
 
     every log.cleaner.backoff.ms    look at all partitions of topics with cleanup.policy=compact, in slices
     one is due                      a pass over the dirtiest (compaction_pass.py), then look again
     a pass failed                   the partition rests for a while; one that cannot be read rests until the
-                                    server starts anew
+                                    server is restarted
 
-What may be compacted, and when that is due, is decided by compaction_policy.py.  `__consumer_offsets`
-is kept small by its coordinator (broker/coordinators/copier.py).
+compaction_policy.py decides what may be compacted, and when.  `__consumer_offsets` is kept small by its
+coordinator (broker/coordinators/copier.py).
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kawal.compaction")
 
 PARTITIONS_PER_SLICE: Final = 100
-"""Partitions looked at before other work has its turn: about 0.2 ms when nothing is new in them."""
+"""Partitions looked at before other work gets a turn: about 0.2 ms if nothing in them is new."""
 
 BACKOFF_MS_MIN: Final = 20
-"""A look costs about 1 us for each partition although nothing is due; `log.cleaner.backoff.ms` may be 0."""
+"""A look costs about 1 µs for each partition even if nothing is due; `log.cleaner.backoff.ms` may be 0."""
 
 FAILED_REST_MS: Final = 60_000
-"""A partition whose pass failed is left alone so long."""
+"""The time for which a partition is left alone after a failed pass."""
 
 HORIZON_PAUSE: Final = 10
-"""Passes for tombstones alone are at least this fraction of delete.retention.ms apart."""
+"""Passes only for tombstones are at least delete.retention.ms divided by this apart."""
 
 JUDGED_PER_SLICE: Final = 10
-"""Partitions among them that are looked into: 3 ms each at most."""
+"""Partitions judged before other work gets a turn: at most 3 ms each."""
 
 Due = tuple[float, Partition, TopicSettings, DirtyPart]
 
 
 class CompactionStats:
-    """What compaction did since the start."""
+    """The work of compaction since the start."""
 
     __slots__ = (
         "failures",
@@ -68,7 +68,7 @@ class CompactionStats:
         self.written_bytes = 0
         self.records_read = 0
         self.records_removed = 0
-        # Partitions that hold a batch which cannot be read.
+        # Partitions with a batch that cannot be read.
         self.uncleanable = 0
 
 
@@ -81,14 +81,14 @@ class CompactionTask:
         self._loop = loop
         self._best: Due | None = None
         self._quiet: dict[int, tuple[int, TopicSettings]] = {}
-        """Stream -> high watermark and settings with which nothing was due, nor becomes so by time alone."""
+        """Stream -> high watermark and settings with which nothing was due or can become due by time."""
         self._next_quiet: dict[int, tuple[int, TopicSettings]] = {}
-        """The same, of what this look has met: streams that are gone are forgotten with the look before."""
+        """The same for the streams that the present look has met; deleted streams are thus forgotten."""
         self._resting: dict[int, int] = {}
-        """Stream -> until when it is left alone after a failure."""
+        """Stream -> the time until which it is left alone after a failure."""
         self._unreadable: set[int] = set()
         self._horizons: dict[int, int] = {}
-        """Stream -> time of day at which tombstones or markers in it may go."""
+        """Stream -> the time of day at which tombstones or markers in it may go."""
         self._schedule(now_ms)
 
     def _schedule(self, now_ms: int) -> None:
@@ -118,7 +118,7 @@ class CompactionTask:
         self._looked(clock.turn_ms)
 
     def _compacted(self) -> Iterator[Partition]:
-        """Yield the partitions of compacted topics; topics may go in between."""
+        """Yield the partitions of compacted topics; topics may be deleted in between."""
         catalogue, topics = self._metadata.catalogue, self._metadata.topics
         for topic in tuple(catalogue.by_name.values()):
             if topic.name == OFFSETS_TOPIC or topic.view is not None:
@@ -167,14 +167,16 @@ class CompactionTask:
             self._best = (urgency, partition, settings, dirty)
 
     def _note_quiet(self, partition: Partition, settings: TopicSettings) -> None:
-        """Look again only when something is written, unless time alone changes the answer."""
+        """Skip the partition until something is written, unless time alone may make it due."""
         by_time = settings.min_compaction_lag_ms > 0 or settings.max_compaction_lag_ms < (1 << 63) - 1
         if not by_time and partition.last_stable_offset == partition.high_watermark:
             self._next_quiet[partition.stream_id] = (partition.high_watermark, settings)
 
     def _looked(self, now_ms: int) -> None:
         self._quiet = self._next_quiet
-        self._resting = {one: until_ms for one, until_ms in self._resting.items() if until_ms > now_ms}
+        self._resting = {
+            stream_id: until_ms for stream_id, until_ms in self._resting.items() if until_ms > now_ms
+        }
         if self._best is None:
             self._schedule(now_ms)
             return
@@ -224,4 +226,4 @@ class CompactionTask:
     def _failed(self, partition: Partition, problem: str, now_ms: int) -> None:
         self._resting[partition.stream_id] = now_ms + FAILED_REST_MS
         self.stats.failures += 1
-        logger.error("%s-%d is not compacted: %s", partition.topic.name, partition.index, problem)
+        logger.error("%s-%d was not compacted: %s", partition.topic.name, partition.index, problem)

@@ -1,4 +1,4 @@
-"""What compaction leaves of one batch: the records that are the last of their key, in the batch's own form.
+"""The part of a batch that compaction keeps: the last record of each key, in the batch's own form.
 
     all records stay      the batch as it is, byte for byte
     some do               the same header, codec, producer and offsets; fewer records
@@ -37,18 +37,18 @@ from protocol.records import (
 from wal.producers import AbortedTransaction
 
 BATCH_BYTES_MAX: Final = 128 << 20
-"""A batch that expands to more than this is not compacted; its producer could not have sent it whole."""
+"""A batch that expands to more than this is not compacted; a producer could not have sent it uncompressed."""
 
 
 class LastRecord(NamedTuple):
-    """Where an active producer's last batch ends, None when only its epoch is known; and its epoch."""
+    """The end of an active producer's last batch, None if only its epoch is known; and its epoch."""
 
     last_offset: int | None
     epoch: int
 
 
 _Kept = tuple[int, int, int]
-"""A record that stays: where it begins and ends in the batch's content, and its timestamp."""
+"""A record that stays: its start and end in the batch's content, and its timestamp."""
 
 
 class BatchFilter:
@@ -64,7 +64,7 @@ class BatchFilter:
         now_ms: int,
         delete_retention_ms: int,
     ) -> None:
-        """All batches lie below `clean_end`, and `keys` knows all keys there; `now_ms` is the time of day."""
+        """Make a filter for batches below `clean_end`, whose keys are in `keys`; `now_ms` is wall time."""
         self._keys = keys
         self._transactions = CleanedTransactions(aborted)
         self._producers = producers
@@ -72,12 +72,12 @@ class BatchFilter:
         self._now_ms = now_ms
         self._horizon_ms = now_ms + delete_retention_ms
         self.earliest_horizon_ms: int | None = None
-        """When the first of the tombstones and markers that stay may go."""
+        """The time at which the first of the remaining tombstones and markers may go."""
         self.records_read = 0
         self.records_kept = 0
 
     def left_of(self, batch: memoryview) -> bytes | bytearray | None:
-        """The batch as it stays, None when nothing of it does.  Raises: Malformed."""
+        """Return the batch with the records that stay, or None.  Raises: Malformed."""
         header = read_batch_header(batch)
         discards = self._transactions.may_go(header, batch)
         horizon = _horizon_of(header)
@@ -105,7 +105,7 @@ class BatchFilter:
         self.earliest_horizon_ms = horizon_ms if known is None else min(known, horizon_ms)
 
     def _kept(self, header: BatchHeader, body: bytes, horizon: int | None) -> tuple[list[_Kept], bool]:
-        """The records that stay, and whether there are tombstones among them."""
+        """Return the records that stay, and whether there are tombstones among them."""
         if header.is_control:
             heads = record_heads(header, body)
             return [(0, end, timestamp) for _, timestamp, _, end in heads], False
@@ -117,7 +117,7 @@ class BatchFilter:
                 length, at = byte >> 1 ^ -(byte & 1), at + 1
             else:
                 length, at = read_varint(body, at)
-            # A record without key can only be from a time when the topic was not compacted.
+            # A record without a key can only be from a time when the topic was not compacted.
             if length >= 0 and offset >= last(body[at : at + length]):
                 is_tombstone = read_varint(body, at + length)[0] < 0
                 if not (is_tombstone and expired):
@@ -141,7 +141,7 @@ class BatchFilter:
 def note_keys(
     keys: KeyOffsets, transactions: CleanedTransactions, batch: memoryview, first_dirty: int
 ) -> None:
-    """Note the keys of a batch's records from `first_dirty` on, but for aborted ones.  Raises: Malformed."""
+    """Note the keys of a batch's records from `first_dirty` on, except aborted ones.  Raises: Malformed."""
     header = read_batch_header(batch)
     if transactions.may_go(header, batch) or header.is_control:
         return
@@ -175,13 +175,13 @@ def _without_records(header: BatchHeader) -> bytearray:
 
 
 def _rewritten(header: BatchHeader, body: bytes, kept: list[_Kept], *, horizon_ms: int | None) -> bytearray:
-    """The batch with these records only; with a new horizon their times count from it."""
+    """Return the batch with only these records; if there is a new horizon, their times count from it."""
     if horizon_ms is None or horizon_ms == _horizon_of(header):
         base_timestamp, attributes = header.base_timestamp, header.attributes
         content = b"".join([body[start:end] for start, end, _ in kept])
     else:
         base_timestamp, attributes = horizon_ms, header.attributes | DELETE_HORIZON
-        content = b"".join([_moved(body, one, header.base_timestamp - horizon_ms) for one in kept])
+        content = b"".join([_moved(body, record, header.base_timestamp - horizon_ms) for record in kept])
     if header.codec != Codec.NONE:
         content = compress(header.codec, content)
     highest = header.max_timestamp if header.is_append_time else max(timestamp for _, _, timestamp in kept)
@@ -199,7 +199,7 @@ def _rewritten(header: BatchHeader, body: bytes, kept: list[_Kept], *, horizon_m
 
 
 def _moved(body: bytes, record: _Kept, shift_ms: int) -> bytes:
-    """The record with `shift_ms` added to its timestamp delta."""
+    """Return the record with `shift_ms` added to its timestamp delta."""
     start, end, _ = record
     _, at = read_varint(body, start)
     delta, rest = read_varint(body, at + 1, 64)

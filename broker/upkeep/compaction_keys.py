@@ -1,8 +1,8 @@
 """The keys of a stream's new part, each with the offset of its last record, in bounded memory.
 
-A pass of compaction keeps a record only when its key has no later one in here.  How many keys fit is decided
-by `log.cleaner.dedupe.buffer.size`; where it is full the pass ends, and the next one goes on from there.
-Keys of up to 32 bytes are kept as they are, longer ones as a digest that two keys do not share.
+A pass of compaction keeps a record only if its key has no later record in here.
+`log.cleaner.dedupe.buffer.size` decides how many keys fit; when it is full, the pass ends, and the next one
+continues from there. Keys of up to 32 bytes are kept as they are, longer ones as a digest, which is unique.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Final
 
 ENTRY_BYTES: Final = 160
-"""What a key takes: its bytes object (about 64), its offset (32), its place in the table (64)."""
+"""The memory of a key: its bytes object (about 64), its offset (32), its place in the table (64)."""
 
 KEYS_MIN: Final = 1_000
 PLAIN_KEY_BYTES: Final = 32
@@ -31,18 +31,18 @@ class KeyOffsets:
 
     @property
     def full(self) -> bool:
-        """True when no further batch is to be taken in; one batch may go beyond the limit."""
+        """Whether no further batch may be added; one batch may go beyond the limit."""
         return len(self._offsets) >= self._limit
 
     def put(self, key: bytes, offset: int) -> None:
-        """Note the key's last record so far; offsets ascend."""
+        """Note the key's last record so far; offsets must ascend."""
         self._offsets[key if len(key) <= PLAIN_KEY_BYTES else _short(key)] = offset
 
     def last(self, key: bytes) -> int:
-        """The offset of the key's last record; -1 when none is known."""
+        """Return the offset of the key's last record; -1 if none is known."""
         return self._offsets.get(key if len(key) <= PLAIN_KEY_BYTES else _short(key), -1)
 
 
 def _short(key: bytes) -> bytes:
-    # One byte longer than any plain key, so that a digest is never taken for one.
+    # One byte longer than any plain key, so that a digest is never mistaken for one.
     return b"\xff" + blake2b(key, digest_size=PLAIN_KEY_BYTES).digest()

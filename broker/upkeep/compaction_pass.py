@@ -1,12 +1,12 @@
-"""One pass of compaction over one partition, a chunk at a time: threads look into records, the loop appends.
+"""One pass of compaction over one partition, a chunk at a time: threads read records, the loop appends.
 
-    note keys of           [first dirty, uncleanable)   ends before a batch, when the keys have no room left
-    copy what is left of   [log start, clean end)       each chunk durable before the next one is read
-    let the copies count   one meta entry; when it is durable the pass is done
+    note the keys of             [first dirty, uncleanable)   ends early, before a batch, if the keys are full
+    copy the records kept of     [log start, clean end)       each chunk durable before the next one is read
+    let the copies count         one meta entry; when it is durable, the pass is done
 
-One chunk is in memory beside the keys.  After each the pass rests as long as it worked, so that it takes half
-of a processor at most, and as `log.cleaner.io.max.bytes.per.second` asks.  Whatever goes wrong ends the pass
-and leaves the partition as it was.
+One chunk is in memory besides the keys.  After each chunk the pass rests for as long as it worked, so that it
+takes at most half of a processor, or for longer if `log.cleaner.io.max.bytes.per.second` demands it.  Any
+fault ends the pass and leaves the partition as it was.
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ if TYPE_CHECKING:
     from broker.storage.vnode import Vnode
 
 CHUNK_BYTES: Final = 1 << 18
-"""Read at once, of small batches 4,000: 10 ms on the loop. A larger batch makes a chunk of its own."""
+"""Bytes read at once, 4,000 small batches: 10 ms on the loop. A larger batch is a chunk of its own."""
 
 COPIES_PER_TURN: Final = 1_000
-"""Batches appended before other work has its turn: about 5 ms."""
+"""Batches appended before other work gets a turn: about 5 ms."""
 
 
 @dataclass(slots=True)
 class Result:
-    """What came of a pass; `problem` says why nothing did."""
+    """The result of a pass; `problem` is the reason for its failure."""
 
     problem: str = ""
     unwanted: bool = False
-    """The server stops, or the topic is gone or not to be compacted any more."""
+    """The server stops, or the topic was deleted or is no longer compacted."""
     unreadable: bool = False
-    """A batch cannot be read: the next pass would end in the same way."""
+    """A batch cannot be read, so the next pass would end in the same way."""
     clean_end: int = 0
     read_bytes: int = 0
     kept_bytes: int = 0
     records_read: int = 0
     records_kept: int = 0
     earliest_horizon_ms: int | None = None
-    """When the first of the tombstones and markers that stay may go, time of day."""
+    """The time of day at which the first of the remaining tombstones and markers may go."""
 
 
 class CompactionPass:
-    """Runs by itself once `begin` was called, until it calls `ended(partition, result, now_ms)`."""
+    """A pass that runs by itself after `begin`, until it calls `ended(partition, result, now_ms)`."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class CompactionPass:
         self._copies: Iterator[bytes | bytearray] = iter(())
         self._copies_count = self._appended_count = 0
         self._start = 0
-        """Where copying began, and what was found from there on that the copies replace."""
+        """The offset at which copying began; and the bytes from there on that the copies replace."""
         self._replaced_bytes = 0
         self._transactions: CleanedTransactions
         self._filter: BatchFilter
@@ -117,7 +117,7 @@ class CompactionPass:
 
     def _note_next(self, now_ms: int) -> None:
         if self._offset >= self._clean_end or self._keys.full:
-            # Up to here all keys are known; what is behind waits for the next pass.
+            # Up to here all keys are known; later batches wait for the next pass.
             self._clean_end = min(self._clean_end, max(self._offset, self._dirty.first_dirty))
             self._begin_copying(now_ms)
             return
@@ -142,7 +142,9 @@ class CompactionPass:
         self._filter = BatchFilter(
             self._keys,
             aborted=self._aborted(start),
-            producers={one: LastRecord(*last) for one, last in producers.last_records().items()},
+            producers={
+                producer_id: LastRecord(*last) for producer_id, last in producers.last_records().items()
+            },
             clean_end=self._clean_end,
             now_ms=self._loop.clock.wall_ms(now_ms),
             delete_retention_ms=self._settings.delete_retention_ms,
@@ -202,9 +204,9 @@ class CompactionPass:
         vnode.wait_durable(version, self, now_ms)
 
     def appended(self, _vnode: Vnode, error: ErrorCode | None, now_ms: int) -> None:
-        """What was appended is on the disk, or lost."""
+        """Continue once appended copies are on the disk, or end the pass if they are lost."""
         if error is not None:
-            self._end("what it wrote was lost", now_ms)
+            self._end("the copies were lost", now_ms)
         elif self.result.clean_end:
             self._end("", now_ms)
         else:
@@ -215,7 +217,7 @@ class CompactionPass:
     def _in_thread(
         self, work: Callable[[list[Part]], None], then: Callable[[int], None], now_ms: int
     ) -> None:
-        """Read the next chunk, look into it in a thread, then go on with the time of then."""
+        """Read the next chunk and work on it in a thread, then call `then` with the time of that moment."""
         if self._gave_up(now_ms):
             return
         self._began_ms = now_ms
@@ -249,7 +251,7 @@ class CompactionPass:
             then(now_ms)
 
     def _batches(self, parts: list[Part]) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """The batches of a chunk below the clean end."""
+        """Yield the batches of a chunk below the clean end."""
         data = b"".join(part.read() if isinstance(part, FileRange) else part for part in parts)
         for batch in iter_batches(data):
             header = read_batch_header(batch)
@@ -265,7 +267,7 @@ class CompactionPass:
     # --- the end ---------------------------------------------------------------------------------------
 
     def _gave_up(self, now_ms: int) -> bool:
-        """End a pass that is no longer wanted."""
+        """End the pass if it is no longer wanted, and return whether it ended."""
         topic = self.partition.topic
         gone = topic.topic_id not in self._metadata.catalogue.by_id
         if gone or self._loop.stopping or not self._metadata.topics.settings(topic).compacts:

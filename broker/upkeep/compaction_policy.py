@@ -1,4 +1,4 @@
-"""Which part of a partition may be compacted now, and whether it is worth a pass: as Kafka's cleaner decides.
+"""The part of a partition that may be compacted now, and whether it is worth a pass, as in Kafka's cleaner.
 
     [ clean: copies | dirty, to be compacted | too young, or a transaction is open | active segment ]
       log start       first dirty              uncleanable                                       log end
@@ -6,7 +6,7 @@
     a pass is due     when dirty / (clean + dirty) is above min.cleanable.dirty.ratio, or
                       when the first dirty record is older than max.compaction.lag.ms, or
                       when tombstones or markers that an earlier pass kept may go
-    never compacted   the active segment; what is younger than min.compaction.lag.ms; what lies at or above
+    never compacted   the active segment; records younger than min.compaction.lag.ms; records at or above
                       the last stable offset
 
 Segments are logical ones (wal/retention.py), cut as Kafka would have rolled them; the last one is active.
@@ -25,23 +25,23 @@ from broker.upkeep.retention import batches_of
 from wal.retention import LogicalSegment, LogicalSegments, RollPolicy, Run
 
 EXTENTS_PER_SLICE: Final = 500
-"""Extents looked at before other work has its turn: 1 to 2 ms."""
+"""Extents looked at before other work gets a turn: 1 to 2 ms."""
 
 
 class DirtyPart(NamedTuple):
-    """What a pass would do."""
+    """The extent of a possible pass."""
 
     first_dirty: int
     uncleanable: int
-    """The pass ends here at the latest; not above `first_dirty` when nothing may be compacted."""
+    """The latest end of the pass; not above `first_dirty` if nothing may be compacted."""
     clean_bytes: int
     dirty_bytes: int
     overdue: bool
-    """Older than the topic allows, whatever the ratio."""
+    """Whether a record is older than the topic allows, so that the ratio does not matter."""
 
     @property
     def ratio(self) -> float:
-        """Share of what may be compacted that is dirty."""
+        """The dirty share of the compactable bytes."""
         total = self.clean_bytes + self.dirty_bytes
         return self.dirty_bytes / total if total else 0.0
 
@@ -55,7 +55,7 @@ class DirtyPart(NamedTuple):
 def dirty_part(
     partition: Partition, settings: TopicSettings, wall_ms: int
 ) -> Generator[None, None, DirtyPart]:
-    """Look at the partition in slices; `wall_ms` is the time of day.  Raises: WalError, DiskError."""
+    """Find the dirty part of a partition, in slices; `wall_ms` is wall time.  Raises: WalError, DiskError."""
     log, stream_id = partition.vnode.log, partition.stream_id
     first_dirty = max(log.clean_end(stream_id), partition.log_start)
     segments = LogicalSegments()
@@ -65,7 +65,7 @@ def dirty_part(
         # A new walk for each slice: segments may come and go in between.
         extents = list(islice(log.extents(stream_id, offset), EXTENTS_PER_SLICE))
         segments.add_all(
-            (Run(max(one.base_offset, offset), *one[1:]) for one in extents),
+            (Run(max(extent.base_offset, offset), *extent[1:]) for extent in extents),
             policy,
             batches_of=lambda run: batches_of(partition, run),
         )
@@ -83,15 +83,15 @@ def _judged(
     closed = found[:-1]
     if settings.min_compaction_lag_ms > 0:
         oldest_young = wall_ms - settings.min_compaction_lag_ms
-        young = next((one for one in closed if one.newest_ms > oldest_young), None)
+        young = next((segment for segment in closed if segment.newest_ms > oldest_young), None)
         if young is not None:
             uncleanable = min(uncleanable, young.base_offset)
-    begins = [one.first_timestamp for one in closed if one.first_timestamp > 0]
+    begins = [segment.first_timestamp for segment in closed if segment.first_timestamp > 0]
     overdue = bool(begins) and wall_ms - min(begins) > settings.max_compaction_lag_ms
     return DirtyPart(
         first_dirty=first_dirty,
         uncleanable=uncleanable,
         clean_bytes=partition.vnode.log.copied_bytes(partition.stream_id),
-        dirty_bytes=sum(one.size_bytes for one in closed if one.base_offset < uncleanable),
+        dirty_bytes=sum(segment.size_bytes for segment in closed if segment.base_offset < uncleanable),
         overdue=overdue,
     )

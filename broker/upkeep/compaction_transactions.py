@@ -1,7 +1,7 @@
-"""Which transactions a pass of compaction meets: their aborted records go, their markers go last.
+"""The transactions that a pass of compaction meets: their aborted records go first, their markers last.
 
 A marker may go once no record of its transaction is left, and then only `delete.retention.ms` later, as a
-tombstone does: a reader that saw the records must also see how they ended.
+tombstone does: a reader that saw the records must also see the outcome of their transaction.
 Source: Kafka 4.3, CleanedTransactionMetadata.
 """
 
@@ -15,17 +15,17 @@ from wal.producers import AbortedTransaction
 
 
 class CleanedTransactions:
-    """Fed with every batch of a pass in the order of offsets; one object for each time it goes through."""
+    """The transactions of a pass, fed with each of its batches in offset order; one object for each walk."""
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
-        self._coming = sorted(aborted, key=lambda one: one.first_offset, reverse=True)
+        self._coming = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
         self._aborted: dict[int, bool] = {}
-        """Producer of an aborted transaction that has begun -> whether records of it were met."""
+        """Producer of an aborted transaction that has begun -> whether any of its records were met."""
         self._committed: set[int] = set()
-        """Producers of whose committed transaction records were met."""
+        """Producers with a committed transaction of which records were met."""
 
     def may_go(self, header: BatchHeader, batch: memoryview) -> bool:
-        """Whether the batch's records are aborted, or it is a marker of which no record is left."""
+        """Whether the batch is aborted, or a marker whose transaction has no records left."""
         while self._coming and self._coming[-1].first_offset <= header.last_offset:
             self._aborted.setdefault(self._coming.pop().producer_id, False)
         if header.is_control:

@@ -1,9 +1,9 @@
-"""Retention, by a timer: log starts move over whole logical segments, then files that no stream needs go.
+"""Retention, on a timer: moves log starts past whole logical segments, then removes files no stream needs.
 
-Every `log.retention.check.interval.ms` all partitions with data are looked at, some in each slice so that the
+Every `log.retention.check.interval.ms` all partitions with data are checked, some in each slice so that the
 event loop stays free.  A partition whose oldest records are young and whose size is within its limit costs
 two comparisons; only the others are cut into logical segments (wal/retention.py), as Kafka would have rolled
-them.  Old records are deleted whether consumers have read them or not, unless a group is marked as important
+them.  Old records are deleted whether or not consumers have read them, unless a group is important
 (retention_holds.py).
 """
 
@@ -29,25 +29,25 @@ from wal.segment import FileRange
 logger = logging.getLogger("kawal.retention")
 
 PARTITIONS_PER_SLICE: Final = 200
-"""Partitions looked at before other work has its turn: about 0.2 ms when nothing is to be deleted."""
+"""Partitions checked before other work gets a turn: about 0.2 ms if nothing is to be deleted."""
 
 LOADING_PAUSE_MS: Final = 100
-"""How long a pass waits, again and again, for the groups' offsets to be loaded."""
+"""The pause before another check whether the groups' offsets are loaded."""
 
 
 class RetentionTask:
-    """Runs retention over all partitions, again and again, a slice at a time."""
+    """Runs retention over all partitions at intervals, a slice at a time."""
 
     def __init__(
         self, metadata: Metadata, loop: Loop, vnodes: Vnodes, groups: Callable[[], GroupProgress], now_ms: int
     ) -> None:
-        """`groups()` is the progress of all groups; it is asked for only if a group may hold records."""
+        """Schedule the first check; `groups()` gives the progress of groups, if one may hold records."""
         self._metadata = metadata
         self._loop = loop
         self._vnodes = vnodes
         self._groups = groups
         self.held_partitions = 0
-        """Partitions that the last whole pass left longer than their retention, for groups."""
+        """Partitions that the last whole pass kept longer than their retention, for groups."""
         self._schedule(now_ms)
 
     def _schedule(self, now_ms: int) -> None:
@@ -56,7 +56,7 @@ class RetentionTask:
 
     def _begin(self, now_ms: int) -> None:
         if self._metadata.catalogue.group_configs and not self._groups().is_loaded:
-            # What groups have committed is not known yet, so what they hold must not be deleted.
+            # The groups' committed offsets are not known yet, so records that they hold must not be deleted.
             self._loop.timers.add(now_ms + LOADING_PAUSE_MS, self._begin)
             return
         self._loop.scheduler.add_work(self._pass())
@@ -74,7 +74,7 @@ class RetentionTask:
         self._schedule(self._loop.clock.turn_ms)
 
     def _partitions(self) -> Iterator[Partition]:
-        """Yield the partitions from which records may be deleted; topics may go in between."""
+        """Yield the partitions from which records may be deleted; topics may be deleted in between."""
         catalogue, topics = self._metadata.catalogue, self._metadata.topics
         for topic in tuple(catalogue.by_name.values()):
             if topic.view is not None:
@@ -97,7 +97,7 @@ class RetentionTask:
             if log_start > partition.log_start:
                 partition.vnode.log.set_log_start(partition.stream_id, log_start)
         except (WalError, DiskError) as error:
-            logger.error("retention of %s-%d is put off: %s", partition.topic.name, partition.index, error)
+            logger.error("retention of %s-%d is postponed: %s", partition.topic.name, partition.index, error)
 
     def _note_held(self, held: int) -> None:
         if held != self.held_partitions:
@@ -114,7 +114,7 @@ class RetentionTask:
 
 
 def _may_delete(partition: Partition, settings: TopicSettings, wall_ms: int) -> bool:
-    """Whether any limit can be exceeded, from the stream's size and its oldest extent alone."""
+    """Whether any limit can be exceeded, judged by the stream's size and its oldest extent alone."""
     log, stream_id = partition.vnode.log, partition.stream_id
     if 0 <= settings.retention_bytes <= log.stream_size_bytes(stream_id):
         return True
@@ -125,13 +125,13 @@ def _may_delete(partition: Partition, settings: TopicSettings, wall_ms: int) -> 
         return False
     oldest: Run | None = Run(*extent)
     if log.clean_end(stream_id) > partition.log_start:
-        # What compaction left lies close together, whatever its age.
+        # Records that compaction kept are close together, whatever their age.
         oldest = next(batches_of(partition, Run(*extent)), None)
     return oldest is not None and wall_ms - oldest.max_timestamp > settings.retention_ms
 
 
 def new_log_start(partition: Partition, settings: TopicSettings, wall_ms: int) -> int:
-    """The partition's log start after retention."""
+    """Return the partition's log start after retention."""
     log, stream_id = partition.vnode.log, partition.stream_id
     segments = LogicalSegments()
     segments.add_all(
@@ -152,12 +152,12 @@ def new_log_start(partition: Partition, settings: TopicSettings, wall_ms: int) -
 
 
 def batches_of(partition: Partition, run: Run) -> Iterator[Run]:
-    """The batches of a run, one by one."""
+    """Yield the batches of a run, one by one."""
     start = max(run.base_offset, partition.log_start)
     result = partition.vnode.log.read(partition.stream_id, start, run.size_bytes)
     data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
     for batch in iter_batches(data):
         header = read_batch_header(batch)
         if header.base_offset >= run.next_offset:
-            return  # the run's first batches are gone, and what is behind it had room in its place
+            return  # the run's first batches are gone, and the read went past the run in their place
         yield Run(header.base_offset, header.last_offset + 1, header.size_bytes, header.max_timestamp)

@@ -1,16 +1,17 @@
-"""What retention must leave for groups that have not read it yet.
+"""The records that retention must keep for groups that have not read them yet.
 
-A group (config resource GROUP) holds records in the partitions it reads: those it has committed an offset in,
-those of topics its members subscribe to, and those of the topics in `kawal.retention.important.topics`.
+A group (config resource GROUP) holds records in the partitions it reads: those in which it has committed an
+offset, those of topics its members subscribe to, and those of the topics in
+`kawal.retention.important.topics`.
 
     kawal.retention.important=true             holds all from its committed offset on (from the log start
-                                               when it has committed none), except what makes the partition
-                                               larger than kawal.retention.important.max.bytes
-    kawal.retention.availability.ms=N > 0      holds of that what is not older than N ms
+                                               if it has committed none), except records that would make the
+                                               partition larger than kawal.retention.important.max.bytes
+    kawal.retention.availability.ms=N > 0      holds those of them that are not older than N ms
 
-Held back is only what retention by time and size would delete: DeleteRecords, DeleteTopics and compaction do
-what they were told.  When the disk fills for it, produce is refused (`kawal.min.free.bytes`) and nothing is
-dropped.  Source: the important reader and the availability time of a reader in YDB topics.
+A hold affects only retention by time and size; DeleteRecords, DeleteTopics and compaction ignore it.  If held
+records fill the disk, produce is refused (`kawal.min.free.bytes`) and nothing is dropped.  Source: the
+important reader and the availability time of a reader in YDB topics.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ NO_LIMIT = -1
 
 
 class GroupProgress(Protocol):
-    """What retention reads of groups."""
+    """The facts about groups that retention needs."""
 
     @property
     def is_loaded(self) -> bool:
@@ -47,20 +48,20 @@ class GroupProgress(Protocol):
 
 
 class Hold(NamedTuple):
-    """The records that are left to one group."""
+    """The records that are kept for one group."""
 
     group_id: str
     max_bytes: int
     """NO_LIMIT, or the size to which an important group may let a partition grow."""
     availability_ms: int
-    """NO_LIMIT for an important group, else the age up to which records are left."""
+    """NO_LIMIT for an important group, else the age up to which records are kept."""
 
 
 class Holds:
     """The holds of all groups, as they were at one moment."""
 
     def __init__(self, metadata: Metadata, groups: Callable[[], GroupProgress]) -> None:
-        """`groups()` is the progress of all groups."""
+        """Collect the holds; `groups()` gives the progress of all groups."""
         self._groups = groups
         self._by_topic: dict[str, list[Hold]] = {}
         layers = metadata.live_config.layers
@@ -70,10 +71,10 @@ class Holds:
                 for topic in {*groups().topics_read(group_id), *_topics_named(overrides, layers)}:
                     self._by_topic.setdefault(topic, []).append(hold)
         self.partitions = 0
-        """Partitions, so far, in which something was left that would have been deleted."""
+        """The number of partitions, so far, in which records were kept that would have been deleted."""
 
     def start(self, partition: Partition, wanted: int, wall_ms: int) -> int:
-        """The log start that leaves every group its due; `wanted` is what retention has come to."""
+        """Return the log start that keeps the records of every hold; `wanted` is the one retention found."""
         start = wanted
         for hold in self._by_topic.get(partition.topic.name, ()):
             start = min(start, self._held_from(partition, hold, wall_ms))
@@ -113,7 +114,7 @@ def _topics_named(overrides: dict[str, str], layers: ConfigLayers) -> tuple[str,
 
 
 def _young_from(floor: int, extents: Iterator[StreamExtent], oldest_ms: int) -> int:
-    """The first offset from `floor` on whose extent has a record that is not older."""
+    """Return the first offset from `floor` on whose extent has a record no older than `oldest_ms`."""
     for extent in extents:
         if extent.max_timestamp >= oldest_ms:
             return max(floor, extent.base_offset)
@@ -122,7 +123,7 @@ def _young_from(floor: int, extents: Iterator[StreamExtent], oldest_ms: int) -> 
 
 
 def _last_bytes_from(floor: int, extents: list[StreamExtent], max_bytes: int) -> int:
-    """The first offset from `floor` on from which the extents have at most so many bytes."""
+    """Return the first offset from `floor` on from which the extents have at most so many bytes."""
     total = 0
     for extent in reversed(extents):
         total += extent.size_bytes

@@ -1,8 +1,8 @@
-"""Retires segments soon after something was deleted, so that the disk's room comes back in seconds.
+"""Retires segments soon after a deletion, so that disk space is freed within seconds.
 
 Retention retires segments at each of its checks, minutes apart.  After DeleteTopics and DeleteRecords it is
-done here as well: a second later, and again as long as segments wait for a checkpoint, because recovery may
-still begin in them.  However much is deleted, a vnode is looked at once a second at most.
+also done here: a second later, and again as long as segments wait for a checkpoint, because recovery may
+still begin in them.  However much is deleted, a vnode is checked at most once a second.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ logger = logging.getLogger("kawal.retention")
 PAUSE_MS: Final = 1_000
 
 ROUNDS: Final = 6
-"""Two checkpoints must pass, each a round; what is not done then is left to the next retention check."""
+"""Two checkpoints must pass, each a round; segments left after that wait for the next retention check."""
 
 
 class Retirement:
-    """The vnodes on which something was deleted, each with the rounds that are left for it."""
+    """The vnodes on which something was deleted, each with its remaining rounds."""
 
     def __init__(self, timers: Timers, topics: TopicDirectory, vnodes: Vnodes) -> None:
         self._timers = timers
@@ -39,12 +39,12 @@ class Retirement:
         self._rounds: dict[Vnode, int] = {}
 
     def topic_deleted(self, topic: Topic, now_ms: int) -> None:
-        """The topic is about to lose its streams."""
+        """Free the disk space of a topic that is about to lose its streams."""
         if topic.view is None:
             self.soon(self._vnodes[topic.database], now_ms)
 
     def soon(self, vnodes: Iterable[Vnode], now_ms: int) -> None:
-        """Something is deleted on these vnodes, or will be once it is durable."""
+        """Retire segments of vnodes on which a deletion is done, or will be once it is durable."""
         if not self._rounds:
             self._timers.add(now_ms + PAUSE_MS, self._run)
         self._rounds.update(dict.fromkeys(vnodes, ROUNDS))
@@ -62,7 +62,7 @@ class Retirement:
 
 
 def _retire(vnode: Vnode) -> bool:
-    """Retire what can be; whether to look again."""
+    """Retire the segments that can be; return whether to look again."""
     try:
         return vnode.log.retire_segments() > 0 or vnode.log.retirement_waits
     except (WalError, DiskError) as error:

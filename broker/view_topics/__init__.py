@@ -1,1 +1,1 @@
-"""Views as topic-partitions: computed while they are fetched."""
+"""Views as topic-partitions, computed while they are fetched."""

@@ -1,14 +1,14 @@
-"""Views over a whole database: `DATABASE name`, each record of each topic in the order of arrival.
+"""Views over a whole database: `DATABASE name`, all records of all topics in order of arrival.
 
 Partition i of the view shows vnode i of the database; an offset is a version of the vnode's log.  A record
-keeps its key, value, timestamp and headers, and gets three more that tell where it comes from: `kawal.topic`,
-`kawal.partition` and `kawal.offset`.  Batches of the source stay batches, since a batch's records have
-versions one after the other.
+keeps its key, value, timestamp and headers, and gets three more headers that name its origin: `kawal.topic`,
+`kawal.partition` and `kawal.offset`.  Batches of the source stay batches, since the records of a batch have
+consecutive versions.
 
-Shown is what is decided and not deleted, up to the newest such record (broker/view_topics/vnode_tail.py).
-Records of internal topics, transaction markers and whatever else takes a version are gaps.  WITH META shows
-changes of topics as well, where they happened; ONLY META shows nothing else
-(broker/catalogue/catalogue_changes.py).
+The view shows records that are decided and not deleted, up to the newest such record
+(broker/view_topics/vnode_tail.py). Records of internal topics, transaction markers and anything else that
+takes a version are gaps.  WITH META also shows changes of topics, at the place where they happened; ONLY META
+shows nothing else (broker/catalogue/catalogue_changes.py).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 NO_STREAM: Final = -1
 
 SHOWN_BYTES: Final = 256 << 10
-"""What may be found in one go: batches that decompress to much more must not push each other out."""
+"""The most bytes found in one go: batches that decompress to much more must not evict each other."""
 
 
 class DatabasePartition(ScannedPartition):
@@ -60,7 +60,7 @@ class DatabasePartition(ScannedPartition):
         self._tail = VnodeTail(vnode.log, self._owners)
         self._deletions = vnode.log.deletions
 
-    # --- where it begins and ends ----------------------------------------------------------------------
+    # --- its ends --------------------------------------------------------------------------------------
 
     @property
     def log_start(self) -> int:
@@ -69,7 +69,7 @@ class DatabasePartition(ScannedPartition):
 
     @property
     def high_watermark(self) -> int:
-        """Behind the newest thing that the view shows."""
+        """The offset after the newest record or change that the view shows."""
         if not self._shows_records:
             return self._tail.change_end()
         return self._tail.end() if self._shows_changes else self._tail.data_end()
@@ -77,14 +77,14 @@ class DatabasePartition(ScannedPartition):
     # --- reading ---------------------------------------------------------------------------------------
 
     def steps(self, read: ViewRead) -> Iterator[None]:
-        """Show what there is; what was found before something was deleted is looked at again."""
+        """Show the records there are; after a deletion, forget what was found and look again."""
         if self.vnode.log.deletions != self._deletions:
             self._deletions = self.vnode.log.deletions
             self.forget()
         yield from super().steps(read)
 
     def forget(self) -> None:
-        """Forget what was found: some of it is deleted by now."""
+        """Forget what was found, as some of it has been deleted."""
         self.ranges.clear()
 
     # --- looking ---------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class DatabasePartition(ScannedPartition):
         self.ranges.add(Evaluated(start, end, None))
 
     def _bytes_of(self, frame: FrameRef, into: list[bytes]) -> Iterator[None]:
-        """The bytes of a frame; a thread reads those that have to come from the device."""
+        """Put the bytes of a frame into `into`; a thread reads those that have to come from the device."""
         data = frame.read_if_cached()
         if data is not None:
             into.append(data)
@@ -132,7 +132,7 @@ class DatabasePartition(ScannedPartition):
             raise failed[0]
 
     def look_at(self, entry: VersionedEntry, offset: int, budget: SliceBudget) -> Generator[None, None, int]:
-        """Find out what is shown of an entry; returns its size."""
+        """Find what the view shows of an entry, and return its size."""
         end = entry.version + entry.record_count
         start = min(offset, entry.version)
         if self.ranges.find(max(offset, entry.version)) is not None:
@@ -144,7 +144,7 @@ class DatabasePartition(ScannedPartition):
         return 0 if batch is None else len(batch)
 
     def _shown(self, entry: VersionedEntry) -> bytearray | None:
-        """What the view shows of an entry."""
+        """Return the part of an entry that the view shows."""
         if entry.kind == EntryKind.META:
             is_change = self._shows_changes and entry.stream_id == CHANGES_STREAM
             return change_batch(entry, self.definition.source_id or None) if is_change else None
@@ -154,7 +154,7 @@ class DatabasePartition(ScannedPartition):
         return self.batch_of(entry, owner)
 
     def batch_of(self, entry: VersionedEntry, owner: Owner) -> bytearray | None:
-        """What the view shows of a topic's batch, at its version."""
+        """Return the part of a topic's batch that the view shows, at its version."""
         counters = self.host.counters_of(self.topic)
         counters.scanned += entry.record_count
         try:
@@ -167,7 +167,7 @@ class DatabasePartition(ScannedPartition):
         return batch
 
     def _placed(self, entry: VersionedEntry, owner: Owner) -> bytearray | None:
-        """The batch at its version, None when it is aborted or deleted.  Raises: ProtocolError."""
+        """Return the batch at its version, None if it is aborted or deleted.  Raises: ProtocolError."""
         log, stream_id = self.vnode.log, entry.stream_id
         next_offset = entry.base_offset + entry.record_count
         log_start = log.log_start(stream_id)
@@ -192,7 +192,7 @@ class DatabasePartition(ScannedPartition):
     # --- times -----------------------------------------------------------------------------------------
 
     def find_timestamp(self, timestamp_ms: int, *, from_offset: int) -> TimeHit | None:
-        """The first batch from a version on with a record at or after the time."""
+        """Return the first batch from a version on with a record at or after the time."""
         end = self.high_watermark
         frame = self._first_frame(timestamp_ms, from_offset)
         while frame is not None and frame.base_version < end:
@@ -212,20 +212,22 @@ class DatabasePartition(ScannedPartition):
         return self.vnode.log.first_frame_since(self._owners.owns, timestamp_ms, from_version)
 
     def max_timestamp(self) -> TimeHit | None:
-        """The first batch that has the largest timestamp of all that is shown."""
+        """Return the first batch with the largest timestamp that the view shows."""
         log = self.vnode.log
-        times = (log.largest_timestamp(one) for one in log.streams() if self._owners.owns(one))
-        largest = max((one for one in times if one is not None), default=None)
+        times = (
+            log.largest_timestamp(stream_id) for stream_id in log.streams() if self._owners.owns(stream_id)
+        )
+        largest = max((time for time in times if time is not None), default=None)
         if largest is None:
             return None
         hit = self.find_timestamp(largest, from_offset=self.log_start)
-        # What is newest may be undecided, or aborted.
+        # The newest record may be undecided or aborted.
         return hit or newest_of(self.hits_by_time(self.log_start, self.high_watermark))
 
     def hits_by_time(self, first: int, end: int) -> Iterator[tuple[int, TimeHit]]:
-        """(a timestamp, a batch): what is shown from `first` up to `end`, by the frames' largest timestamps.
+        """Yield (timestamp, batch) shown from `first` up to `end`, by the frames' largest timestamps.
 
-        No batch is newer than that timestamp, or than those that come later.
+        The timestamps descend, and no batch is newer than its own.
         """
         if not self._shows_records:
             return

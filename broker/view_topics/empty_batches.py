@@ -1,14 +1,14 @@
-"""Which clients move on over a batch without records, as a view sends it where it shows nothing.
+"""The clients that move past a batch without records, which a view sends where it shows nothing.
 
-Kafka's log cleaner leaves such batches too, so clients cope as a rule: Java, librdkafka, franz-go, aiokafka,
-kafka-python, platformatic and sarama go on behind its last offset.  The exceptions name no software in
-ApiVersions:
+Kafka's log cleaner leaves such batches too, so most clients cope: Java, librdkafka, franz-go, aiokafka,
+kafka-python, platformatic and sarama continue after its last offset.  Clients that name no software in
+ApiVersions are the exceptions:
 
-    segmentio/kafka-go, reader    fetches with v2, v5 or v10; parses on behind the batch: gets none
-    KafkaJS                       fetches with v11 at most; stays where it was, and does no harm
+    segmentio/kafka-go, reader    fetches with v2, v5 or v10; parses on past the batch, so it gets none
+    KafkaJS                       fetches with v11 at most; stays where it was, which does no harm
     aiokafka                      the same versions; moves on
 
-Source: read in the clients (clients-wire.md finding 7, tdengine.md 8.3 b), measured by compat_tests.
+Source: the clients' code, and compat_tests.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from broker.loop.call import Call
 
 NAMELESS_SINCE: Final = 11
-"""The version of Fetch from which on a client that names no software is sent batches without records."""
+"""The first version of Fetch in which a client that names no software gets batches without records."""
 
 
 def takes_empty_batch(call: Call[Any]) -> bool:
@@ -28,9 +28,9 @@ def takes_empty_batch(call: Call[Any]) -> bool:
 
 
 def moves_over_empty_batch(call: Call[Any]) -> bool:
-    """Whether the client's next fetch is sure to begin behind such a batch.
+    """Whether the client's next fetch is sure to begin after such a batch.
 
-    Who is not is told of progress without records only at the end of its wait: answered at once, a client
-    that stays where it was would ask again at once, for ever.
+    If not, the client learns of progress without records only at the end of its wait: if it were answered at
+    once but stayed where it was, it would ask again at once, for ever.
     """
     return bool(call.connection.client_software[0])

@@ -1,9 +1,9 @@
 """Views over one topic: `SELECT … FROM topic WHERE …` and `STABLE topic WHERE …`.
 
-Partition i of the view shows partition i of its source; a record keeps its offset.  Who reads, who waits and
-what is remembered: broker/view_topics/scanned_view.py.  Only what is decided is shown: up to the last stable
-offset, without the records of aborted transactions.  A view that keeps everything hands out its source's
-batches as they are stored.
+Partition i of the view shows partition i of its source; a record keeps its offset.  For reading, waiting and
+caching see broker/view_topics/scanned_view.py.  Only decided records are shown: up to the last stable offset,
+without those of aborted transactions.  A view that keeps everything hands out its source's batches as they
+are stored.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from wal.reader import ReadResult
 
 EXTENTS_PER_LOOK: Final = 1_000
-"""Extents passed over at a time by their times and offsets alone: about 1 ms."""
+"""Extents skipped at a time by their times and offsets alone: about 1 ms."""
 
 EARLIEST_MS: Final = -(2**63)
 
 PAIRED_FROM: Final = 16
-"""Statements that look at fewer records in their first slice rest after each slice: one record may be all."""
+"""Statements with fewer records in their first slice yield after each slice: one record may fill it."""
 
 
 class QueryPartition(ScannedPartition):
@@ -57,21 +57,21 @@ class QueryPartition(ScannedPartition):
             source_key=partition.stream_id,
         )
         self._evaluator: Evaluator | None = None
-        # views.filtering.filter_steps, known with the evaluator: importing it for each batch takes 1 µs.
+        # views.filtering.filter_steps, set with the evaluator: importing it for each batch takes 1 µs.
         self._filter: Callable[..., Steps] | None = None
-        # What is known of the keys' tags, where the view reads tags.
+        # The known tags of keys, if the view reads tags.
         self._tags: PartitionTags | None = None
-        # Whether records are shown as they are stored; known with the evaluator.
+        # Whether records are shown as they are stored; set with the evaluator.
         self.is_identity = False
-        # How it shares its looking with others; known with the evaluator.
+        # The reader through an index shared with other views; set with the evaluator.
         self.routed: RoutedReader | None = None
         self._counters: ViewCounters | None = None
-        # The first offsets of batches that somebody is evaluating in several slices.
+        # The first offsets of batches that are being evaluated in several slices.
         self._busy: set[int] = set()
 
     @property
     def evaluator(self) -> Evaluator:
-        """What the view does with a batch; made when it is first read, shared by its partitions."""
+        """The evaluator of batches; made when the view is first read, and shared by its partitions."""
         if self._evaluator is None:
             from views.filtering import filter_steps
 
@@ -84,7 +84,7 @@ class QueryPartition(ScannedPartition):
         return self._evaluator
 
     def _join(self) -> RoutedReader | None:
-        """Look together with the views that ask the same of every record, if it asks something."""
+        """Share an index with the views that ask the same of every record, if this view asks something."""
         plan = self._evaluator.plan if self._evaluator is not None else None
         if plan is None or plan.is_identity:
             return None
@@ -96,35 +96,35 @@ class QueryPartition(ScannedPartition):
 
     @property
     def counters(self) -> ViewCounters:
-        """What the view has done since the start."""
+        """The counters of the view since the start."""
         if self._counters is None:
             self._counters = self.host.counters_of(self.topic)
         return self._counters
 
     def steps(self, read: ViewRead) -> Iterator[None]:
-        """As for every view; its evaluator is made now, not when records come."""
+        """Read as every view does; make the evaluator now, not when records come."""
         if self.evaluator.plan.bounds.is_empty:
             read.position = self.high_watermark
             return iter(())
         return super().steps(read)
 
     def recalled(self, offset: int) -> Evaluated | None:
-        """The range that holds the offset, where others have found that nothing of it is shown."""
+        """Return the range that holds the offset, if other views have found that none of it is shown."""
         return self.routed.recalled(offset) if self.routed is not None else None
 
     def is_easy(self, offset: int) -> bool:
-        """Whether others have found out which records the view has to look at."""
+        """Whether other views have found out which records this view has to evaluate."""
         return self.routed is not None and self.routed.knows(offset)
 
     def leaves_to_others(self, read: ViewRead) -> bool:
-        """Whether many views wait for the news that the read has come to: they are looked at together."""
+        """Whether the records at the read's position are about to be evaluated for many views together."""
         if self.routed is None or not self.routed.is_shared or not read.may_wait:
             return False
         settled = self._source.settled_end(self.high_watermark, read.now_ms)
         return read.position >= settled or self.routed.is_ahead(read.position)
 
     def watch(self) -> None:
-        """Follow the source, by itself or with others."""
+        """Follow the source, alone or with other views."""
         if self.routed is None or not self.routed.is_shared:
             super().watch()
         else:
@@ -132,14 +132,14 @@ class QueryPartition(ScannedPartition):
             self.routed.index.watch(self)
 
     def close(self) -> None:
-        """Give back the memory of what was found."""
+        """Free the memory of what was found."""
         if self.routed is not None:
             self.routed.close()
             self.routed = None
         super().close()
 
     def stored(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult | None:
-        """What lies at the offset, if the view keeps everything and nothing of it is undecided or aborted."""
+        """Return the stored batches, if the view keeps everything and no record is undecided or aborted."""
         if not self.is_identity:
             return None
         log, end = self.vnode.log, self.high_watermark
@@ -152,7 +152,7 @@ class QueryPartition(ScannedPartition):
     def look(self, offset: int, budget: SliceBudget) -> Iterator[None]:
         """Evaluate some of the source from `offset` on, at least the range that holds it.
 
-        Where tags count, their keys' earlier records are looked at first.
+        If tags count, the earlier records of their keys are evaluated first.
         """
         self.ranges.forget_before(self.log_start)
         if self.routed is not None and self.routed.is_shared:
@@ -178,7 +178,7 @@ class QueryPartition(ScannedPartition):
             if header.base_offset in self._busy or (
                 history is not None and history.is_busy(header.base_offset)
             ):
-                yield  # somebody is at it, and gives the others their turn
+                yield  # another fetch is evaluating it, and yields in turn
                 break
             start, offset = min(offset, header.base_offset), header.last_offset + 1
             is_learned = history is None or offset <= history.end
@@ -188,14 +188,14 @@ class QueryPartition(ScannedPartition):
                 if budget.spend(records=header.record_count, size_bytes=header.size_bytes):
                     yield
         if offset < end and not data:
-            # Nothing is stored any more from here on: compaction has removed it.
+            # Nothing is stored from here on: compaction has removed it.
             self.ranges.add(Evaluated(offset, end, None))
             offset = end
         if history is not None and not data:
             history.passed(offset)
 
     def _passed_over(self, offset: int) -> int:
-        """The offset up to which no record can match, by the times and offsets of the extents alone."""
+        """Return the offset up to which no record can match, judged by the extents alone."""
         from views.bounds import EVERYTHING, extent_may_match
 
         plan = self.evaluator.plan
@@ -239,13 +239,13 @@ class QueryPartition(ScannedPartition):
             self.ranges.add(Evaluated(start, header.last_offset + 1, shown))
 
     def filtered(self, batch: memoryview, tags: KeyTags | None) -> Steps:
-        """What the view shows of a batch, in slices; ends with a `Filtered`."""
+        """Find what the view shows of a batch, in slices; return a `Filtered` at the end."""
         evaluator = self.evaluator
         assert self._filter is not None
         return self._filter(evaluator, batch, tags=tags, partition=self.index, limits=self.host.limits)
 
     def filtered_now(self, batch: memoryview) -> Filtered:
-        """The same of a batch of a few records, in one go."""
+        """Find what the view shows of a batch of a few records, in one go."""
         steps = self.filtered(batch, None)
         while True:
             try:
@@ -262,7 +262,7 @@ class QueryPartition(ScannedPartition):
             found = yield from (in_pairs(steps) if self.evaluator.first_records >= PAIRED_FROM else steps)
             is_done = True
         finally:
-            # Whoever asked may have gone: the next one looks at the batch from its begin.
+            # The client may have left: the next fetch evaluates the batch from the beginning.
             if tags is not None and not is_done:
                 tags.abandon()
         if tags is not None:

@@ -1,17 +1,17 @@
-"""Many views over one partition that ask the same of each record, each for another answer.
+"""Many views over one partition that ask the same of each record, each wanting another answer.
 
-A thousand views `… WHERE device = 'd1' …`, `… WHERE device = 'd2' …` would each look at every record.  They
-share a route, the expression `device` (broker/view_topics/view_routing.py), and this index of its values:
-each record is looked at once for all of them, whoever comes first, and only the view whose value came out
-looks at the record itself, with all of its condition.
+A thousand views `… WHERE device = 'd1' …`, `… WHERE device = 'd2' …` would each evaluate every record.  They
+share a route, the expression `device` (broker/view_topics/view_routing.py), and this index of its values.
+Each record is routed once for all of them, by the first fetch that needs it, and only the view whose value
+came out evaluates the record, with all of its condition.
 
     batches --route--> IndexedRange: offsets start..end, {value: batches with it}
     reader of a view at an offset: the range with the offset, the batches of the view's value in it
     fetches that wait:             the index follows the source, and wakes the views of the values it finds
 
-A view that is not among the values costs nothing, whether somebody waits for it or not.  Ranges are kept
-within half of the memory of all views (broker/view_topics/view_cache.py); one that is gone is made anew when
-somebody comes by.
+A view whose value did not occur costs nothing, whether a fetch waits for it or not.  Ranges are kept within
+half of the memory of all views (broker/view_topics/view_cache.py); an evicted one is made anew when a fetch
+needs it.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ if TYPE_CHECKING:
     from views.router import RoutedBatch, Router
 
 TOGETHER_MIN: Final = 8
-"""So many views at least are looked at together; fewer are quicker one by one."""
+"""The fewest views that share an index; fewer are quicker one by one."""
 
 JOIN_BYTES: Final = 2 << 20
-"""Ranges grow with what comes behind them up to this: a thousand readers pass over each of them."""
+"""The size up to which a range absorbs the next ones: a thousand readers pass over each range."""
 
 JOINED_MIN: Final = 8
-"""So many of them there must be room for."""
+"""The number of such ranges that must fit in memory."""
 
 NEWS_MAX: Final = 16
-"""Reads of the source, 4 MiB in all, before those who wait are told of what was found."""
+"""Reads of the source, 4 MiB in all, before waiting fetches are told of what was found."""
 
 UNITS_OF_WAKING: Final = 50
-"""What it costs to answer a fetch, in the units of `SliceBudget`."""
+"""The cost of answering a fetch, in the units of `SliceBudget`."""
 
 ROUTERS_MAX: Final = 100
-"""Expressions that are kept compiled; another one takes 2 ms."""
+"""Expressions that are kept compiled; compiling one takes 2 ms."""
 
 RANGE_BYTES: Final = 1_000
 VALUE_BYTES: Final = 150
@@ -68,14 +68,14 @@ VALUE_BYTES: Final = 150
 
 @dataclass(slots=True)
 class IndexedRange:
-    """What the records from `start` up to, not including, `end` answer."""
+    """The values of the records from `start` up to, not including, `end`."""
 
     start: int
     end: int
     batches: dict[Any, list[RoutedBatch]] = field(default_factory=dict)
     size_bytes: int = RANGE_BYTES
     unfit: list[tuple[int, int]] = field(default_factory=list)
-    """(offset behind the batch, records that did not fit) where there were any."""
+    """(offset after the batch, records that did not fit) for batches that had any."""
 
     def add(self, routed: RoutedBatch) -> None:
         """Add the next batch."""
@@ -86,7 +86,7 @@ class IndexedRange:
         self.size_bytes += routed.size_bytes + VALUE_BYTES * len(routed.places)
 
     def extend(self, later: IndexedRange) -> None:
-        """Add what comes right behind."""
+        """Add the range that follows directly."""
         self.end = later.end
         for value, batches in later.batches.items():
             self.batches.setdefault(value, []).extend(batches)
@@ -94,14 +94,14 @@ class IndexedRange:
         self.size_bytes += later.size_bytes - RANGE_BYTES
 
     def first(self, value: object, offset: int) -> RoutedBatch | None:
-        """The first batch with records of the value that reaches up to the offset or behind it."""
+        """Return the first batch with records of the value that ends at the offset or later."""
         batches = self.batches.get(value)
         if batches is None or batches[-1].header.last_offset < offset:
             return None
         return batches[bisect_left(batches, offset, key=_last_offset)]
 
     def unfit_between(self, start: int, end: int) -> int:
-        """Records that did not fit in the batches that end between the offsets."""
+        """Return the number of records that did not fit, in batches that end between the offsets."""
         return sum(number for at, number in self.unfit if start < at <= end) if self.unfit else 0
 
 
@@ -110,12 +110,12 @@ def _last_offset(routed: RoutedBatch) -> int:
 
 
 class IndexedRanges(KeptRanges[IndexedRange]):
-    """The ranges of an index; small neighbours become one, or a reader would pass over thousands of them."""
+    """The ranges of an index; small neighbours are joined, or a reader would pass over thousands of them."""
 
     __slots__ = ()
 
     def add(self, entry: IndexedRange) -> None:
-        """Remember a range, as a part of the one before it where both are small."""
+        """Remember a range, as part of the preceding one if both are small."""
         before = self.find(entry.start - 1) if entry.start else None
         if before is not None and before.end == entry.start and self._are_small(before, entry):
             self.remove(before.start)
@@ -124,7 +124,7 @@ class IndexedRanges(KeptRanges[IndexedRange]):
         super().add(entry)
 
     def _are_small(self, *ranges: IndexedRange) -> bool:
-        return sum(one.size_bytes for one in ranges) <= min(JOIN_BYTES, self.limit_bytes // JOINED_MIN)
+        return sum(entry.size_bytes for entry in ranges) <= min(JOIN_BYTES, self.limit_bytes // JOINED_MIN)
 
 
 class RoutedView(Protocol):
@@ -151,23 +151,23 @@ class RoutedView(Protocol):
 
     @property
     def ranges(self) -> EvaluatedRanges:
-        """What is known of the view."""
+        """The ranges known of the view."""
 
     @property
     def counters(self) -> ViewCounters:
-        """What the view has done."""
+        """The counters of the view."""
 
     def filtered_now(self, batch: memoryview) -> Filtered:
-        """Return what the view shows of a batch of a few records."""
+        """Find what the view shows of a batch of a few records."""
 
     def is_awaited(self) -> bool:
         """Whether a fetch waits for the view."""
 
     def catch_up(self, budget: SliceBudget) -> Iterator[None]:
-        """Look at what is new for the fetches that wait."""
+        """Evaluate new records for the fetches that wait."""
 
     def catch_up_to(self, end: int, budget: SliceBudget) -> Iterator[None]:
-        """Look at what is new up to `end`, then wake the fetches."""
+        """Evaluate new records up to `end`, then wake the fetches."""
 
 
 class RouteIndex:
@@ -183,31 +183,31 @@ class RouteIndex:
         partition: int,
         closed: Callable[[], object],
     ) -> None:
-        """`closed` is called when no view takes part any more."""
+        """Make an index; it calls `closed` when the last view has left."""
         self.host = host
         self.wait_key = host.loop.waiters.new_key()
         self.ranges = IndexedRanges(self.wait_key, host.index_budget)
-        # Up to where the fetches that wait were told of what there is.
+        # The offset up to which waiting fetches have been told of new records.
         self.tail = 0
         self._router = router
         self._closed = closed
         self._vnode, self._stream_id, self._partition = vnode, stream_id, partition
-        # The first offsets of the ranges that somebody is making.
+        # The first offsets of the ranges that are being made.
         self._busy: set[int] = set()
-        # The open views by their values, how many they are, and those for which fetches may wait.
+        # The open views by their values, their number, and those for which fetches may wait.
         self._views: dict[Any, list[RoutedView]] = {}
         self._count = 0
         self._waiting: dict[int, RoutedView] = {}
 
-    # --- who takes part --------------------------------------------------------------------------------
+    # --- the views -------------------------------------------------------------------------------------
 
     def join(self, view: RoutedView, value: object) -> None:
-        """The view is open, and asks for the value."""
+        """Add an open view that asks for the value."""
         self._views.setdefault(value, []).append(view)
         self._count += 1
 
     def leave(self, view: RoutedView, value: object) -> None:
-        """The view is closed."""
+        """Remove a view that is closed."""
         self._views[value].remove(view)
         if not self._views[value]:
             del self._views[value]
@@ -219,13 +219,13 @@ class RouteIndex:
 
     @property
     def is_shared(self) -> bool:
-        """Whether enough views take part for looking together."""
+        """Whether there are enough views to use the index."""
         return self._count >= TOGETHER_MIN
 
     # --- looking ---------------------------------------------------------------------------------------
 
     def make(self, offset: int, budget: SliceBudget) -> Generator[None, None, IndexedRange | None]:
-        """Look at some of the source from `offset` on, of which nothing is known; None if somebody does so.
+        """Index some of the source from `offset` on, where nothing is known; None if another fetch does so.
 
         Raises: OffsetOutOfRange, WalError, DiskError.
         """
@@ -237,15 +237,15 @@ class RouteIndex:
         known = self.ranges.next_start(offset)
         end = self.end if known is None else min(known, self.end)
         batches = [
-            (one, header)
-            for one in iter_batches(data)
-            if (header := read_batch_header(one)).base_offset < end
+            (batch, header)
+            for batch in iter_batches(data)
+            if (header := read_batch_header(batch)).base_offset < end
         ]
-        # Where nothing is stored any more, compaction has removed it.
+        # Where nothing is stored, compaction has removed it.
         start = min(offset, batches[0][1].base_offset) if batches else offset
         made = IndexedRange(start, batches[-1][1].last_offset + 1 if batches else end)
         if start in self._busy:
-            yield  # who is at it gives the others their turn
+            yield  # the fetch that is making the range yields in turn
             return None
         self._busy.add(start)
         try:
@@ -267,7 +267,7 @@ class RouteIndex:
 
     @property
     def end(self) -> int:
-        """Where what is decided ends."""
+        """The end of the decided records."""
         log, stream_id = self._vnode.log, self._stream_id
         end = log.high_watermark(stream_id)
         return log.producers(stream_id).last_stable_offset(end, log.log_start(stream_id))
@@ -275,7 +275,7 @@ class RouteIndex:
     # --- waiting ---------------------------------------------------------------------------------------
 
     def watch(self, view: RoutedView) -> None:
-        """A fetch waits for the view, which stands at its `seen`."""
+        """Follow the source for a fetch that waits for the view, from the view's `seen` on."""
         if not self.is_awaited():
             self.tail = view.seen
         self._waiting[view.wait_key] = view
@@ -294,7 +294,7 @@ class RouteIndex:
         return False
 
     def catch_up(self, budget: SliceBudget) -> Iterator[None]:
-        """Look at what is new, and let the views of the values found wake those who wait for them."""
+        """Index new records, and let the views of the values found wake their fetches."""
         while self.tail < self.end and self.is_awaited():
             news: list[IndexedRange] = []
             try:
@@ -302,7 +302,7 @@ class RouteIndex:
             except OffsetOutOfRange:
                 self.tail = self._vnode.log.log_start(self._stream_id)
             except (WalError, DiskError):
-                # The fetches learn of it when their time is up: nobody may rely on the index to come by.
+                # The fetches learn of it when their time is up: none may rely on the index any more.
                 self._waiting.clear()
                 return
             if news:
@@ -310,7 +310,7 @@ class RouteIndex:
                 yield from self._tell(news, told, budget)
 
     def _look_ahead(self, news: list[IndexedRange], budget: SliceBudget) -> Iterator[None]:
-        """Collect what is behind the tail, a lot before anybody is told: waking costs more than looking."""
+        """Collect many ranges after the tail before waking any fetch: waking costs more than indexing."""
         at = self.tail
         while at < self.end and len(news) < NEWS_MAX:
             found = self.ranges.find(at) or (yield from self.make(at, budget))
@@ -319,12 +319,12 @@ class RouteIndex:
                 at = found.end
 
     def _tell(self, news: list[IndexedRange], told: int, budget: SliceBudget) -> Iterator[None]:
-        """Wake those who wait for values in the ranges behind `told`."""
+        """Wake the fetches that wait for values in the ranges after `told`."""
         found: dict[int, RoutedView] = {}
-        for one in news:
-            fewer = one.batches if len(one.batches) < len(self._views) else self._views
+        for entry in news:
+            fewer = entry.batches if len(entry.batches) < len(self._views) else self._views
             for value in tuple(fewer):
-                if value in self._views and one.first(value, told) is not None:
+                if value in self._views and entry.first(value, told) is not None:
                     found |= {view.wait_key: view for view in self._views[value]}
                 if budget.spend_units(1):
                     yield
@@ -346,7 +346,7 @@ class RouteIndexes:
         self._numbers: dict[Expression, int] = {}
 
     def number_of(self, expression: Expression) -> int:
-        """Return the same number for the same expression: comparing trees a thousand times costs too much."""
+        """Return the number of an expression: comparing trees a thousand times costs too much."""
         return self._numbers.setdefault(expression, len(self._numbers))
 
     def of(self, view: RoutedView, plan: Plan, route: Route) -> RouteIndex:
@@ -365,7 +365,7 @@ class RouteIndexes:
         return index
 
     def _router(self, plan: Plan, expression: Expression) -> Router:
-        """Return what gives the value of an expression for each record."""
+        """Return a router, which gives the value of an expression for each record."""
         found = self.routers.get(expression)
         if found is None:
             from views.router import build_router

@@ -1,4 +1,4 @@
-"""Reading a view through the index that it shares with others: it looks at the records with its own value."""
+"""Reading a view through the index that it shares with others: it evaluates the records with its value."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from views.router import RoutedBatch
 
 SHOWN_BYTES: Final = 256 << 10
-"""What may be found in one go, or the last of it would push the first out of a small memory."""
+"""The most bytes found in one go, or the last of them would push the first out of a small memory."""
 
 UNITS_OF_SHOWING: Final = 20
-"""What it costs to look at the records of one value in a batch, in the units of `SliceBudget`."""
+"""The cost of evaluating the records of one value in a batch, in the units of `SliceBudget`."""
 
 
 class RoutedReader:
-    """What a partition of a view reads by way of an index."""
+    """The reader of a partition of a view by way of an index."""
 
     __slots__ = ("_value", "_view", "index")
 
@@ -32,24 +32,24 @@ class RoutedReader:
         index.join(view, self._value)
 
     def close(self) -> None:
-        """The view is closed."""
+        """Leave the index, as the view is closed."""
         self.index.leave(self._view, self._value)
 
     @property
     def is_shared(self) -> bool:
-        """Whether enough views take part for looking together."""
+        """Whether there are enough views to use the index."""
         return self.index.is_shared
 
     def is_ahead(self, position: int) -> bool:
-        """Whether the index is about to come there."""
+        """Whether the index is about to reach that position."""
         return position >= self.index.tail and self.index.is_awaited()
 
     def knows(self, offset: int) -> bool:
-        """Whether looking there costs next to nothing."""
+        """Whether looking at the offset costs next to nothing."""
         return self.is_shared and self.index.ranges.find(offset) is not None
 
     def recalled(self, offset: int) -> Evaluated | None:
-        """The range that holds the offset, where the index knows that nothing of it is shown."""
+        """Return the range that holds the offset, if the index knows that none of it is shown."""
         found = self.index.ranges.find(offset) if self.is_shared else None
         if found is None:
             return None
@@ -60,7 +60,7 @@ class RoutedReader:
         return self._pass(found, offset, end)
 
     def look(self, offset: int, budget: SliceBudget) -> Iterator[None]:
-        """Look at the records of the view's value, at least in the range that holds the offset.
+        """Evaluate the records of the view's value, at least in the range that holds the offset.
 
         Raises: OffsetOutOfRange, WalError, DiskError.
         """
@@ -82,14 +82,14 @@ class RoutedReader:
                 yield
 
     def _pass(self, found: IndexedRange, start: int, end: int) -> Evaluated:
-        """Nothing is shown of these offsets."""
+        """Note that nothing is shown of these offsets."""
         counters = self._view.counters
         counters.scanned += end - start
         counters.unfit += found.unfit_between(start, end)
         return self._view.ranges.add_nothing(start, end)
 
     def _show(self, routed: RoutedBatch) -> int:
-        """Find out what is shown of the records that have the view's value; returns its size."""
+        """Evaluate the records that have the view's value; return the size of what is shown."""
         view, header = self._view, routed.header
         records = routed.records(self._value)
         assert records is not None, "the batch was found by its value"

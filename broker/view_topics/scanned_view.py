@@ -1,10 +1,10 @@
-"""What views share that look at what is stored, batch by batch, and remember what they found.
+"""The common part of views that scan stored batches and remember what they found.
 
-    steps(read)    a fetch walks over the known ranges from its offset on, and looks at what is not known yet
+    steps(read)    a fetch walks over the known ranges from its offset on, and scans those not known yet
     catch_up()     the same at the end of the source, for the fetches that wait there
-    look(offset)   a kind of view says here what it shows of a stretch of its source
+    look(offset)   implemented by each kind of view: finds what it shows of a stretch of its source
 
-Whoever comes first looks; what was found is kept in `EvaluatedRanges` for everybody.
+The first fetch to need a stretch scans it; what was found is kept in `EvaluatedRanges` for all.
 """
 
 from __future__ import annotations
@@ -27,77 +27,77 @@ if TYPE_CHECKING:
     from wal.transactions import AbortedTransaction
 
 SCAN_BYTES: Final = 256 << 10
-"""Bytes of the source read at a time: a read of a cold file is over in a few milliseconds."""
+"""Bytes of the source read at a time: reading them from a cold file takes a few milliseconds."""
 
 FETCH_SLICES: Final = 24
-"""Scheduler of work that one fetch may have done before it is answered with how far it came: about 100 ms."""
+"""Slices of work for one fetch before it is answered with its progress: about 100 ms."""
 
 FETCH_MS: Final = 1_000
-"""After so long a fetch is answered when it has looked at something: clients give up after 30 s."""
+"""The time after which a fetch is answered once it has made progress: clients give up after 30 s."""
 
 LOOKING_MAX: Final = 4
-"""Fetches that look at the same time.  More would not be quicker, and a batch may take 16 MiB."""
+"""Fetches that scan at the same time.  More would not be quicker, and a batch may take 16 MiB."""
 
 UNITS_OF_KNOWN: Final = 2
-"""What it costs to take up a range that is known, in the units of `SliceBudget`; 100,000 may be known."""
+"""The cost of passing a known range, in the units of `SliceBudget`; 100,000 may be known."""
 
 NOWHERE: Final = -1
 
 
 class ScannedPartition(ViewPartition):
-    """One partition of a view that looks at its source's batches."""
+    """One partition of a view that scans its source's batches."""
 
     __slots__ = ("_source", "_source_key", "ranges", "seen")
 
     def __init__(
         self, host: ViewHost, topic: Topic, index: int, *, vnode: Vnode, stream_id: int, source_key: Hashable
     ) -> None:
-        """`source_key`: the stream's id, or the vnode for a view over all of it."""
+        """Make a partition; `source_key` is the stream's id, or the vnode for a view over all of it."""
         super().__init__(host, topic, index, vnode=vnode, stream_id=stream_id)
         self.ranges = EvaluatedRanges(self.wait_key, host.budget)
-        # Up to where fetches that wait have been told of what there is.
+        # The offset up to which waiting fetches have been told of new records.
         self.seen = NOWHERE
         self._source_key = source_key
         self._source = host.join(source_key, self.wait_key)
 
     def close(self) -> None:
-        """Give back the memory of what was found."""
+        """Free the memory of what was found."""
         self.ranges.clear()
         self.host.leave(self._source_key, self.wait_key)
 
     def look(self, offset: int, budget: SliceBudget) -> Iterator[None]:
-        """Find out what is shown of some of the source from `offset` on, at least of the range with it.
+        """Find what is shown of some of the source from `offset` on, at least of the range that holds it.
 
         Raises: OffsetOutOfRange, WalError, DiskError.
         """
         raise NotImplementedError
 
     def stored(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult | None:
-        """What lies at the offset where everything is shown as it is stored; None where one has to look.
+        """Return the batches at the offset if all are shown as they are stored; None if they must be scanned.
 
         Raises: OffsetOutOfRange, WalError, DiskError.
         """
         return None
 
     def recalled(self, offset: int) -> Evaluated | None:
-        """The range that holds the offset, where it is known to others that nothing of it is shown."""
+        """Return the range that holds the offset, if other views know that none of it is shown."""
         return None
 
     def is_easy(self, offset: int) -> bool:
-        """Whether others have done what is hard about looking there."""
+        """Whether other views have done the hard part of looking at the offset."""
         return False
 
     def leaves_to_others(self, read: ViewRead) -> bool:
-        """Whether what lies at the read's position is about to be looked at for all who wait."""
+        """Whether the records at the read's position are about to be scanned for all waiting fetches."""
         return False
 
     # --- reading ---------------------------------------------------------------------------------------
 
     def steps(self, read: ViewRead) -> Iterator[None]:
-        """Show what there is from the read's offset on.
+        """Show the records from the read's offset on.
 
         Raises:
-            OffsetOutOfRange: records below the new log start were deleted while they were looked at.
+            OffsetOutOfRange: records below the new log start were deleted while they were being scanned.
             WalError, DiskError: the source cannot be read.
         """
         budget = SliceBudget(self.host.loop.stats.clock_ns)
@@ -122,7 +122,7 @@ class ScannedPartition(ViewPartition):
                 yield
 
     def _look_in_turn(self, offset: int, budget: SliceBudget) -> Generator[None, None, int]:
-        """`look` when not too many others do: each holds some of the source in memory; returns the slices."""
+        """Call `look` when few enough others do, as each holds bytes in memory; return the slices it took."""
         host, slices = self.host, 0
         if self.is_easy(offset):
             for _ in self.look(offset, budget):
@@ -143,11 +143,11 @@ class ScannedPartition(ViewPartition):
         return slices
 
     def _is_long(self, read: ViewRead) -> bool:
-        """Whether the fetch should be answered with how far it came, as many others are at work."""
+        """Whether the fetch has taken so long that it should be answered with its progress."""
         return self.host.loop.clock.turn_ms - read.now_ms > FETCH_MS
 
     def show(self, entry: Evaluated, read: ViewRead) -> bool:
-        """Add a range to the read; False when no more is to be added."""
+        """Add a range to the read; return False if no more is to be added."""
         if entry.batch is None or not entry.shows_from(read.position):
             read.position = entry.end
             return True
@@ -160,19 +160,19 @@ class ScannedPartition(ViewPartition):
     # --- waiting ---------------------------------------------------------------------------------------
 
     def began_waiting(self, position: int, now_ms: int) -> None:
-        """A fetch that has read up to `position` was parked: look at what comes."""
+        """Watch the source for a fetch that has read up to `position` and was parked."""
         is_only_one = self.host.loop.waiters.waiting_for(self.wait_key) <= 1
         self.seen = position if is_only_one else min(self.seen, position)
         self.watch()
 
     def watch(self) -> None:
-        """Follow the source from what was seen of it, as long as fetches wait."""
+        """Follow the source from `seen` on, as long as fetches wait."""
         self._source.watch(self)
         if self.seen < self.high_watermark:
             self.host.schedule(self)
 
     def catch_up(self, budget: SliceBudget) -> Iterator[None]:
-        """Look at what is new and wake the fetches for which enough of it is shown."""
+        """Scan new records and wake the fetches for which enough of them are shown."""
         while self.seen < self.high_watermark and self.is_awaited():
             try:
                 found = self._found_at(self.seen)
@@ -183,12 +183,12 @@ class ScannedPartition(ViewPartition):
                 self.seen = self.log_start
                 continue
             except (WalError, DiskError):
-                # The fetches learn of it when their time is up and they read for themselves.
+                # The fetches learn of it when their time is up and they read the source themselves.
                 return
             self.caught_up(*found)
 
     def catch_up_to(self, end: int, budget: SliceBudget) -> Iterator[None]:
-        """Look at what is new up to `end`, then wake the fetches for all of it at once."""
+        """Scan new records up to `end`, then wake the fetches once for all of them."""
         shown_bytes = 0
         try:
             while self.seen < end:
@@ -199,18 +199,18 @@ class ScannedPartition(ViewPartition):
                     self.seen = found[0]
                     shown_bytes += found[1]
         except (OffsetOutOfRange, WalError, DiskError):
-            # Whoever waits finds out what has become of the source.
+            # The waiting fetches find out what has become of the source.
             self.host.schedule(self)
         self.caught_up(self.seen, shown_bytes)
 
     def caught_up(self, end: int, size_bytes: int) -> None:
-        """Everything up to `end` was looked at for the fetches that wait, and shows so much."""
+        """Note that all up to `end` was scanned for the waiting fetches, of which so many bytes are shown."""
         self.seen = end
         if size_bytes:
             self.host.loop.waiters.advanced(self.wait_key, size_bytes, self.host.now_ms)
 
     def _found_at(self, offset: int) -> tuple[int, int] | None:
-        """(offset behind, bytes shown) of what is known to lie at the offset; None when nothing is known."""
+        """Return (end, bytes shown) of the range known at the offset, or None if none is known."""
         whole = self.stored(offset, SCAN_BYTES)
         if whole is not None:
             return whole.next_offset, whole.size_bytes
@@ -220,13 +220,14 @@ class ScannedPartition(ViewPartition):
         return entry.end, len(entry.batch) if entry.batch is not None and entry.shows_from(offset) else 0
 
     def has_news(self, read: ViewRead) -> bool:
-        """Whether the read has moved over what had been there for some time; who reads at the end has not."""
+        """Whether the read has passed records that are not new; a read at the end has not."""
         return read.has_progress and read.offset < self._source.settled_end(self.high_watermark, read.now_ms)
 
 
 def is_aborted(header: BatchHeader, aborted: list[AbortedTransaction]) -> bool:
     """Whether the batch is part of one of these transactions."""
     return header.is_transactional and any(
-        one.producer_id == header.producer_id and one.first_offset <= header.base_offset <= one.last_offset
-        for one in aborted
+        transaction.producer_id == header.producer_id
+        and transaction.first_offset <= header.base_offset <= transaction.last_offset
+        for transaction in aborted
     )

@@ -1,9 +1,9 @@
 """Views over one topic with its changes: `STABLE topic WITH META` and `ONLY META`.
 
-A change of the topic takes a version of the vnode and no offset of the topic, so that the offsets of such a
-view are versions, as those of a view over a database are; a record's own offset is in its header
-`kawal.offset`.  Partition i of the view shows partition i of the topic, among the changes told on its vnode.
-What is shown of a batch is found by the ordinary view over the topic.
+A change of the topic takes a version of the vnode but no offset of the topic, so the offsets of such a view
+are versions, like those of a view over a database; a record's own offset is in its header `kawal.offset`.
+Partition i of the view shows partition i of the topic, among the changes recorded on its vnode. The ordinary
+view over the topic finds what is shown of a batch.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
 
 
 class StableMetaPartition(DatabasePartition):
-    """One partition of a topic with the topic's changes."""
+    """One partition of a topic, with the topic's changes."""
 
     __slots__ = ("_records",)
 
     def __init__(self, host: ViewHost, topic: Topic, index: int, source: Topic) -> None:
-        # What the view shows of the topic's records, at their offsets.
+        # The ordinary view, which shows the topic's records at their offsets.
         self._records = QueryPartition(host, topic, index, source)
         owners = StreamOwners(host.metadata.catalogue, source.database).only(self._records.stream_id)
         super().__init__(host, topic, index, self._records.vnode, owners)
 
     def close(self) -> None:
-        """Give back the memory of what was found."""
+        """Free the memory of what was found."""
         super().close()
         self._records.close()
 
     def forget(self) -> None:
-        """Forget what was found: some of it is deleted by now."""
+        """Forget what was found, as some of it has been deleted."""
         super().forget()
         self._records.ranges.clear()
 
     def look_at(self, entry: VersionedEntry, offset: int, budget: SliceBudget) -> Generator[None, None, int]:
-        """Find out what is shown of an entry; returns its size."""
+        """Find what the view shows of an entry, and return its size."""
         is_record = entry.kind == EntryKind.DATA and entry.stream_id == self._records.stream_id
         if is_record and self._shows_records:
             yield from self._look_into(entry, budget)
@@ -70,9 +70,9 @@ class StableMetaPartition(DatabasePartition):
         return self._records.ranges.find(self._first_of(entry))
 
     def batch_of(self, entry: VersionedEntry, owner: Owner) -> bytearray | None:
-        """What the view shows of a batch of its topic, at its version."""
+        """Return the part of a batch of the topic that the view shows, at its version."""
         for _ in self._look_into(entry, SliceBudget()):
-            # Known already, but for lookups by time and where memory is short.
+            # Usually known already, except in lookups by time and when memory is short.
             continue
         found = self._known(entry) if self._is_stored(entry) else None
         if found is None or found.batch is None:

@@ -1,7 +1,7 @@
-"""Which topic-partition a stream belongs to, for views over a whole vnode.
+"""The topic-partitions to which streams belong, for views over a whole vnode.
 
-The catalogue knows the streams of a topic; a log knows only streams.  The table is made anew when the
-catalogue has changed and somebody asks.  Internal topics own nothing here: their records are the broker's.
+The catalogue knows the streams of a topic; a log knows only streams.  The table is made anew on the first
+lookup after a change of the catalogue.  Internal topics own nothing here: their records are the broker's.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Owner:
         )
 
     def headers_of(self, offset: int) -> bytes:
-        """The encoded headers that tell where the record at an offset comes from; there are HEADER_COUNT."""
+        """Return the HEADER_COUNT encoded headers that name the origin of the record at an offset."""
         text = b"%d" % offset
         return self._prefix + VARINTS[len(text)] + text
 
 
 class StreamOwners:
-    """The owners of the streams of one database, or of all when there is no `database`."""
+    """The owners of the streams of one database."""
 
     def __init__(self, catalogue: Catalogue, database: str) -> None:
         self._catalogue = catalogue
@@ -56,7 +56,7 @@ class StreamOwners:
         self._one: int | None = None
 
     def find(self, stream_id: int) -> Owner | None:
-        """The owner of a stream; None for streams of internal or deleted topics, and of no topic."""
+        """Return the owner of a stream; None for streams of internal or deleted topics, and of no topic."""
         if self._changes != self._catalogue.changes:
             self._refresh()
         try:
@@ -66,13 +66,13 @@ class StreamOwners:
             return found
 
     def only(self, stream_id: int) -> StreamOwners:
-        """The same with this one stream only."""
-        one = StreamOwners(self._catalogue, self._database)
-        one._one = stream_id
-        return one
+        """Return the same table with only this stream."""
+        narrowed = StreamOwners(self._catalogue, self._database)
+        narrowed._one = stream_id
+        return narrowed
 
     def owns(self, stream_id: int) -> bool:
-        """Whether the stream has an owner; half a microsecond, for there may be 100,000 to ask about."""
+        """Whether the stream has an owner; takes half a microsecond, as there may be 100,000 to ask about."""
         if self._changes != self._catalogue.changes:
             self._refresh()
         place = bisect_right(self._starts, stream_id) - 1

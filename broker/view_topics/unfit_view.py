@@ -1,8 +1,8 @@
-"""Views of what does not fit: `UNFIT topic`, the quarantine of records that queries over it leave out.
+"""Views of unfit records: `UNFIT topic`, the quarantine of records that queries over it leave out.
 
-Partition i of the view shows partition i of its source, at its offsets, as every view over one topic does
-(broker/view_topics/query_view.py).  There is no second copy of anything: what a crash or a change of the log
-does to the source holds for its quarantine, and it can be read again like any topic.
+Partition i of the view shows partition i of its source, at its offsets, like every view over one topic
+(broker/view_topics/query_view.py).  Nothing is copied: a crash or a change of the log affects the source and
+its quarantine alike, and the quarantine can be read again like any topic.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class UnfitPartition(QueryPartition):
     __slots__ = ()
 
     def filtered(self, batch: memoryview, tags: KeyTags | None) -> Steps:
-        """The records of a batch that do not fit, each with its reason."""
+        """Find the records of a batch that do not fit, each with its reason."""
         from views.unfit import unfit_steps
 
         return unfit_steps(self.evaluator, batch, partition=self.index, limits=self.host.limits)

@@ -1,10 +1,10 @@
-"""What views have found out about their sources' records, so that nobody has to look a second time.
+"""The memory of what views found in their sources' records, so that none is evaluated twice.
 
-`KeptRanges` keeps what is known of ranges of offsets that do not overlap, whatever it is.  A partition's
-`EvaluatedRanges` says of them what the view shows of them: one batch, or nothing.
-Neighbours that show nothing become one range, so that a view which shows 1 record in 100,000 keeps next to no
-memory, and a reader that stands still because its client moves only over records costs next to nothing.
-`CacheBudget` bounds the memory of all views of the broker together: what was not used for longest goes first.
+`KeptRanges` keeps facts about ranges of offsets that do not overlap.  In a partition's `EvaluatedRanges` the
+fact is what the view shows of a range: one batch, or nothing. Neighbours that show nothing become one range.
+So a view that shows 1 record in 100,000 takes next to no memory, and a reader that stands still because its
+client moves only over records costs next to nothing. `CacheBudget` bounds the memory of all views of the
+broker together: the least recently used range goes first.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from protocol.record_reader import iter_records
 
 ENTRY_BYTES: Final = 300
-"""What a range takes in memory besides its batch."""
+"""The memory of a range besides its batch."""
 
 
 @dataclass(slots=True)
 class Evaluated:
-    """What a view shows of the offsets from `start` up to, not including, `end`: one batch, or nothing."""
+    """The batch that a view shows of the offsets from `start` up to, not including, `end`; or nothing."""
 
     start: int
     end: int
@@ -32,14 +32,14 @@ class Evaluated:
 
     @property
     def size_bytes(self) -> int:
-        """Memory that the range takes."""
+        """The memory that the range takes."""
         return ENTRY_BYTES + (0 if self.batch is None else len(self.batch))
 
     def shows_from(self, offset: int) -> bool:
-        """Whether any record of the batch lies at the offset or behind it.
+        """Whether any record of the batch is at the offset or after it.
 
-        A reader may stand behind the last record already: clients that do not look at the batch's own end go
-        on at the offset after it.
+        A reader may already be past the last record: clients that ignore the batch's own end continue at the
+        offset after that record.
         """
         if self.batch is None:
             return False
@@ -51,21 +51,21 @@ class Evaluated:
 
 
 class Range(Protocol):
-    """What is known of the offsets from `start` up to, not including, `end`."""
+    """A fact about the offsets from `start` up to, not including, `end`."""
 
     start: int
     end: int
 
     @property
     def size_bytes(self) -> int:
-        """Memory that it takes."""
+        """The memory that it takes."""
 
 
 Kept = TypeVar("Kept", bound=Range)
 
 
 class CacheBudget:
-    """The ranges of all views, least recently used first, and what they weigh together."""
+    """The ranges of all views, least recently used first, and their total size."""
 
     def __init__(self, limit_bytes: Callable[[], int]) -> None:
         self._limit_bytes = limit_bytes
@@ -77,11 +77,11 @@ class CacheBudget:
 
     @property
     def limit_bytes(self) -> int:
-        """What they may weigh."""
+        """The most memory that they may take."""
         return self._limit_bytes()
 
     def added(self, ranges: KeptRanges[Any], entry: Range) -> None:
-        """Account for a new range; older ones may go."""
+        """Account for a new range, and evict older ones if need be."""
         self._entries[ranges.key, entry.start] = ranges, entry.size_bytes
         self.used_bytes += entry.size_bytes
         limit_bytes = self.limit_bytes
@@ -90,16 +90,16 @@ class CacheBudget:
             oldest.remove(start)
 
     def used(self, ranges: KeptRanges[Any], start: int) -> None:
-        """Somebody has read the range."""
+        """Note that the range was read."""
         self._entries.move_to_end((ranges.key, start))
 
     def removed(self, ranges: KeptRanges[Any], start: int) -> None:
-        """The range is gone."""
+        """Account for a range that was removed."""
         self.used_bytes -= self._entries.pop((ranges.key, start))[1]
 
 
 class KeptRanges(Generic[Kept]):
-    """Ranges that do not overlap, by their offsets; `key` is their keeper's number among all views."""
+    """Ranges that do not overlap, by their offsets; `key` identifies their owner among all views."""
 
     __slots__ = ("_budget", "_entries", "_starts", "key")
 
@@ -114,16 +114,16 @@ class KeptRanges(Generic[Kept]):
 
     @property
     def limit_bytes(self) -> int:
-        """What they may weigh, with those of others."""
+        """The most memory that they may take, together with those of other owners."""
         return self._budget.limit_bytes
 
     @property
     def end(self) -> int:
-        """Where the last range ends; 0 when nothing is known."""
+        """The end of the last range; 0 if there is none."""
         return self._entries[-1].end if self._entries else 0
 
     def find(self, offset: int) -> Kept | None:
-        """The range that holds the offset, if it is known."""
+        """Return the range that holds the offset, if it is known."""
         place = bisect_right(self._starts, offset) - 1
         if place < 0 or self._entries[place].end <= offset:
             return None
@@ -132,12 +132,12 @@ class KeptRanges(Generic[Kept]):
         return entry
 
     def next_start(self, offset: int) -> int | None:
-        """Where the first range behind the offset begins."""
+        """Return the start of the first range after the offset."""
         place = bisect_right(self._starts, offset)
         return self._starts[place] if place < len(self._starts) else None
 
     def add(self, entry: Kept) -> None:
-        """Remember a range; what was known of the same offsets is forgotten."""
+        """Remember a range, and forget what was known of the same offsets."""
         assert entry.start < entry.end, "a range has one offset at least"
         self._clear(entry.start, entry.end)
         place = bisect_left(self._starts, entry.start)
@@ -177,14 +177,14 @@ class EvaluatedRanges(KeptRanges[Evaluated]):
     __slots__ = ()
 
     def add(self, entry: Evaluated) -> None:
-        """Remember a range; neighbours that show nothing become one."""
+        """Remember a range; join neighbours that show nothing."""
         if entry.batch is None:
             self._clear(entry.start, entry.end)
             entry = self._joined(entry)
         super().add(entry)
 
     def add_nothing(self, start: int, end: int) -> Evaluated:
-        """Remember that nothing is shown of these offsets; cheap where the last range shows nothing too."""
+        """Remember that nothing is shown of these offsets; cheap if the last range shows nothing either."""
         last = self._entries[-1] if self._entries else None
         if last is None or last.batch is not None or last.end != start:
             last = Evaluated(start, end, None)
@@ -193,7 +193,7 @@ class EvaluatedRanges(KeptRanges[Evaluated]):
         return last
 
     def _joined(self, entry: Evaluated) -> Evaluated:
-        """The range together with its neighbours, as far as they show nothing."""
+        """Return the range joined with those of its neighbours that show nothing."""
         start, end = entry.start, entry.end
         place = bisect_left(self._starts, start)
         if place < len(self._entries) and self._entries[place].batch is None and self._starts[place] == end:

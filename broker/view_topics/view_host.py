@@ -1,4 +1,4 @@
-"""The door to what all views share: memory, compiled statements, sources, and parts of the broker."""
+"""The access of views to what they share: memory, compiled statements, sources, and parts of the broker."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ T = TypeVar("T")
 
 
 class ViewHost(Protocol):
-    """What partitions of views use; `ViewHub` (view_hub.py) provides it."""
+    """The services for partitions of views, provided by `ViewHub` (view_hub.py)."""
 
     looking: int
-    """Fetches that are looking at their sources now."""
+    """The number of fetches that are scanning their sources now."""
     compiled: int
-    """Evaluators and routers that were made since `ViewHub` last charged for them."""
+    """The number of evaluators and routers made since `ViewHub` last charged for them."""
 
     @property
     def metadata(self) -> Metadata:
@@ -45,11 +45,11 @@ class ViewHost(Protocol):
 
     @property
     def now_ms(self) -> int:
-        """The time of the last news, for answers that are given because of them."""
+        """The time at which records last arrived, for the answers that they cause."""
 
     @property
     def budget(self) -> CacheBudget:
-        """The memory for what views show."""
+        """The memory for batches that views show."""
 
     @property
     def index_budget(self) -> CacheBudget:
@@ -61,20 +61,20 @@ class ViewHost(Protocol):
 
     @property
     def tags(self) -> SharedTags:
-        """The tags of keys."""
+        """The known tags of keys."""
 
     @property
     def limits(self) -> Limits:
-        """What a view may do with a batch in one go."""
+        """The limits on the work of a view on a batch in one go."""
 
     def shared(self, make: Callable[[ViewHost], T]) -> T:
         """Return the one object that `make` makes for all views of the host."""
 
     def evaluator(self, topic: Topic) -> Evaluator:
-        """Return what a view does with a batch."""
+        """Return the evaluator of the view's batches."""
 
     def counters_of(self, topic: Topic) -> ViewCounters:
-        """Return the counters of what the view has done since the start."""
+        """Return the counters of the view since the start."""
 
     def join(self, key: Hashable, wait_key: int) -> ViewSource:
         """Register a reader of the source `key`, a stream's id or a vnode."""
@@ -83,4 +83,4 @@ class ViewHost(Protocol):
         """Remove a reader of the source."""
 
     def schedule(self, watcher: Watcher) -> None:
-        """Let the watcher catch up soon."""
+        """Have the watcher catch up soon."""

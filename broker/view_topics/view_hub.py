@@ -1,11 +1,11 @@
-"""All views at work: opening their partitions, waking who waits at their ends, counting what they do.
+"""All views in operation: opens their partitions, wakes fetches that wait at their ends, counts their work.
 
     parked fetch --began_waiting--> source.watch(partition)
     new durable records --advanced--> queue --a slice at a time--> partition.catch_up()
                                       bytes that match --> waiters.advanced(wait_key, bytes)
 
-New records are looked at once for each view that somebody waits for, however many wait; nobody is woken for
-records that the view does not show.  A view that nobody waits for costs nothing until it is read.
+New records are evaluated once for each view for which fetches wait, however many wait; none is woken for
+records that the view does not show.  A view for which no fetch waits costs nothing until it is read.
 """
 
 from __future__ import annotations
@@ -52,15 +52,18 @@ KINDS: Final = {
 """The module of each kind of view; `open_partition(hub, topic, index)` makes a partition of it."""
 
 COMPILE_UNITS: Final = 1_500
-"""What making a view's evaluator costs, once after a start: 2 to 3 ms."""
+"""The cost of making a view's evaluator, once after a start: 2 to 3 ms."""
 
 REST: Final = 4
-"""After a pass there is a rest of four times its length: views must not take all the time, and who waits for
-many records is answered once for all that came meanwhile."""
+"""After a pass, views rest for four times its length.
+
+They must not take all the time, and a fetch that waits for many records is answered once for all that
+arrived meanwhile.
+"""
 
 REST_FROM_NS: Final = 2_000_000
 REST_MS_MAX: Final = 250
-"""Short passes need no rest; a longer one would be noticed."""
+"""Short passes need no rest, and a longer rest would be noticed."""
 
 
 DONE: Final = object()
@@ -73,7 +76,7 @@ class ViewHub:
         self.metadata = metadata
         self.loop = loop
         self.vnodes = vnodes
-        # Ranges of indexes are replaced much faster than what views show, and must not push that out.
+        # Ranges of indexes are replaced much faster than batches that views show, and must not evict those.
         self.index_budget = CacheBudget(lambda: metadata.config.kawal_views_cache_bytes // 2)
         self.budget = CacheBudget(self._shown_bytes_max)
         self.counters: dict[str, ViewCounters] = {}
@@ -86,20 +89,20 @@ class ViewHub:
         self.looking = 0
         self.now_ms = 0
         self._sources: dict[Hashable, ViewSource] = {}
-        # Views and whole sources that have news, and whether a pass over them runs, or has just ended.
+        # Views and whole sources with new records, and whether a pass over them runs, or has just ended.
         self._queued: dict[int, Watcher] = {}
         self._grown: dict[ViewSource, None] = {}
         self._working = self._resting = False
         self._rests_until_ms = NEVER_MS
 
     def _shown_bytes_max(self) -> int:
-        """What is left for what views show: half at least, though an index keeps one range however large."""
+        """Return the memory for shown batches: at least half, as an index keeps one range of any size."""
         limit_bytes = self.metadata.config.kawal_views_cache_bytes
         return limit_bytes - min(self.index_budget.used_bytes, limit_bytes // 2)
 
     @property
     def used_bytes(self) -> int:
-        """The memory that all views take for what they have found."""
+        """The memory that all views take for their findings."""
         return self.budget.used_bytes + self.index_budget.used_bytes
 
     def open_partition(self, topic: Topic, index: int) -> Partition:
@@ -113,7 +116,7 @@ class ViewHub:
         return opened
 
     def evaluator(self, topic: Topic) -> Evaluator:
-        """What a view does with a batch, made anew from its definition: about 3 ms at its first use."""
+        """Return the view's evaluator, made from its definition at its first use in about 3 ms."""
         found = self._evaluators.get(topic.topic_id)
         if found is None:
             from views.evaluator import build_evaluator
@@ -138,7 +141,7 @@ class ViewHub:
         return found
 
     def counters_of(self, topic: Topic) -> ViewCounters:
-        """What the view has done since the start."""
+        """Return the counters of the view since the start."""
         found = self.counters.get(topic.name)
         if found is None:
             found = self.counters[topic.name] = ViewCounters()
@@ -146,7 +149,7 @@ class ViewHub:
 
     @property
     def limits(self) -> Limits:
-        """What a view may do with a batch in one go."""
+        """The limits on the work of a view on a batch in one go."""
         if self._limits is None:
             from views.filtering import Limits
 
@@ -154,7 +157,7 @@ class ViewHub:
         return self._limits
 
     def forget(self, topic: Topic) -> None:
-        """The topic is gone: give back what its partitions keep, if it was a view."""
+        """Free all that the partitions of a deleted topic keep, if it was a view."""
         self.counters.pop(topic.name, None)
         self._evaluators.pop(topic.topic_id, None)
         self.pacings.pop(topic.topic_id, None)
@@ -170,7 +173,7 @@ class ViewHub:
         return source
 
     def leave(self, key: Hashable, wait_key: int) -> None:
-        """Remove a reader of the source, and the source with the last one."""
+        """Remove a reader of the source, and with the last one the source."""
         source = self._sources[key]
         source.readers.discard(wait_key)
         source.watching.pop(wait_key, None)
@@ -178,7 +181,7 @@ class ViewHub:
             del self._sources[key]
 
     def advanced(self, vnode: Vnode, streams: list[Advanced], now_ms: int) -> None:
-        """These streams of the vnode have more to read."""
+        """Let views know that these streams of the vnode have more to read."""
         self.now_ms = now_ms
         if not self._sources:
             return
@@ -197,12 +200,12 @@ class ViewHub:
             self._begin_soon()
 
     def schedule(self, watcher: Watcher) -> None:
-        """Let it catch up soon."""
+        """Have the watcher catch up soon."""
         self._queued[watcher.wait_key] = watcher
         self._begin_soon()
 
     def _begin_soon(self) -> None:
-        """Begin a pass over the views that have news, unless the last one was long and just now."""
+        """Begin a pass over the views with new records; after a long pass, wait for the end of its rest."""
         if self._working or self._resting:
             return
         if self.now_ms < self._rests_until_ms:
@@ -219,7 +222,7 @@ class ViewHub:
             self._begin_soon()
 
     def _work(self) -> Steps:
-        """Let every view that has news catch up; a slice may serve many of them."""
+        """Let every view with new records catch up; a slice may serve many of them."""
         busy_ns, clock_ns = 0, self.loop.stats.clock_ns
         steps = self._catch_up()
         try:
@@ -245,7 +248,7 @@ class ViewHub:
                 yield
 
     def _take_queued(self) -> list[Watcher]:
-        """Those that have news and that fetches wait for."""
+        """Take the watchers that have new records and for which fetches wait."""
         taken, self._queued = self._queued, {}
         for source in self._grown:
             for wait_key, watcher in tuple(source.watching.items()):

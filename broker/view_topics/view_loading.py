@@ -1,7 +1,7 @@
-"""Loading the SQL parser, which takes 0.1 s: not before there is a view, and never on the event loop.
+"""Loading the SQL parser, which takes 0.1 s: only once there is a view, and never on the event loop.
 
-A node that has views loads it when it starts, before it serves anybody; else the first CreateTopics that
-makes a view waits for a thread to load it, and everybody else is served meanwhile.
+A node that has views loads it when it starts, before it serves clients. Otherwise the first CreateTopics that
+makes a view waits for a thread to load it, while other requests are served.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ MODULES: Final = ("views.statement", "views.plan", "views.filtering", "views.rou
 
 
 def load() -> None:
-    """Import everything that making and reading a view takes."""
+    """Import everything that is needed to make and read a view."""
     for name in MODULES:
         import_module(name)
 
 
 def load_in_thread(scheduler: Scheduler) -> Steps:
-    """Have a thread import it, yielding until it is there."""
+    """Have a thread import it, yielding until that is done."""
     if all(name in sys.modules for name in MODULES):
         return
     ended: list[BaseException | None] = []
@@ -45,11 +45,11 @@ class _Altered(Protocol):
 
 
 def makes_quarantine(altered: Iterable[_Altered]) -> bool:
-    """Whether an alteration names a quarantine, which may have to be made: that takes the parser."""
-    return any(line.name == QUARANTINE_KEY.name for one in altered for line in one.configs)
+    """Whether an alteration names a quarantine; if it has to be made, the parser is needed."""
+    return any(line.name == QUARANTINE_KEY.name for resource in altered for line in resource.configs)
 
 
 def after_loading(scheduler: Scheduler, handle: Callable[[], Any]) -> Steps:
-    """What `handle` returns, once everything is imported."""
+    """Return the result of `handle`, once everything is imported."""
     yield from load_in_thread(scheduler)
     return handle()

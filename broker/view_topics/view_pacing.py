@@ -1,10 +1,10 @@
-"""Replay: when a record may be shown, so that records come as far apart as they were written.
+"""Replay: records are shown as far apart in time as they were written.
 
     due = anchor + (timestamp - anchor's timestamp) / speed
 
 A reader (a fetch session, or else a connection with its client id) has one anchor for all partitions of a
-view: the moment of its first fetch, and the earliest record that it met there.  A reader that comes again
-later, or jumps elsewhere, is anchored anew: what lies between was not waited for.
+view: the moment of its first fetch, and the earliest record that it met there.  A reader that comes back
+later, or jumps elsewhere, is anchored anew, because it did not wait for the records in between.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ from math import ceil
 from typing import Final
 
 READERS_MAX: Final = 10_000
-"""Readers of one view that are remembered; the one that was not seen for longest is forgotten first."""
+"""Readers of one view that are remembered; the least recently seen one is forgotten first."""
 
 
 class Anchor:
-    """Where a reader's time begins."""
+    """The start of a reader's time."""
 
     __slots__ = ("_began_ms", "_positions", "_timestamp_ms")
 
     def __init__(self) -> None:
         self._began_ms = 0
         self._timestamp_ms: int | None = None
-        # What each partition was asked for last, and how far the reader got: it goes on between the two,
-        # because not every client counts the offsets behind the last record.
+        # The last offset asked for in each partition, and the position reached: the reader continues between
+        # the two, because not every client counts the offsets after the last record.
         self._positions: dict[int, tuple[int, int]] = {}
 
     def begin(self, index: int, offset: int) -> None:
-        """The reader asks for an offset of a partition; elsewhere than expected its time begins anew."""
+        """Note the offset that the reader asks for; if it is an unexpected one, its time begins anew."""
         low, high = self._positions.get(index, (offset, offset))
         if not low <= offset <= high:
             self._timestamp_ms = None
             self._positions.clear()
 
     def ended(self, index: int, offset: int, position: int) -> None:
-        """The reader asked for an offset and was given everything up to a position."""
+        """Note the position up to which the reader was given records from `offset` on."""
         self._positions[index] = offset, position
 
     def is_running(self, now_ms: int) -> bool:
-        """Whether the anchor is set, and the moment in which it was set is over."""
+        """Whether the anchor was set before this moment."""
         return self._timestamp_ms is not None and now_ms > self._began_ms
 
     def due_ms(self, timestamp_ms: int, speed: float, now_ms: int) -> int:
-        """When a record with this timestamp may be shown.
+        """Return the moment from which a record with this timestamp may be shown.
 
-        In the moment of the anchor nothing is due yet: other partitions may have an earlier record.
+        At the moment of the anchor nothing is due yet: other partitions may have an earlier record.
         """
         if self._timestamp_ms is None:
             self._began_ms, self._timestamp_ms = now_ms, timestamp_ms
@@ -69,7 +69,7 @@ class Pacing:
         return len(self._anchors)
 
     def anchor(self, reader: Hashable) -> Anchor:
-        """The reader's anchor."""
+        """Return the reader's anchor."""
         found = self._anchors.get(reader)
         if found is None:
             found = self._anchors[reader] = Anchor()

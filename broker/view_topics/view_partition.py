@@ -1,15 +1,14 @@
-"""One partition of a view: offsets of its source, records made when they are asked for.
+"""One partition of a view: offsets of its source, and records that are made on request.
 
 Every kind of view subclasses `ViewPartition`.  A fetch makes a `ViewRead` and runs `steps(read)`: the view
-adds the batches it shows and moves `position` over all it has looked at, in slices, because looking may take
-long.
+adds the batches it shows and moves `position` past all it has scanned, in slices, because that may take long.
 
     read.position == the view's high watermark     all is read; the fetch may wait for more
-    read.stopped                                   the fetch has scanned its share: answer with the progress
+    read.stopped                                   the fetch has scanned its share; answer with its progress
     read.due_ms                                    nothing more may be shown before that moment
 
-Whoever waits is told by `ViewHub` (broker/view_topics/view_hub.py): `began_waiting` names what the view
-watches.
+Waiting fetches are woken through `ViewHub` (broker/view_topics/view_hub.py); `began_waiting` makes the view
+watch its source.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ DELTA_MAX: Final = 2**31 - 1
 
 
 class ViewRead:
-    """What one fetch reads of one partition of a view."""
+    """The read of one partition of a view by one fetch."""
 
     __slots__ = (
         "due_ms",
@@ -67,20 +66,20 @@ class ViewRead:
     ) -> None:
         self.offset = offset
         self.max_bytes = max_bytes
-        # The first batch is given even when it is larger than `max_bytes` (KIP-74).
+        # The first batch is given even if it is larger than `max_bytes` (KIP-74).
         self.minimum_one = minimum_one
-        # False: only what is known already, as for a fetch that is woken.
+        # False: only what is already known, as for a fetch that is woken.
         self.scans = scans
-        # What is not found now may be found while the fetch is parked.
+        # Records not found now may be found while the fetch is parked.
         self.may_wait = may_wait
         self.now_ms = now_ms
-        # Who reads: the fetch session, or else the connection and its client id.
+        # The reader: the fetch session, or else the connection and its client id.
         self.reader = reader
         self.parts: list[Part] = []
         self.size_bytes = 0
-        # Behind the last offset that was looked at.
+        # The offset after the last one that was scanned.
         self.position = offset
-        # The last part is one batch, and not a run of batches as they are stored.
+        # The last part is one batch, not a run of batches as they are stored.
         self.ends_in_batch = False
         self.stopped = False
         self.due_ms: int | None = None
@@ -111,14 +110,14 @@ class ViewRead:
 
     @property
     def has_progress(self) -> bool:
-        """Whether something was looked at and nothing of it is to be shown."""
+        """Whether something was scanned but none of it is shown."""
         return not self.parts and self.position > self.offset
 
     def finished(self, *, takes_empty: bool) -> tuple[list[Part], int]:
-        """The batches and their size; the last one carries the reader over what was left out behind it.
+        """Return the batches and their size; the last one covers the offsets left out after it.
 
-        `takes_empty`: the client moves on over a batch without records, the only one in the answer.
-        Source: KAFKA-5443 (clients go on behind lastOffsetDelta), clients-wire.md finding 7.
+        `takes_empty`: the client moves past a batch without records, the only one in the answer.
+        Source: KAFKA-5443 (clients continue after lastOffsetDelta).
         """
         if self.has_progress and takes_empty:
             last = min(self.position - 1, self.offset + DELTA_MAX)
@@ -130,7 +129,7 @@ class ViewRead:
 
 
 def _stretched(batch: bytes | bytearray | memoryview, last_offset: int) -> bytes | bytearray | memoryview:
-    """The batch, ending at `last_offset`; only a copy is changed, because readers share what is evaluated."""
+    """Return the batch, ending at `last_offset`; change a copy, as readers share evaluated batches."""
     header = read_batch_header(batch)
     if header.last_offset >= last_offset:
         return batch
@@ -140,12 +139,12 @@ def _stretched(batch: bytes | bytearray | memoryview, last_offset: int) -> bytes
 
 
 class ViewPartition(Partition):
-    """What all kinds of views have in common; offsets and times are those of the source's stream."""
+    """The base of all kinds of views; offsets and times are those of the source's stream."""
 
     __slots__ = ("_wait_key", "definition", "host")
 
     def __init__(self, host: ViewHost, topic: Topic, index: int, *, vnode: Vnode, stream_id: int) -> None:
-        """`stream_id` is the source's stream where the view has one."""
+        """Make a partition; `stream_id` is the source's stream, if the view has just one."""
         assert topic.view is not None
         self.host = host
         self.definition: ViewDefinition = topic.view
@@ -157,12 +156,12 @@ class ViewPartition(Partition):
 
     @property
     def wait_key(self) -> int:
-        """A number of its own: what the view shows is counted, not what its source gets."""
+        """A key of its own: fetches wait for records that the view shows, not for those its source gets."""
         return self._wait_key
 
     @property
     def high_watermark(self) -> int:
-        """Where decided records end: a view shows committed data only, to all readers."""
+        """The end of the decided records: a view shows only committed data, to all readers."""
         log, stream_id = self.vnode.log, self.stream_id
         producers = log.producers(stream_id)
         return producers.last_stable_offset(log.high_watermark(stream_id), log.log_start(stream_id))
@@ -174,42 +173,42 @@ class ViewPartition(Partition):
 
     @property
     def log_end(self) -> int:
-        """The same as the high watermark: nothing is on its way into a view."""
+        """The same as the high watermark: no record is ever pending in a view."""
         return self.high_watermark
 
     @property
     def size_bytes(self) -> int:
-        """A view stores nothing."""
+        """Always 0: a view stores nothing."""
         return 0
 
     def producers(self) -> list[ProducerDescription]:
-        """Nobody can write to a view."""
+        """Return no producers, as a view cannot be written to."""
         return []
 
     def hits_by_time(self, first: int, end: int) -> Iterator[tuple[int, TimeHit]] | None:
-        """For views over several streams: what is shown between two offsets, the newest first."""
+        """Return the batches between two offsets, newest first; only for views over several streams."""
         return None
 
     def began_waiting(self, position: int, now_ms: int) -> None:
-        """A fetch that has read up to `position` was parked: see to it that it is woken by what comes."""
+        """Arrange that a fetch that has read up to `position` and was parked is woken by new records."""
         raise NotImplementedError
 
     def catch_up(self, budget: SliceBudget) -> Iterator[None]:
-        """Look at what is new for the fetches that wait; yields whenever the budget says so."""
+        """Evaluate new records for the fetches that wait, yielding when the budget says so."""
         raise NotImplementedError
 
     def is_awaited(self) -> bool:
-        """Whether a fetch waits for it."""
+        """Whether a fetch waits for the view."""
         return self.host.loop.waiters.waits_for(self.wait_key)
 
     def has_news(self, read: ViewRead) -> bool:
-        """Whether a reader who gets no record should learn at once how far it came, and not after its wait.
+        """Whether a read without records is answered with its progress at once, not after its wait.
 
-        To be answered by the views for what has been there for some time; else readers at the end of a busy
-        source would be answered all the time.
+        Only for records that are not new: otherwise readers at the end of a busy source would be answered all
+        the time.
         """
         raise NotImplementedError
 
     def steps(self, read: ViewRead) -> Iterator[None]:
-        """Fill the read, yielding whenever a slice of work is done."""
+        """Fill the read, yielding after each slice of work."""
         raise NotImplementedError

@@ -1,6 +1,6 @@
-"""The route of a view: what it asks of every record.
+"""The route of a view: the expression that it compares in every record.
 
-A view's route is the first equality with a constant that its condition demands.  The views of one partition
+A view's route is the first equality with a constant that its condition requires.  The views of one partition
 whose routes have the same expression share an index of its values (route_index.py), which they read through a
 `RoutedReader` (routed_reader.py).
 """
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What a view asks of every record, and the answer it wants."""
+    """The expression that a view evaluates for every record, and the value it wants."""
 
     expression: Expression
     number: int
-    """Stands for the expression."""
+    """The number of the expression."""
     value: int | str
 
 
 def route_of(plan: Plan, number_of: Callable[[Expression], int]) -> Route | None:
-    """The first `expression = constant` that every record of a view must fulfil; None when there is none."""
+    """Return the first `expression = constant` that all records of a view must meet, or None."""
     pending = [] if plan.predicate is None or "tags" in plan.needs else [plan.predicate]
     while pending:
-        one = pending.pop()
-        if one.op == "and":
-            pending += reversed(one.args)
-        elif one.op == "eq":
-            for wanted, asked in (one.args, one.args[::-1]):
+        condition = pending.pop()
+        if condition.op == "and":
+            pending += reversed(condition.args)
+        elif condition.op == "eq":
+            for wanted, asked in (condition.args, condition.args[::-1]):
                 if _is_routable(wanted, asked):
                     return Route(asked, number_of(asked), wanted.value)
     return None
 
 
 def _is_routable(wanted: Expression, asked: Expression) -> bool:
-    """Whether both are whole numbers, or both texts: what is equal then is the same key of a dictionary."""
+    """Whether both are whole numbers, or both texts, so that equal values are the same dictionary key."""
     kinds = wanted.type.kind.value, asked.type.kind.value
     return (
         wanted.op == "literal"

@@ -1,4 +1,4 @@
-"""What views count while they work, one set of numbers for each view."""
+"""The counters of views, one set for each view."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ class ViewCounters:
     __slots__ = ("matched", "scanned", "shown", "unfit")
 
     def __init__(self) -> None:
-        # Records looked at, those among them that the view shows, and those that did not fit its columns.
+        # Records evaluated, those among them that the view shows, and those that did not fit its columns.
         self.scanned = 0
         self.matched = 0
         self.unfit = 0
-        # Batches that were handed out, each time they were: above what was looked at, several read the same.
+        # Batches handed out, each time counted: more than were evaluated if several readers got the same one.
         self.shown = 0

@@ -1,7 +1,7 @@
 """The tags of partitions' keys, shared by all views that read the same columns of the same partition.
 
-What a record teaches depends on nothing but the columns that a view reads (one that does not fit them teaches
-nothing): a thousand views `STABLE meters WHERE city = '…'` learn once, and keep one table.  It is given back
+The tags learnt from a record depend only on the columns that a view reads (a record that does not fit them
+teaches none): a thousand views `STABLE meters WHERE city = '…'` learn once and keep one table, which is freed
 with the last of them.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SharedTags:
-    """What one broker's views know of keys."""
+    """The tags of keys that one broker's views have learnt."""
 
     def __init__(self) -> None:
         self._known: WeakValueDictionary[Any, PartitionTags] = WeakValueDictionary()
@@ -25,7 +25,7 @@ class SharedTags:
         return len(self._known)
 
     def of(self, stream_id: int, plan: Plan) -> PartitionTags:
-        """The tags of a partition for a view of that plan; the caller keeps them."""
+        """Return the tags of a partition for a view of that plan; the caller keeps them."""
         from views.tag_history import PartitionTags
 
         key = stream_id, plan.uses, plan.record_bytes_max

@@ -1,8 +1,7 @@
-"""Time travel and replay: another view between two bounds, and at the pace in which it was written.
+"""Time travel and replay: another view between two bounds, or at the pace at which it was written.
 
-A window is put around a view of any other kind (an alias, a query, a database).  Its bounds are its log start
-and its end; times are looked up once records at or behind them are there.  Pace:
-broker/view_topics/view_pacing.py.
+A window wraps a view of any other kind (an alias, a query, a database).  Its bounds are its log start and its
+end; a time is looked up once there are records at or after it.  Pace: broker/view_topics/view_pacing.py.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from wal.lookup import StreamExtent
 
 PACED_BYTES: Final = 64 << 10
-"""What one fetch of a replay looks at: most of it will not be due."""
+"""Bytes that one fetch of a replay reads, most of which will not be due."""
 
 
 class WindowPartition(ViewPartition):
@@ -40,27 +39,27 @@ class WindowPartition(ViewPartition):
         self, host: ViewHost, topic: Topic, index: int, inner: ViewPartition, pacing: Pacing | None
     ) -> None:
         super().__init__(host, topic, index, vnode=inner.vnode, stream_id=inner.stream_id)
-        # Whoever waits for the window is woken by the view inside.
+        # Fetches that wait for the window are woken by the inner view.
         self._wait_key = inner.wait_key
         self.inner = inner
         self._pacing = pacing
         self._from = parse_bound(self.definition.start) if self.definition.start else None
         self._to = parse_bound(self.definition.end) if self.definition.end else None
-        # The offsets that the bounds amount to, as soon as that is known.
+        # The offsets of the bounds, as soon as they are known.
         self._first = self._offset_of(self._from)
         self._end = self._offset_of(self._to)
-        # Where there is nothing from `_from` on yet: what is there now is all before it.
+        # If no record has reached `_from` yet: all present records are before it.
         self._floor = inner.high_watermark
         self._checked = inner.high_watermark
 
     def close(self) -> None:
-        """Give back what the view inside keeps."""
+        """Free the memory of the inner view."""
         self.inner.close()
 
     # --- bounds ----------------------------------------------------------------------------------------
 
     def _offset_of(self, bound: Bound | None) -> int | None:
-        """The offset that a bound amounts to; None when it is not known, or there is no bound."""
+        """Return the offset of a bound; None if it is not known, or there is no bound."""
         if bound is None:
             return None
         if bound.is_offset:
@@ -69,7 +68,7 @@ class WindowPartition(ViewPartition):
         return offset if offset >= 0 else None
 
     def _check_bounds(self) -> None:
-        """Look up the times that no record had reached so far, if there are new records."""
+        """Look up the times that no record had reached before, if there are new records."""
         if self.inner.high_watermark == self._checked:
             return
         self._checked = self.inner.high_watermark
@@ -85,12 +84,12 @@ class WindowPartition(ViewPartition):
             return self.inner.log_start
         self._check_bounds()
         first = self._floor if self._first is None else self._first
-        # Readers of a time to come stand where the log ended when the window was opened, and stay there.
+        # Readers of a future time stay at the offset where the log ended when the window was opened.
         return max(self.inner.log_start, first if self._from.is_offset else min(first, self._floor))
 
     @property
     def high_watermark(self) -> int:
-        """The offset behind the last one that can be fetched."""
+        """The offset after the last one that can be fetched."""
         end = self.inner.high_watermark
         if self._from is None and self._to is None:
             return end
@@ -107,7 +106,7 @@ class WindowPartition(ViewPartition):
         return self._end is not None and self.inner.high_watermark >= self._end
 
     def find_timestamp(self, timestamp_ms: int, *, from_offset: int) -> TimeHit | None:
-        """The first batch from an offset on with a record at or after the time, as far as it is shown."""
+        """Return the first batch from an offset on with a shown record at or after the time."""
         from_offset = max(from_offset, self.log_start)
         while (hit := self.inner.find_timestamp(timestamp_ms, from_offset=from_offset)) is not None:
             if hit.base_offset >= self.high_watermark:
@@ -119,7 +118,7 @@ class WindowPartition(ViewPartition):
         return None
 
     def _shown_of(self, hit: TimeHit) -> TimeHit | None:
-        """The part of a batch that lies between the bounds."""
+        """Return the part of a batch that lies between the bounds."""
         first, end = self.log_start, self.high_watermark
         if first <= hit.base_offset and hit.next_offset <= end:
             return hit
@@ -132,10 +131,10 @@ class WindowPartition(ViewPartition):
         return TimeHit(hit.base_offset, min(hit.next_offset, end), largest, memoryview(batch))
 
     def max_timestamp(self) -> TimeHit | None:
-        """The first batch that has the largest timestamp between the bounds.
+        """Return the first batch with the largest timestamp between the bounds.
 
-        The extents that lie between them are compared by what is known of them; only the batches at the
-        bounds are opened, and over a database the newest ones.
+        Extents that lie between the bounds are compared by their metadata; only the batches at the bounds are
+        opened, and over a database the newest ones.
         """
         hit = self.inner.max_timestamp()
         if hit is not None and self.log_start <= hit.base_offset and hit.next_offset <= self.high_watermark:
@@ -143,19 +142,21 @@ class WindowPartition(ViewPartition):
         first, end = self.log_start, self.high_watermark
         if (hits := self.inner.hits_by_time(first, end)) is not None:
             return newest_of(hits, self._shown_of)
-        extents = [one for one in self.vnode.log.extents(self.stream_id, first) if one.base_offset < end]
-        inside = [one for one in extents if first <= one.base_offset and one.next_offset <= end]
+        extents = [
+            extent for extent in self.vnode.log.extents(self.stream_id, first) if extent.base_offset < end
+        ]
+        inside = [extent for extent in extents if first <= extent.base_offset and extent.next_offset <= end]
         best: TimeHit | None = None
         if inside:
-            newest = max(inside, key=lambda one: one.max_timestamp)
+            newest = max(inside, key=lambda extent: extent.max_timestamp)
             best = self.find_timestamp(newest.max_timestamp, from_offset=newest.base_offset)
-        for extent in (one for one in extents if one not in inside):
+        for extent in (extent for extent in extents if extent not in inside):
             above = -1 if best is None else best.max_timestamp + 1
             best = self._newest_in(extent, above) or best
         return best
 
     def _newest_in(self, extent: StreamExtent, timestamp_ms: int) -> TimeHit | None:
-        """The newest of an extent's batches with something at or after the time."""
+        """Return the newest of an extent's batches with a record at or after the time."""
         best, from_offset = None, extent.base_offset
         while (hit := self.find_timestamp(timestamp_ms, from_offset=from_offset)) is not None:
             if hit.base_offset >= extent.next_offset:
@@ -166,7 +167,7 @@ class WindowPartition(ViewPartition):
     # --- reading ---------------------------------------------------------------------------------------
 
     def steps(self, read: ViewRead) -> Iterator[None]:
-        """Show what lies between the bounds and is due."""
+        """Show the records that lie between the bounds and are due."""
         end = self.high_watermark
         if read.position >= end:
             return
@@ -183,7 +184,7 @@ class WindowPartition(ViewPartition):
             self._pace(read, self._pacing)
 
     def _pace(self, read: ViewRead, pacing: Pacing) -> None:
-        """Take away what is not due."""
+        """Remove the records that are not due."""
         anchor = pacing.anchor(read.reader)
         anchor.begin(self.index, read.offset)
         offset = read.offset
@@ -199,7 +200,7 @@ class WindowPartition(ViewPartition):
     # --- waiting ---------------------------------------------------------------------------------------
 
     def began_waiting(self, position: int, now_ms: int) -> None:
-        """Who waits at the end is woken by what comes; who waits for a moment is not."""
+        """Watch the source for a fetch that waits at the end; one that waits for a moment is not woken."""
         if position >= self.high_watermark:
             if not self._is_complete:
                 self.inner.began_waiting(max(position, self.inner.high_watermark), now_ms)
@@ -207,11 +208,11 @@ class WindowPartition(ViewPartition):
             self.inner.began_waiting(position, now_ms)
 
     def catch_up(self, budget: SliceBudget) -> Iterator[None]:
-        """Never asked: the view inside is."""
+        """Let the inner view catch up; it is the one that is called."""
         yield from self.inner.catch_up(budget)
 
     def has_news(self, read: ViewRead) -> bool:
-        """Whether the reader should learn at once how far it came."""
+        """Whether the reader should learn of its progress at once."""
         return read.due_ms is None and self.inner.has_news(read)
 
 
@@ -221,10 +222,10 @@ def _batches_of(read: ViewRead) -> list[memoryview]:
 
 
 def _cut(read: ViewRead, end: int) -> None:
-    """Leave what lies below `end`, in the middle of a batch if need be.
+    """Keep the records below `end`, splitting a batch if need be.
 
-    Nothing is left of a batch that has no record for the reader any more: librdkafka takes records that it
-    did not ask for, and no others, for a batch that was too large.
+    A batch that has no more records for the reader is removed whole: librdkafka takes an answer with only
+    records it did not ask for as a sign of a batch that was too large.
     """
     parts: list[bytes | memoryview | bytearray] = []
     for batch in _batches_of(read):
@@ -244,7 +245,7 @@ def _cut(read: ViewRead, end: int) -> None:
 
 
 def _batch_of(records: list[Record], header: BatchHeader, last_offset: int) -> bytearray:
-    """A batch of some of the records of another one."""
+    """Return a batch of some of the records of another one."""
     stamp = header.max_timestamp if header.is_append_time else None
     return encode_batch(
         records,
@@ -258,7 +259,7 @@ def _batch_of(records: list[Record], header: BatchHeader, last_offset: int) -> b
 def _first_not_due(
     batch: memoryview, header: BatchHeader, offset: int, anchor: Anchor, speed: float, now_ms: int
 ) -> tuple[Record, int] | None:
-    """The first record from `offset` on that is not due, with the moment when it will be."""
+    """Return the first record from `offset` on that is not due, with the moment when it will be."""
     if header.is_control or not header.record_count:
         return None
     if anchor.is_running(now_ms) and anchor.due_ms(header.max_timestamp, speed, now_ms) <= now_ms:
@@ -272,7 +273,7 @@ def _first_not_due(
 
 
 def windowed(host: ViewHost, topic: Topic, index: int, inner: ViewPartition) -> ViewPartition:
-    """The partition as its view's definition bounds and paces it."""
+    """Return the partition with the bounds and pace of its view's definition."""
     assert topic.view is not None
     definition = topic.view
     pacing = None

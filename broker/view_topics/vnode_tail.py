@@ -1,9 +1,9 @@
-"""Where the views over a vnode end: behind the newest frame that has something for them.
+"""The end of the views over a vnode: after the newest frame that has something for them.
 
-A vnode's versions go on with records of internal topics and with marks of its own, which no view shows.  A
-view that ended there would have a tail that its readers never reach, so it ends at a frame that holds a
-topic's record (or a change of a topic, for views that show those), and before the first record whose
-transaction is not decided.
+A vnode's versions continue with records of internal topics and with the vnode's own marks, which no view
+shows.  A view that ended there would have a tail that its readers never reach. So it ends after a frame with
+a record of a topic (or a change of a topic, for views that show those), and before the first record whose
+transaction is undecided.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from wal.log import VnodeLog
 
 FRAMES_MAX: Final = 1_000
-"""Frames looked at in one go, about 20 ms; where there are more, the log's index is asked."""
+"""Frames scanned in one go, about 20 ms; if there are more, the log's index is asked."""
 
 
 class VnodeTail:
-    """The end of one vnode for its views; brought up to date when somebody asks."""
+    """The end of one vnode for its views; brought up to date at each query."""
 
     def __init__(self, log: VnodeLog, owners: StreamOwners) -> None:
         self._log = log
@@ -34,17 +34,17 @@ class VnodeTail:
         self._check_decided(log.undecided_streams())
 
     def data_end(self) -> int:
-        """Behind the newest topic's record that is decided."""
+        """Return the version after the newest decided record of a topic."""
         self._refresh()
         return self._decided(self._data_end)
 
     def change_end(self) -> int:
-        """Behind the newest change of a topic."""
+        """Return the version after the newest change of a topic."""
         self._refresh()
         return max(self._change_end, self._log.first_version)
 
     def end(self) -> int:
-        """Behind the newest of both."""
+        """Return the version after the newest of both."""
         self._refresh()
         return self._decided(max(self._data_end, self._change_end))
 
@@ -59,7 +59,7 @@ class VnodeTail:
         for number, frame in enumerate(log.frames(self._scanned)):
             if number >= FRAMES_MAX:
                 self._data_end = max(self._data_end, log.end_of_frames_with(self._owners.owns))
-                # The index does not tell where changes are.
+                # The index does not know the places of changes.
                 self._change_end = log.next_version
                 touched.update(log.undecided_streams())
                 break
@@ -74,7 +74,7 @@ class VnodeTail:
         self._check_decided(touched)
 
     def _check_decided(self, touched: set[int] | list[int]) -> None:
-        """Look at the streams that may have a transaction, and at those that had one."""
+        """Check the streams that may have a transaction, and those that had one."""
         log = self._log
         for stream_id in {*touched, *self._undecided}:
             high_watermark = log.high_watermark(stream_id)

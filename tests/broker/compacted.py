@@ -1,4 +1,4 @@
-"""What the tests of compaction share: topics soon compacted, keyed records, time that passes."""
+"""Helpers for tests of compaction: topics that are soon compacted, keyed records, passing time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def keyed(
     codec: int = Codec.NONE,
     producer: tuple[int, int, int] = (-1, -1, -1),
 ) -> bytearray:
-    """A batch of records with these keys and values."""
+    """Return a batch of records with these keys and values."""
     records = [Record(offset, timestamp_ms + offset, *pair) for offset, pair in enumerate(pairs)]
     identity, epoch, sequence = producer
     return encode_batch(
@@ -40,14 +40,14 @@ def keyed(
 
 
 def put(client: Client, name: str, pairs: Iterable[Pair], timestamp_ms: int = START_MS) -> int:
-    """Produce a batch; its base offset."""
+    """Produce a batch and return its base offset."""
     answer = send(client, name, keyed(pairs, timestamp_ms=timestamp_ms))
     assert answer.error_code == 0, answer
     return int(answer.base_offset)
 
 
 def fill(client: Client, name: str, timestamp_ms: int = START_MS) -> None:
-    """Begin a new segment twice, so that nothing before lies in the active one."""
+    """Begin a new segment twice, so that no earlier record is in the active one."""
     for number in range(2):
         put(client, name, [(b"filler", b"%d" % number * 900)], timestamp_ms)
 
@@ -61,13 +61,13 @@ def pass_time(gateway: Gateway, duration_ms: int = BACKOFF_MS + 1_000) -> None:
 
 
 def made(client: Client, name: str = "t", **configs: str) -> str:
-    """A topic that is soon compacted."""
+    """Create a topic that is soon compacted, and return its name."""
     create(client, name, 1, **{**SMALL, **configs})
     return name
 
 
 def batches(client: Client, name: str, offset: int = 0) -> Iterator[tuple[BatchHeader, list[Record]]]:
-    """All batches that a reader gets, fetch by fetch."""
+    """Yield all batches that a reader gets, fetch by fetch."""
     while True:
         data = fetch(client, name, offset)
         assert data.error_code == 0, data
@@ -81,10 +81,14 @@ def batches(client: Client, name: str, offset: int = 0) -> Iterator[tuple[BatchH
 
 
 def records(client: Client, name: str) -> list[Record]:
-    """All records that a reader gets."""
+    """Return all records that a reader gets."""
     return [record for _, found in batches(client, name) for record in found]
 
 
 def pairs_of(client: Client, name: str) -> list[tuple[int, bytes, bytes | None]]:
-    """Offset, key and value of what a reader gets, without the fillers."""
-    return [(one.offset, one.key or b"", one.value) for one in records(client, name) if one.key != b"filler"]
+    """Return offset, key and value of each record that a reader gets, without the fillers."""
+    return [
+        (record.offset, record.key or b"", record.value)
+        for record in records(client, name)
+        if record.key != b"filler"
+    ]

@@ -15,7 +15,7 @@ from tests.broker.gateway import Client
 def asking(
     action: DatabaseAction, *names: str, validate_only: bool = False, **settings: str | None
 ) -> KawalDatabasesRequest:
-    """A request about these databases; underscores in small names of settings stand for dots."""
+    """Return a request about these databases; underscores in lower-case setting names stand for dots."""
     lines = [
         DatabaseSetting(name=key if key.isupper() else key.replace("_", "."), value=value)
         for key, value in settings.items()
@@ -32,7 +32,7 @@ def ask(
     validate_only: bool = False,
     **settings: str | None,
 ) -> DatabaseResult:
-    """Ask about one database; the answer."""
+    """Send a request about one database and return the answer."""
     request = asking(action, name, validate_only=validate_only, **settings)
     (result,) = client.call(request, 0).databases
     assert isinstance(result, DatabaseResult)
@@ -52,6 +52,6 @@ def drop_database(client: Client, name: str) -> DatabaseResult:
 
 
 def listed(client: Client) -> list[str]:
-    """The names of all databases."""
+    """Return the names of all databases."""
     request = KawalDatabasesRequest(action=DatabaseAction.DESCRIBE, databases=None)
-    return [one.name for one in client.call(request, 0).databases]
+    return [database.name for database in client.call(request, 0).databases]

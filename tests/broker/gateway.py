@@ -1,10 +1,10 @@
-"""A whole broker on a simulated disk and clock, and clients that speak to it in frames, without sockets.
+"""A whole broker on a simulated disk and clock, and clients that send it requests without sockets.
 
     gateway = Gateway()
     client = gateway.client()
     answer = client.call(MetadataRequest(topics=None), 12)
 
-`call` settles the disk first, so that durable answers are there; `send` leaves that to the test.
+`call` settles the disk first, so that answers that wait for it arrive; `send` leaves that to the test.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ START_MS = 1_700_000_000_000
 """The clock at the start, milliseconds since 1970."""
 
 
+def _raise(error: BaseException) -> None:
+    raise error
+
+
 class Gateway:
     """A broker and the world around it."""
 
@@ -40,26 +44,36 @@ class Gateway:
         self.disk = disk if disk is not None else MemoryDisk()
         self.config = replace(Config(), log_dirs="/data", **settings)
         self.now_ms = START_MS
-        self.broker = self._open()
+        self.broker = self._start()
+
+    def _start(self) -> Broker:
+        """Start a broker in which errors of our own are not caught: a test must see them."""
+        broker = self._open()
+        broker.internal_errors.listener = _raise
+        return broker
 
     def _open(self) -> Broker:
         return open_broker(
             self.disk, self.config, random=Random(self.now_ms), now_ms=self.now_ms, wall_ms=self.now_ms
         )
 
+    def break_things(self) -> None:
+        """Let the broker catch errors of our own, as it does at work: the test makes them."""
+        self.broker.internal_errors.listener = None
+
     def client(self) -> Client:
-        """A new connection."""
+        """Open a new connection."""
         return Client(self)
 
     def run_jobs(self) -> bool:
-        """Run the disk work there is now; False when there was none."""
+        """Run the disk work there is now; return False if there was none."""
         self.broker.clock.turn_ms = self.now_ms
         jobs = list(self.broker.take_jobs(self.now_ms))
         self.finish(jobs)
         return bool(jobs)
 
     def finish(self, jobs: list[tuple[Vnode, DiskJob]]) -> None:
-        """Run disk work that was taken, and hand back what became of it."""
+        """Run disk work that was taken, and hand back its results."""
         for vnode, job in jobs:
             error: DiskError | None = None
             try:
@@ -69,16 +83,16 @@ class Gateway:
             self.broker.job_done(vnode, job, error, self.now_ms)
 
     def partition(self, name: str, index: int = 0) -> Partition:
-        """A partition, to look inside."""
+        """Return a partition, to look inside."""
         return self.broker.topics.partition(self.broker.find_topic(name), index)
 
     def settle(self) -> None:
-        """Run disk work, and make long answers, until there is nothing left."""
+        """Run disk work, and steps of long answers, until nothing is left to do."""
         while self.run_jobs() or self.broker.scheduler.pending:
             self.broker.scheduler.run()
 
     def tick(self) -> None:
-        """Let the broker do what is due now."""
+        """Let the broker do the work that is due now."""
         self.broker.clock.turn_ms = self.now_ms
         self.broker.tick(self.now_ms)
 
@@ -94,25 +108,25 @@ class Gateway:
         self.now_ms = end_ms
 
     def restart(self) -> None:
-        """Stop in order and start again on the same disk."""
+        """Stop cleanly and start again on the same disk."""
         self.broker.begin_stop(self.now_ms)
         self.settle()
         self.broker.close(self.now_ms)
-        self.broker = self._open()
+        self.broker = self._start()
 
     def crash(self) -> None:
-        """Lose the process and everything that was not synced, and start again."""
+        """Lose the process and all that was not synced, and start again."""
         self.disk = self.disk.crash(DROP_ALL)
         self.open_again()
 
     def open_again(self) -> None:
-        """Start on the disk as it is now; the process before is gone without a trace."""
+        """Start on the disk as it is now; the previous process has vanished without a trace."""
         self.disk.locks.clear()
-        self.broker = self._open()
+        self.broker = self._start()
 
 
 class Client:
-    """One connection; requests are messages, answers come back in their order."""
+    """One connection; requests are messages, and answers come back in their order."""
 
     def __init__(self, gateway: Gateway) -> None:
         self.gateway = gateway
@@ -125,7 +139,7 @@ class Client:
         self.unread = bytearray()
 
     def send(self, request: Any, version: int) -> None:
-        """Send a request and let the broker work on it; the disk does nothing yet."""
+        """Send a request and let the broker process it, without running the disk."""
         self._correlation_id += 1
         self._sent.append((answer_type(request), version, self._correlation_id))
         self.send_bytes(request_frame(request, version, self._correlation_id))
@@ -136,7 +150,7 @@ class Client:
         self.send_bytes(request_frame(request, version, self._correlation_id))
 
     def send_bytes(self, data: bytes) -> None:
-        """Send raw bytes, as far as the broker reads; the rest stays in `unread`, as in a socket."""
+        """Send raw bytes, as far as the broker reads them; the rest stays in `unread`, as in a socket."""
         self.unread += data
         self._push()
 
@@ -150,7 +164,7 @@ class Client:
             broker.receive(connection, size, self.gateway.now_ms)
 
     def answers(self) -> list[Any]:
-        """The answers that have come since the last call, decoded, in order."""
+        """Return the answers that have arrived since the last call, decoded, in order."""
         self._collect()
         found = []
         while len(self._received) >= 4:
@@ -172,11 +186,11 @@ class Client:
         return answers[0]
 
     def close(self) -> None:
-        """Go away."""
+        """Close the connection."""
         self.gateway.broker.disconnect(self.connection)
 
     def _collect(self) -> None:
-        """Take what is sent; room in the broker's buffers lets it read on, as the shell would."""
+        """Take the broker's output; room in its buffers lets it read on, as in the real server."""
         while True:
             self._received += take_outgoing(self.connection)
             if self.connection.stalled and not self.connection.saturated:
@@ -187,14 +201,14 @@ class Client:
 
 
 def answer_type(request: Any) -> type[Any]:
-    """The class of the answer to a request."""
+    """Return the class of the answer to a request."""
     key = declaration(type(request)).api
     assert key is not None
     return response_type(key)
 
 
 def request_frame(request: Any, version: int, correlation_id: int) -> bytes:
-    """A request as it goes over the wire, its length in front."""
+    """Return a request as it goes over the wire, preceded by its length."""
     key = declaration(type(request)).api
     assert key is not None
     header = encode_request_header(
@@ -205,7 +219,7 @@ def request_frame(request: Any, version: int, correlation_id: int) -> bytes:
 
 
 def take_outgoing(connection: Connection) -> bytes:
-    """Everything the broker wants to send to this client, as a socket that takes all of it would."""
+    """Take all bytes that the broker has for this client, as a socket with enough room would."""
     connection.dirty = False
     if connection in connection.unsent:
         connection.unsent.remove(connection)

@@ -1,4 +1,4 @@
-"""Short forms of what the tests of groups send: members that join, commits, what is committed."""
+"""Short forms of the requests that tests of groups send: joins, commits, reads of committed offsets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.broker.gateway import Client
 def joining(
     group_id: str, member_id: str = "", *, topics: Iterable[str] = ("t",), session_ms: int = 10_000
 ) -> JoinGroupRequest:
-    """A classic consumer joins."""
+    """Return a classic consumer's request to join."""
     metadata = encode_subscription(ConsumerProtocolSubscription(topics=list(topics)))
     return JoinGroupRequest(
         group_id=group_id,
@@ -39,7 +39,7 @@ def joining(
 
 
 def syncing(group_id: str, member_id: str, generation: int, **assignments: bytes) -> SyncGroupRequest:
-    """A member asks for its assignment; the leader gives one to each member."""
+    """Return a member's request for its assignment; the leader's gives one to each member."""
     return SyncGroupRequest(
         group_id=group_id,
         generation_id=generation,
@@ -53,7 +53,7 @@ def syncing(group_id: str, member_id: str, generation: int, **assignments: bytes
 
 
 def join(client: Client, group_id: str, *, topics: Iterable[str] = ("t",)) -> tuple[str, int]:
-    """Join a group without other members and give its one member an assignment; member id and generation.
+    """Join a group as its only member, with an assignment; return member id and generation.
 
     `group.initial.rebalance.delay.ms` must be 0.
     """
@@ -68,7 +68,7 @@ def join(client: Client, group_id: str, *, topics: Iterable[str] = ("t",)) -> tu
 def committing(
     group_id: str, *offsets: tuple[str, int, int], member: tuple[str, int] = ("", -1), metadata: str = ""
 ) -> OffsetCommitRequest:
-    """A commit of (topic, partition, offset)."""
+    """Return a commit of each (topic, partition, offset)."""
     return OffsetCommitRequest(
         group_id=group_id,
         member_id=member[0],
@@ -88,32 +88,32 @@ def committing(
 
 
 def codes(answer: Any) -> list[int]:
-    """The error of every partition of an answer, in order."""
-    return [one.error_code for topic in answer.topics for one in topic.partitions]
+    """Return the error of every partition of an answer, in order."""
+    return [partition.error_code for topic in answer.topics for partition in topic.partitions]
 
 
 def commit(
     client: Client, group_id: str, *offsets: tuple[str, int, int], member: tuple[str, int] = ("", -1)
 ) -> None:
-    """Commit (topic, partition, offset); they must be taken."""
+    """Commit each (topic, partition, offset); all must be accepted."""
     answer = client.call(committing(group_id, *offsets, member=member), 9)
     assert codes(answer) == [0] * len(offsets), answer
 
 
 def fetching_offsets(group_id: str, *topics: tuple[str, int]) -> OffsetFetchRequest:
-    """Ask for what is committed in (topic, partition); in all without any."""
+    """Return a request for the offset committed in each (topic, partition), or in all if none is given."""
     asked = [OffsetFetchRequestTopics(name=topic, partition_indexes=[index]) for topic, index in topics]
     return OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group_id, topics=asked or None)])
 
 
 def committed(client: Client, group_id: str) -> dict[tuple[str, int], int]:
-    """All that a group has committed: offset by topic and partition."""
+    """Return all offsets that a group has committed, by topic and partition."""
     (group,) = client.call(fetching_offsets(group_id), 9).groups
     assert group.error_code == 0, group
     return {
-        (topic.name, one.partition_index): one.committed_offset
+        (topic.name, partition.partition_index): partition.committed_offset
         for topic in group.topics
-        for one in topic.partitions
+        for partition in topic.partitions
     }
 
 
@@ -126,7 +126,7 @@ def beating(
     regex: str | None = None,
     owned: dict[UUID, list[int]] | None = None,
 ) -> ConsumerGroupHeartbeatRequest:
-    """A heartbeat of the consumer protocol; epoch 0 joins."""
+    """Return a heartbeat of the consumer protocol; epoch 0 joins."""
     return ConsumerGroupHeartbeatRequest(
         group_id=group_id,
         member_id=member_id,
@@ -141,8 +141,11 @@ def beating(
 
 
 def given(answer: Any) -> dict[UUID, list[int]] | None:
-    """The partitions that a heartbeat gave, by topic id; None if it left them as they were."""
+    """Return the partitions that a heartbeat gave, by topic id; None if it left them as they were."""
     assert answer.error_code == 0, answer
     if answer.assignment is None:
         return None
-    return {UUID(int=one.topic_id.int): sorted(one.partitions) for one in answer.assignment.topic_partitions}
+    return {
+        UUID(int=assigned.topic_id.int): sorted(assigned.partitions)
+        for assigned in answer.assignment.topic_partitions
+    }

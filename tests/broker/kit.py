@@ -1,4 +1,4 @@
-"""Short forms of what the tests of the broker send and read: topics, batches, fetches.
+"""Short forms of the requests and records in tests of the broker: topics, batches, fetches.
 
 topic_id = create(client, "t", partitions=2)
 assert send(client, "t", batch(b"a", b"b")).base_offset == 0
@@ -27,7 +27,7 @@ Target = tuple[str, int, bytes | bytearray | None]
 
 
 def creation(name: str, partitions: int = 1, **configs: str) -> CreatableTopic:
-    """A topic to be created; underscores in the names of configs stand for dots."""
+    """Return a topic to be created; underscores in the names of configs stand for dots."""
     return CreatableTopic(
         name=name,
         num_partitions=partitions,
@@ -40,7 +40,7 @@ def creation(name: str, partitions: int = 1, **configs: str) -> CreatableTopic:
 
 
 def create(client: Client, name: str, partitions: int = 1, **configs: str) -> UUID:
-    """Create a topic; its id."""
+    """Create a topic and return its id."""
     request = CreateTopicsRequest(topics=[creation(name, partitions, **configs)])
     (made,) = client.call(request, 7).topics
     assert made.error_code == 0, made
@@ -54,7 +54,7 @@ def batch(
     producer: tuple[int, int, int] = (-1, -1, -1),
     key: bytes | None = None,
 ) -> bytearray:
-    """A batch as a client sends it; `producer` is id, epoch and base sequence."""
+    """Return a batch as a client sends it; `producer` is id, epoch and base sequence."""
     records = [Record(offset, timestamp_ms, key, value) for offset, value in enumerate(values)]
     identity, epoch, sequence = producer
     return encode_batch(
@@ -63,7 +63,7 @@ def batch(
 
 
 def producing(*targets: Target, acks: int = -1, topic_id: UUID = ZERO_UUID) -> ProduceRequest:
-    """A produce request with one batch for each target, one topic entry each."""
+    """Return a produce request with one batch for each target, one topic entry each."""
     topics = [
         TopicProduceData(
             name=name,
@@ -76,7 +76,7 @@ def producing(*targets: Target, acks: int = -1, topic_id: UUID = ZERO_UUID) -> P
 
 
 def outcomes(answer: Any) -> list[Any]:
-    """The answers for all partitions of a produce or list-offsets request, in order."""
+    """Return the answers for all partitions of a produce or list-offsets request, in order."""
     parts: list[Any] = []
     for topic in getattr(answer, "responses", None) or answer.topics:
         parts += topic.partition_responses if hasattr(topic, "partition_responses") else topic.partitions
@@ -86,7 +86,7 @@ def outcomes(answer: Any) -> list[Any]:
 def send(
     client: Client, name: str, data: bytes | bytearray | None, partition: int = 0, version: int = 9
 ) -> Any:
-    """Produce one batch with acks=all; the answer for its partition."""
+    """Produce one batch with acks=all and return the answer for its partition."""
     (outcome,) = outcomes(client.call(producing((name, partition, data)), version))
     return outcome
 
@@ -102,7 +102,7 @@ def fetching(
     leader_epoch: int = -1,
     isolation_level: int = 0,
 ) -> FetchRequest:
-    """A fetch from these offsets, by topic name or id and partition."""
+    """Return a fetch from these offsets, by topic name or id and partition."""
     return FetchRequest(
         max_wait_ms=max_wait_ms,
         min_bytes=min_bytes,
@@ -129,7 +129,7 @@ def fetching(
 
 
 def fetched(answer: Any) -> dict[tuple[str | UUID, int], Any]:
-    """The partitions of a fetch's answer, by topic name, or id where there is none, and index."""
+    """Return the partitions of a fetch's answer, by topic name, or id if there is no name, and index."""
     return {
         (topic.topic or topic.topic_id, data.partition_index): data
         for topic in answer.responses
@@ -138,30 +138,30 @@ def fetched(answer: Any) -> dict[tuple[str | UUID, int], Any]:
 
 
 def fetch(client: Client, name: str, offset: int = 0, partition: int = 0, version: int = 12) -> Any:
-    """What a fetch that does not wait gives of one partition."""
+    """Return the answer for one partition of a fetch that does not wait."""
     return fetched(client.call(fetching({(name, partition): offset}), version))[name, partition]
 
 
 def values(records: Any) -> list[bytes]:
-    """The values of the records in what a fetch gave."""
+    """Return the values of the records that a fetch gave."""
     return [record.value or b"" for record in records_of(records)]
 
 
 def records_of(records: Any) -> Iterable[Record]:
-    """The records in what a fetch gave."""
-    for one in iter_batches(records):
-        yield from iter_records(one)
+    """Yield the records that a fetch gave."""
+    for stored in iter_batches(records):
+        yield from iter_records(stored)
 
 
 def read(client: Client, name: str, offset: int = 0, partition: int = 0) -> list[bytes]:
-    """The values from an offset on, as far as one fetch gives them."""
+    """Return the values from an offset on, as far as one fetch gives them."""
     data = fetch(client, name, offset, partition)
     assert data.error_code == 0, data
     return values(data.records)
 
 
 def offset_of(client: Client, name: str, timestamp: int, partition: int = 0, version: int = 9) -> Any:
-    """The answer of ListOffsets for one partition."""
+    """Return the answer of ListOffsets for one partition."""
     asked = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
     request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=[asked])])
     (found,) = outcomes(client.call(request, version))

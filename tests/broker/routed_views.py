@@ -1,4 +1,4 @@
-"""Many views over one topic, each for another rest of `id`: they share an index."""
+"""Many views over one topic, each for a different remainder of `id`; they share an index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def row(number: int, body_bytes: int = 0) -> bytes:
 
 
 def views_over(gateway: Gateway, count: int = VIEWS) -> Client:
-    """A topic `t` and views v0, v1, … over it, each for its own rest of `id`; all of them were read once."""
+    """Make a topic `t` and views v0, v1, … over it, one for each remainder of `id`; read each once."""
     client = gateway.client()
     create(client, "t", kawal_columns=COLUMNS)
     for number in range(count):
@@ -37,14 +37,14 @@ def index_of(gateway: Gateway) -> RouteIndex:
 
 
 def ids(client: Client, name: str, offset: int = 0) -> list[int]:
-    return [json.loads(one.value or b"")["id"] for one in read_all(client, name, offset=offset)]
+    return [json.loads(record.value or b"")["id"] for record in read_all(client, name, offset=offset)]
 
 
 def counting(looked: list[int]) -> Callable[..., Any]:
-    """`route_steps` that notes the records of each batch that it looks at."""
+    """Return a `route_steps` that counts the records of each batch it processes."""
 
-    def steps(router: Router, one: memoryview, **options: Any) -> Any:
-        looked.append(read_batch_header(one).record_count)
-        return route_steps(router, one, **options)
+    def steps(router: Router, stored: memoryview, **options: Any) -> Any:
+        looked.append(read_batch_header(stored).record_count)
+        return route_steps(router, stored, **options)
 
     return steps

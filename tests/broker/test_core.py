@@ -1,4 +1,4 @@
-"""The broker as a machine: what it serves, whom it sends away, what it waits for and how it ends."""
+"""The broker as a state machine: requests it serves or refuses, its deadlines, and its stop."""
 
 from __future__ import annotations
 
@@ -76,6 +76,7 @@ def test_a_fault_of_our_own_ends_one_connection_and_no_other(
     def fail(*_: Any) -> None:
         raise ZeroDivisionError("a bug")
 
+    gateway.break_things()
     monkeypatch.setattr(broker.handlers.find_coordinator, "_coordinator", fail)
     other = gateway.client()
     with caplog.at_level(logging.ERROR):
@@ -123,7 +124,7 @@ def test_the_wall_clock_may_jump_and_the_other_one_does_not_notice(gateway: Gate
 
 
 def test_a_deadline_that_has_come_is_always_met_by_work(gateway: Gateway, client: Client) -> None:
-    """Else the event loop would spin: every moment told must be in the future once all is done."""
+    """Otherwise the event loop would spin: once all work is done, every deadline must be in the future."""
     create(client, "t", 3)
     for number in range(30):
         send(gateway.client(), "t", batch(bytes(3_000)), number % 3)
@@ -182,7 +183,7 @@ def test_a_disk_that_does_not_let_a_log_close_costs_nothing(
     gateway.disk.faults.append(failing("write", errno.ENOSPC, path=f"{path}/checkpoint", times=5))
     with caplog.at_level(logging.ERROR):
         gateway.restart()
-    assert "not closed in order" in caplog.text
+    assert "not closed cleanly" in caplog.text
     client = gateway.client()
     assert [read(client, "t", partition=index) for index in (0, 1)] == [[b"a"], [b"a"]]
 

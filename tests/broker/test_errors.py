@@ -1,4 +1,4 @@
-"""What goes wrong inside becomes a Kafka code and a sentence."""
+"""Internal errors become a Kafka code and a sentence."""
 
 from __future__ import annotations
 

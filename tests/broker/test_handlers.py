@@ -1,4 +1,4 @@
-"""The one list of served APIs agrees with what the handlers and the messages say of themselves."""
+"""The list of served APIs agrees with the headers of the handlers and with the message declarations."""
 
 from __future__ import annotations
 

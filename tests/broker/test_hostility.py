@@ -1,6 +1,6 @@
-"""Bytes that no client sends: whatever comes in, nothing but answers and closed connections comes out.
+"""Bytes that no client sends: whatever comes in, only answers and closed connections come out.
 
-A failure names its seed; KAWAL_HOSTILE_SEEDS raises the number of them.
+A failure names its seed; KAWAL_HOSTILE_SEEDS raises the number of seeds.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def gateway_with_topics() -> Gateway:
 
 
 def drain(gateway: Gateway, client: Client) -> None:
-    """Let everything happen that the client's bytes have set going, and throw the answers away."""
+    """Run all work that the client's bytes have started, and discard the answers."""
     for _ in range(20):
         gateway.settle()
         take_outgoing(client.connection)
@@ -66,7 +66,7 @@ def assert_nothing_is_left(gateway: Gateway, client: Client) -> None:
 
 
 def mutated(frame: bytes, chance: Random) -> bytes:
-    """The frame with its length right and something in it wrong."""
+    """Return the request with its length right and something in it wrong."""
     body = bytearray(frame[4:])
     for _ in range(chance.choice((1, 1, 2, 5))):
         match chance.randrange(5):
@@ -89,7 +89,7 @@ def mutated(frame: bytes, chance: Random) -> bytes:
 
 
 def odd_batch(chance: Random) -> bytes:
-    """A batch that a producer might send, or nearly so; its CRC is right more often than not."""
+    """Return a batch that a producer might send, or nearly so; its CRC is right more often than not."""
     producer = (chance.randrange(-1, 3), chance.randrange(2), chance.randrange(4))
     data = batch(b"value", b"other", codec=chance.choice(list(Codec)), producer=producer)
     if chance.random() < 0.6:
@@ -161,13 +161,13 @@ def test_noise_ends_its_connection(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_bytes_in_any_portions_give_the_same_answers(seed: int) -> None:
     chance = Random(seed)
-    frames = b"".join(request_of(APIS[key], 0, chance) for key in (10, 18, 60) for _ in range(3))
+    requests = b"".join(request_of(APIS[key], 0, chance) for key in (10, 18, 60) for _ in range(3))
     whole, split = Gateway().client(), Gateway().client()
-    whole.send_bytes(frames)
+    whole.send_bytes(requests)
     position = 0
-    while position < len(frames):
+    while position < len(requests):
         size = chance.choice((1, 2, 3, 7, 100))
-        split.send_bytes(frames[position : position + size])
+        split.send_bytes(requests[position : position + size])
         position += size
     assert whole.connection.close_reason == split.connection.close_reason
     assert len(take_outgoing(whole.connection)) == len(take_outgoing(split.connection))

@@ -1,4 +1,4 @@
-"""A snapshot holds what a broker counted and what its logs hold, bounded, and changes no more."""
+"""A snapshot has a broker's counters and the contents of its logs, is bounded, and does not change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_requests_are_told_by_api_and_version_with_their_errors() -> None:
         client.call(ApiVersionsRequest(), 2)
     missing = MetadataRequest(topics=[MetadataRequestTopic(name="t")], allow_auto_topic_creation=False)
     client.call(missing, 9)
-    found = {(one.api, one.version): one for one in Snapshot.take(gateway.broker).requests}
+    found = {(counts.api, counts.version): counts for counts in Snapshot.take(gateway.broker).requests}
     assert sum(found["api_versions", 2].latency.counts) == 3
     assert found["api_versions", 2].errors == {}
     assert found["metadata", 9].errors == {3: 1}
@@ -28,7 +28,7 @@ def test_requests_are_told_by_api_and_version_with_their_errors() -> None:
 def test_an_api_that_is_not_served_has_its_number() -> None:
     gateway = Gateway()
     gateway.broker.stats.answered(999, 1, 5)
-    assert [one.api for one in Snapshot.take(gateway.broker).requests] == ["999"]
+    assert [counts.api for counts in Snapshot.take(gateway.broker).requests] == ["999"]
 
 
 def test_partitions_tell_their_offsets_and_sizes() -> None:
@@ -48,7 +48,7 @@ def test_partitions_beyond_the_limit_are_counted() -> None:
     create(client, "a", partitions=4)
     create(client, "b", partitions=4)
     snapshot = Snapshot.take(gateway.broker)
-    assert [(one.topic, one.partition) for one in snapshot.partitions] == [
+    assert [(partition.topic, partition.partition) for partition in snapshot.partitions] == [
         ("a", 0), ("a", 1), ("a", 2), ("a", 3), ("b", 0),
     ]  # fmt: skip
     assert snapshot.gauges["partitions"] == 8
@@ -75,14 +75,14 @@ def test_logs_tell_their_state_and_size() -> None:
     client = gateway.client()
     create(client, "t")
     client.send(producing(("t", 0, batch(b"v"))), 9)
-    logs = {one.name: one for one in Snapshot.take(gateway.broker).vnodes}
+    logs = {log.name: log for log in Snapshot.take(gateway.broker).vnodes}
     assert set(logs) == {"meta/vnode-0", "default/vnode-0", "default/vnode-1"}
-    assert {one.state for one in logs.values()} == {"open"}
-    assert sum(one.open_frame_bytes > 0 for one in logs.values()) == 1
+    assert {log.state for log in logs.values()} == {"open"}
+    assert sum(log.open_frame_bytes > 0 for log in logs.values()) == 1
     gateway.settle()
-    logs = {one.name: one for one in Snapshot.take(gateway.broker).vnodes}
-    assert sum(one.stream_count for one in logs.values()) == 1
-    assert sum(one.segment_count for one in logs.values()) >= 2
+    logs = {log.name: log for log in Snapshot.take(gateway.broker).vnodes}
+    assert sum(log.stream_count for log in logs.values()) == 1
+    assert sum(log.segment_count for log in logs.values()) >= 2
 
 
 def test_a_snapshot_does_not_change_any_more() -> None:
@@ -91,15 +91,15 @@ def test_a_snapshot_does_not_change_any_more() -> None:
     client.call(ApiVersionsRequest(), 2)
     snapshot = Snapshot.take(gateway.broker)
     client.call(ApiVersionsRequest(), 2)
-    (one,) = snapshot.requests
-    assert (one.api, sum(one.latency.counts)) == (ApiKey.API_VERSIONS.name.lower(), 1)
+    (counts,) = snapshot.requests
+    assert (counts.api, sum(counts.latency.counts)) == (ApiKey.API_VERSIONS.name.lower(), 1)
 
 
 def test_a_broker_is_ready_until_it_stops() -> None:
     gateway = Gateway()
     assert not_ready(gateway.broker) == []
     gateway.broker.begin_stop(START_MS)
-    assert not_ready(gateway.broker) == ["the server stops"]
+    assert not_ready(gateway.broker) == ["the server is stopping"]
 
 
 def test_a_log_that_takes_no_records_makes_a_broker_not_ready() -> None:

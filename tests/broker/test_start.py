@@ -1,4 +1,4 @@
-"""From a data directory to a broker: new ones are made, old ones recovered, foreign ones left alone."""
+"""From a data directory to a broker: new ones are initialised, old ones recovered, foreign ones refused."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_everything_is_there_after_every_kind_of_end() -> None:
 
 
 def test_a_start_that_is_interrupted_anywhere_can_be_made_again() -> None:
-    """The power fails at every call of the first start, with all or nothing of it on the disk."""
+    """The power fails at each call of the first start, with all or nothing of that call on the disk."""
     calls: list[int] = []
     counted = MemoryDisk()
     counted.faults.append(lambda _call: calls.append(1))
@@ -145,7 +145,7 @@ def test_a_damaged_vnode_is_told_and_the_others_work(caplog: pytest.LogCaptureFi
         for _ in range(3):
             send(client, "t", batch(bytes(500)), index)
     gateway.advance(5_000)
-    (path,) = [one for one in gateway.disk.files() if "vnode-0" in one and one.endswith(".wal")]
+    (path,) = [name for name in gateway.disk.files() if "vnode-0" in name and name.endswith(".wal")]
     disk = gateway.disk.crash()
     disk.damage(path, 1_500, b"rot")
     with caplog.at_level(logging.ERROR):
@@ -161,7 +161,7 @@ def test_bytes_cut_from_a_torn_tail_are_told(caplog: pytest.LogCaptureFixture) -
     client = gateway.client()
     create(client, "t")
     send(client, "t", batch(b"a"))
-    (path,) = [one for one in gateway.disk.files() if "vnode-0" in one and one.endswith(".wal")]
+    (path,) = [name for name in gateway.disk.files() if "vnode-0" in name and name.endswith(".wal")]
     file = gateway.disk.open(path)
     end = len(gateway.disk.contents(path).rstrip(b"\0"))
     file.write_at(end + 8, [b"torn"])

@@ -1,4 +1,4 @@
-"""Views of themselves, of each other and of views, and names that exist: each has its code and sentence."""
+"""Views of themselves, of each other and of views, and names in use: each has its code and message."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INVALID = ErrorCode.INVALID_CONFIG
 
 @pytest.fixture
 def client() -> Client:
-    """A client of a gateway with the topic `flights` and the view `late` over it."""
+    """Return a client of a gateway with the topic `flights` and the view `late` over it."""
     made = Gateway().client()
     create(made, "flights", kawal_columns=COLUMNS)
     make_view(made, "late", "SELECT id FROM flights WHERE delay > 15")
@@ -26,10 +26,10 @@ def client() -> Client:
 
 
 def made_together(client: Client, **statements: str) -> dict[str, tuple[int, str]]:
-    """What one request for several views is answered."""
+    """Return the answers to one request for several views."""
     wanted = [creation(name, -1, kawal_sql=text) for name, text in statements.items()]
     answers = client.call(CreateTopicsRequest(topics=wanted), 7).topics
-    return {one.name: (one.error_code, one.error_message or "") for one in answers}
+    return {answer.name: (answer.error_code, answer.error_message or "") for answer in answers}
 
 
 @pytest.mark.parametrize("sql", ["SELECT * FROM me", "STABLE me", "UNFIT me", "CREATE TOPIC me AS STABLE me"])
@@ -46,10 +46,10 @@ def test_an_alias_of_itself_is_refused(client: Client) -> None:
 
 def test_two_views_of_each_other_are_refused_in_whatever_order(client: Client) -> None:
     for names in (("a", "b"), ("b", "a")):
-        one, two = names
-        answers = made_together(client, **{one: f"SELECT * FROM {two}", two: f"STABLE {one}"})
+        first, second = names
+        answers = made_together(client, **{first: f"SELECT * FROM {second}", second: f"STABLE {first}"})
         for name, (code, message) in answers.items():
-            other = two if name == one else one
+            other = second if name == first else first
             assert (code, f"there is no topic '{other}' to read" in message) == (INVALID, True)
 
 

@@ -1,4 +1,4 @@
-"""Transactions as they lie in the log, for tests of what reads them."""
+"""Transactions as they are stored in the log, for tests of their readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wal.stream_producers import ProducerStamp
 def transactional(
     gateway: Gateway, value: bytes, producer: int, timestamp_ms: int = START_MS, *, topic: str = "t"
 ) -> None:
-    """A record of a transaction that is open."""
+    """Write a record of an open transaction."""
     partition = gateway.partition(topic)
     data = encode_batch(
         [Record(0, timestamp_ms, b"k", value)],
@@ -27,7 +27,7 @@ def transactional(
 
 
 def end(gateway: Gateway, producer: int, *, commit: bool, topic: str = "t") -> None:
-    """The end of a producer's transaction."""
+    """End a producer's transaction."""
     partition = gateway.partition(topic)
     marker = transaction_marker_batch(
         commit=commit,

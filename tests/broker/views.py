@@ -1,4 +1,4 @@
-"""Short forms for the tests of views: make one, read it as a consumer does, see where records are from."""
+"""Short forms for tests of views: make one, read it as a consumer does, find the origin of records."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PLACE = "kawal.database"
 
 
 def make_view(client: Client, name: str, text: str, **configs: str) -> None:
-    """A view of what follows AS."""
+    """Make a view from the text that follows AS."""
     create(client, name, -1, **{"kawal.sql": text, **configs})
 
 
 def database(vnodes: int = 1, **settings: Any) -> tuple[Gateway, Client]:
-    """A database d with the topics a (2 partitions) and b, and the view `all` over it."""
+    """Make a database d with the topics a (2 partitions) and b, and the view `all` over it."""
     gateway = Gateway(**settings)
     client = gateway.client()
     create_database(client, "d", vnodes=str(vnodes))
@@ -30,12 +30,12 @@ def database(vnodes: int = 1, **settings: Any) -> tuple[Gateway, Client]:
 
 
 def read_all(client: Client, name: str = "all", partition: int = 0, offset: int = 0) -> list[Record]:
-    """Every record of a partition, read on from the end of the last batch; there is no tail behind it."""
+    """Return every record of a partition, reading on from the end of each batch up to the last."""
     found: list[Record] = []
     for _ in range(1_000):
         data = fetch(client, name, offset, partition)
         assert data.error_code == 0, data
-        batches = [read_batch_header(one) for one in iter_batches(bytes(data.records))]
+        batches = [read_batch_header(batch) for batch in iter_batches(bytes(data.records))]
         if not batches:
             assert offset == data.high_watermark
             return found
@@ -46,7 +46,7 @@ def read_all(client: Client, name: str = "all", partition: int = 0, offset: int 
 
 
 def origin(record: Record) -> tuple[bytes, bytes, bytes]:
-    """Topic, partition and offset, as the headers of a record of a database say."""
+    """Return topic, partition and offset from the headers of a record of a database."""
     headers = dict(record.headers)
     topic, partition, offset = (headers[f"kawal.{name}"] or b"" for name in ("topic", "partition", "offset"))
     return topic, partition, offset

@@ -1,4 +1,4 @@
-"""The commands' own client: Kafka requests over a socket, as any client sends them, met by no fault."""
+"""The commands' own client: sends Kafka requests over a socket like any client, but meets no faults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SIZE: Final = struct.Struct(">i")
 
 
 class NoAnswer(Exception):
-    """The broker said nothing in time, or closed the connection."""
+    """The broker did not answer in time, or closed the connection."""
 
 
 class OwnClient:
@@ -59,7 +59,7 @@ class OwnClient:
 
 @asynccontextmanager
 async def own_client(port: int) -> AsyncIterator[OwnClient]:
-    """A connection for one command.  Raises: NoAnswer."""
+    """Open a connection for one command.  Raises: NoAnswer."""
     try:
         with trio.fail_after(ANSWER_SECONDS_MAX):
             async with await trio.open_tcp_stream(HOST, port) as stream:

@@ -1,4 +1,4 @@
-"""A broker's time, which a test may stop and move on; it never goes back."""
+"""A broker's time, which a test may stop and move forward; it never goes back."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable
 class Clock:
     """Milliseconds since 1970, for timers and for timestamps alike.
 
-    It runs like `steady_ms`, but for the time it was stopped and the time it was moved on by.
+    It runs like `steady_ms`, except for the time it was stopped and the time it was moved forward.
     """
 
     def __init__(self, steady_ms: Callable[[], int]) -> None:
         self._steady_ms = steady_ms
         self._ahead_ms = 0
-        # What it shows while it is stopped.
+        # The time it shows while it is stopped.
         self._stopped_at_ms: int | None = None
 
     @property
@@ -23,11 +23,11 @@ class Clock:
         return self._stopped_at_ms is not None
 
     def now_ms(self) -> int:
-        """The time."""
+        """Return the time."""
         return self._steady_ms() + self._ahead_ms if self._stopped_at_ms is None else self._stopped_at_ms
 
     def stop(self) -> None:
-        """Let no more time pass by itself."""
+        """Stop the clock: time no longer passes by itself."""
         self._stopped_at_ms = self.now_ms()
 
     def go(self) -> None:
@@ -37,7 +37,7 @@ class Clock:
             self._stopped_at_ms = None
 
     def move_to(self, moment_ms: int) -> None:
-        """Move on to a moment; one that is over changes nothing."""
+        """Move forward to a moment; one in the past changes nothing."""
         ahead_ms = max(0, moment_ms - self.now_ms())
         if self._stopped_at_ms is None:
             self._ahead_ms += ahead_ms

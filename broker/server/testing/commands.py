@@ -1,4 +1,4 @@
-"""What a test can ask of one broker; arguments and results are JSON, bytes in them are base64.
+"""The commands that a test can send to one broker; arguments and results are JSON with bytes in base64.
 
 An operation is a coroutine `operation(broker, arguments)` in OPERATIONS.
 """
@@ -45,25 +45,25 @@ def check(code: int, what: str, message: str | None = None) -> None:
 
 
 def error_named(name: str) -> ErrorCode:
-    """The error code of that name.  Raises: Refused."""
+    """Return the error code of that name.  Raises: Refused."""
     try:
         return ErrorCode[name]
     except KeyError:
-        raise Refused(f"{name!r} is no error of Kafka's; for example NOT_LEADER_OR_FOLLOWER") from None
+        raise Refused(f"{name!r} is not an error of Kafka; give one like NOT_LEADER_OR_FOLLOWER") from None
 
 
 def api_named(name: str) -> int:
-    """The key of an API, whose name may be written Produce, PRODUCE or produce.  Raises: Refused."""
+    """Return the key of an API, whose name may be given as Produce, PRODUCE or produce.  Raises: Refused."""
     wanted = name.replace("_", "").lower()
     for key, api in APIS.items():
         if api.name.replace("_", "") == wanted:
             return key
-    raise Refused(f"{name!r} is no API of this broker; for example Produce, Fetch or OffsetCommit")
+    raise Refused(f"{name!r} is not an API of this broker; give one like Produce, Fetch or OffsetCommit")
 
 
 @asynccontextmanager
 async def client_of(broker: RamBroker) -> AsyncIterator[OwnClient]:
-    """A connection to a running broker.  Raises: NotRunning, also when it stops meanwhile; NoAnswer."""
+    """Connect to a running broker.  Raises: NotRunning, also if it stops meanwhile; NoAnswer."""
     broker.check_running()
     try:
         async with own_client(broker.port) as client:
@@ -79,24 +79,24 @@ async def start(broker: RamBroker, _: Arguments) -> None:
 
 
 async def stop(broker: RamBroker, _: Arguments) -> None:
-    """Stop in order."""
+    """Stop cleanly."""
     await broker.stop()
 
 
 async def restart(broker: RamBroker, _: Arguments) -> None:
-    """Stop in order, and start."""
+    """Stop cleanly, and start."""
     if broker.is_running:
         await broker.stop()
     await broker.start()
 
 
 async def kill(broker: RamBroker, arguments: Arguments) -> None:
-    """End it as SIGKILL or a power cut does."""
+    """End the broker as SIGKILL or a power cut does."""
     await broker.kill(power_cut=arguments["power_cut"])
 
 
 async def pause(broker: RamBroker, _: Arguments) -> None:
-    """Serve nobody for a while."""
+    """Stop serving clients until `resume`."""
     await broker.pause()
 
 
@@ -106,26 +106,26 @@ async def resume(broker: RamBroker, _: Arguments) -> None:
 
 
 async def stop_clock(broker: RamBroker, _: Arguments) -> int:
-    """Let no more time pass; the time."""
+    """Stop the clock and return the time."""
     broker.clock.stop()
     return broker.clock.now_ms()
 
 
 async def start_clock(broker: RamBroker, _: Arguments) -> int:
-    """Let time pass again; the time."""
+    """Start the clock again and return the time."""
     broker.clock.go()
     await broker.advance(0)
     return broker.clock.now_ms()
 
 
 async def advance(broker: RamBroker, arguments: Arguments) -> int:
-    """Move time on; the time."""
+    """Move the clock forward and return the time."""
     await broker.advance(arguments["ms"])
     return broker.clock.now_ms()
 
 
 async def add_fault(broker: RamBroker, arguments: Arguments) -> int:
-    """Let a fault hold; its number."""
+    """Add a fault and return its number."""
     api, error = arguments.get("api"), arguments.get("error")
     return broker.faults.add(
         Fault(
@@ -141,7 +141,7 @@ async def add_fault(broker: RamBroker, arguments: Arguments) -> int:
 
 
 async def fault_hits(broker: RamBroker, arguments: Arguments) -> int:
-    """How much a fault has met."""
+    """Return the number of requests or commits that a fault has met."""
     return broker.faults.hits(arguments["number"])
 
 
@@ -151,12 +151,12 @@ async def heal(broker: RamBroker, arguments: Arguments) -> None:
 
 
 async def disconnect(broker: RamBroker, _: Arguments) -> int:
-    """Close every connection; how many."""
+    """Close every connection and return their number."""
     return broker.disconnect()
 
 
 async def status(broker: RamBroker, _: Arguments) -> dict[str, Any]:
-    """Whether it runs, its time, its connections, and the requests of clients by API."""
+    """Return whether the broker runs, its time, its connections, and the requests of clients by API."""
     counts: dict[str, int] = {}
     connections = 0
     if broker.is_running:
@@ -172,7 +172,7 @@ async def status(broker: RamBroker, _: Arguments) -> dict[str, Any]:
 
 
 async def log(broker: RamBroker, _: Arguments) -> list[str]:
-    """The lines of its log."""
+    """Return the lines of the broker's log."""
     return list(broker.lines)
 
 
@@ -203,33 +203,33 @@ async def delete_topic(broker: RamBroker, arguments: Arguments) -> None:
 
 
 async def topics(broker: RamBroker, _: Arguments) -> dict[str, int]:
-    """The topics and how many partitions each has, without the broker's own."""
+    """Return the topics with their number of partitions, without the broker's own."""
     async with client_of(broker) as client:
         found = await _metadata(client, None)
-    return {str(one.name): len(one.partitions) for one in found if not one.is_internal}
+    return {str(topic.name): len(topic.partitions) for topic in found if not topic.is_internal}
 
 
 async def _metadata(client: OwnClient, name: str | None) -> list[MetadataResponseTopic]:
     asked = None if name is None else [MetadataRequestTopic(name=name)]
     answer = await client.call(MetadataRequest(topics=asked, allow_auto_topic_creation=False), 9)
     found: list[MetadataResponseTopic] = answer.topics
-    for one in found:
-        check(one.error_code, f"topic {one.name!r}")
+    for topic in found:
+        check(topic.error_code, f"topic {topic.name!r}")
     return found
 
 
 async def produce(broker: RamBroker, arguments: Arguments) -> list[int]:
-    """Append records to one partition; their offsets."""
+    """Append records to one partition and return their offsets."""
     topic, index = arguments["topic"], arguments["partition"]
     records = [
         Record(
             offset,
-            broker.clock.now_ms() if one["timestamp_ms"] is None else one["timestamp_ms"],
-            _decoded(one["key"]),
-            _decoded(one["value"]),
-            tuple((name, _decoded(value)) for name, value in one["headers"]),
+            broker.clock.now_ms() if item["timestamp_ms"] is None else item["timestamp_ms"],
+            _decoded(item["key"]),
+            _decoded(item["value"]),
+            tuple((name, _decoded(value)) for name, value in item["headers"]),
         )
-        for offset, one in enumerate(arguments["records"])
+        for offset, item in enumerate(arguments["records"])
     ]
     data = TopicProduceData(
         name=topic, partition_data=[PartitionProduceData(index=index, records=encode_batch(records))]
@@ -243,14 +243,14 @@ async def produce(broker: RamBroker, arguments: Arguments) -> list[int]:
 
 
 async def records(broker: RamBroker, arguments: Arguments) -> list[dict[str, Any]]:
-    """All records of a topic, or of one partition, that a reader of committed records sees."""
+    """Return all records of a topic, or of one partition, that a reader of committed records sees."""
     topic, wanted = arguments["topic"], arguments["partition"]
     found: list[dict[str, Any]] = []
     async with client_of(broker) as client:
         (described,) = await _metadata(client, topic)
-        indexes = sorted(one.partition_index for one in described.partitions)
+        indexes = sorted(partition.partition_index for partition in described.partitions)
         if wanted is not None and wanted not in indexes:
-            raise Refused(f"topic {topic!r} has no partition {wanted}, it has {len(indexes)}")
+            raise Refused(f"topic {topic!r} has no partition {wanted}: it has {len(indexes)}")
         for index in indexes if wanted is None else [wanted]:
             offset = await _offset(client, topic, index, EARLIEST)
             end = await _offset(client, topic, index, LATEST)
@@ -295,15 +295,15 @@ def _records_in(batches: bytes, start: int, end: int) -> Iterator[Record]:
 
 
 async def committed(broker: RamBroker, arguments: Arguments) -> list[tuple[str, int, int]]:
-    """The offsets a group has committed: topic, partition, offset."""
+    """Return the offsets a group has committed as (topic, partition, offset)."""
     group = OffsetFetchRequestGroup(group_id=arguments["group"], topics=None)
     async with client_of(broker) as client:
         (answer,) = (await client.call(OffsetFetchRequest(groups=[group]), 8)).groups
     check(answer.error_code, f"group {arguments['group']!r}")
     return [
-        (topic.name, one.partition_index, one.committed_offset)
+        (topic.name, partition.partition_index, partition.committed_offset)
         for topic in answer.topics
-        for one in topic.partitions
+        for partition in topic.partitions
     ]
 
 
@@ -333,4 +333,4 @@ OPERATIONS: dict[str, Operation] = {
         committed,
     )
 }  # fmt: skip
-"""By name."""
+"""The operations by name."""

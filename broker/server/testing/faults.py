@@ -1,7 +1,7 @@
-"""The faults a test has asked for: which requests, and which commits, meet what.
+"""The faults that a test has asked for, and the requests and commits that meet them.
 
-A fault is used up after `times`, or holds until it is healed.  Several may meet the same request: their
-delays add up, and the first of the others decides.
+A fault is used up after `times`, or lasts until it is healed.  Several may meet the same request: delays add
+up, and the first fault of another kind decides.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ OF_COMMITS: Final = frozenset({"fail_sync", "slow_disk"})
 class Fault:
     """One fault.
 
-    `fail_produce`   the partitions named are answered with `error`, and store nothing
-    `lose_answer`    the request is carried out, and the connection ends instead of an answer
+    `fail_produce`   the named partitions are answered with `error`, and store nothing
+    `lose_answer`    the request is carried out, but the connection ends instead of an answer
     `drop`           the connection ends, and nothing is carried out
     `slow`           the answer leaves `delay_ms` later
-    `fail_sync`      the sync of a commit fails with EIO, and what it covered is lost
+    `fail_sync`      the sync of a commit fails with EIO, and the records it covered are lost
     `slow_disk`      a commit begins `delay_ms` later
     """
 
     kind: Kind
     number: int = 0
     api_key: int | None = None
-    """None: every API."""
+    """The API whose requests meet it; None: every API."""
     topic: str | None = None
     partition: int | None = None
     error: ErrorCode = ErrorCode.NONE
@@ -44,7 +44,7 @@ class Fault:
 
     @property
     def is_used_up(self) -> bool:
-        """True when it has met as much as it should."""
+        """Whether it has met as many requests or commits as it should."""
         return self.times is not None and self.hits >= self.times
 
 
@@ -56,22 +56,22 @@ class Faults:
         self._numbers = count(1)
 
     def add(self, fault: Fault) -> int:
-        """Let it hold from now on; its number."""
+        """Put a fault into effect and return its number."""
         fault.number = next(self._numbers)
         self._all[fault.number] = fault
         return fault.number
 
     def hits(self, number: int) -> int:
-        """How many requests or commits a fault has met."""
+        """Return the number of requests or commits that a fault has met."""
         return self._all[number].hits
 
     def heal(self, number: int | None = None) -> None:
-        """Let a fault, or all of them, meet nothing any more; what they met stays known."""
+        """End a fault, or all of them; the counts of what they met are kept."""
         for fault in self._all.values() if number is None else (self._all[number],):
             fault.times = fault.hits
 
     def of_request(self, api_key: int) -> list[Fault]:
-        """The faults that a request may meet; whether it does is for the caller to say and to count."""
+        """Return the faults that a request may meet; the caller decides whether it does, and counts."""
         return [
             fault
             for fault in self._active()
@@ -79,7 +79,7 @@ class Faults:
         ]
 
     def of_commit(self) -> list[Fault]:
-        """The faults that the next commit meets, counted."""
+        """Return the faults that the next commit meets, and count them."""
         found = [fault for fault in self._active() if fault.kind in OF_COMMITS]
         for fault in found:
             fault.hits += 1

@@ -1,4 +1,4 @@
-"""The machine with faults in it: between a request and its handler stands what a test has asked for."""
+"""The broker with faults in it: those a test has asked for stand between a request and its handler."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Ending = Callable[["FaultyCall", Any], None]
 
 
 class FaultyCall(Call[Any]):
-    """A call whose answer, once there is one, is given to `ending` instead of its client."""
+    """A call whose answer goes to `ending` instead of its client."""
 
     __slots__ = ("ending",)
 
@@ -48,10 +48,10 @@ class FaultyCall(Call[Any]):
 
 
 class FaultyDispatcher(Dispatcher):
-    """Hands requests to their handlers, faults permitting."""
+    """Passes requests to their handlers, faults permitting."""
 
     def handle(self, api: Api, call: Call[Any]) -> None:
-        """Let the faults that were asked for meet the request, then handle what is left of it."""
+        """Apply the faults that were asked for to the request, then handle the rest of it."""
         broker: FaultyBroker = self._broker
         if call.client_id == OWN_CLIENT_ID:
             super().handle(api, call)
@@ -92,7 +92,7 @@ class FaultyDispatcher(Dispatcher):
         if decisive is not None and decisive.kind == "fail_produce":
             refused += take_refused(broker, decisive, faulty.request)
             if faulty.request.acks == 0:
-                # Such a client is told by the end of its connection, as by any broker.
+                # Such a client learns of it by the end of its connection, as from any broker.
                 faulty.connection.close("a produce without an answer failed", Cause.ACKS_NONE)
         if not refused or faulty.request.topic_data:
             super().handle(_Api(api), faulty)
@@ -103,7 +103,7 @@ class FaultyDispatcher(Dispatcher):
 
 
 class FaultyBroker(Broker):
-    """A broker that asks its faults about each request, and whose time may stand still."""
+    """A broker that applies its faults to each request, and whose time may stand still."""
 
     dispatcher = FaultyDispatcher
 
@@ -113,7 +113,7 @@ class FaultyBroker(Broker):
     """Requests of clients since the start, by API key; the commands' own are not counted."""
 
     def next_deadline(self) -> int | None:
-        """As in a broker, but nothing becomes due by itself while the clock is stopped."""
+        """Return the next deadline; while the clock is stopped, only one that is due already."""
         deadline_ms = super().next_deadline()
         if deadline_ms is None or (self.steady.is_stopped and deadline_ms > self.steady.now_ms()):
             return None
@@ -125,7 +125,7 @@ class FaultyBroker(Broker):
 
 
 class _Api(Api):
-    """An API whose long answers go the same way as its short ones: through the call."""
+    """An API whose long answers, like its short ones, go through the call."""
 
     __slots__ = ()
 
@@ -144,7 +144,7 @@ class _Api(Api):
 
 
 def replied(call: Call[Any], steps: Steps) -> Steps:
-    """The same steps, whose response at their end is given by the call itself."""
+    """Run the steps, and give their response through the call."""
     response = yield from steps
     if response is not PARKED:
         call.reply(response)
@@ -157,9 +157,9 @@ def _meets(broker: Broker, fault: Fault, call: Call[Any]) -> bool:
         return False
     request: ProduceRequest = call.request
     return any(
-        _is_meant(fault, _topic_name(broker, data), one)
+        _is_meant(fault, _topic_name(broker, data), partition)
         for data in request.topic_data
-        for one in data.partition_data
+        for partition in data.partition_data
     )
 
 
@@ -173,21 +173,23 @@ def _topic_name(broker: Broker, data: Any) -> str:
 
 
 def take_refused(broker: Broker, fault: Fault, request: ProduceRequest) -> list[TopicProduceResponse]:
-    """Take the partitions that a fault means out of a request, and say what they are answered."""
+    """Take the partitions that a fault means out of a request, and return their answers."""
     refused = []
     for data in request.topic_data:
         name = _topic_name(broker, data)
-        meant = [one for one in data.partition_data if _is_meant(fault, name, one)]
+        meant = [partition for partition in data.partition_data if _is_meant(fault, name, partition)]
         if meant:
-            data.partition_data = [one for one in data.partition_data if not _is_meant(fault, name, one)]
+            data.partition_data = [
+                partition for partition in data.partition_data if not _is_meant(fault, name, partition)
+            ]
             answers = [
                 PartitionProduceResponse(
-                    index=one.index,
+                    index=partition.index,
                     error_code=fault.error,
                     base_offset=-1,
                     error_message="a test wants this produce to fail",
                 )
-                for one in meant
+                for partition in meant
             ]
             refused.append(
                 TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=answers)
@@ -197,11 +199,11 @@ def take_refused(broker: Broker, fault: Fault, request: ProduceRequest) -> list[
 
 
 def _merge(response: ProduceResponse, refused: list[TopicProduceResponse]) -> None:
-    """Add what was refused to the answers of the same topics."""
-    for one in refused:
+    """Add the refused partitions to the answers of their topics."""
+    for topic in refused:
         for other in response.responses:
-            if (other.name, other.topic_id) == (one.name, one.topic_id):
-                other.partition_responses += one.partition_responses
+            if (other.name, other.topic_id) == (topic.name, topic.topic_id):
+                other.partition_responses += topic.partition_responses
                 break
         else:
-            response.responses.append(one)
+            response.responses.append(topic)

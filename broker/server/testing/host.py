@@ -1,4 +1,4 @@
-"""The process that holds the brokers of one test run: `kawal testing-host`.
+"""The process that runs the brokers of one test run: `kawal testing-host`.
 
     <- {"ready": 1, "version": "0.1.0", "pid": 4711}          once, when it answers
     -> {"id": 7, "do": "open", "settings": {"num.partitions": 3}}
@@ -6,9 +6,9 @@
     -> {"id": 8, "do": "kill", "broker": "broker-1", "power_cut": false}
     <- {"id": 8, "error": "broker broker-1 is stopped; start it first"}
 
-One JSON object a line, commands on standard input, answers on standard output in the order in which they are
-ready.  `open` and `close` are the host's own, all else is asked of a broker (commands.py).  The process ends
-with its standard input, or with the process that started it, whatever becomes of that.
+One JSON object a line: commands on standard input, answers on standard output in the order in which they are
+ready.  `open` and `close` are the host's own commands; all others go to a broker (commands.py).  The process
+ends with its standard input, or with the process that started it, however that ends.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from wal.errors import StoreError
 logger = logging.getLogger("kawal.testing")
 
 PROTOCOL: Final = 1
-"""Version of the lines; the plugin refuses to talk to another."""
+"""The version of this protocol; the plugin refuses to talk to another."""
 
 LINE_BYTES_MAX: Final = 64 << 20
 
 EXPECTED: Final = (ConfigProblem, Refused, NoAnswer, NotRunning, DiskError, StoreError, OSError)
-"""What is told to the test as a sentence; anything else is a fault of ours and ends the host."""
+"""Errors that the test gets as a sentence; any other is a bug and ends the host."""
 
 
 class Host:
-    """Brokers by their names, and the commands about them."""
+    """The brokers by name, and the commands for them."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self.brokers: dict[str, RamBroker] = {}
@@ -115,22 +115,22 @@ def _version() -> str:
 
 
 async def _watch_parent(parent: int, scope: trio.CancelScope) -> None:
-    """End with the process that started this one; its end of our standard input may live on in a fork."""
+    """End with the process that started this one; a fork of it may keep our standard input open."""
     await trio.lowlevel.wait_readable(parent)
     scope.cancel()
 
 
 def open_parent() -> int | None:
-    """A descriptor that is readable when the parent process has ended; None where the kernel gives none."""
+    """Return a descriptor that is readable once the parent has ended; None where the kernel has none."""
     try:
         return os.pidfd_open(os.getppid())
     except OSError as error:
-        logger.warning("the parent cannot be watched, only standard input: %s", error.strerror)
+        logger.warning("cannot watch the parent process, only standard input: %s", error.strerror)
         return None
 
 
 async def _run(parent: int | None) -> None:
-    # Copies: what a library prints must not get between the answers.
+    # Copies: output printed by a library must not get between the answers.
     commands = trio.lowlevel.FdStream(os.dup(0))
     answers = trio.lowlevel.FdStream(os.dup(1))
     os.dup2(2, 1)
@@ -140,7 +140,7 @@ async def _run(parent: int | None) -> None:
         try:
             await converse(commands, answers)
         except trio.BrokenResourceError as error:
-            logger.warning("nobody reads the answers: %s", error)
+            logger.warning("the answers are no longer read: %s", error)
         nursery.cancel_scope.cancel()
 
 
@@ -148,7 +148,7 @@ def main() -> int:
     """Serve commands until standard input, or the parent process, ends."""
     lines.set_up()
     parent = open_parent()
-    # Ctrl-C is for the test run, which then ends this process in order.
+    # Ctrl-C is for the test run, which then ends this process cleanly.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:

@@ -1,4 +1,4 @@
-"""The log of each broker apart: many of them share one process and its loggers."""
+"""The separate log of each broker: many of them share one process and its loggers."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Final
 from broker.server.logs import HumanFormatter
 
 LINES_MAX: Final = 1_000
-"""Lines kept of one broker, the newest."""
+"""The number of newest lines kept of one broker."""
 
 SPEAKER: ContextVar[deque[str] | None] = ContextVar("kawal_testing_speaker", default=None)
-"""Where the lines of the broker at work go; each broker's tasks have their own value."""
+"""The log of the broker that is running; each broker's tasks have their own value."""
 
 
 def new_log() -> deque[str]:
-    """Room for the lines of one broker."""
+    """Return an empty log for one broker."""
     return deque(maxlen=LINES_MAX)
 
 
 class LinesHandler(logging.Handler):
-    """Keeps each event with the broker that was at work; what none of them says goes to standard error."""
+    """Keeps each event with the broker that was running; other events go to standard error."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,5 +40,5 @@ class LinesHandler(logging.Handler):
 
 
 def set_up(level: int = logging.INFO) -> None:
-    """Send everything that is logged to its broker's lines."""
+    """Send each log event to its broker's lines."""
     logging.basicConfig(handlers=[LinesHandler()], level=level, force=True)

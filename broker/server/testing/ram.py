@@ -1,11 +1,11 @@
-"""One broker in memory: its port, its disk, and the lives it leads on them.
+"""One broker in memory: its port, its disk, and its lives from start to stop.
 
-    start --> running --stop--> stopped       in order: what is in flight is answered
+    start --> running --stop--> stopped       cleanly: requests in flight are answered
                       --kill--> stopped       at once; the disk keeps what a kill, or a power cut, leaves
-                      --pause--> paused       as a process that gets no processor: connections stay, mute
+                      --pause--> paused       like a process that gets no CPU: connections stay, but mute
 
-The port is the broker's own until it is closed, also while it is stopped: a socket is bound to it that never
-listens, so that clients are refused and nobody else can take it.
+The port is the broker's own until it is closed, even while it is stopped: a socket that never listens is
+bound to it, so that clients are refused and no other process can take it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ HOST: Final = "127.0.0.1"
 DEFAULTS: Final[Mapping[str, object]] = {
     "log.dirs": "/data",
     "kawal.http.listen": "none",
-    # Small and quick: one log, no waiting for members that may come later.
+    # Small and quick: one log, and no waiting for members that may join later.
     "kawal.vnodes": 1,
     "num.partitions": 1,
     "offsets.topic.num.partitions": 1,
@@ -50,24 +50,24 @@ DEFAULTS: Final[Mapping[str, object]] = {
     "group.consumer.min.session.timeout.ms": 1,
     "group.consumer.min.heartbeat.interval.ms": 1,
     "kawal.rebalance.interval.ms": 0,
-    # A restart reads a segment through, also the part that was never written.
+    # A restart reads a whole segment, including the part that was never written.
     "kawal.segment.bytes": 4 << 20,
     "kawal.tail.cache.bytes": 8 << 20,
 }
-"""What differs from `kawal serve`; settings of a test come on top."""
+"""The settings that differ from `kawal serve`; those of a test come on top."""
 
 BACKLOG: Final = 128
 STOP_SECONDS_MAX: Final = 5
 STEPS_MAX: Final = 10_000
-"""Deadlines met one by one when time is moved on; beyond, the rest is passed in one step."""
+"""Deadlines met one by one when time is moved forward; the rest are passed in one step."""
 
 
 class NotRunning(Exception):
-    """The broker is asked for what only a running one can do."""
+    """A command needs a running broker."""
 
 
 def steady_ms() -> int:
-    """The steady clock, begun at the time of day."""
+    """Return the time of a steady clock that started at the time of day."""
     return (_STARTED_NS + time.monotonic_ns()) // 1_000_000
 
 
@@ -75,7 +75,7 @@ _STARTED_NS: Final = time.time_ns() - time.monotonic_ns()
 
 
 class RamBroker:
-    """A broker of a test; made stopped."""
+    """A broker of a test; it is stopped at first."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class RamBroker:
         spawn: Callable[..., None],
         steady_ms: Callable[[], int] = steady_ms,
     ) -> None:
-        """`spawn(function)` runs an async function as a task.  Raises: ConfigError, OSError."""
+        """Make a broker; `spawn(function)` starts an async task.  Raises: ConfigError, OSError."""
         self.name = name
         self.clock = Clock(steady_ms)
         self.faults = Faults()
@@ -94,7 +94,7 @@ class RamBroker:
         self._reactor: Reactor | None = None
         self._broker: FaultyBroker | None = None
         self._workers: RamWorkers | None = None
-        # While the loop runs: how to end it, and what is set when it has ended.
+        # While the loop runs: the scope that ends it, and the event set when it has ended.
         self._scope: trio.CancelScope | None = None
         self._ended = trio.Event()
         self.failure: str | None = None
@@ -104,20 +104,20 @@ class RamBroker:
 
     @property
     def broker(self) -> FaultyBroker:
-        """The machine.  Raises: NotRunning."""
+        """The broker's state machine.  Raises: NotRunning."""
         if self._broker is None:
             raise NotRunning(self._why_not())
         return self._broker
 
     @property
     def reactor(self) -> Reactor:
-        """The loop around the machine.  Raises: NotRunning."""
+        """The loop around the state machine.  Raises: NotRunning."""
         if self._reactor is None:
             raise NotRunning(self._why_not())
         return self._reactor
 
     def check_running(self) -> None:
-        """Raise NotRunning, with the reason, unless it runs."""
+        """Raise NotRunning, with the reason, unless the broker runs."""
         if not self.is_running:
             raise NotRunning(self._why_not())
 
@@ -128,11 +128,11 @@ class RamBroker:
 
     @property
     def is_running(self) -> bool:
-        """True from `start` to `stop` or `kill`, also while it is paused."""
+        """True from `start` to `stop` or `kill`, even while the broker is paused."""
         return self._reactor is not None
 
     async def start(self) -> None:
-        """Start on the disk as it is, on the same port; a running broker goes on.  Raises: StoreError."""
+        """Start on the disk as it is, on the same port; a running broker continues.  Raises: StoreError."""
         if self.is_running:
             return
         token = SPEAKER.set(self.lines)
@@ -151,6 +151,8 @@ class RamBroker:
             )
             assert isinstance(broker, FaultyBroker)
             broker.faults, broker.steady, broker.counts = self.faults, self.clock, Counter()
+            # A server would go on; the test that uses this broker must learn of it.
+            broker.internal_errors.listener = _raise
             self._broker = broker
             self._reactor = Reactor(
                 broker,
@@ -175,7 +177,7 @@ class RamBroker:
         broker.timers.add(self.clock.now_ms() + delay_ms, lambda _now_ms: action())
 
     async def pause(self) -> None:
-        """Serve nobody until `resume`; connections stay and new ones wait in the kernel's queue."""
+        """Serve no client until `resume`; connections stay, and new ones wait in the kernel's queue."""
         if self._scope is not None:
             self._scope.cancel()
             await self._ended.wait()
@@ -205,7 +207,7 @@ class RamBroker:
             ended.set()
 
     async def stop(self) -> None:
-        """Stop in order, as after SIGTERM.  Raises: NotRunning."""
+        """Stop cleanly, as after SIGTERM.  Raises: NotRunning."""
         broker, reactor, workers = self.broker, self.reactor, self._workers
         assert workers is not None
         await self.pause()
@@ -227,13 +229,13 @@ class RamBroker:
         self._disk.restart()
 
     async def kill(self, *, power_cut: bool) -> None:
-        """End it at once, as SIGKILL does, or the loss of power: then only what was synced is left."""
+        """End at once, as by SIGKILL or a power cut; a power cut leaves only synced data."""
         await self.pause()
         self._let_go()
         self._disk = self._disk.crash(DROP_ALL) if power_cut else self._disk.kill()
 
     def _let_go(self) -> None:
-        """Close every socket; nothing is answered any more."""
+        """Close every socket, without answering anything more."""
         reactor, workers = self._reactor, self._workers
         self._broker = self._reactor = self._workers = None
         if reactor is not None and workers is not None:
@@ -242,15 +244,15 @@ class RamBroker:
             workers.stop()
 
     async def close(self) -> None:
-        """End it for good and give the port back."""
+        """End for good and free the port."""
         await self.pause()
         self._let_go()
         self._place.close()
 
     async def advance(self, duration_ms: int) -> None:
-        """Move time on, meeting every deadline on the way in its order.
+        """Move time forward, meeting every deadline on the way in order.
 
-        A broker that is paused or stopped meets them when it goes on.
+        A broker that is paused or stopped meets them when it continues.
         """
         end_ms = self.clock.now_ms() + duration_ms
         if self._broker is None or self._scope is None:
@@ -271,7 +273,7 @@ class RamBroker:
             SPEAKER.reset(token)
 
     def disconnect(self) -> int:
-        """Close every client's connection; how many there were."""
+        """Close every client's connection and return their number."""
         connections = list(self.broker.connections.values())
         for connection in connections:
             connection.close("a test wants it closed")
@@ -279,8 +281,12 @@ class RamBroker:
         return len(connections)
 
 
+def _raise(error: BaseException) -> None:
+    raise error
+
+
 def _in_words(error: BaseException) -> str:
-    """The first error in a group of them, as nurseries raise it."""
+    """Return the first error of a group, such as nurseries raise, as text."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return f"{type(error).__name__}: {error}"

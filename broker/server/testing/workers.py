@@ -1,7 +1,6 @@
-"""Disk work of a broker in memory: done at once on the event loop, or later when a test wants a slow disk.
+"""Disk work of a broker in memory: done at once on the event loop, or later if a test wants a slow disk.
 
-Results are announced through an eventfd as those of threads are, so that a job's end is met in another turn
-than its beginning.
+Results are announced through an eventfd, like those of threads, so a job ends in a later turn than it began.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ After = Callable[[int, Callable[[], None]], None]
 
 
 class RamWorkers(DiskWorkers):
-    """Disk workers without threads; `fail_sync` and `slow_disk` meet commits of records, in their order."""
+    """Disk workers without threads; `fail_sync` and `slow_disk` meet commits of records, in order."""
 
     def __init__(self, disk: MemoryDisk, faults: Faults, after: After) -> None:
         super().__init__(0)
@@ -37,10 +36,10 @@ class RamWorkers(DiskWorkers):
         disk.faults[:] = [self._fault]
 
     def grow(self, count: int) -> None:
-        """There are no threads, however many vnodes there are."""
+        """Do nothing: there are no threads, however many vnodes there are."""
 
     def submit(self, vnode: Vnode, job: DiskJob) -> None:
-        """Run the job now, or when the slow disk comes to it."""
+        """Run the job now, or when the slow disk gets to it."""
         met = self._faults.of_commit() if isinstance(job, CommitJob) and vnode.database != META else []
         entry = (vnode, job, any(fault.kind == "fail_sync" for fault in met))
         delay_ms = sum(fault.delay_ms for fault in met)
@@ -51,16 +50,16 @@ class RamWorkers(DiskWorkers):
         self._after(delay_ms, lambda: self._begin(entry))
 
     def submit_task(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
-        """Do the work now; `done(error)` is called from the loop, later."""
+        """Do the work now; the loop calls `done(error)` later."""
         self._run_task(work, done)
 
     def hurry(self) -> None:
-        """Begin everything that waits for a slow disk: the broker stops in order."""
+        """Begin all jobs that wait for a slow disk, as the broker is stopping cleanly."""
         for entry in self._waiting[:]:
             self._begin(entry)
 
     def stop(self) -> list[Result]:
-        """Take no more work; what has ended and was not taken yet.  What has not begun never will."""
+        """Take no more work and drop jobs not begun; return the results not taken yet."""
         self._waiting.clear()
         return super().stop()
 

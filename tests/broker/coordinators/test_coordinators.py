@@ -1,4 +1,4 @@
-"""Coordinators are made at their first use, and share the broker's clock and its end."""
+"""Coordinators are made at their first use, and share the broker's clock and its stop."""
 
 from __future__ import annotations
 

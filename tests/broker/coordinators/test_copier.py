@@ -1,4 +1,4 @@
-"""The internal topic stays small: partitions are copied forward, and nothing is lost at any moment of it."""
+"""The internal topic stays small: partitions are copied forward, and nothing is lost at any moment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIMIT_BYTES = 2_000
 
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
-    """A broker that copies partitions of some kilobytes, two offsets at a time."""
+    """Return a broker that copies partitions of some kilobytes, two offsets at a time."""
     monkeypatch.setattr(copier, "COPY_FORWARD_BYTES_MIN", LIMIT_BYTES)
     monkeypatch.setattr(copier, "COPY_RECORDS_PER_SLICE", 2)
     gateway = Gateway(kawal_vnodes=1, kawal_rebalance_interval_ms=0, offsets_topic_num_partitions=1)
@@ -30,7 +30,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
 
 
 def fill(client: Client, *, base: int = 0) -> None:
-    """Commit to many partitions, many times over, so that little of it counts."""
+    """Commit to many partitions many times over, so that most records are superseded."""
     for offset in range(40):
         commit(client, "g", ("t", offset % PARTITIONS, base + offset))
 

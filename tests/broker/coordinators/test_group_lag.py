@@ -1,4 +1,4 @@
-"""Lag is what lies between a group's progress and the end, and as old as the first of it."""
+"""Lag is the records between a group's progress and the end; its age is that of the first of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the configuration says of groups reaches the coordinator."""
+"""The configuration of groups reaches the coordinator."""
 
 from __future__ import annotations
 

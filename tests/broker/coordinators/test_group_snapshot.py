@@ -1,4 +1,4 @@
-"""A snapshot of groups counts them and tells how far they are behind, bounded."""
+"""A snapshot of groups has their counts and lags, and is bounded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.broker.kit import batch, create, send
 
 
 def taken(gateway: Gateway) -> tuple[GroupSnapshot, int]:
-    """A snapshot, and in how many steps it was made."""
+    """Return a snapshot and the number of steps that made it."""
     snapshot = GroupSnapshot()
     broker = gateway.broker
     return snapshot, len(list(snapshot.steps(broker.groups, broker, broker.clock, gateway.now_ms)))

@@ -116,10 +116,10 @@ def test_what_comes_while_the_topic_is_being_made_is_stored_when_it_is(
     gateway: Gateway, client: Client
 ) -> None:
     clients = [gateway.client() for _ in range(3)]
-    for number, one in enumerate(clients):
-        one.send(committing(f"g{number}", ("t", 0, number)), 9)
+    for number, sender in enumerate(clients):
+        sender.send(committing(f"g{number}", ("t", 0, number)), 9)
     gateway.settle()
-    assert [codes(one.answers()[0]) for one in clients] == [[0]] * 3
+    assert [codes(sender.answers()[0]) for sender in clients] == [[0]] * 3
     gateway.crash()
     gateway.advance(10)
     assert [committed(gateway.client(), f"g{number}") for number in range(3)] == [

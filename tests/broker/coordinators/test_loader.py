@@ -1,4 +1,4 @@
-"""What is stored of groups is replayed at a start, in slices; until then groups are refused."""
+"""The stored state of groups is replayed at the start, in slices; until then groups are refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GROUPS = [f"group-{number}" for number in range(12)]
 
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
-    """A broker that has a dozen groups and replays a few records at a time."""
+    """Return a broker that has a dozen groups and replays a few records at a time."""
     monkeypatch.setattr(loader, "LOAD_BYTES_PER_SLICE", 400)
     gateway = Gateway(kawal_vnodes=2, group_initial_rebalance_delay_ms=0, kawal_tail_cache_bytes=0)
     client = gateway.client()
@@ -46,7 +46,7 @@ def load_code(client: Client, group_id: str) -> int:
 
 
 def asked(client: Client, request: Any, version: int) -> Any:
-    """The answer to a request that needs no disk, given while the replay stands still."""
+    """Return the answer to a request that needs no disk, while the replay makes no progress."""
     client.send(request, version)
     (answer,) = client.answers()
     return answer
@@ -81,7 +81,7 @@ def test_a_partition_that_cannot_be_read_is_tried_again(
     gateway.restart()
     gateway.disk.faults.append(failing("read", errno.EIO, path="vnode-", times=2))
     gateway.advance(200)
-    assert "tried again" in caplog.text
+    assert "cannot be read, retry in" in caplog.text
     gateway.advance(3_000)
     client = gateway.client()
     assert all(committed(client, group_id) == {("t", 0): 4, ("t", 1): 4} for group_id in GROUPS)

@@ -1,4 +1,4 @@
-"""Both coordinators there are, that of the groups and the tests' own, are machines of a kind."""
+"""Both coordinators, that of the groups and the tests' own, are machines of a kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A coordinator's records are one batch, in the order in which they were made."""
+"""A coordinator's records are appended as one batch, in the order in which they were made."""
 
 from __future__ import annotations
 

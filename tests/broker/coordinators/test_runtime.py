@@ -27,7 +27,7 @@ def gateway() -> Gateway:
 
 
 def crash(gateway: Gateway, seed: int) -> None:
-    """Lose the power; of what was not synced any part may be on the disk."""
+    """Lose the power; any part of the data not yet synced may be on the disk."""
     gateway.disk = gateway.disk.crash(RandomFates(seed))
     gateway.open_again()
 
@@ -68,7 +68,7 @@ def test_state_is_there_again_after_a_restart(gateway: Gateway) -> None:
 def test_a_crash_between_any_two_records_leaves_operations_whole(
     gateway: Gateway, steps: int, seed: int
 ) -> None:
-    """The power fails after so many steps: operations of the toy, commits, and pieces of disk work."""
+    """The power fails after so many steps: toy operations, commits, and pieces of disk work."""
     toy, client = toy_of(gateway), gateway.client()
     commit(client, "g", ("t", 0, 0))
     answers: list[list[ErrorCode | None]] = []

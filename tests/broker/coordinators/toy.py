@@ -1,4 +1,4 @@
-"""A second coordinator beside that of the groups: named counters, each kept by records in a topic of its own.
+"""A second coordinator besides that of the groups: named counters, kept as records in a topic of its own.
 
 An operation adds to two counters of one partition at once, by one batch of two records; after a crash both
 have grown, or neither.
@@ -21,7 +21,7 @@ Reply = Callable[[ErrorCode | None], None]
 
 
 class Counters:
-    """Counters by name; the first letter of a name decides about its partition."""
+    """Counters by name; the first letter of a name decides its partition."""
 
     def __init__(self, partition_count: int) -> None:
         self.partition_count = partition_count
@@ -100,7 +100,7 @@ class Counters:
 
 
 class CountersKind:
-    """Makes such machines."""
+    """Makes machines of counters."""
 
     topic_name = TOPIC
 
@@ -115,7 +115,7 @@ class CountersKind:
 
 
 def toy_of(gateway: Gateway) -> CoordinatorRuntime[Counters]:
-    """A runtime of counters beside the broker's own coordinators."""
+    """Return a runtime of counters besides the broker's own coordinators."""
     broker = gateway.broker
     return CoordinatorRuntime(CountersKind(), broker, broker, gateway.now_ms)
 

@@ -27,16 +27,17 @@ def deletion(user: str, mechanism: int = 1) -> ScramCredentialDeletion:
 def alter(client: Client, *items: ScramCredentialUpsertion | ScramCredentialDeletion) -> dict[str, int]:
     """Send the items and return the error code of each user."""
     request = AlterUserScramCredentialsRequest(
-        deletions=[one for one in items if isinstance(one, ScramCredentialDeletion)],
-        upsertions=[one for one in items if isinstance(one, ScramCredentialUpsertion)],
+        deletions=[item for item in items if isinstance(item, ScramCredentialDeletion)],
+        upsertions=[item for item in items if isinstance(item, ScramCredentialUpsertion)],
     )
-    return {one.user: one.error_code for one in client.call(request, 0).results}
+    return {result.user: result.error_code for result in client.call(request, 0).results}
 
 
 def describe(client: Client, *users: str) -> dict[str, list[tuple[int, int]] | int]:
-    """Ask for users, or for all; mechanisms with their rounds, or the error code."""
+    """Return each user's mechanisms with their iterations, or the error code; without names, of all users."""
     request = DescribeUserScramCredentialsRequest(users=[UserName(name=user) for user in users] or None)
     return {
-        one.user: one.error_code or [(info.mechanism, info.iterations) for info in one.credential_infos]
-        for one in client.call(request, 0).results
+        result.user: result.error_code
+        or [(info.mechanism, info.iterations) for info in result.credential_infos]
+        for result in client.call(request, 0).results
     }

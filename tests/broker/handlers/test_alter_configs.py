@@ -30,7 +30,7 @@ def alter(
     client: Client, *resources: AlterConfigsResource, validate_only: bool = False, version: int = 2
 ) -> list[tuple[int, str | None]]:
     answer = client.call(AlterConfigsRequest(resources=list(resources), validate_only=validate_only), version)
-    return [(one.error_code, one.error_message) for one in answer.responses]
+    return [(response.error_code, response.error_message) for response in answer.responses]
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])

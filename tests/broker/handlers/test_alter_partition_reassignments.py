@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments: one node has all replicas already."""
+"""AlterPartitionReassignments: one node already has all replicas."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ def reassign(
     ]
     answer = client.call(AlterPartitionReassignmentsRequest(timeout_ms=1000, topics=topics), version)
     assert answer.error_code == 0
-    return [(one.error_code, one.error_message) for topic in answer.responses for one in topic.partitions]
+    return [
+        (partition.error_code, partition.error_message)
+        for topic in answer.responses
+        for partition in topic.partitions
+    ]
 
 
 @pytest.mark.parametrize("version", [0, 1])

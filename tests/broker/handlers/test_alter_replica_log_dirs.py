@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs: everything is where it can be."""
+"""AlterReplicaLogDirs: every partition is already in the only place it can be."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def move(client: Client, *moves: tuple[str, str, list[int]], version: int = 2) -
     ]
     answer = client.call(AlterReplicaLogDirsRequest(dirs=dirs), version)
     return {
-        (topic.topic_name, one.partition_index): one.error_code
+        (topic.topic_name, partition.partition_index): partition.error_code
         for topic in answer.results
-        for one in topic.partitions
+        for partition in topic.partitions
     }
 
 

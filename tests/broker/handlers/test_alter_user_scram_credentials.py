@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials: set, deleted, refused, and kept over a restart."""
+"""AlterUserScramCredentials: credentials are set, deleted, refused, and kept over a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ApiVersions: what is served, told in every version there is and in those there is not."""
+"""ApiVersions: the list of served APIs, in all versions and for versions that do not exist."""
 
 from __future__ import annotations
 

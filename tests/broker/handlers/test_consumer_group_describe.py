@@ -35,7 +35,7 @@ def test_a_group_is_shown_with_members_and_assignments(client: Client) -> None:
     (member,) = group.members
     assert (member.member_id, member.member_type, member.subscribed_topic_names) == ("a", 1, ["t"])
     for assignment in (member.assignment, member.target_assignment):
-        assert [(one.topic_name, one.partitions) for one in assignment.topic_partitions] == [
+        assert [(assigned.topic_name, assigned.partitions) for assigned in assignment.topic_partitions] == [
             ("t", [0, 1, 2, 3])
         ]
 

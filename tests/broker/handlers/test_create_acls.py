@@ -15,6 +15,6 @@ def test_every_rule_is_told_that_security_is_disabled(version: int, count: int) 
         resource_type=2, resource_name="t", principal="User:a", host="*", operation=3, permission_type=3
     )
     answer = Gateway().client().call(CreateAclsRequest(creations=[rule] * count), version)
-    assert [(one.error_code, one.error_message) for one in answer.results] == [
+    assert [(result.error_code, result.error_message) for result in answer.results] == [
         (54, "No Authorizer is configured.")
     ] * count

@@ -1,4 +1,4 @@
-"""CreateTopics: good and bad items side by side, durable when the answer is there."""
+"""CreateTopics: good and bad items side by side; topics are durable when the answer arrives."""
 
 from __future__ import annotations
 

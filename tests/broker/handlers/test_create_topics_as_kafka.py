@@ -1,4 +1,4 @@
-"""CreateTopics in odd cases: the codes were seen with Apache Kafka 4.3.1."""
+"""CreateTopics in odd cases; the codes are those of Apache Kafka 4.3.1."""
 
 from __future__ import annotations
 

@@ -21,4 +21,6 @@ def test_every_filter_is_told_that_security_is_disabled(version: int, count: int
         permission_type=1,
     )
     answer = Gateway().client().call(DeleteAclsRequest(filters=[everything] * count), version)
-    assert [(one.error_code, one.matching_acls) for one in answer.filter_results] == [(54, [])] * count
+    assert [(result.error_code, result.matching_acls) for result in answer.filter_results] == [
+        (54, [])
+    ] * count

@@ -1,4 +1,4 @@
-"""DeleteGroups: empty groups go with their offsets."""
+"""DeleteGroups: empty groups are deleted with their offsets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_each_group_has_its_own_answer(client: Client) -> None:
     commit(client, "idle", ("t", 0, 1))
     join(client, "busy")
     answer = client.call(DeleteGroupsRequest(groups_names=["idle", "busy", "unknown"]), 2)
-    assert {one.group_id: one.error_code for one in answer.results} == {
+    assert {result.group_id: result.error_code for result in answer.results} == {
         "idle": 0,
         "busy": ErrorCode.NON_EMPTY_GROUP,
         "unknown": ErrorCode.GROUP_ID_NOT_FOUND,

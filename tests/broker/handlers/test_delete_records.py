@@ -1,4 +1,4 @@
-"""DeleteRecords through a whole broker: log starts move once they are durable, and only where they may."""
+"""DeleteRecords through a whole broker: log starts move once that is durable, and only where allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DeleteTopics: topics go for good, with their records, and only once that is durable."""
+"""DeleteTopics: topics are deleted for good, with their records, and only once that is durable."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_an_answered_deletion_survives_a_crash(gateway: Gateway, client: Client)
 
 
 def test_a_deletion_lost_in_a_crash_loses_no_record(gateway: Gateway, client: Client) -> None:
-    """The streams must not go before the catalogue says so: here the streams' log syncs, meta does not."""
+    """Streams must not go before the catalogue says so; here the streams' log syncs but meta does not."""
     create(client, "t")
     send(client, "t", batch(b"a"))
     client.send(by_name("t"), 5)

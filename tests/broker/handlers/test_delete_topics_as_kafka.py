@@ -1,4 +1,4 @@
-"""DeleteTopics in odd cases: the answers were seen from Apache Kafka 4.3.1."""
+"""DeleteTopics in odd cases; the answers are those of Apache Kafka 4.3.1."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def id_of(client: Client, name: str) -> UUID:
 def delete(client: Client, *items: tuple[str | None, UUID]) -> list[tuple[str | None, UUID, int, str | None]]:
     topics = [DeleteTopicState(name=name, topic_id=identity) for name, identity in items]
     answer = client.call(DeleteTopicsRequest(topics=topics, timeout_ms=0), 6)
-    return [(one.name, one.topic_id, one.error_code, one.error_message) for one in answer.responses]
+    return [
+        (response.name, response.topic_id, response.error_code, response.error_message)
+        for response in answer.responses
+    ]
 
 
 def test_what_is_given_twice_is_refused_once_whether_it_exists_or_not(client: Client) -> None:
@@ -50,7 +53,7 @@ def test_what_is_given_twice_is_refused_once_whether_it_exists_or_not(client: Cl
 
 def test_names_twice_in_old_versions_are_refused_once(client: Client) -> None:
     answer = client.call(DeleteTopicsRequest(topic_names=["t", "t", "u"], timeout_ms=0), 5)
-    assert [(one.name, one.error_code) for one in answer.responses] == [
+    assert [(response.name, response.error_code) for response in answer.responses] == [
         ("t", ErrorCode.INVALID_REQUEST),
         ("u", 0),
     ]

@@ -1,4 +1,4 @@
-"""DescribeClientQuotas: there are none, and a filter must be sound."""
+"""DescribeClientQuotas: there are no quotas, and a filter must be valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeConfigs: what holds, where it comes from and what it means."""
+"""DescribeConfigs: the values in effect, their sources and their meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeConfigs of what has no configs: the codes were seen with Apache Kafka 4.3.1."""
+"""DescribeConfigs of resources without configs; the codes are those of Apache Kafka 4.3.1."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def client() -> Client:
 
 
 def describe(client: Client, *resources: tuple[int, str]) -> list[tuple[int, int]]:
-    """The code and the number of configs of each."""
+    """Return the code and the number of configs of each."""
     asked = [
         DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
         for kind, name in resources
     ]
     answer = client.call(DescribeConfigsRequest(resources=asked), 4)
-    return [(one.error_code, len(one.configs)) for one in answer.results]
+    return [(result.error_code, len(result.configs)) for result in answer.results]
 
 
 @pytest.mark.parametrize("kind", [-1, 0, 1, 3, 64])

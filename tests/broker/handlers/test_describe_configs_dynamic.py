@@ -1,4 +1,4 @@
-"""DescribeConfigs of what clients have set: nodes, all nodes, groups and loggers."""
+"""DescribeConfigs of values that clients have set: for a node, all nodes, groups and loggers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_nodes_settings_cover_those_of_all_nodes(client: Client, version: int)
         "num.io.threads": ("2", 3, False),
         "node.id": ("1", 5, True),
     }
-    chain = [(one.name, one.value, one.source) for one in result.configs[0].synonyms]
+    chain = [(synonym.name, synonym.value, synonym.source) for synonym in result.configs[0].synonyms]
     assert chain == [
         ("message.max.bytes", "3", 2),
         ("message.max.bytes", "1", 3),
@@ -79,7 +79,9 @@ def test_a_group_has_all_keys_whether_it_was_configured_or_not(client: Client) -
 def test_loggers_are_told_with_their_levels(client: Client) -> None:
     result = ask(client, LOGGER, "1", include_documentation=True)
     assert {"root", "kawal.broker"} <= told(result).keys()
-    assert {(one.config_source, one.read_only, one.config_type) for one in result.configs} == {(6, False, 0)}
+    assert {(config.config_source, config.read_only, config.config_type) for config in result.configs} == {
+        (6, False, 0)
+    }
     assert told(ask(client, LOGGER, "1", "root")).keys() == {"root"}
 
 

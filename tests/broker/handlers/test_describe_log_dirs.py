@@ -31,9 +31,9 @@ def ask(client: Client, *topics: tuple[str, list[int]], version: int = 5) -> Any
 
 def sizes(result: Any) -> dict[tuple[str, int], int]:
     return {
-        (topic.name, one.partition_index): one.partition_size
+        (topic.name, partition.partition_index): partition.partition_size
         for topic in result.topics
-        for one in topic.partitions
+        for partition in topic.partitions
     }
 
 

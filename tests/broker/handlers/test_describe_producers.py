@@ -1,4 +1,4 @@
-"""DescribeProducers: what a partition remembers of those who wrote to it."""
+"""DescribeProducers: the state that a partition keeps of its producers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def client() -> Client:
 def ask(client: Client, *topics: tuple[str, list[int]]) -> list[Any]:
     asked = [TopicRequest(name=name, partition_indexes=indexes) for name, indexes in topics]
     return [
-        one
+        partition
         for topic in client.call(DescribeProducersRequest(topics=asked), 0).topics
-        for one in topic.partitions
+        for partition in topic.partitions
     ]
 
 
@@ -34,19 +34,19 @@ def test_each_producer_is_told_with_its_last_batch(client: Client) -> None:
     produce(client, "t")
     first, second = ask(client, ("t", [0, 1]))
     told = [
-        (one.producer_id, one.producer_epoch, one.last_sequence, one.last_timestamp)
-        for one in first.active_producers
+        (producer.producer_id, producer.producer_epoch, producer.last_sequence, producer.last_timestamp)
+        for producer in first.active_producers
     ]
     now_ms = client.gateway.now_ms
     assert told == [(9, 0, 3, now_ms), (7, 3, 2, now_ms)]
-    assert {(one.coordinator_epoch, one.current_txn_start_offset) for one in first.active_producers} == {
-        (-1, -1)
-    }
+    assert {
+        (producer.coordinator_epoch, producer.current_txn_start_offset) for producer in first.active_producers
+    } == {(-1, -1)}
     assert (second.error_code, second.active_producers) == (0, [])
 
 
 def test_what_is_not_there_is_told_each_time(client: Client) -> None:
     answers = ask(client, ("t", [0, 0, 9, -1]), ("nope", [0]), ("bad name!", [0]), ("", [0]), ("t", []))
-    assert [one.error_code for one in answers] == [0, 0, 3, 3, 3, 17, 17]
+    assert [answer.error_code for answer in answers] == [0, 0, 3, 3, 3, 17, 17]
     assert answers[4].error_message == "This server does not host this topic-partition."
     assert "ASCII" in answers[5].error_message

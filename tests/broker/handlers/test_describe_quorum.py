@@ -39,7 +39,9 @@ def test_this_node_leads_and_has_everything(version: int) -> None:
     assert (voter.replica_id, voter.log_end_offset) == (7, quorum.high_watermark)
     fetched_ms = gateway.now_ms if version >= 1 else -1
     assert (voter.last_fetch_timestamp, voter.last_caught_up_timestamp) == (fetched_ms, fetched_ms)
-    listeners = [(one.name, one.host, one.port) for node in answer.nodes for one in node.listeners]
+    listeners = [
+        (listener.name, listener.host, listener.port) for node in answer.nodes for listener in node.listeners
+    ]
     assert listeners == ([("PLAINTEXT", "gateway", 9092)] if version >= 2 else [])
 
 
@@ -55,7 +57,7 @@ def test_this_node_leads_and_has_everything(version: int) -> None:
 )
 def test_anything_else_is_unknown(topics: list[tuple[str, list[int]]]) -> None:
     answer = ask(Gateway().client(), *topics)
-    codes = [one.error_code for topic in answer.topics for one in topic.partitions]
+    codes = [partition.error_code for topic in answer.topics for partition in topic.partitions]
     assert (answer.error_code, set(codes), answer.nodes) == (0, {3}, [])
 
 

@@ -36,7 +36,10 @@ def ask(client: Client, *names: str, limit: int = 2000, cursor: tuple[str, int] 
 def page(answer: Any) -> tuple[list[tuple[str, list[int]]], tuple[str, int] | None]:
     cursor = answer.next_cursor
     return (
-        [(topic.name, [one.partition_index for one in topic.partitions]) for topic in answer.topics],
+        [
+            (topic.name, [partition.partition_index for partition in topic.partitions])
+            for topic in answer.topics
+        ],
         None if cursor is None else (cursor.topic_name, cursor.partition_index),
     )
 
@@ -93,6 +96,6 @@ def test_topics_that_are_not_there_say_why(client: Client) -> None:
 @pytest.mark.parametrize("cursor", [("aa", 0), ("a", -1), ("c", 0), ("", 0)])
 def test_a_cursor_must_fit_the_topics(client: Client, cursor: tuple[str, int]) -> None:
     answer = ask(client, "a", "b", limit=2, cursor=cursor)
-    told = [(one.name, one.error_code, one.topic_authorized_operations) for one in answer.topics]
+    told = [(topic.name, topic.error_code, topic.topic_authorized_operations) for topic in answer.topics]
     assert told == [("a", 42, NOT_REQUESTED), ("b", 42, NOT_REQUESTED)]
     assert answer.next_cursor is None

@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials: all users, users by name, and those that there are not."""
+"""DescribeUserScramCredentials: all users, users by name, and users that do not exist."""
 
 from __future__ import annotations
 

@@ -30,7 +30,10 @@ def elect(
 
 def told(answer: Any) -> list[tuple[str, list[tuple[int, int]]]]:
     return [
-        (topic.topic, [(one.partition_id, one.error_code) for one in topic.partition_result])
+        (
+            topic.topic,
+            [(partition.partition_id, partition.error_code) for partition in topic.partition_result],
+        )
         for topic in answer.replica_election_results
     ]
 

@@ -1,4 +1,4 @@
-"""Fetch: what is given, within which limits and in which order."""
+"""Fetch: the records that it returns, its limits and its order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetch in odd cases: the answers were seen from Apache Kafka 4.3.1."""
+"""Fetch in odd cases; the answers are those of Apache Kafka 4.3.1."""
 
 from __future__ import annotations
 

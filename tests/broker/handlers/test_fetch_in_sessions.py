@@ -1,4 +1,4 @@
-"""Fetch within sessions: only what changed is asked and told."""
+"""Fetch within sessions: requests and answers contain only changes."""
 
 from __future__ import annotations
 

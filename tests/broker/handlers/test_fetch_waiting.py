@@ -127,11 +127,11 @@ def test_a_client_that_goes_away_is_forgotten(gateway: Gateway, producer: Client
 
 def test_many_who_wait_are_woken_by_one_batch(gateway: Gateway, producer: Client) -> None:
     consumers = [gateway.client() for _ in range(50)]
-    for one in consumers:
-        one.send(waiting(max_wait_ms=30_000), 12)
+    for consumer in consumers:
+        consumer.send(waiting(max_wait_ms=30_000), 12)
     send(producer, "t", batch(b"a"))
-    for one in consumers:
-        (answer,) = one.answers()
+    for consumer in consumers:
+        (answer,) = consumer.answers()
         assert values(fetched(answer)["t", 0].records) == [b"a"]
 
 

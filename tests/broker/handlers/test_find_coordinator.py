@@ -21,9 +21,10 @@ def test_one_key_is_answered_with_this_node(version: int, key: str) -> None:
 def test_many_keys_are_answered_in_their_order(version: int, key_type: int) -> None:
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["b", "a", "b"])
     found = Gateway().client().call(request, version).coordinators
-    assert [(one.key, one.error_code, one.node_id, one.host, one.port) for one in found] == [
-        (key, 0, 1, "gateway", 9092) for key in ("b", "a", "b")
-    ]
+    assert [
+        (coordinator.key, coordinator.error_code, coordinator.node_id, coordinator.host, coordinator.port)
+        for coordinator in found
+    ] == [(key, 0, 1, "gateway", 9092) for key in ("b", "a", "b")]
 
 
 def test_no_keys_are_answered_with_none() -> None:

@@ -1,4 +1,4 @@
-"""FindCoordinator's texts: those of Apache Kafka 4.3.1 where there is no error."""
+"""FindCoordinator's texts, which are those of Apache Kafka 4.3.1 where there is no error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_no_error_has_a_name_while_there_is_one_key(version: int, text: str) -> 
 
 def test_no_error_has_an_empty_text_among_many_keys() -> None:
     answer = Gateway().client().call(FindCoordinatorRequest(coordinator_keys=["g", "h"]), 6)
-    assert [one.error_message for one in answer.coordinators] == ["", ""]
+    assert [coordinator.error_message for coordinator in answer.coordinators] == ["", ""]
 
 
 def test_an_unknown_kind_of_coordinator_is_named() -> None:

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs through a whole broker: what changes, what is kept, what is refused."""
+"""IncrementalAlterConfigs through a whole broker: values that change, stay, or are refused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def client(gateway: Gateway) -> Client:
 
 
 class FakeLoggers(Loggers):
-    """Two loggers that belong to nobody."""
+    """Two loggers that no module uses."""
 
     def __init__(self) -> None:
         self.set: dict[str, str | None] = {"root": "INFO", "kawal.broker": "INFO"}
@@ -59,10 +59,10 @@ def alter(
 ) -> list[tuple[int, str | None]]:
     request = IncrementalAlterConfigsRequest(resources=list(resources), validate_only=validate_only)
     answer = client.call(request, version)
-    assert [(one.resource_type, one.resource_name) for one in answer.responses] == [
-        (one.resource_type, one.resource_name) for one in resources
+    assert [(response.resource_type, response.resource_name) for response in answer.responses] == [
+        (resource.resource_type, resource.resource_name) for resource in resources
     ]
-    return [(one.error_code, one.error_message) for one in answer.responses]
+    return [(response.error_code, response.error_message) for response in answer.responses]
 
 
 def described(client: Client, kind: int, name: str, key: str) -> Any:

@@ -1,4 +1,4 @@
-"""JoinGroup: members get their id first, and wait until the group has gathered."""
+"""JoinGroup: members get their id first, and wait until all have joined."""
 
 from __future__ import annotations
 

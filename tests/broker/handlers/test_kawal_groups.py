@@ -34,11 +34,11 @@ def ask(client: Client, *group_ids: str) -> KawalGroupsResponse:
 def test_members_of_both_protocols_are_shown(client: Client) -> None:
     join(client, "classic")
     client.call(beating("consumer", "m", topics=["t"]), 1)
-    found = {one.group_id: one for one in ask(client).consumers}
+    found = {consumer.group_id: consumer for consumer in ask(client).consumers}
     assert set(found) == {"classic", "consumer"}
     assert found["consumer"].consumer_id == "m"
     assert found["classic"].topics == found["consumer"].topics == ["t"]
-    assert all(one.up_ms > 0 and one.subscribe_ms > 0 for one in found.values())
+    assert all(consumer.up_ms > 0 and consumer.subscribe_ms > 0 for consumer in found.values())
 
 
 def test_progress_is_shown_with_log_ends_and_lag(client: Client) -> None:
@@ -54,7 +54,7 @@ def test_progress_is_shown_with_log_ends_and_lag(client: Client) -> None:
 def test_only_groups_that_were_named_are_shown(client: Client) -> None:
     commit(client, "a", ("t", 0, 1))
     commit(client, "b", ("t", 0, 2))
-    assert {one.group_id for one in ask(client, "b", "b", "no such group").subscriptions} == {"b"}
+    assert {row.group_id for row in ask(client, "b", "b", "no such group").subscriptions} == {"b"}
 
 
 def test_more_groups_than_a_slice_takes_are_all_shown(client: Client) -> None:
@@ -62,4 +62,4 @@ def test_more_groups_than_a_slice_takes_are_all_shown(client: Client) -> None:
     for name in names:
         commit(client, name, ("t", 1, 0))
     shown = ask(client).subscriptions
-    assert [one.group_id for one in shown if one.partition == 1] == names
+    assert [row.group_id for row in shown if row.partition == 1] == names

@@ -33,7 +33,7 @@ def test_each_of_several_members_has_its_own_answer(client: Client) -> None:
     member_id, _ = join(client, "g")
     names = [MemberIdentity(member_id=member_id), MemberIdentity(member_id="stranger")]
     answer = client.call(LeaveGroupRequest(group_id="g", members=names), 5)
-    assert (answer.error_code, [one.error_code for one in answer.members]) == (
+    assert (answer.error_code, [member.error_code for member in answer.members]) == (
         0,
         [0, ErrorCode.UNKNOWN_MEMBER_ID],
     )
@@ -42,7 +42,7 @@ def test_each_of_several_members_has_its_own_answer(client: Client) -> None:
 def test_an_id_that_was_only_given_out_can_be_given_back(client: Client) -> None:
     member_id = client.call(joining("g"), 4).member_id
     leaving = LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id=member_id)])
-    assert [one.error_code for one in client.call(leaving, 5).members] == [0]
+    assert [member.error_code for member in client.call(leaving, 5).members] == [0]
 
 
 def test_a_group_that_is_not_there_has_no_members(client: Client) -> None:

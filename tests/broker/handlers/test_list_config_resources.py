@@ -1,4 +1,4 @@
-"""ListConfigResources: the names of what has configurations."""
+"""ListConfigResources: the names of resources that have configurations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def client() -> Client:
 def names(client: Client, *types: int) -> list[tuple[str, int]]:
     answer = client.call(ListConfigResourcesRequest(resource_types=list(types)), 1)
     assert answer.error_code == 0
-    return [(one.resource_name, one.resource_type) for one in answer.config_resources]
+    return [(resource.resource_name, resource.resource_type) for resource in answer.config_resources]
 
 
 def test_no_type_asks_for_all(client: Client) -> None:

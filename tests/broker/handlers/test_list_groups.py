@@ -27,7 +27,9 @@ def test_groups_are_listed_with_state_and_type(client: Client) -> None:
     join(client, "classic")
     client.call(beating("consumer", "m", topics=["t"]), 1)
     listed = client.call(ListGroupsRequest(), 5).groups
-    assert {(one.group_id, one.protocol_type, one.group_state, one.group_type) for one in listed} == {
+    assert {
+        (group.group_id, group.protocol_type, group.group_state, group.group_type) for group in listed
+    } == {
         ("offsets", "", "Empty", "classic"),
         ("classic", "consumer", "Stable", "classic"),
         ("consumer", "consumer", "Stable", "consumer"),
@@ -49,4 +51,4 @@ def test_groups_are_filtered_whatever_the_case(
     commit(client, "offsets", ("t", 0, 1))
     join(client, "classic")
     client.call(beating("consumer", "m", topics=["t"]), 1)
-    assert {one.group_id for one in client.call(ListGroupsRequest(**filters), 5).groups} == names
+    assert {group.group_id for group in client.call(ListGroupsRequest(**filters), 5).groups} == names

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments: nothing is ever being reassigned."""
+"""ListPartitionReassignments: no reassignment is ever in progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metadata: one node that leads everything, and topics that are there as soon as they are told."""
+"""Metadata: one node that leads everything, and topics that exist as soon as they are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OffsetCommit: who may commit, and what is refused."""
+"""OffsetCommit: the members that may commit, and refusals."""
 
 from __future__ import annotations
 

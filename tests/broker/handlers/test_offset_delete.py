@@ -1,4 +1,4 @@
-"""OffsetDelete: offsets of topics the group does not subscribe to."""
+"""OffsetDelete: offsets of topics that the group does not subscribe to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OffsetFetch: what is durable, of one group or several."""
+"""OffsetFetch: the durable offsets of one group or several."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def client(gateway: Gateway) -> Client:
 
 
 def offsets_of(group: Any) -> list[int]:
-    return [one.committed_offset for topic in group.topics for one in topic.partitions]
+    return [partition.committed_offset for topic in group.topics for partition in topic.partitions]
 
 
 def test_a_partition_without_a_commit_has_minus_1(client: Client) -> None:
     commit(client, "g", ("t", 0, 5))
     (group,) = client.call(fetching_offsets("g", ("t", 0), ("t", 1)), 9).groups
     assert [
-        (one.committed_offset, one.metadata, one.error_code)
+        (partition.committed_offset, partition.metadata, partition.error_code)
         for topic in group.topics
-        for one in topic.partitions
+        for partition in topic.partitions
     ] == [(5, "", 0), (-1, "", 0)]
 
 
@@ -49,7 +49,7 @@ def test_to_v7_one_group_is_asked_for(client: Client) -> None:
     answer = client.call(OffsetFetchRequest(group_id="g", topics=[asked]), 7)
     assert answer.topics[0].partitions[0].committed_offset == 5
     everything = client.call(OffsetFetchRequest(group_id="g", topics=None), 7)
-    assert [one.partition_index for one in everything.topics[0].partitions] == [2]
+    assert [partition.partition_index for partition in everything.topics[0].partitions] == [2]
 
 
 def test_several_groups_are_answered_one_by_one(client: Client) -> None:
@@ -61,7 +61,7 @@ def test_several_groups_are_answered_one_by_one(client: Client) -> None:
         (
             group.group_id,
             group.error_code,
-            [one.committed_offset for t in group.topics for one in t.partitions],
+            [partition.committed_offset for t in group.topics for partition in t.partitions],
         )
         for group in answer.groups
     ] == [("a", 0, [1]), ("b", 0, [2]), ("unknown", 0, [])]

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where the one epoch ends."""
+"""OffsetForLeaderEpoch: the end of the only epoch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch for epochs that no leader has: the answers were seen from Apache Kafka 4.3.1."""
+"""OffsetForLeaderEpoch for epochs that no leader has; the answers are those of Apache Kafka 4.3.1."""
 
 from __future__ import annotations
 

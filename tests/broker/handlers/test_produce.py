@@ -1,4 +1,4 @@
-"""Produce: what is stored and acknowledged, when, and in which form."""
+"""Produce: the records that are stored and acknowledged, their form, and the moment."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_an_unknown_topic_id_is_refused(client: Client) -> None:
 
 
 def test_a_topic_takes_nothing_before_it_is_durable(gateway: Gateway) -> None:
-    """What it acknowledged would vanish with it if the power failed now."""
+    """Records acknowledged now would vanish with the topic if the power failed."""
     maker, producer = gateway.client(), gateway.client()
     maker.send(CreateTopicsRequest(topics=[creation("t")]), 7)
     producer.send(producing(("t", 0, batch(b"a"))), 9)

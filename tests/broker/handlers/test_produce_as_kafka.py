@@ -1,4 +1,4 @@
-"""Produce in odd cases: the codes, and what goes with them, were seen with Apache Kafka 4.3.1."""
+"""Produce in odd cases; the codes, and the fields with them, are those of Apache Kafka 4.3.1."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def produce(client: Client, *topics: tuple[str, list[tuple[int, bytes]]], acks: 
 def test_a_topic_named_without_partitions_is_left_out_of_the_answer(client: Client) -> None:
     create(client, "t")
     answers = produce(client, ("t", []), ("t", [(0, bytes(batch()))]))
-    assert [(one.name, len(one.partition_responses)) for one in answers] == [("t", 1)]
+    assert [(answer.name, len(answer.partition_responses)) for answer in answers] == [("t", 1)]
 
 
 def test_a_missing_partition_is_told_before_wrong_acks(client: Client) -> None:

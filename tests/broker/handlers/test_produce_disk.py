@@ -1,4 +1,4 @@
-"""Produce on a disk that fails or fills up: who is told what, and what can be read afterwards."""
+"""Produce on a disk that fails or fills up: the answers, and the records that can be read afterwards."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def code_of(answer: Any) -> int:
 
 def test_a_failed_sync_answers_everybody_who_waits(gateway: Gateway, client: Client) -> None:
     clients = [gateway.client() for _ in range(3)]
-    for number, one in enumerate(clients):
-        one.send(producing(("t", 0, batch(b"%d" % number)), acks=1 if number else -1), 9)
+    for number, sender in enumerate(clients):
+        sender.send(producing(("t", 0, batch(b"%d" % number)), acks=1 if number else -1), 9)
     gateway.disk.faults.append(failing("sync", errno.EIO, path="vnode-0"))
     gateway.run_jobs()
-    assert [code_of(one.answers()[0]) for one in clients] == [ErrorCode.KAFKA_STORAGE_ERROR] * 3
+    assert [code_of(sender.answers()[0]) for sender in clients] == [ErrorCode.KAFKA_STORAGE_ERROR] * 3
 
 
 def test_what_arrives_while_the_sync_fails_is_answered_too(gateway: Gateway, client: Client) -> None:

@@ -1,4 +1,4 @@
-"""Produce by idempotent producers: every batch once and in order, whatever is sent again."""
+"""Produce by idempotent producers: every batch is stored once and in order, whatever is sent again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Produce: what is refused, with which code, and that nothing of it is stored."""
+"""Produce: refusals and their codes; nothing of a refused batch is stored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def client() -> Client:
 
 
 def changed(position: int, form: str, value: int, *, new_crc: bool = True) -> bytearray:
-    """A good batch of two records with one field of its header replaced."""
+    """Return a good batch of two records with one field of its header replaced."""
     data = batch(b"a", b"b")
     struct.pack_into(form, data, position, value)
     if new_crc:

@@ -1,4 +1,4 @@
-"""SyncGroup: the leader assigns, everybody gets its part."""
+"""SyncGroup: the leader assigns, and every member gets its part."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def update(client: Client, *updates: tuple[str, int, int], version: int = 1) -> 
 def test_asking_for_what_holds_succeeds(client: Client, version: int) -> None:
     answer = update(client, ("metadata.version", 30, 1), version=version)
     assert (answer.error_code, answer.error_message) == (0, None)
-    told = [(one.feature, one.error_code) for one in answer.results]
+    told = [(result.feature, result.error_code) for result in answer.results]
     assert told == ([("metadata.version", 0)] if version < 2 else [])
 
 

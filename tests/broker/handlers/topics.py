@@ -1,4 +1,4 @@
-"""Topics with records, for tests of handlers whose subject is something else."""
+"""Topics with records, for tests of handlers that need them as a background."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def create(client: Client, name: str, partitions: int = 1, **configs: str) -> No
 
 
 def produce(client: Client, topic: str, count: int = 1, *, partition: int = 0, **stamp: Any) -> int:
-    """Append `count` records of 100 bytes in one batch; the offset behind the last one."""
+    """Append `count` records of 100 bytes in one batch; return the offset after the last one."""
     wall_ms = client.gateway.now_ms
     batch = encode_batch([Record(i, wall_ms, None, bytes(100)) for i in range(count)], **stamp)
     data = PartitionProduceData(index=partition, records=bytes(batch))

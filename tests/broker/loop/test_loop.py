@@ -9,7 +9,7 @@ from tests.broker.gateway import Gateway
 def test_a_broker_is_a_loop() -> None:
     loop: Loop = Gateway().broker
     offered = [name for name in vars(Loop) if isinstance(vars(Loop)[name], property)]
-    assert len(offered) == 6
+    assert len(offered) == 7
     assert [name for name in offered if not hasattr(loop, name)] == []
 
 

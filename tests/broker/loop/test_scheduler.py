@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from broker.loop.call import PARKED, Call
+from broker.loop.internal_errors import InternalErrors
 from broker.loop.scheduler import Scheduler
 from broker.loop.slices import Steps, finished
 
@@ -52,7 +53,7 @@ def failed() -> list[Call[Any]]:
 @pytest.fixture
 def scheduler(failed: list[Call[Any]]) -> Scheduler:
     """Return the scheduler under test."""
-    return Scheduler(failed.append)
+    return Scheduler(lambda call, _error: failed.append(call), InternalErrors())
 
 
 def run_all(scheduler: Scheduler) -> int:

@@ -1,10 +1,11 @@
 """Timers run in the order of their time, unless they are cancelled."""
 
+from broker.loop.internal_errors import InternalErrors
 from broker.loop.timers import Timers
 
 
 def test_deadlines_run_in_the_order_of_their_time() -> None:
-    timers = Timers()
+    timers = Timers(InternalErrors())
     ran: list[str] = []
     timers.add(20, lambda _now: ran.append("late"))
     timers.add(10, lambda _now: ran.append("early"))
@@ -14,7 +15,7 @@ def test_deadlines_run_in_the_order_of_their_time() -> None:
 
 
 def test_a_cancelled_deadline_never_runs_and_is_not_waited_for() -> None:
-    timers = Timers()
+    timers = Timers(InternalErrors())
     ran: list[str] = []
     first = timers.add(10, lambda _now: ran.append("first"))
     timers.add(20, lambda _now: ran.append("second"))
@@ -27,7 +28,7 @@ def test_a_cancelled_deadline_never_runs_and_is_not_waited_for() -> None:
 
 
 def test_a_deadline_may_add_and_cancel_others_while_it_runs() -> None:
-    timers = Timers()
+    timers = Timers(InternalErrors())
     ran: list[str] = []
     late = timers.add(10, lambda _now: ran.append("cancelled"))
 
@@ -41,7 +42,7 @@ def test_a_deadline_may_add_and_cancel_others_while_it_runs() -> None:
 
 
 def test_cancelled_deadlines_are_swept_out() -> None:
-    timers = Timers()
+    timers = Timers(InternalErrors())
     kept = [timers.add(10_000 + number, lambda _now: None) for number in range(10)]
     for number in range(10_000):
         timers.add(20_000 + number, lambda _now: None).cancel()

@@ -2,8 +2,13 @@
 
 from typing import Any
 
+from broker.loop.internal_errors import InternalErrors
 from broker.loop.timers import Timers
 from broker.loop.waiters import ParkedCall, Waiters
+
+
+def fail(_call: object, error: Exception) -> None:
+    raise error
 
 
 class FakeCall:
@@ -24,7 +29,7 @@ def parked(
 
 
 def test_a_fetch_is_woken_once_when_its_bytes_are_there() -> None:
-    waiters = Waiters(Timers())
+    waiters = Waiters(Timers(InternalErrors()), fail)
     _, resumed = parked(waiters, [1, 2], min_bytes=100)
     waiters.advanced(1, 60, now_ms=10)
     assert resumed == []
@@ -35,8 +40,8 @@ def test_a_fetch_is_woken_once_when_its_bytes_are_there() -> None:
 
 
 def test_a_fetch_is_answered_at_its_deadline_without_data() -> None:
-    timers = Timers()
-    waiters = Waiters(timers)
+    timers = Timers(InternalErrors())
+    waiters = Waiters(timers, fail)
     _, resumed = parked(waiters, [1], min_bytes=1, deadline_ms=500)
     assert timers.next_deadline() == 500
     timers.run_due(499)
@@ -47,15 +52,15 @@ def test_a_fetch_is_answered_at_its_deadline_without_data() -> None:
 
 
 def test_data_on_other_streams_does_not_wake_a_fetch() -> None:
-    waiters = Waiters(Timers())
+    waiters = Waiters(Timers(InternalErrors()), fail)
     _, resumed = parked(waiters, [1], min_bytes=1)
     waiters.advanced(2, 1000, now_ms=1)
     assert resumed == []
 
 
 def test_a_fetch_of_a_client_that_is_gone_is_never_resumed() -> None:
-    timers = Timers()
-    waiters = Waiters(timers)
+    timers = Timers(InternalErrors())
+    waiters = Waiters(timers, fail)
     fetch, resumed = parked(waiters, [1], min_bytes=1)
     assert fetch.call.holder is waiters
     waiters.cancel(fetch.call)
@@ -66,7 +71,7 @@ def test_a_fetch_of_a_client_that_is_gone_is_never_resumed() -> None:
 
 
 def test_deletion_wakes_the_fetches_of_its_streams_only() -> None:
-    waiters = Waiters(Timers())
+    waiters = Waiters(Timers(InternalErrors()), fail)
     _, gone = parked(waiters, [1], min_bytes=1000)
     _, kept = parked(waiters, [2], min_bytes=1000)
     waiters.wake([1], now_ms=7)
@@ -74,7 +79,7 @@ def test_deletion_wakes_the_fetches_of_its_streams_only() -> None:
 
 
 def test_every_fetch_is_answered_at_the_end() -> None:
-    waiters = Waiters(Timers())
+    waiters = Waiters(Timers(InternalErrors()), fail)
     _, first = parked(waiters, [1], min_bytes=1000)
     _, second = parked(waiters, [], min_bytes=1000)
     waiters.wake_all(now_ms=9)
@@ -82,8 +87,8 @@ def test_every_fetch_is_answered_at_the_end() -> None:
 
 
 def test_waiting_fetches_hold_no_deadline_once_they_are_answered() -> None:
-    timers = Timers()
-    waiters = Waiters(timers)
+    timers = Timers(InternalErrors())
+    waiters = Waiters(timers, fail)
     parked(waiters, [1], min_bytes=1, deadline_ms=2**40)
     waiters.advanced(1, 5, now_ms=3)
     assert len(timers) == 0
@@ -91,7 +96,7 @@ def test_waiting_fetches_hold_no_deadline_once_they_are_answered() -> None:
 
 
 def test_a_fetch_that_waits_again_on_the_same_call_is_another_fetch() -> None:
-    waiters = Waiters(Timers())
+    waiters = Waiters(Timers(InternalErrors()), fail)
     first, resumed = parked(waiters, [1], min_bytes=1)
     waiters.advanced(1, 5, now_ms=1)
     again = ParkedCall(first.call, keys=[1], size_bytes=0, min_bytes=1, resume=resumed.append)
@@ -101,7 +106,7 @@ def test_a_fetch_that_waits_again_on_the_same_call_is_another_fetch() -> None:
 
 
 def test_fetches_are_counted_by_what_they_wait_for() -> None:
-    waiters = Waiters(Timers())
+    waiters = Waiters(Timers(InternalErrors()), fail)
     parked(waiters, [1, 2], min_bytes=1)
     parked(waiters, [2], min_bytes=1)
     assert [waiters.waiting_for(key) for key in (1, 2, 3)] == [1, 2, 0]

@@ -124,6 +124,7 @@ def test_a_handler_that_raises_ends_its_own_connection(
     def broken(_broker: object, _call: object) -> None:
         raise ZeroDivisionError
 
+    gateway.break_things()
     monkeypatch.setattr(APIS[ApiKey.HEARTBEAT], "_handler", broken)
     client, other = gateway.client(), gateway.client()
     client.send(BEAT, 4)

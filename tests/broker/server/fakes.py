@@ -1,4 +1,4 @@
-"""Sockets and an epoll that are none: what they are asked is what the tests look at."""
+"""Fake sockets and a fake epoll, which record the calls for the tests to check."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 
 class FakeSocket:
-    """A client's socket that takes and gives what a test tells it to."""
+    """A client's socket that takes and gives the bytes that a test chooses."""
 
     def __init__(self, descriptor: int = 50) -> None:
         self.descriptor = descriptor
         self.closed = False
         self.options: dict[tuple[int, int], Any] = {}
-        # What it gives: bytes, b"" for the end, or an error to raise; nothing left: it would block.
+        # The data it gives: bytes, b"" for the end, or an error to raise; if empty, it would block.
         self.incoming: list[bytes | OSError] = []
-        # How many bytes it still takes, and what it took.
+        # The number of bytes it still takes, and the bytes it took.
         self.room = 1 << 40
         self.taken = bytearray()
         self.calls: list[tuple[int, int]] = []
@@ -49,7 +49,7 @@ class FakeSocket:
         return count
 
     def sendmsg(self, buffers: list[Any], _ancillary: Any, flags: int) -> int:
-        data = b"".join(bytes(one) for one in buffers)
+        data = b"".join(bytes(buffer) for buffer in buffers)
         self.calls.append((len(buffers), flags))
         if not self.room:
             raise BlockingIOError
@@ -60,7 +60,7 @@ class FakeSocket:
 
 
 class FakeListener:
-    """A listening socket with clients in its queue, or errors in their place."""
+    """A listening socket with clients, or errors in their place, in its queue."""
 
     def __init__(self, waiting: list[str | OSError], descriptor: int = 10) -> None:
         self.waiting = waiting
@@ -85,7 +85,7 @@ class FakeListener:
 
 
 class FakeEpoll:
-    """Remembers what is watched."""
+    """An epoll that remembers what is watched."""
 
     def __init__(self) -> None:
         self.watched: dict[int, int] = {}
@@ -99,7 +99,7 @@ class FakeEpoll:
 
 
 def out_of_files() -> OSError:
-    """What accept says when the process has no file descriptor left."""
+    """Return the error of accept when the process has no file descriptor left."""
     return OSError(errno.EMFILE, "Too many open files")
 
 

@@ -1,10 +1,10 @@
-"""A reactor whose epoll and threads are in the hands of the test.
+"""A reactor whose epoll and threads are controlled by the test.
 
 loop = Loop()
 sock = loop.connect("10.0.0.1")
 sock.incoming.append(frame)
 loop.turn((sock, EPOLLIN))
-loop.work()                      # what a thread would do; its results are taken in at the next turn
+loop.work()                      # the work of a thread; its results are taken in at the next turn
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WORKERS = 11
 
 
 class LoopEpoll(FakeEpoll):
-    """Reports what the test says, as far as it is watched."""
+    """Reports the events that the test chooses, as far as they are watched."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,8 +39,8 @@ class LoopEpoll(FakeEpoll):
         assert timeout == 0
         events, self.events = self.events[:count], self.events[count:]
         always = select.EPOLLHUP | select.EPOLLERR
-        found = [(one, mask & (self.watched.get(one, 0) | always)) for one, mask in events]
-        return [(one, mask) for one, mask in found if mask and one in self.watched]
+        found = [(number, mask & (self.watched.get(number, 0) | always)) for number, mask in events]
+        return [(number, mask) for number, mask in found if mask and number in self.watched]
 
     def modify(self, descriptor: int, mask: int) -> None:
         assert descriptor in self.watched
@@ -51,7 +51,7 @@ class LoopEpoll(FakeEpoll):
 
 
 class FakeWorkers:
-    """Disk threads that work when they are told to."""
+    """Disk threads that work when the test tells them to."""
 
     event_descriptor = WORKERS
 
@@ -115,24 +115,24 @@ class Loop:
             )
 
     def connect(self, host: str = "10.0.0.1") -> FakeSocket:
-        """A client comes in."""
+        """Let a client connect, and return its socket."""
         self.listener.waiting.append(host)
         self.turn((self.listener, select.EPOLLIN))
         return self.listener.accepted[-1]
 
     def turn(self, *events: tuple[FakeSocket | FakeListener, int]) -> None:
-        """One turn in which these sockets are ready, and the threads' results when there are any."""
+        """Run one turn in which these sockets are ready, and the threads' results if there are any."""
         self.epoll.events += [(sock.fileno(), mask) for sock, mask in events]
         if self.workers.results:
             self.epoll.events.append((WORKERS, select.EPOLLIN))
         self.reactor.turn()
 
     def work(self) -> None:
-        """Let the threads work until nothing is left, results taken in."""
+        """Let the threads work until nothing is left, and take in the results."""
         while self.workers.jobs or self.workers.tasks or self.workers.results:
             self.workers.work()
             self.turn()
 
     def interest(self, sock: FakeSocket) -> int:
-        """What the epoll watches a socket for."""
+        """Return the events for which the epoll watches a socket."""
         return self.epoll.watched[sock.fileno()]

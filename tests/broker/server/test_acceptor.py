@@ -1,4 +1,4 @@
-"""Clients are taken in within the limits; without file descriptors the listener rests and comes back."""
+"""Clients are accepted within the limits; without file descriptors the listener pauses, then resumes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def test_everybody_who_waits_is_taken_in() -> None:
     assert 10 in world.acceptor
     world.accept()
     assert world.hosts == ["a", "b"]
-    assert [one.peer for one in world.gateway.broker.connections.values()] == ["a:5000", "b:5000"]
+    assert [connection.peer for connection in world.gateway.broker.connections.values()] == [
+        "a:5000",
+        "b:5000",
+    ]
 
 
 def test_sockets_neither_delay_nor_outlive_their_clients_nor_take_much_of_the_kernel() -> None:

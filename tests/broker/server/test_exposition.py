@@ -1,4 +1,4 @@
-"""The exposition is what Prometheus reads: names, labels, seconds and bytes, and buckets that add up."""
+"""The exposition that Prometheus reads: names, labels, seconds and bytes, and buckets that add up."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 def samples(text: str) -> Samples:
-    """Every sample by its name and labels."""
+    """Return every sample by its name and labels."""
     return {
-        (one.name, frozenset(one.labels.items())): one.value
+        (sample.name, frozenset(sample.labels.items())): sample.value
         for family in text_string_to_metric_families(text)
-        for one in family.samples
+        for sample in family.samples
     }
 
 
@@ -34,7 +34,7 @@ def value(found: Samples, name: str, **labels: str) -> float:
 
 @pytest.fixture
 def gateway() -> Gateway:
-    """A gateway that has done something."""
+    """Return a gateway that has done some work."""
     gateway = Gateway(kawal_vnodes=2)
     client = gateway.client()
     create(client, "orders", partitions=2)
@@ -46,7 +46,7 @@ def gateway() -> Gateway:
 
 @pytest.fixture
 def rendered(gateway: Gateway) -> Samples:
-    """The samples of its metrics."""
+    """Return the samples of its metrics."""
     return samples(text_of(gateway))
 
 
@@ -154,7 +154,9 @@ def test_the_manual_names_every_metric_and_none_that_there_is_not(gateway: Gatew
         part for line in re.findall(r"`kawal_[^|]*\|", manual) for part in re.findall(r"`(_[a-z_]+)`", line)
     ]
     unknown = {
-        name for name in written if not any(one.startswith(name.removesuffix("_bucket")) for one in families)
+        name
+        for name in written
+        if not any(family.startswith(name.removesuffix("_bucket")) for family in families)
     }
     assert unknown - {"kawal_pytest"} == set()
     missing = {

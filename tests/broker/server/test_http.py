@@ -1,4 +1,4 @@
-"""A small HTTP server answers GET and HEAD of its pages, and bounds whoever asks."""
+"""A small HTTP server answers GET and HEAD of its pages, and limits its clients."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Talk = Callable[[trio.abc.Stream], Awaitable[bytes]]
 
 
 def run(talk: Talk, *, local: bool = True) -> bytes:
-    """Serve one connection on the other end of `talk`, with a clock that jumps; what `talk` returns."""
+    """Serve one connection on the other end of `talk`, with a clock that jumps; return `talk`'s result."""
     found: list[bytes] = []
 
     async def main() -> None:
@@ -74,7 +74,7 @@ def exchange(*requests: bytes, local: bool = True) -> bytes:
             assert isinstance(stream, trio.StapledStream)
             await stream.send_eof()
         except trio.BrokenResourceError:
-            answer += b""  # the server has had enough; what it said is still to be read
+            answer += b""  # the server has closed its side; its answer is still to be read
         while part := await stream.receive_some(65536):
             answer += part
         return bytes(answer)

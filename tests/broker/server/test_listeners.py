@@ -1,4 +1,4 @@
-"""Addresses are bound, or refused in one sentence; clients are told where they came to."""
+"""Addresses are bound, or refused with one sentence; clients learn the address they connected to."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ADDRESSES = {
 
 
 class FakeListening:
-    """A socket that only remembers what is done to it."""
+    """A socket that only records its calls."""
 
     made: list[FakeListening] = []  # noqa: RUF012
     refuse: int = 0
@@ -77,9 +77,12 @@ def config(*addresses: str, **fields: Any) -> Config:
 
 def test_every_address_is_bound_and_told_with_the_port_it_got() -> None:
     opened = open_listeners(config("localhost:0", "[::1]:9093", socket_listen_backlog_size=7))
-    assert [(one.bound.host, one.bound.port) for one in opened] == [("127.0.0.1", 40_000), ("::1", 9093)]
-    assert [one.family for one in FakeListening.made] == [socket.AF_INET, socket.AF_INET6]
-    assert {one.backlog for one in FakeListening.made} == {7}
+    assert [(listener.bound.host, listener.bound.port) for listener in opened] == [
+        ("127.0.0.1", 40_000),
+        ("::1", 9093),
+    ]
+    assert [sock.family for sock in FakeListening.made] == [socket.AF_INET, socket.AF_INET6]
+    assert {sock.backlog for sock in FakeListening.made} == {7}
 
 
 def test_an_address_in_use_is_told_with_what_to_do_and_the_others_are_closed() -> None:
@@ -89,7 +92,7 @@ def test_an_address_in_use_is_told_with_what_to_do_and_the_others_are_closed() -
     assert "127.0.0.1:9093" in str(refused.value)
     assert "address already in use" in str(refused.value)
     assert "--listen" in str(refused.value)
-    assert all(one.closed for one in FakeListening.made)
+    assert all(sock.closed for sock in FakeListening.made)
 
 
 def test_an_address_that_is_not_ours_is_told_without_a_wrong_hint() -> None:
@@ -103,7 +106,7 @@ def test_an_address_that_is_not_ours_is_told_without_a_wrong_hint() -> None:
 def test_addresses_that_others_reach_need_the_word_for_it(address: str) -> None:
     with pytest.raises(StartError, match="insecure"):
         open_listeners(config(address))
-    assert all(one.closed for one in FakeListening.made)
+    assert all(sock.closed for sock in FakeListening.made)
     (opened,) = open_listeners(config(address, kawal_insecure=True))
     assert opened.bound.port == 9092
 
@@ -117,7 +120,10 @@ def test_advertised_addresses_go_with_their_listeners() -> None:
     opened = open_listeners(
         config("127.0.0.1:1", "127.0.0.1:2", advertised_listeners=("a.example:10", "b.example:20"))
     )
-    assert [one.advertised and one.advertised.text for one in opened] == ["a.example:10", "b.example:20"]
+    assert [listener.advertised and listener.advertised.text for listener in opened] == [
+        "a.example:10",
+        "b.example:20",
+    ]
     with pytest.raises(StartError, match="one for each"):
         open_listeners(config("127.0.0.1:1", "127.0.0.1:2", advertised_listeners=("a.example:10",)))
 

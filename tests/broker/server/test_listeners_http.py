@@ -1,4 +1,4 @@
-"""The HTTP listener: none, somebody's choice that must work, or a default that may be taken."""
+"""The HTTP listener: none, an operator's choice that must work, or a default that may be in use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from broker.server.listeners import HTTP_BACKLOG, StartError, open_http_listener
 
 
 class FakeSocket:
-    """A socket whose port may be taken."""
+    """A socket whose port may be in use."""
 
     taken = False
 
@@ -23,7 +23,7 @@ class FakeSocket:
         self.closed = False
 
     def setsockopt(self, *_: object) -> None:
-        """Every option is fine."""
+        """Accept every option."""
 
     def setblocking(self, flag: bool) -> None:
         assert not flag

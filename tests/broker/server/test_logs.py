@@ -1,4 +1,4 @@
-"""One line per event that no client can forge, for people or as JSON; repeated events do not flood."""
+"""One line per event, which no client can forge, as text or JSON; repeated events do not flood the log."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_kinds_are_not_remembered_for_ever() -> None:
 
 @pytest.fixture
 def root() -> Iterator[logging.Logger]:
-    """The root logger, put back afterwards."""
+    """Yield the root logger, and restore it afterwards."""
     logger = logging.getLogger()
     before = logger.handlers[:], logger.level
     yield logger

@@ -1,4 +1,4 @@
-"""What a supervisor is told, and how little depends on it."""
+"""Messages to a supervisor, on which nothing else depends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The HTTP side of a server: loaded at the first request, bounded in clients."""
+"""The HTTP side of a server: loaded at the first request, with a limit on clients."""
 
 from __future__ import annotations
 

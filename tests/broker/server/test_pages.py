@@ -1,4 +1,4 @@
-"""The pages of a broker: metrics, alive, ready."""
+"""The pages of a broker: metrics, liveness, readiness."""
 
 from __future__ import annotations
 
@@ -35,4 +35,4 @@ def test_a_server_is_ready_until_it_stops_and_says_why_not() -> None:
     gateway = Gateway()
     assert page(gateway, "/readyz") == Page(b"ready\n")
     gateway.broker.begin_stop(START_MS)
-    assert page(gateway, "/readyz") == Page(b"the server stops\n", 503)
+    assert page(gateway, "/readyz") == Page(b"the server is stopping\n", 503)

@@ -1,4 +1,4 @@
-"""A turn of the loop: what is ready is served, what follows is carried out, nobody is read who may not be."""
+"""A turn of the loop: ready sockets are served, follow-up work is done, saturated clients are not read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def frame(request: Any, version: int, correlation_id: int = 1) -> bytes:
 
 
 def ids_taken(sock: FakeSocket) -> list[int]:
-    """The correlation ids of the whole answers that a socket took."""
+    """Return the correlation ids of the complete answers that a socket took."""
     found, position = [], 0
     while position + 8 <= len(sock.taken):
         size, correlation_id = struct.unpack_from(">ii", sock.taken, position)
@@ -75,14 +75,14 @@ def test_a_request_in_pieces_is_answered_after_its_last_one(loop: Loop) -> None:
 
 def test_records_are_acknowledged_after_a_thread_has_synced_them(loop: Loop) -> None:
     with_topic(loop.gateway)
-    one, other = loop.connect(), loop.connect()
-    for sock in (one, other):
+    first, other = loop.connect(), loop.connect()
+    for sock in (first, other):
         sock.incoming.append(frame(producing(("t", 0, batch(b"a"))), 9))
-    loop.turn((one, IN), (other, IN))
-    assert (ids_taken(one), ids_taken(other)) == ([], [])
+    loop.turn((first, IN), (other, IN))
+    assert (ids_taken(first), ids_taken(other)) == ([], [])
     assert len([vnode for vnode, _ in loop.workers.jobs if vnode.database == "default"]) == 1
     loop.work()
-    assert (ids_taken(one), ids_taken(other)) == ([1], [1])
+    assert (ids_taken(first), ids_taken(other)) == ([1], [1])
 
 
 def test_a_parked_fetch_is_answered_when_the_records_are_there(loop: Loop) -> None:
@@ -165,7 +165,7 @@ def test_a_saturated_client_is_not_read_until_it_is_no_more(monkeypatch: pytest.
 
 
 def test_frames_left_in_a_full_buffer_are_served_before_more_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An event that is older than what held the connection back must not read into a buffer without room."""
+    """An event from before the connection was held back must not read into a buffer without room."""
     loop = Loop(monkeypatch, kawal_connection_in_flight_requests=1)
     with_topic(loop.gateway)
     other, sock = loop.connect(), loop.connect()

@@ -1,4 +1,4 @@
-"""The end of a server: what is in flight leaves, within its time, and the logs are told of all of it."""
+"""The stop of a server: answers in flight leave within the time limit, and the logs get every result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
 
 
 def stop(loop: Loop, *, works: bool = True) -> float:
-    """Run the stop of a server on a clock that jumps; how many seconds it took."""
+    """Run the stop of a server on a clock that jumps; return the seconds it took."""
 
     async def main() -> float:
         began = trio.current_time()

@@ -1,4 +1,4 @@
-"""Bytes in and out of a socket that takes and gives little at a time."""
+"""Bytes in and out of a socket that takes and gives a little at a time."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from wal.segment import FileRange
 
 @pytest.fixture
 def fake() -> FakeSocket:
-    """The client's socket."""
+    """Return the client's socket."""
     return FakeSocket()
 
 
 @pytest.fixture
 def transport(fake: FakeSocket) -> PlainTransport:
-    """A transport over the fake socket."""
+    """Return a transport over the fake socket."""
     sock: Any = fake
     return PlainTransport(sock, Gateway().client().connection, host="a")
 
 
 def put(transport: PlainTransport, *parts: Any) -> None:
-    """Make these parts outgoing."""
+    """Add these parts to the outgoing data."""
     connection = transport.connection
     for part in parts:
         connection.outgoing.append(part)
@@ -38,7 +38,7 @@ def put(transport: PlainTransport, *parts: Any) -> None:
 
 
 class FakeFile:
-    """A file whose reads are remembered; `cold` positions are not in memory."""
+    """A file that records its reads; if `cold`, it is not in memory."""
 
     path = "segment"
     descriptor = 77
@@ -68,7 +68,7 @@ def file_range(file: FakeFile, position: int, size_bytes: int, *, maybe_cold: bo
 
 @pytest.fixture
 def sendfile(fake: FakeSocket, monkeypatch: pytest.MonkeyPatch) -> list[FakeFile]:
-    """Let os.sendfile send from the one file in the list to the fake socket."""
+    """Let os.sendfile send from the only file in the list to the fake socket."""
     files: list[FakeFile] = []
 
     def send(_out: int, _descriptor: int, position: int, count: int) -> int:

@@ -1,4 +1,4 @@
-"""Threads run jobs and hand back what became of them; nothing that happens there is lost."""
+"""Threads run jobs and hand back their results; no error in them is lost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wal.jobs import CommitJob
 
 
 class FakeJob:
-    """A job that does as it is told."""
+    """A job that succeeds, or fails with a given error."""
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.error = error
@@ -29,7 +29,7 @@ class FakeJob:
 
 
 def after(*submitted: Any, threads: int = 2) -> list[Result]:
-    """What threads tell of these jobs once they have ended."""
+    """Return the results of these jobs once they have ended."""
     workers = DiskWorkers(threads)
     for job in submitted:
         vnode: Any = "vnode"
@@ -108,7 +108,7 @@ def test_threads_are_added_and_never_taken_away() -> None:
     workers.submit_task(started.wait, lambda _error: None)
     workers.grow(3)
     workers.grow(2)
-    # One thread waits for what another one does.
+    # One thread waits for the work of another.
     workers.submit_task(started.set, lambda _error: None)
     assert len(workers.stop()) == 2
 

@@ -6,7 +6,8 @@ import errno
 
 import pytest
 
-from broker.storage.vnode import DiskJob, Vnode
+from broker.loop.internal_errors import InternalErrors
+from broker.storage.vnode import DiskJob, Vnode, settle
 from protocol.error_codes import ErrorCode
 from tests.broker.kit import batch
 from wal.disk import DiskError
@@ -55,7 +56,9 @@ class Bench:
             job.run()
         except DiskError as failure:
             error = failure
-        return [advanced.added_bytes for advanced in self.vnode.job_done(job, error, 0)]
+        advanced = self.vnode.job_done(job, error, 0)
+        settle(self.vnode, InternalErrors(), 0)
+        return [stream.added_bytes for stream in advanced]
 
     def settle(self) -> None:
         while jobs := self.begin():

@@ -1,4 +1,4 @@
-"""Compaction as clients see it: the last record of each key stays where it was, the rest goes, by and by."""
+"""Compaction as clients see it: the last record of each key stays in place, the rest goes incrementally."""
 
 from __future__ import annotations
 
@@ -211,10 +211,10 @@ def test_records_deleted_by_a_client_stay_deleted(gateway: Gateway, client: Clie
 
 def pairs_of_from(client: Client, offset: int) -> list[tuple[int, bytes, bytes | None]]:
     return [
-        (one.offset, one.key or b"", one.value)
+        (record.offset, record.key or b"", record.value)
         for _, found in batches(client, "t", offset)
-        for one in found
-        if one.key != b"filler"
+        for record in found
+        if record.key != b"filler"
     ]
 
 

@@ -1,4 +1,4 @@
-"""What is left of a batch: a model's records in its own form, and what batches without any are for."""
+"""The records left of a batch, compared with a model; and the purpose of batches without records."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ DAY_MS = 24 * HOUR_MS
 
 
 def filtering(batches: list[bytearray], **changes: Any) -> BatchFilter:
-    """A filter that knows the keys of these batches."""
+    """Return a filter that knows the keys of these batches."""
     aborted = changes.pop("aborted", [])
     keys, met = KeyOffsets(0), CleanedTransactions(aborted)
-    for one in batches:
-        note_keys(keys, met, memoryview(one), 0)
+    for batch in batches:
+        note_keys(keys, met, memoryview(batch), 0)
     options: dict[str, Any] = {
         "aborted": aborted,
         "producers": {},
@@ -41,8 +41,8 @@ def filtering(batches: list[bytearray], **changes: Any) -> BatchFilter:
 
 
 def left(batches: list[bytearray], **changes: Any) -> list[bytes | None]:
-    one = filtering(batches, **changes)
-    found = [one.left_of(memoryview(batch)) for batch in batches]
+    batch_filter = filtering(batches, **changes)
+    found = [batch_filter.left_of(memoryview(batch)) for batch in batches]
     return [None if batch is None else bytes(batch) for batch in found]
 
 
@@ -82,7 +82,7 @@ def test_what_is_left_keeps_codec_offsets_and_producer(codec: Codec) -> None:
     same = ("base_offset", "last_offset", "codec", "leader_epoch", "producer_id", "producer_epoch")
     assert [getattr(after, name) for name in same] == [getattr(before, name) for name in same]
     assert (after.base_sequence, after.record_count, after.attributes) == (40, 2, before.attributes)
-    assert [(one.offset, one.key) for one in iter_records(found)] == [(11, b"b"), (12, b"a")]
+    assert [(record.offset, record.key) for record in iter_records(found)] == [(11, b"b"), (12, b"a")]
     assert after.max_timestamp == NOW_MS - HOUR_MS + 2
 
 
@@ -101,7 +101,7 @@ def test_append_time_stays_that_of_the_batch() -> None:
     found = left([first, second])[0]
     assert found is not None
     assert read_batch_header(found).is_append_time
-    assert [one.timestamp_ms for one in iter_records(found)] == [NOW_MS - 5]
+    assert [record.timestamp_ms for record in iter_records(found)] == [NOW_MS - 5]
 
 
 def test_records_without_key_go() -> None:
@@ -111,14 +111,14 @@ def test_records_without_key_go() -> None:
 def test_a_tombstone_gets_a_horizon_and_goes_behind_it() -> None:
     batch = batch_of(0, (b"a", None), (b"b", b"2"), codec=Codec.LZ4)
 
-    one = filtering([batch])
-    marked = one.left_of(memoryview(batch))
+    batch_filter = filtering([batch])
+    marked = batch_filter.left_of(memoryview(batch))
 
     assert marked is not None
     header = read_batch_header(marked)
     check_crc(marked)
     assert header.attributes & DELETE_HORIZON
-    assert header.base_timestamp == NOW_MS + DAY_MS == one.earliest_horizon_ms
+    assert header.base_timestamp == NOW_MS + DAY_MS == batch_filter.earliest_horizon_ms
     assert list(iter_records(marked)) == list(iter_records(batch)), "times count from the horizon now"
     again = bytearray(marked)
     assert left([again], now_ms=NOW_MS + DAY_MS - 1) == [bytes(marked)]
@@ -151,7 +151,7 @@ def test_the_last_batch_of_an_active_producer_stays_without_records() -> None:
 def test_the_last_batch_of_a_pass_stays_so_that_readers_reach_its_end() -> None:
     batches = [batch_of(0, (b"a", b"1")), batch_of(1, (b"b", b"1"), (b"b", b"2")), batch_of(3, (b"a", b"2"))]
     keys = filtering(batches, clean_end=3)
-    found = [keys.left_of(memoryview(one)) for one in batches[:2]]
+    found = [keys.left_of(memoryview(batch)) for batch in batches[:2]]
     assert found[0] is None
     assert found[1] is not None
     late = [batch_of(0, (b"a", b"1")), batch_of(1, (b"a", b"2"))]
@@ -210,14 +210,16 @@ def test_what_is_left_is_what_a_model_keeps(
     for pairs, codec in content:
         batches.append(batch_of(offset, *pairs, codec=codec))
         offset += len(pairs)
-    everything = [record for one in batches for record in iter_records(one)]
+    everything = [record for batch in batches for record in iter_records(batch)]
     last = {record.key: record.offset for record in everything}
-    expected = [one for one in everything if one.key is not None and last[one.key] == one.offset]
+    expected = [
+        record for record in everything if record.key is not None and last[record.key] == record.offset
+    ]
 
     for number in range(passes + 1):
         kept = left(batches, now_ms=NOW_MS + number)
-        batches = [bytearray(one) for one in kept if one is not None]
+        batches = [bytearray(batch) for batch in kept if batch is not None]
 
-    assert [record for one in batches for record in iter_records(one)] == expected
-    for one in batches:
-        check_crc(one)
+    assert [record for batch in batches for record in iter_records(batch)] == expected
+    for batch in batches:
+        check_crc(batch)

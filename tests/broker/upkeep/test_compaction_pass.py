@@ -1,4 +1,4 @@
-"""A pass in its steps: in chunks, with the loop free in between, and without a trace when it fails."""
+"""A pass step by step: in chunks, with the loop free in between, and without a trace if it fails."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def filled(gateway: Gateway, batches: int = 40, keys: int = 5) -> Partition:
 
 
 def run(gateway: Gateway, partition: Partition, dirty: DirtyPart | None = None) -> list[Result]:
-    """Begin a pass; its result comes when time passes."""
+    """Begin a pass, and return a list that gets its result as time passes."""
     results: list[Result] = []
     settings = gateway.broker.topics.settings(partition.topic)
     end = partition.high_watermark - 1

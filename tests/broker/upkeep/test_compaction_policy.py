@@ -1,4 +1,4 @@
-"""Which part of a partition may be compacted, and whether that is due, as Kafka's cleaner decides it."""
+"""The part of a partition that may be compacted, and whether that is due, as in Kafka's cleaner."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BATCH_BYTES = 400
 
 
 def partition_of(batches: int, *, gap_ms: int = 0, **configs: str) -> tuple[Gateway, DirtyPart]:
-    """A partition of batches of about 400 bytes each, and the judgement on it."""
+    """Return a gateway with a partition of batches of about 400 bytes, and its dirty part."""
     gateway = Gateway()
     client = gateway.client()
     made(client, **configs)

@@ -1,4 +1,4 @@
-"""Aborted records go at once, markers when no record of their transaction is left."""
+"""Aborted records go at once, and markers when no record of their transaction is left."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def marker(offset: int, producer_id: int, *, commit: bool) -> bytearray:
 
 
 def verdicts(met: CleanedTransactions, *batches: bytearray) -> list[bool]:
-    return [met.may_go(read_batch_header(one), memoryview(one)) for one in batches]
+    return [met.may_go(read_batch_header(batch), memoryview(batch)) for batch in batches]
 
 
 def test_records_of_an_aborted_transaction_go_and_its_marker_stays() -> None:

@@ -1,4 +1,4 @@
-"""Retention leaves to important groups what they have not committed, within their bounds."""
+"""Retention keeps the records that important groups have not committed, within their bounds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def gateway() -> Gateway:
 
 @pytest.fixture
 def client(gateway: Gateway) -> Client:
-    """A client, and a topic that keeps records for 20 s: six of them, one a second."""
+    """Return a client, after making a topic that keeps records for 20 s, with six records a second apart."""
     client = gateway.client()
     create(client, "t", retention_ms="20000", segment_ms="1")
     for number in range(6):
@@ -40,7 +40,7 @@ def alter(client: Client, group: str, **configs: str) -> list[int]:
     ]
     resource = AlterConfigsResource(resource_type=GROUP, resource_name=group, configs=changes)
     answer = client.call(IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1)
-    return [one.error_code for one in answer.responses]
+    return [response.error_code for response in answer.responses]
 
 
 def hold(client: Client, group: str = "g", **configs: str) -> None:

@@ -1,4 +1,4 @@
-"""Whatever comes in whatever order, retention never passes what an important group has not committed."""
+"""Whatever happens in whatever order, retention never passes an important group's uncommitted records."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ImportantGroup(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        # Ids are drawn by the clock: two starts in one millisecond would give two topics the same one.
+        # Ids are drawn from the clock: two starts in one millisecond would give two topics the same id.
         self.gateway.advance(1)
         self.gateway.restart()
         self.client = self.gateway.client()

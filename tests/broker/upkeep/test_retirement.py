@@ -1,4 +1,4 @@
-"""Deleting gives the disk's room back in seconds, without waiting for the next retention check."""
+"""Deleting frees disk space within seconds, without waiting for the next retention check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEVER_MS = 10**12
 
 
 def filled() -> tuple[Gateway, Client]:
-    """A broker with some segments of one topic, whose retention never runs."""
+    """Return a broker with some segments of one topic, whose retention never runs."""
     gateway = Gateway(
         kawal_vnodes=1,
         kawal_segment_bytes=20_000,

@@ -1,4 +1,4 @@
-"""Views over a database: every topic's records in the order of arrival, at the versions of the vnode."""
+"""Views over a database: every topic's records in order of arrival, at the versions of the vnode."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def test_records_come_as_they_arrived_and_say_where_they_are_from() -> None:
     send(client, "a", batch(b"second", b"third"), 1)
     send(client, "b", batch(b"fourth"))
     found = read_all(client)
-    assert [one.value for one in found] == [b"first", b"second", b"third", b"fourth"]
-    assert [origin(one) for one in found] == [
+    assert [record.value for record in found] == [b"first", b"second", b"third", b"fourth"]
+    assert [origin(record) for record in found] == [
         (b"b", b"0", b"0"),
         (b"a", b"1", b"0"),
         (b"a", b"1", b"1"),
         (b"b", b"0", b"1"),
     ]
     assert (found[0].key, found[0].timestamp_ms) == (b"k", START_MS - 5)
-    offsets = [one.offset for one in found]
+    offsets = [record.offset for record in found]
     assert offsets == sorted(set(offsets))
     gateway.restart()
     assert read_all(gateway.client()) == found
@@ -64,7 +64,7 @@ def test_every_record_is_shown_once_whatever_is_written_how(seed: int) -> None:
     sent: dict[tuple[str, int], list[bytes]] = {("a", 0): [], ("a", 1): [], ("b", 0): []}
     for number in range(60):
         place = chance.choice(list(sent))
-        values = [b"%d-%d" % (number, one) * chance.randrange(1, 90) for one in range(chance.randint(1, 5))]
+        values = [b"%d-%d" % (number, copy) * chance.randrange(1, 90) for copy in range(chance.randint(1, 5))]
         send(client, place[0], batch(*values, codec=chance.choice(list(Codec))), place[1])
         sent[place] += values
         if chance.random() < 0.1:
@@ -85,16 +85,16 @@ def test_a_topic_made_later_is_shown_and_a_deleted_one_is_not() -> None:
     send(client, "b", batch(b"old"))
     create(client, "new", 1, **{PLACE: "d"})
     send(client, "new", batch(b"new"))
-    assert [one.value for one in read_all(client)] == [b"old", b"new"]
+    assert [record.value for record in read_all(client)] == [b"old", b"new"]
     gateway.broker.delete_topic(gateway.broker.find_topic("b"), gateway.now_ms)
     gateway.settle()
-    assert [one.value for one in read_all(client)] == [b"new"]
+    assert [record.value for record in read_all(client)] == [b"new"]
     gateway.restart()
-    assert [one.value for one in read_all(gateway.client())] == [b"new"]
+    assert [record.value for record in read_all(gateway.client())] == [b"new"]
 
 
 def test_nothing_the_view_does_not_show_makes_a_tail() -> None:
-    """Offsets of groups lie on the same vnode: they must not keep readers from the end."""
+    """Offsets of groups are on the same vnode; they must not keep readers from the end."""
     gateway = Gateway(kawal_vnodes=1)
     client = gateway.client()
     make_view(client, "all", "DATABASE default")
@@ -108,11 +108,11 @@ def test_nothing_the_view_does_not_show_makes_a_tail() -> None:
         gateway.settle()
     data = fetch(client, "all")
     assert data.high_watermark == 1
-    assert [one.value for one in read_all(client)] == [b"a"]
+    assert [record.value for record in read_all(client)] == [b"a"]
     send(client, "t", batch(b"b"))
     gateway.restart()
     client = gateway.client()
-    assert [one.value for one in read_all(client)] == [b"a", b"b"]
+    assert [record.value for record in read_all(client)] == [b"a", b"b"]
     assert offset_of(client, "all", -1).offset == fetch(client, "all").high_watermark
 
 
@@ -141,7 +141,7 @@ def test_deleted_records_are_not_shown_even_in_the_middle_of_a_batch() -> None:
     )
     assert len(read_all(client)) == 4
     client.call(request, 2)
-    assert [(one.value, origin(one)[2]) for one in read_all(client)] == [(b"2", b"2"), (b"3", b"3")]
+    assert [(record.value, origin(record)[2]) for record in read_all(client)] == [(b"2", b"2"), (b"3", b"3")]
 
 
 def test_undecided_and_aborted_records_are_not_shown() -> None:
@@ -149,16 +149,16 @@ def test_undecided_and_aborted_records_are_not_shown() -> None:
     send(client, "b", batch(b"plain"))
     transactional(gateway, b"kept", 1, topic="b")
     send(client, "a", batch(b"behind"))
-    assert [one.value for one in read_all(client)] == [b"plain"]
+    assert [record.value for record in read_all(client)] == [b"plain"]
     end(gateway, 1, commit=True, topic="b")
-    assert [one.value for one in read_all(client)] == [b"plain", b"kept", b"behind"]
+    assert [record.value for record in read_all(client)] == [b"plain", b"kept", b"behind"]
     transactional(gateway, b"gone", 2, topic="b")
     gateway.restart()
     client = gateway.client()
     send(client, "a", batch(b"after"))
-    assert [one.value for one in read_all(client)] == [b"plain", b"kept", b"behind"]
+    assert [record.value for record in read_all(client)] == [b"plain", b"kept", b"behind"]
     end(gateway, 2, commit=False, topic="b")
-    assert [one.value for one in read_all(client)] == [b"plain", b"kept", b"behind", b"after"]
+    assert [record.value for record in read_all(client)] == [b"plain", b"kept", b"behind", b"after"]
 
 
 def test_offsets_by_time_are_versions() -> None:
@@ -166,7 +166,7 @@ def test_offsets_by_time_are_versions() -> None:
     send(client, "a", batch(b"late", timestamp_ms=START_MS - 10))
     send(client, "b", batch(b"early", timestamp_ms=START_MS - 50))
     send(client, "b", batch(b"latest", timestamp_ms=START_MS - 1))
-    late, _, latest = (one.offset for one in read_all(client))
+    late, _, latest = (record.offset for record in read_all(client))
     assert offset_of(client, "all", START_MS - 60).offset == late
     assert offset_of(client, "all", START_MS - 9).offset == latest
     assert offset_of(client, "all", START_MS).offset == -1
@@ -262,4 +262,4 @@ def test_a_disk_that_cannot_be_read_is_a_storage_error() -> None:
 
     gateway.broker.scheduler.offload = offload
     assert fetch(client, "all").error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert [one.value for one in read_all(client)] == [b"a"]
+    assert [record.value for record in read_all(client)] == [b"a"]

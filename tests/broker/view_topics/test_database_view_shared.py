@@ -1,4 +1,4 @@
-"""Views that look at what is stored: nobody looks twice, nobody is woken for nothing, memory is bounded."""
+"""Views that scan stored records: none is scanned twice, no fetch is woken in vain, memory is bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is sent batches without records."""
+"""The clients that are sent batches without records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.broker.gateway import Client, Gateway
 
 
 class AsIfFetched:
-    """As much of a fetch as is asked about."""
+    """The parts of a fetch that are looked at."""
 
     def __init__(self, client: Client, version: int) -> None:
         self.connection = client.connection

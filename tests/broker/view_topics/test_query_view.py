@@ -1,4 +1,4 @@
-"""Views over one topic: what they show of their source, to whom, and what that costs."""
+"""Views over one topic: the records they show, the readers they wake, and their cost."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COLUMNS = "id bigint, delay int, carrier varchar(8)"
 
 
 def named_client(gateway: Gateway) -> Client:
-    """A client that names its software, and so is known to move on over empty batches."""
+    """Return a client that names its software, and so is known to move past empty batches."""
     client = gateway.client()
     client.call(ApiVersionsRequest(client_software_name="kgo", client_software_version="1"), 3)
     return client
@@ -46,7 +46,7 @@ def flight(number: int, delay: int = 0, **more: Any) -> bytes:
 
 
 def late_flights(gateway: Gateway) -> Client:
-    """A named client of a gateway with the topic `flights` and the view `late` over it."""
+    """Return a named client of a gateway with the topic `flights` and the view `late` over it."""
     client = named_client(gateway)
     create(client, "flights", kawal_columns=COLUMNS)
     create(client, "late", partitions=-1, kawal_sql="SELECT id FROM flights WHERE delay > 15")
@@ -81,7 +81,7 @@ def test_keys_timestamps_and_headers_are_those_of_the_source() -> None:
     ]
     send(client, "flights", encode_batch(records))
     shown = list(records_of(fetch(client, "late").records))
-    assert [(one.offset, one.timestamp_ms, one.key, one.headers) for one in shown] == [
+    assert [(record.offset, record.timestamp_ms, record.key, record.headers) for record in shown] == [
         (1, START_MS + 5, b"k1", headers),
         (2, START_MS + 3, None, ()),
     ]
@@ -101,8 +101,8 @@ def test_a_reader_is_moved_over_the_end_that_is_left_out_by_the_last_batch() -> 
     send(client, "flights", batch(flight(0, 20)))
     for number in range(1, 6):
         send(client, "flights", batch(flight(number)))
-    (one,) = iter_batches(fetch(client, "late").records)
-    header = read_batch_header(one)
+    (stretched,) = iter_batches(fetch(client, "late").records)
+    header = read_batch_header(stretched)
     assert (header.base_offset, header.last_offset, header.record_count) == (0, 5, 1)
 
 
@@ -111,8 +111,8 @@ def test_where_nothing_matches_one_empty_batch_ends_at_the_end() -> None:
     client = late_flights(gateway)
     for number in range(6):
         send(client, "flights", batch(flight(number)))
-    (one,) = iter_batches(fetch(client, "late", offset=2).records)
-    header = read_batch_header(one)
+    (empty,) = iter_batches(fetch(client, "late", offset=2).records)
+    header = read_batch_header(empty)
     assert (header.base_offset, header.last_offset, header.record_count) == (2, 5, 0)
     assert not fetch(client, "late", offset=6).records
 
@@ -287,8 +287,8 @@ def test_batches_handed_out_together_as_they_are_stored_stay_whole() -> None:
     gateway.settle()
     client.answers()
     shown = list(iter_batches(fetch(client, "all").records))
-    assert [read_batch_header(one).last_offset for one in shown] == [0, 1, 2]
-    assert all(check_crc(one) for one in shown)
+    assert [read_batch_header(stored).last_offset for stored in shown] == [0, 1, 2]
+    assert all(check_crc(stored) for stored in shown)
 
 
 def test_who_waits_for_a_view_of_everything_is_woken_by_everything() -> None:

@@ -1,4 +1,4 @@
-"""Views show what is decided: nothing of open and aborted transactions, and what compaction has left."""
+"""Views show decided records: none of open and aborted transactions, and those that compaction kept."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def opened() -> tuple[Gateway, Client]:
 
 
 def shown(client: Client, name: str) -> list[int]:
-    """The numbers in what a view shows; changes, and markers, which every client passes over, left out."""
-    found = [one.value or b"" for one in read_all(client, name)]
+    """Return the numbers that a view shows, without changes, and without markers, which all clients skip."""
+    found = [record.value or b"" for record in read_all(client, name)]
     return [int(value[5:-1]) for value in found if value.startswith(b'{"v":')]
 
 
 NAMES = [*VIEWS, "alias", "bounded"]
 
 
-@pytest.mark.parametrize("name", [one for one in NAMES if one != "tagged"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "tagged"])
 def test_open_and_aborted_transactions_are_not_shown(name: str) -> None:
     gateway, client = opened()
     send(client, "t", batch(b'{"v":1}'))
@@ -85,7 +85,7 @@ def test_aborted_records_teach_no_tags() -> None:
     transactional(gateway, b'{"v":2,"place":"nowhere"}', 1)
     end(gateway, 1, commit=False)
     send(client, "t", batch(b'{"v":3}', key=b"k"))
-    assert [one.value for one in read_all(client, "tagged")] == [
+    assert [record.value for record in read_all(client, "tagged")] == [
         b'{"v":1,"place":"here"}',
         b'{"v":3,"place":"here"}',
     ]
@@ -113,7 +113,7 @@ def test_what_compaction_leaves_is_shown(name: str) -> None:
     create(client, "alias", -1, **{"kawal.alias.of": "t"})
     for turn in range(1, 4):
         put(client, "t", [(b"k%d" % number, b'{"v":%d}' % turn) for number in range(5)])
-        before = [one.offset for one in read_all(client, name)]
+        before = [record.offset for record in read_all(client, name)]
         assert len(before) >= 5 * turn
     fill(client, "t")
     pass_time(gateway)
@@ -123,6 +123,6 @@ def test_what_compaction_leaves_is_shown(name: str) -> None:
     client = gateway.client()
     for begin in (0, 3, 12):
         found = read_all(client, name, offset=begin)
-        assert [(one.offset, one.value) for one in found if one.key != b"filler"] == [
-            one for one in kept if one[0] >= begin
+        assert [(record.offset, record.value) for record in found if record.key != b"filler"] == [
+            entry for entry in kept if entry[0] >= begin
         ]

@@ -1,4 +1,4 @@
-"""Views over tags: the same records, whoever reads from where, again, and after a restart."""
+"""Views over tags show the same records from every offset, on every read, and after a restart."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def meters(gateway: Gateway) -> Client:
 
 
 def write(client: Client, chance: Random, count: int) -> list[tuple[int, bytes]]:
-    """Batches of records, a third of which carry a tag that changes now and then; what the view shows."""
+    """Write records, a third with a tag that changes now and then; return the records the view shows."""
     known: dict[bytes, str] = {}
     shown = []
     for offset in range(0, count, 5):
@@ -64,8 +64,8 @@ def test_what_is_shown_does_not_depend_on_what_was_read_before(keys_max: int) ->
     view._tags = PartitionTags(keys_max)
     for _ in range(40):
         offset = chance.randrange(300)
-        assert told(client, offset) == [one for one in shown if one[0] >= offset]
-        # What was found may be pushed out of memory at any time.
+        assert told(client, offset) == [entry for entry in shown if entry[0] >= offset]
+        # Findings may be evicted from memory at any time.
         for start in [entry.start for entry in view.ranges._entries if chance.random() < 0.5]:
             view.ranges.remove(start)
 
@@ -75,7 +75,7 @@ def test_a_reader_in_the_middle_after_a_restart_sees_the_tags_from_before() -> N
     shown = write(meters(gateway), Random(8), 200)
     for again in (gateway.restart, gateway.crash):
         again()
-        assert told(gateway.client(), 150) == [one for one in shown if one[0] >= 150]
+        assert told(gateway.client(), 150) == [entry for entry in shown if entry[0] >= 150]
 
 
 def test_a_batch_that_is_left_half_way_has_taught_nothing() -> None:
@@ -95,7 +95,7 @@ def test_a_batch_that_is_left_half_way_has_taught_nothing() -> None:
     next(steps)
     steps.close()
     shown = read_all(client, "cities")
-    assert [one.value for one in shown[:2]] == [b'{"city":"Porto","v":0}', b'{"city":"Porto","v":2}']
+    assert [record.value for record in shown[:2]] == [b'{"city":"Porto","v":0}', b'{"city":"Porto","v":2}']
     assert len(shown) == 6_999
 
 

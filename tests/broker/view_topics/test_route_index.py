@@ -1,4 +1,4 @@
-"""One index for many views over a partition: what it knows, whom it wakes, and what it costs in memory."""
+"""One index for many views over a partition: its ranges, the views it wakes, and its memory."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def routed(offset: int, *ids: int) -> RoutedBatch:
 
 def a_range(start: int, *batches: RoutedBatch, more_bytes: int = 0) -> IndexedRange:
     made = IndexedRange(start, batches[-1].header.last_offset + 1)
-    for one in batches:
-        made.add(one)
+    for routed_batch in batches:
+        made.add(routed_batch)
     made.size_bytes += more_bytes
     return made
 
 
 def test_a_range_gives_the_first_batch_of_a_value_from_an_offset_on() -> None:
     found = a_range(0, routed(0, 7, 8), routed(2, 8), routed(3, 7))
-    starts = [None if (one := found.first(7, at)) is None else one.header.base_offset for at in range(6)]
+    starts = [None if (first := found.first(7, at)) is None else first.header.base_offset for at in range(6)]
     assert starts == [0, 0, 3, 3, None, None]
     assert found.first(9, 0) is None
 
@@ -61,7 +61,9 @@ def test_small_ranges_become_one_and_large_ones_do_not() -> None:
     ranges.add(a_range(1, routed(1, 7, 8)))
     ranges.add(a_range(3, routed(3, 9), more_bytes=JOIN_BYTES))
     ranges.add(a_range(9, routed(9, 9)))
-    assert [(one.start, one.end) for one in (ranges.find(0), ranges.find(3), ranges.find(9)) if one] == [
+    assert [
+        (known.start, known.end) for known in (ranges.find(0), ranges.find(3), ranges.find(9)) if known
+    ] == [
         (0, 3),
         (3, 4),
         (9, 10),
@@ -69,7 +71,7 @@ def test_small_ranges_become_one_and_large_ones_do_not() -> None:
     assert len(ranges) == len(budget) == 3
     known = ranges.find(2)
     assert known is not None
-    assert [one.header.base_offset for one in known.batches[7]] == [0, 1]
+    assert [routed_batch.header.base_offset for routed_batch in known.batches[7]] == [0, 1]
     ranges.clear()
     assert budget.used_bytes == 0
 
@@ -95,8 +97,8 @@ def test_every_record_is_looked_at_once_for_all_views_wherever_they_read(
     looked: list[int] = []
     monkeypatch.setattr(views.router, "route_steps", counting(looked))
     for number in range(VIEWS):
-        assert ids(client, f"v{number}") == [one for one in range(60) if one % VIEWS == number]
-        assert ids(client, f"v{number}", offset=33) == [one for one in range(33, 60) if one % VIEWS == number]
+        assert ids(client, f"v{number}") == [id_ for id_ in range(60) if id_ % VIEWS == number]
+        assert ids(client, f"v{number}", offset=33) == [id_ for id_ in range(33, 60) if id_ % VIEWS == number]
     assert sum(looked) == 60
 
 
@@ -112,10 +114,10 @@ def test_only_the_views_of_the_values_found_are_woken() -> None:
     gateway = Gateway()
     client = views_over(gateway)
     waiting = [gateway.client() for _ in range(VIEWS)]
-    for number, one in enumerate(waiting):
-        one.send(fetching({(f"v{number}", 0): 0}, max_wait_ms=1_000), 12)
+    for number, reader in enumerate(waiting):
+        reader.send(fetching({(f"v{number}", 0): 0}, max_wait_ms=1_000), 12)
     send(client, "t", batch(row(2), row(5)))
-    woken = {number: one.answers() for number, one in enumerate(waiting)}
+    woken = {number: reader.answers() for number, reader in enumerate(waiting)}
     assert sorted(number for number, answers in woken.items() if answers) == [2, 5]
     counters = gateway.broker.views.counters_of(gateway.broker.find_topic("v3"))
     assert counters.scanned == 0
@@ -235,16 +237,16 @@ def test_readers_that_fall_behind_seek_and_wait_get_what_a_view_alone_shows(seed
         gateway.advance(chance.choice([0, 1, 600]))
         for number, reader in enumerate(clients):
             for answer in reader.answers():
-                for one in records_of(fetched(answer)[f"v{number}", 0].records):
+                for record in records_of(fetched(answer)[f"v{number}", 0].records):
                     # The first batch may begin before the position, as always.
-                    if one.offset >= positions[number]:
-                        got[number].append(one.offset)
-                        positions[number] = one.offset + 1
+                    if record.offset >= positions[number]:
+                        got[number].append(record.offset)
+                        positions[number] = record.offset + 1
     gateway.advance(1_000)
     for number, reader in enumerate(clients):
         reader.answers()
         got[number] += [
-            one.offset for one in read_all(gateway.client(), f"v{number}", offset=positions[number])
+            record.offset for record in read_all(gateway.client(), f"v{number}", offset=positions[number])
         ]
-        assert got[number] == [at for at, one in enumerate(sent) if one % VIEWS == number]
+        assert got[number] == [at for at, id_ in enumerate(sent) if id_ % VIEWS == number]
     assert gateway.broker.views.used_bytes <= 1 << 20

@@ -1,4 +1,4 @@
-"""Nobody who waits for one of many views is forgotten, and nothing is looked at twice for them."""
+"""No fetch that waits for one of many views is forgotten, and no record is evaluated twice for them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def waits(gateway: Gateway, number: int, offset: int, max_wait_ms: int = 60_000)
 
 
 def offsets(client: Client, number: int) -> list[int]:
-    """Offsets of the records in all answers that have come."""
+    """Return the offsets of the records in all answers that have arrived."""
     return [
-        one.offset
+        record.offset
         for answer in client.answers()
-        for one in records_of(fetched(answer)[f"v{number}", 0].records)
+        for record in records_of(fetched(answer)[f"v{number}", 0].records)
     ]
 
 
@@ -67,7 +67,7 @@ def test_everybody_is_woken_by_what_came_during_a_rest() -> None:
     readers = [waits(gateway, number, 0) for number in range(6)]
     gateway.broker.views._rests_until_ms = gateway.now_ms + 100
     for number in range(6):
-        # So large that each is read by itself.
+        # So large that each is read on its own.
         send(producer, "t", batch(row(number, 300_000)))
     assert [offsets(reader, number) for number, reader in enumerate(readers)] == [[]] * 6
     gateway.advance(100)

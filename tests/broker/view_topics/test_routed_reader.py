@@ -1,4 +1,4 @@
-"""A view reads through the index only what has its own value, and learns of the rest without looking."""
+"""A view reads through the index only records with its value, and skips the others without evaluation."""
 
 from __future__ import annotations
 

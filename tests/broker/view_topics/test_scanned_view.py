@@ -1,4 +1,4 @@
-"""What views that look at stored batches share: remembering, and leaving out what was aborted."""
+"""The common part of views that scan stored batches: remembering, and leaving out aborted batches."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_what_was_found_is_looked_up_again_when_the_memory_for_it_is_too_small()
 
 
 def readers_of(gateway: Gateway, count: int, records: int) -> list[Client]:
-    """So many views of a topic with so many records, and a client of each that has asked for all of it."""
+    """Make `count` views over a topic with so many records, and return a client for each."""
     producer = gateway.client()
     create(producer, "t")
     for _ in range(records // 1_000):

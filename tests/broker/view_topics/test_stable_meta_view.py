@@ -14,7 +14,7 @@ from tests.broker.views import PLACE, make_view, origin, read_all
 
 
 def made(**settings: Any) -> tuple[Gateway, Client]:
-    """The topic t with views over it, beside another topic on the same vnode."""
+    """Make the topic t with views over it, and another topic on the same vnode."""
     gateway = Gateway(kawal_vnodes=1, **settings)
     client = gateway.client()
     create(client, "t", 1)
@@ -35,7 +35,7 @@ def test_changes_of_the_topic_stand_among_its_records() -> None:
     grow(client, "t", 2)
     send(client, "t", batch(b"3", b"4", key=b"k"))
     for _ in range(2):
-        assert [told(one) for one in read_all(client, "with")] == [
+        assert [told(record) for record in read_all(client, "with")] == [
             b"1",
             ("alter", "t"),
             b"2",
@@ -43,8 +43,8 @@ def test_changes_of_the_topic_stand_among_its_records() -> None:
             b"3",
             b"4",
         ]
-        assert [told(one) for one in read_all(client, "only")] == [("alter", "t"), ("grow", "t")]
-        assert [told(one) for one in read_all(client, "some")] == [
+        assert [told(record) for record in read_all(client, "only")] == [("alter", "t"), ("grow", "t")]
+        assert [told(record) for record in read_all(client, "some")] == [
             b"1",
             ("alter", "t"),
             ("grow", "t"),
@@ -61,7 +61,7 @@ def test_records_tell_their_own_offset_and_times_are_found() -> None:
         send(client, "t", batch(b"%d" % number, key=b"k", timestamp_ms=START_MS + number))
         send(client, "other", batch(b"x", timestamp_ms=START_MS + 9))
     found = read_all(client, "some")
-    assert [origin(one) for one in found] == [(b"t", b"0", b"%d" % number) for number in range(3)]
+    assert [origin(record) for record in found] == [(b"t", b"0", b"%d" % number) for number in range(3)]
     assert offset_of(client, "some", START_MS + 1).offset == found[1].offset
     assert offset_of(client, "some", -3).offset == found[2].offset
     assert offset_of(client, "some", START_MS + 5).offset == -1
@@ -79,7 +79,7 @@ def test_who_waits_is_woken_by_what_is_shown_only() -> None:
     send(client, "t", batch(b"yes", key=b"k"))
     gateway.settle()
     (answer,) = reader.answers()
-    assert [one.value for one in records_of(bytes(fetched(answer)["some", 0].records))] == [b"yes"]
+    assert [record.value for record in records_of(bytes(fetched(answer)["some", 0].records))] == [b"yes"]
 
 
 def test_deleted_records_are_not_shown() -> None:
@@ -90,7 +90,7 @@ def test_deleted_records_are_not_shown() -> None:
     asked = DeleteRecordsPartition(partition_index=0, offset=1)
     topic = DeleteRecordsTopic(name="t", partitions=[asked])
     client.call(DeleteRecordsRequest(topics=[topic], timeout_ms=1_000), 2)
-    assert [one.value for one in read_all(client, "some")] == [b"2", b"3"]
+    assert [record.value for record in read_all(client, "some")] == [b"2", b"3"]
 
 
 @pytest.mark.parametrize("view", ["with", "only", "some"])
@@ -108,7 +108,7 @@ def test_each_partition_of_the_topic_is_one_of_the_view(view: str) -> None:
         send(client, "t", batch(b"%d" % partition), partition)
     alter(client, "t", "retention.ms", "9")
     for partition in range(3):
-        shown = [told(one) for one in read_all(client, view, partition)]
+        shown = [told(record) for record in read_all(client, view, partition)]
         expected: list[Any] = [b"%d" % partition, ("alter", "t")]
         assert shown == (expected[1:] if view == "only" else expected)
     delete(gateway, view)
@@ -126,6 +126,6 @@ def test_the_views_of_other_databases_tell_their_changes_only() -> None:
     make_view(client, "far", "STABLE u WITH META")
     alter(client, "t", "retention.ms", "9")
     alter(client, "u", "retention.ms", "8")
-    assert [told(one) for one in read_all(client, "far")][-1] == ("alter", "u")
-    assert [told(one) for one in read_all(client, "only")] == [("alter", "t")]
+    assert [told(record) for record in read_all(client, "far")][-1] == ("alter", "u")
+    assert [told(record) for record in read_all(client, "only")] == [("alter", "t")]
     assert gateway.broker.catalogue.meta_views == {"default": 3, "d": 1}

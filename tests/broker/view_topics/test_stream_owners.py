@@ -1,4 +1,4 @@
-"""Streams are told from their ids, whatever became of the catalogue since."""
+"""Streams are found by their ids, however the catalogue has changed since."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from tests.broker.kit import create
 
 def places(owners: StreamOwners, upto: int = 12) -> dict[int, tuple[str, int]]:
     found = {stream_id: owners.find(stream_id) for stream_id in range(upto)}
-    return {stream_id: (one.topic.name, one.index) for stream_id, one in found.items() if one is not None}
+    return {
+        stream_id: (owner.topic.name, owner.index) for stream_id, owner in found.items() if owner is not None
+    }
 
 
 def test_every_partition_has_its_stream_also_those_that_came_later() -> None:

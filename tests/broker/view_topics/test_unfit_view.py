@@ -1,4 +1,4 @@
-"""Quarantines: views of what does not fit their source's columns, read as any topic."""
+"""Quarantines: views of records that do not fit their source's columns, read like any topic."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HUGE = {
 
 
 def quarantine(gateway: Gateway) -> Client:
-    """A client of a gateway with the topic `flights`, and the view `bad` of what does not fit."""
+    """Return a client of a gateway with the topic `flights`, and the view `bad` of its unfit records."""
     client = named_client(gateway)
     create(client, "flights", kawal_columns=COLUMNS)
     make_view(client, "bad", "UNFIT flights")
@@ -54,8 +54,8 @@ def test_a_quarantine_shows_what_does_not_fit_as_it_came_with_its_reason() -> No
     send(client, "flights", encode_batch(given))
     data = fetch(client, "bad")
     assert (data.log_start_offset, data.high_watermark, data.last_stable_offset) == (0, 4, 4)
-    (one,) = iter_batches(data.records)
-    assert check_crc(one)
+    (shown,) = iter_batches(data.records)
+    assert check_crc(shown)
     assert list(records_of(data.records)) == [
         given[1]._replace(headers=(*headers, ("kawal.unfit", b"id: expected bigint, got a string"))),
         given[3]._replace(headers=(("kawal.unfit", b"not JSON: input data was truncated"),)),
@@ -75,17 +75,17 @@ def test_a_query_and_the_quarantine_part_every_batch_between_them(codec: int) ->
     assert counters(gateway, "bad") == (100, 20, 0)
 
 
-@pytest.mark.parametrize("value", list(HUGE), ids=[one[:20].decode() for one in HUGE])
+@pytest.mark.parametrize("value", list(HUGE), ids=[value[:20].decode() for value in HUGE])
 def test_oversized_numbers_are_left_out_and_counted_and_quarantined(value: bytes) -> None:
     gateway = Gateway()
     client = quarantine(gateway)
     make_view(client, "some", "SELECT id, delay, ratio FROM flights")
     send(client, "flights", batch(b'{"id":1}', value, b'{"id":2}'))
-    shown = [json.loads(one or b"")["id"] for one in values(fetch(client, "some").records)]
+    shown = [json.loads(row or b"")["id"] for row in values(fetch(client, "some").records)]
     assert (shown, counters(gateway, "some")) == ([1, 2], (3, 2, 1))
-    (one,) = read_all(client, "bad")
-    assert (one.offset, one.value) == (1, value)
-    assert reasons([one])[0].startswith(HUGE[value])
+    (quarantined,) = read_all(client, "bad")
+    assert (quarantined.offset, quarantined.value) == (1, value)
+    assert reasons([quarantined])[0].startswith(HUGE[value])
 
 
 def test_deeply_nested_json_is_left_out_and_counted_and_quarantined() -> None:
@@ -96,7 +96,7 @@ def test_deeply_nested_json_is_left_out_and_counted_and_quarantined() -> None:
     assert values(fetch(client, "some").records) == [b'{"id":1}', b'{"id":2}']
     assert counters(gateway, "some") == (3, 2, 1)
     found = read_all(client, "bad")
-    assert [(one.offset, one.value) for one in found] == [(1, DEEP)]
+    assert [(record.offset, record.value) for record in found] == [(1, DEEP)]
     assert reasons(found) == ["nested too deeply"]
 
 
@@ -105,8 +105,8 @@ def test_where_nothing_is_unfit_readers_move_to_the_end() -> None:
     client = quarantine(gateway)
     for number in range(3):
         send(client, "flights", batch(b'{"id":%d}' % number))
-    (one,) = iter_batches(fetch(client, "bad", offset=1).records)
-    header = read_batch_header(one)
+    (empty,) = iter_batches(fetch(client, "bad", offset=1).records)
+    header = read_batch_header(empty)
     assert (header.base_offset, header.last_offset, header.record_count) == (1, 2, 0)
     assert counters(gateway, "bad")[1:] == (0, 0)
 
@@ -184,14 +184,14 @@ def test_a_quarantine_may_be_of_some_keys_and_of_some_columns() -> None:
     make_view(client, "of-tp", "UNFIT flights (delay) WHERE tbname = 'TP'")
     send(client, "flights", batch(b'{"delay":"x"}', b'{"id":"x"}', key=b"TP"))
     send(client, "flights", batch(b'{"delay":"x"}', key=b"BA"))
-    assert [one.offset for one in read_all(client, "of-tp")] == [0]
+    assert [record.offset for record in read_all(client, "of-tp")] == [0]
 
 
 def test_a_quarantine_can_have_bounds() -> None:
     client = quarantine(Gateway())
     make_view(client, "second", "UNFIT flights", **{"kawal.from": "offset 1"})
     send(client, "flights", batch(b"?", b"??"))
-    assert [one.value for one in read_all(client, "second", offset=1)] == [b"??"]
+    assert [record.value for record in read_all(client, "second", offset=1)] == [b"??"]
 
 
 def test_records_of_aborted_transactions_are_nobodys() -> None:
@@ -215,7 +215,7 @@ def test_records_of_aborted_transactions_are_nobodys() -> None:
     partition.vnode.log.append(partition.stream_id, marker, kind=EntryKind.CONTROL)
     gateway.settle()
     send(client, "flights", batch(b"!"))
-    assert [one.value for one in read_all(client, "bad")] == [b"?", b"!"]
+    assert [record.value for record in read_all(client, "bad")] == [b"?", b"!"]
 
 
 def test_a_batch_that_cannot_be_opened_is_shown_as_one_record() -> None:
@@ -228,7 +228,7 @@ def test_a_batch_that_cannot_be_opened_is_shown_as_one_record() -> None:
     assert send(client, "flights", damaged).error_code == 0
     send(client, "flights", batch(b"?"))
     found = read_all(client, "bad")
-    assert [one.offset for one in found] == [1, 3]
+    assert [record.offset for record in found] == [1, 3]
     assert reasons(found)[0].startswith("the batch of 2 records from offset 1 to 2 cannot be opened: ")
     assert (found[0].value or b"")[HEADER_BYTES:] == bytes(damaged[HEADER_BYTES:])
     assert counters(gateway, "bad") == (4, 2, 0)

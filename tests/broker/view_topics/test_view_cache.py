@@ -1,4 +1,4 @@
-"""Ranges of offsets, what a view shows of them, and how much memory that may take."""
+"""Ranges of offsets, the batches that a view shows of them, and their memory limit."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def test_ranges_below_the_log_start_are_dropped() -> None:
 
 def test_what_was_not_used_for_longest_goes_first_over_all_views() -> None:
     budget = CacheBudget(lambda: 3 * (ENTRY_BYTES + 100))
-    one, other = EvaluatedRanges(-1, budget), EvaluatedRanges(-2, budget)
-    one.add(shown(0, 10))
+    first, other = EvaluatedRanges(-1, budget), EvaluatedRanges(-2, budget)
+    first.add(shown(0, 10))
     other.add(shown(0, 10))
-    one.add(shown(10, 20))
-    assert one.find(0) is not None
-    one.add(shown(20, 30))
+    first.add(shown(10, 20))
+    assert first.find(0) is not None
+    first.add(shown(20, 30))
     assert other.find(0) is None
-    assert one.find(0) is not None
+    assert first.find(0) is not None
     assert budget.used_bytes == 3 * (ENTRY_BYTES + 100)
 
 

@@ -1,4 +1,4 @@
-"""Views at work in a broker, with a kind of view made for the test: it shows every second batch."""
+"""Views in a broker, with a kind of view made for the test: it shows every second batch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.broker.kit import batch, create, fetch, fetched, fetching, send, valu
 
 
 class EvenPartition(ViewPartition):
-    """Shows the batches that begin at an even offset; looks at one batch in a slice."""
+    """Shows the batches that begin at an even offset; scans one batch in a slice."""
 
     looks = 0
     seen = 0
@@ -73,7 +73,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
 
 
 def viewing(gateway: Gateway) -> Client:
-    """A client that names its software, of a gateway with topic `t` and view `v` over it."""
+    """Return a client that names its software, of a gateway with topic `t` and view `v` over it."""
     client = gateway.client()
     client.call(ApiVersionsRequest(client_software_name="kgo", client_software_version="1"), 3)
     topic_id = create(client, "t")
@@ -134,7 +134,7 @@ def test_many_who_wait_cost_one_look(gateway: Gateway) -> None:
     gateway.broker.topics.partition(gateway.broker.find_topic("v"), 0)
     send(producer, "t", batch(b"a"))
     assert [len(client.answers()) for client in clients] == [1] * 5
-    # Once for all who wait; this kind keeps nothing, so that each looks again for its own answer.
+    # Once for all waiting fetches; this kind keeps nothing, so each scans again for its own answer.
     assert EvenPartition.looks == 1 + 5
 
 
@@ -148,7 +148,7 @@ def test_a_view_that_is_deleted_answers_those_who_wait_for_it(gateway: Gateway) 
 
 
 class Ticking:
-    """A clock that goes on when the view looks at a batch."""
+    """A clock that advances when the view scans a batch."""
 
     def __init__(self, view: Partition, slice_ms: int) -> None:
         assert isinstance(view, QueryPartition)
@@ -185,7 +185,7 @@ def test_after_a_long_pass_there_is_a_rest(slice_ms: int, rest_ms: int) -> None:
 
 
 class Scheduling:
-    """Follows a source; while it catches up there is news for another one."""
+    """Follows a source; while it catches up, records arrive for another one."""
 
     def __init__(self, hub: ViewHub, wait_key: int, then: Scheduling | None = None) -> None:
         self.hub, self.wait_key, self.then, self.passes = hub, wait_key, then, 0

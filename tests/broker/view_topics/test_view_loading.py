@@ -1,4 +1,4 @@
-"""Loading the SQL parser beside the event loop."""
+"""Loading the SQL parser off the event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Anchors of replays: one for all partitions of a reader, set anew where a reader comes again or jumps."""
+"""Anchors of replays: one for all partitions of a reader, set anew when a reader returns or jumps."""
 
 from __future__ import annotations
 

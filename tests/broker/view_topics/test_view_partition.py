@@ -1,4 +1,4 @@
-"""What one fetch reads of a view, and how its reader is moved over what is left out."""
+"""The read of a view by one fetch, and moving the reader past records that are left out."""
 
 from __future__ import annotations
 

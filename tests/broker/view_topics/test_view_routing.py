@@ -1,4 +1,4 @@
-"""Many views looked at together show what each of them would show by itself."""
+"""Many views that share an index show the same records as each would on its own."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_route_is_an_equality_that_every_record_must_fulfil(where: str, value:
 
 
 def waiting(gateway: Gateway, statements: list[str]) -> list[Client]:
-    """A client for each view, which waits at its end."""
+    """Return a client for each view, which waits at its end."""
     clients = []
     for number, sql in enumerate(statements):
         client = gateway.client()
@@ -61,7 +61,7 @@ def waiting(gateway: Gateway, statements: list[str]) -> list[Client]:
 
 
 def answered(client: Client, view: str) -> list[tuple[int, bytes]]:
-    """(offset, value) of the records in the answer of a fetch, if there is one."""
+    """Return (offset, value) of the records in the answer of a fetch, if there is one."""
     found: list[tuple[int, bytes]] = []
     for answer in client.answers():
         for record in records_of(fetched(answer)[view, 0].records):
@@ -78,10 +78,14 @@ def test_each_is_woken_by_its_own_records_and_all_of_them_are_looked_at_once() -
     send(producer, "t", batch(*made))
     gateway.settle()
     shown = {n: answered(client, f"v{n}") for n, client in enumerate(clients)}
-    assert {n: one for n, one in shown.items() if one} == {3: [(0, b'{"id":3}')]}
+    assert {n: rows for n, rows in shown.items() if rows} == {3: [(0, b'{"id":3}')]}
     views = gateway.broker.views
     counters = [views.counters_of(gateway.broker.find_topic(f"v{n}")) for n in (3, 4, 5)]
-    assert [(one.scanned, one.matched, one.unfit) for one in counters] == [(5, 1, 1), (5, 0, 1), (5, 0, 1)]
+    assert [(counts.scanned, counts.matched, counts.unfit) for counts in counters] == [
+        (5, 1, 1),
+        (5, 0, 1),
+        (5, 0, 1),
+    ]
     assert len(views.shared(RouteIndexes).routers) == 1
 
 
@@ -118,10 +122,10 @@ def test_together_they_show_what_each_shows_alone(seed: int) -> None:
         live[n] += answered(client, f"v{n}")
         tail = live[n][-1][0] + 1 if live[n] else 0
         rest = fetch(gateway.client(), f"v{n}", tail).records or b""
-        live[n] += [(one.offset, one.value or b"") for one in records_of(rest)]
+        live[n] += [(record.offset, record.value or b"") for record in records_of(rest)]
     gateway.restart()
     again = gateway.client()
     for n in range(VIEWS):
-        alone = [(one.offset, one.value or b"") for one in records_of(fetch(again, f"v{n}").records)]
+        alone = [(record.offset, record.value or b"") for record in records_of(fetch(again, f"v{n}").records)]
         assert live[n] == alone
         assert len(alone) == len(values(fetch(again, f"v{n}").records))

@@ -1,4 +1,4 @@
-"""Scheduler of the work of views end by their work and by the clock."""
+"""Slices of the work of views are limited by units of work and by the clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has been in a source for some time, and what is news."""
+"""The records that have been in a source for some time, and those that are new."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views over the same columns of a partition know its keys together, as long as there is one of them."""
+"""Views over the same columns of a partition share its tags, as long as one of them exists."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_second_view_begins_where_it_is_asked_to_and_knows_what_came_before() 
     for _ in range(50):
         send(client, "meters", batch(b"{}", key=b"f"))
     assert len(read_all(client, "Porto")) == 1
-    assert [one.offset for one in read_all(client, "Faro", offset=40)] == list(range(40, 52))
+    assert [record.offset for record in read_all(client, "Faro", offset=40)] == list(range(40, 52))
     counted = gateway.broker.views.counters_of(gateway.broker.find_topic("Faro"))
     assert counted.scanned == 12, "what is known was not learned once more"
 
@@ -76,5 +76,5 @@ def test_two_views_at_one_long_batch_do_not_see_what_the_other_learns() -> None:
         for look in tuple(looks):
             if next(look, StopIteration) is StopIteration:
                 looks.remove(look)
-    shown = {city: [one.offset for one in read_all(client, city)] for city in CITIES}
+    shown = {city: [record.offset for record in read_all(client, city)] for city in CITIES}
     assert shown == {"Porto": list(range(3_000, 6_000)), "Faro": list(range(6_000, 7_000))}

@@ -24,7 +24,7 @@ OF = "kawal.alias.of"
 
 
 def written(partitions: int = 1) -> tuple[Gateway, Client]:
-    """A topic t with records at START_MS - 1000, - 900, ... - 100, offsets 0 to 9, five of them a batch."""
+    """Make a topic t with records at START_MS - 1000, - 900, ... - 100, offsets 0 to 9, five a batch."""
     gateway = Gateway(kawal_vnodes=1)
     client = gateway.client()
     create(client, "t", partitions)
@@ -83,7 +83,7 @@ def test_a_fetch_on_an_alias_is_woken_by_the_topic() -> None:
     send(client, "t", batch(b"10"))
     gateway.settle()
     (answer,) = reader.answers()
-    assert [one.value for one in records_of(bytes(fetched(answer)["u", 0].records))] == [b"10"]
+    assert [record.value for record in records_of(bytes(fetched(answer)["u", 0].records))] == [b"10"]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_the_newest_record_between_bounds_is_that_of_the_records_there(seed: int
 
 
 class Reader:
-    """A consumer of a replay: fetches on and on, and notes when each record came."""
+    """A consumer of a replay, which fetches repeatedly and notes when each record arrived."""
 
     def __init__(self, gateway: Gateway, name: str, partitions: int = 1, **offsets: int) -> None:
         self.gateway = gateway
@@ -262,7 +262,7 @@ def test_a_replay_keeps_the_distances_divided_by_its_speed(speed: str, gap_ms: i
 
 
 def test_records_that_were_not_asked_for_never_come_alone() -> None:
-    """What librdkafka takes for a batch that is too large for it."""
+    """Such an answer makes librdkafka believe that a batch is too large for it."""
     gateway, client = written()
     alias(client, "r", **{"replay.speed": "1"})
     reader = Reader(gateway, "r")
@@ -353,8 +353,8 @@ def test_a_query_and_a_database_are_replayed_as_well() -> None:
         ({OF: "t", "kawal.sql": "STABLE t"}, ErrorCode.INVALID_CONFIG, "both say what the view shows"),
         ({"kawal.from": "0"}, ErrorCode.INVALID_CONFIG, "'kawal.from' is for views"),
         ({"kawal.replay.speed": "1"}, ErrorCode.INVALID_CONFIG, "'kawal.replay.speed' is for views"),
-        ({OF: "t", "kawal.from": "soon"}, ErrorCode.INVALID_CONFIG, "is no ISO 8601 time"),
-        ({OF: "t", "kawal.replay.speed": "0"}, ErrorCode.INVALID_CONFIG, "is no number between"),
+        ({OF: "t", "kawal.from": "soon"}, ErrorCode.INVALID_CONFIG, "is not an ISO 8601 time"),
+        ({OF: "t", "kawal.replay.speed": "0"}, ErrorCode.INVALID_CONFIG, "is not a number between"),
         ({OF: "t", "kawal.from": "9", "kawal.to": "8"}, ErrorCode.INVALID_CONFIG, "exchange the two"),
         ({OF: "t", "retention.ms": "8"}, ErrorCode.INVALID_CONFIG, "'retention.ms' cannot be set for it"),
         ({OF: "t", "kawal.form": "8"}, ErrorCode.INVALID_CONFIG, "'kawal.form'"),

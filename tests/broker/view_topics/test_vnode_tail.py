@@ -1,4 +1,4 @@
-"""Views over a vnode end behind the newest record of a topic, and before what is not decided."""
+"""Views over a vnode end after the newest record of a topic, and before undecided records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wal.log import VnodeLog
 
 
 def made() -> tuple[Gateway, VnodeLog, StreamOwners]:
-    """A vnode with stream 1 of a topic and stream 2 of an internal one."""
+    """Make a vnode with stream 1 of a topic and stream 2 of an internal one."""
     gateway = Gateway(kawal_vnodes=1)
     create(gateway.client(), "t", 1)
     create(gateway.client(), "__consumer_offsets", 1)
@@ -53,7 +53,7 @@ def test_the_end_is_the_same_whether_followed_or_found_at_a_start(seed: int) -> 
 
 
 def data_end_of(log: VnodeLog, data_end: int) -> int:
-    """The offset of stream 1 behind the records below a version."""
+    """Return the offset of stream 1 after the records below a version."""
     count = 0
     while count < log.high_watermark(1) and (log.version_of(1, count) or 0) < data_end:
         count += 1

@@ -1,1 +1,1 @@
-"""Tests of the brokers in memory, whose sockets are pairs here."""
+"""Tests of brokers in memory, with socket pairs as their sockets."""

@@ -1,4 +1,4 @@
-"""What a test can ask of one broker."""
+"""The commands that a test can send to one broker."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_records_come_back_as_they_were(world: World) -> None:
         assert await do(broker, "produce", topic="t", partition=0, records=[record(A)]) == [2]
         assert await do(broker, "produce", topic="t", partition=1, records=[record(B)]) == [0]
         found = await do(broker, "records", topic="t", partition=None)
-        assert [(one["partition"], one["offset"], one["value"]) for one in found] == [
+        assert [(record["partition"], record["offset"], record["value"]) for record in found] == [
             (0, 0, A),
             (0, 1, None),
             (0, 2, A),
@@ -56,7 +56,7 @@ def test_records_come_back_as_they_were(world: World) -> None:
         ]
         assert found[0]["key"] == B
         assert found[0]["headers"] == [("h", A), ("n", None)]
-        assert [one["timestamp_ms"] for one in found] == [START_MS, 5, START_MS, START_MS]
+        assert [record["timestamp_ms"] for record in found] == [START_MS, 5, START_MS, START_MS]
         assert len(await do(broker, "records", topic="t", partition=1)) == 1
 
     world.run(steps)
@@ -67,7 +67,7 @@ def test_topics_and_partitions_that_are_not_there_are_named(world: World) -> Non
         with pytest.raises(Refused, match="topic 'gone': UNKNOWN_TOPIC_OR_PARTITION"):
             await do(broker, "records", topic="gone", partition=None)
         await do(broker, "create_topic", topic="t", partitions=1, configs={})
-        with pytest.raises(Refused, match="'t' has no partition 7, it has 1"):
+        with pytest.raises(Refused, match="'t' has no partition 7: it has 1"):
             await do(broker, "records", topic="t", partition=7)
         with pytest.raises(Refused, match="nothing was stored in 't' partition 7"):
             await do(broker, "produce", topic="t", partition=7, records=[record(A)])
@@ -125,9 +125,9 @@ def test_names_of_apis_and_errors_are_taken_in_several_spellings() -> None:
     assert api_named("Produce") == api_named("PRODUCE") == ApiKey.PRODUCE
     assert api_named("OffsetCommit") == api_named("offset_commit") == ApiKey.OFFSET_COMMIT
     assert error_named("INVALID_RECORD") == ErrorCode.INVALID_RECORD
-    with pytest.raises(Refused, match="'Produze' is no API"):
+    with pytest.raises(Refused, match="'Produze' is not an API"):
         api_named("Produze")
-    with pytest.raises(Refused, match="'OOPS' is no error"):
+    with pytest.raises(Refused, match="'OOPS' is not an error"):
         error_named("OOPS")
 
 

@@ -1,4 +1,4 @@
-"""Which requests and commits meet which fault."""
+"""The faults that requests and commits meet."""
 
 from __future__ import annotations
 

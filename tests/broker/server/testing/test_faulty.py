@@ -1,4 +1,4 @@
-"""The machine with faults in it."""
+"""The broker with faults in it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def client(gateway: FaultyGateway) -> Client:
 
 def produce(client: Client, *targets: tuple[str, int, bytes], acks: int = -1) -> list[int]:
     request = producing(*((name, index, batch(value)) for name, index, value in targets), acks=acks)
-    return [one.error_code for one in outcomes(client.call(request, 9))]
+    return [outcome.error_code for outcome in outcomes(client.call(request, 9))]
 
 
 def fail(gateway: FaultyGateway, **options: Any) -> int:
@@ -86,7 +86,7 @@ def test_a_topic_known_by_its_id_is_meant_by_its_name(gateway: FaultyGateway) ->
     topic_id = create(client, "t")
     fail(gateway, topic="t")
     answer = client.call(producing(("", 0, batch(b"a")), topic_id=topic_id), 13)
-    assert [one.error_code for one in outcomes(answer)] == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+    assert [outcome.error_code for outcome in outcomes(answer)] == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
 
 
 def test_without_acks_a_failing_produce_ends_the_connection(gateway: FaultyGateway, client: Client) -> None:
@@ -147,7 +147,7 @@ def test_a_slow_produce_may_fail_as_well(gateway: FaultyGateway, client: Client)
     client.send(producing(("t", 0, batch(b"a"))), 9)
     gateway.advance(100)
     (answer,) = client.answers()
-    assert [one.error_code for one in outcomes(answer)] == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+    assert [outcome.error_code for outcome in outcomes(answer)] == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
 
 
 def test_the_commands_own_client_meets_no_fault(gateway: FaultyGateway) -> None:

@@ -1,4 +1,4 @@
-"""The process that holds the brokers: its lines, and how it ends."""
+"""The process that runs the brokers: its protocol of lines, and its end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.broker.server.testing.world import World
 
 
 class Test:
-    """The end of the conversation that a test run has."""
+    """The side of the conversation that a test run has."""
 
     __test__ = False
 

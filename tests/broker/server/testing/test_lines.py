@@ -1,4 +1,4 @@
-"""The log of each broker apart."""
+"""The separate log of each broker."""
 
 from __future__ import annotations
 

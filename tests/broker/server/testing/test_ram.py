@@ -1,4 +1,4 @@
-"""One broker in memory and the lives it leads."""
+"""One broker in memory, and its lives from start to stop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def do(broker: RamBroker, operation: str, **arguments: object) -> object:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let other tasks run until it holds."""
+    """Let other tasks run until the condition is true."""
     while not condition():
         await trio.lowlevel.checkpoint()
 
@@ -114,8 +114,8 @@ def test_paused_it_answers_nobody_until_it_resumes(world: World) -> None:
                 await trio.lowlevel.checkpoint()
             before = broker.broker.stats.requests.copy()
             await broker.resume()
-        assert sum(one.latency_ns.count for one in before.values()) < sum(
-            one.latency_ns.count for one in broker.broker.stats.requests.values()
+        assert sum(stats.latency_ns.count for stats in before.values()) < sum(
+            stats.latency_ns.count for stats in broker.broker.stats.requests.values()
         )
 
     world.run(steps)

@@ -18,7 +18,7 @@ from wal.memory_disk import MemoryDisk
 
 
 class Later:
-    """Remembers what shall be done after a delay."""
+    """Remembers the actions to be run after a delay."""
 
     def __init__(self) -> None:
         self.actions: list[tuple[int, Callable[[], None]]] = []
@@ -28,7 +28,7 @@ class Later:
 
 
 class Bench:
-    """Workers and the commit of a produce for them."""
+    """Workers, and commits of produces for them."""
 
     def __init__(self) -> None:
         self.disk = MemoryDisk()
@@ -53,7 +53,11 @@ def bench() -> Iterator[Bench]:
 
 
 def errors(results: list[Any]) -> list[type | None]:
-    return [None if one.error is None else type(one.error) for one in results if isinstance(one, Finished)]
+    return [
+        None if result.error is None else type(result.error)
+        for result in results
+        if isinstance(result, Finished)
+    ]
 
 
 def test_a_job_is_done_at_once_and_told_at_the_next_turn(bench: Bench) -> None:
@@ -100,7 +104,7 @@ def test_other_work_is_done_and_its_error_told(bench: Bench) -> None:
     bench.workers.submit_task(lambda: None, told.append)
     bench.workers.submit_task(fail, told.append)
     results = bench.workers.take_results()
-    for one in results:
-        assert isinstance(one, TaskDone)
-        one.done(one.error)
+    for result in results:
+        assert isinstance(result, TaskDone)
+        result.done(result.error)
     assert [error and str(error) for error in told] == [None, "gone"]

@@ -1,9 +1,9 @@
-"""Brokers in memory without ports: their listeners hand out one end of a socket pair.
+"""Brokers in memory without ports: their listeners give clients one end of a socket pair.
 
-with World(monkeypatch) as world: ...
-    async def steps(nursery):
-        broker = await world.broker(nursery)
-        client = await world.connect(broker.port)
+async def steps(broker: RamBroker) -> None:
+    client = await world.connect(HOST, broker.port)
+
+world.run(steps)
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ START_MS = 1_700_000_000_000
 
 
 class PairSocket(socket.socket):
-    """One end of a pair that says it is a TCP socket."""
+    """One end of a pair that claims to be a TCP socket."""
 
     def getsockname(self) -> Any:
         return "127.0.0.1", 4_000
@@ -34,7 +34,7 @@ class PairSocket(socket.socket):
 
 
 class PairListener:
-    """A bound socket; while it listens, `connect` leads to it."""
+    """A bound socket; while it listens, `connect` reaches it."""
 
     def __init__(self, world: World, port: int) -> None:
         self.world = world
@@ -85,7 +85,7 @@ class World:
         return PairListener(self, port or self._last_port)
 
     async def connect(self, _host: str, port: int) -> trio.SocketStream:
-        """A client's connection to a broker."""
+        """Open a client's connection to a broker."""
         await trio.lowlevel.checkpoint()
         listener = self.listening.get(port)
         if listener is None:
@@ -95,14 +95,14 @@ class World:
         return trio.SocketStream(trio.socket.from_stdlib_socket(ours))
 
     async def broker(self, nursery: trio.Nursery, **settings: object) -> RamBroker:
-        """A running broker."""
+        """Start a broker and return it."""
         named = {key.replace("_", "."): value for key, value in settings.items()}
         made = RamBroker("broker-1", named, nursery.start_soon, lambda: self.now_ms)
         await made.start()
         return made
 
     def run(self, steps: Callable[[RamBroker], Awaitable[None]], **settings: object) -> None:
-        """Let the steps happen to one broker."""
+        """Run the steps on one broker."""
 
         async def main() -> None:
             with trio.fail_after(30):
