@@ -1,11 +1,11 @@
-"""The broker as one synchronous machine.
+"""The broker as one synchronous state machine.
 
-    receive(connection, size)   tick(now_ms)   job_done(vnode, job, error)         what comes in
-    take_unsent()   take_jobs(now_ms)   next_deadline()                           what the shell must do
+    receive(connection, size)   tick(now_ms)   job_done(vnode, job, error)         input
+    take_unsent()   take_jobs(now_ms)   next_deadline()                           work for the shell
 
-No method waits, so nothing interleaves inside a step and every check still holds at its end.  `now_ms` is
-the shell's monotonic clock; the wall clock, which may jump, is `wall_ms` and is used only for timestamps of
-records and for retention.
+No method waits, so nothing interleaves inside a step and a check made at its start is still valid at its end.
+`now_ms` is the shell's monotonic clock; the wall clock, `wall_ms`, may jump and is used only for timestamps
+of records and for retention.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from broker.coordinators.coordinators import NodeCoordinators
 from broker.errors import RequestError
 from broker.fetching.fetch_sessions import FetchSessions
 from broker.loop.clock import Clock
+from broker.loop.internal_errors import ErrorPlace, InternalErrors
 from broker.loop.scheduler import Scheduler
 from broker.loop.slices import Offload, run_here
-from broker.loop.stats import Stats
+from broker.loop.stats import Cause, Stats
 from broker.loop.timers import Timers
 from broker.loop.waiters import Waiters
 from broker.requests.dispatcher import Dispatcher
 from broker.requests.gate import Gate, OpenGate
-from broker.storage.vnode import DiskJob, Vnode
+from broker.storage.vnode import DiskJob, Vnode, settle
 from broker.storage.vnodes import Vnodes
 from broker.upkeep.compaction import CompactionTask
 from broker.upkeep.retention import RetentionTask
@@ -63,7 +64,7 @@ class Broker:
     """Composes the catalogue, the vnodes, the coordinators, the waiters and the connections."""
 
     dispatcher = Dispatcher
-    """The class that hands requests to handlers; brokers for tests have another."""
+    """The class that passes requests to handlers; brokers for tests have another."""
 
     def __init__(
         self,
@@ -80,21 +81,23 @@ class Broker:
         offload: Offload = run_here,
         gate: Gate | None = None,
     ) -> None:
-        """`offload` runs work in a thread; `gate` is what every request passes, by default it is open."""
+        """Make a broker; `offload` runs work in a thread, and every request passes the `gate`."""
         self.live_config = LiveConfig(config, catalogue, changed=self._reconfigure)
-        # The configuration in effect, with what clients have changed.
+        # The configuration in effect, including changes by clients.
         self.config = self.live_config.current
         self.loggers = loggers or Loggers()
         self.random = random
         self.store = store
         self.catalogue = catalogue
         self.clock = Clock(now_ms=now_ms, wall_ms=wall_ms)
-        self.timers = Timers()
-        self.waiters = Waiters(self.timers)
+        self.internal_errors = InternalErrors()
+        self.timers = Timers(self.internal_errors)
+        self._dispatcher = self.dispatcher(self, self, gate or OpenGate())
+        self.waiters = Waiters(self.timers, self._dispatcher.failed)
         self.stats = stats or Stats()
-        self.scheduler = Scheduler(Dispatcher.failed, offload)
+        self.scheduler = Scheduler(self._dispatcher.failed, self.internal_errors, offload)
         self.stopping = False
-        self._prepare_for_clients(gate or OpenGate())
+        self._prepare_for_clients()
         self.meta = Vnode(store.catalogue.log, database="meta", index=0)
         self.vnodes = Vnodes(self.meta, vnodes)
         self.views = ViewHub(self, self, self.vnodes)
@@ -105,21 +108,20 @@ class Broker:
         self.compaction = CompactionTask(self, self, now_ms)
         self._reconfigure(self.config)
 
-    def _prepare_for_clients(self, gate: Gate) -> None:
-        """Make what connections and their requests need."""
+    def _prepare_for_clients(self) -> None:
+        """Make the objects that connections and their requests need."""
         self.memory: MemoryLimits[Connection] = MemoryLimits(self.config)
         self.connections: dict[int, Connection] = {}
         self.reaper = ConnectionReaper(self, self.connections, self.memory, lambda: self.config)
         self.fetch_sessions = FetchSessions(
             slots=self.config.max_incremental_fetch_session_cache_slots, random=self.random
         )
-        self._dispatcher = self.dispatcher(self, self, gate)
         self._pool = BufferPool()
         self._unsent: list[Connection] = []
         self._next_connection = 1
 
     def _open_metadata(self) -> None:
-        """Make what knows and changes the catalogue, over its log and the vnodes."""
+        """Make the objects that read and change the catalogue, over its log and the vnodes."""
         store, catalogue = self.store, self.catalogue
         self.metadata_log = MetadataLog(catalogue, store.catalogue, self.vnodes, self.clock)
         self.topics: TopicDirectory = TopicDirectory(
@@ -143,7 +145,7 @@ class Broker:
 
     @property
     def data_directory(self) -> str:
-        """The data directory as tools shall see it, from the root."""
+        """The absolute path of the data directory, for tools."""
         return os.path.abspath(self.store.path)
 
     @property
@@ -169,18 +171,21 @@ class Broker:
     # --- clocks ----------------------------------------------------------------------------------------
 
     def set_clocks(self, *, now_ms: int, wall_ms: int) -> None:
-        """Begin a turn at this moment of the monotonic clock and of the wall clock; the shell does so."""
+        """Begin a turn at this moment of the monotonic clock and of the wall clock; called by the shell."""
         self.clock.set(now_ms=now_ms, wall_ms=wall_ms)
 
     def tick(self, now_ms: int) -> None:
-        """Do everything that is due."""
+        """Do all work that is due."""
         self.timers.run_due(now_ms)
         self.coordinators.tick(now_ms)
         for vnode in self.vnodes.every:
-            vnode.log.tick(now_ms)
+            try:
+                vnode.log.tick(now_ms)
+            except Exception as error:  # noqa: BLE001  (the net)
+                self._crashed(vnode, error, now_ms)
 
     def next_deadline(self) -> int | None:
-        """Return the monotonic moment of the next `tick`, None when nothing is due ever."""
+        """Return the monotonic time of the next `tick`, or None."""
         moments = [vnode.next_deadline() for vnode in self.vnodes.every]
         moments.append(self.timers.next_deadline())
         moments.append(self.coordinators.next_deadline())
@@ -191,7 +196,7 @@ class Broker:
     def connect(
         self, *, peer: str, advertised: tuple[str, int], now_ms: int, descriptor: int = -1
     ) -> Connection:
-        """Register a client; `advertised` is the address that it learns for this node."""
+        """Register a client, which learns `advertised` as the address of this node."""
         connection = Connection(
             identity=self._next_connection,
             peer=peer,
@@ -211,7 +216,7 @@ class Broker:
         return connection
 
     def disconnect(self, connection: Connection) -> None:
-        """Forget a client that has left, and withdraw all it waited for."""
+        """Forget a client that has left, and withdraw all that it waited for."""
         connection.lost()
         self.stats.connections_closed[connection.close_cause] += 1
         del self.connections[connection.identity]
@@ -219,7 +224,7 @@ class Broker:
     def receive(self, connection: Connection, size_bytes: int, now_ms: int) -> bool:
         """Serve the requests completed by the bytes just read into the connection's buffer.
 
-        True: read no more from this client for now.
+        Return True if no more should be read from this client for now.
         """
         connection.reader.received(size_bytes)
         connection.active_ms = now_ms
@@ -227,7 +232,7 @@ class Broker:
         return self.resume(connection, now_ms)
 
     def resume(self, connection: Connection, now_ms: int) -> bool:
-        """Serve the requests the connection holds, as far as its limits allow; True as for `receive`."""
+        """Serve the requests in the buffer as far as the limits allow; return the same as `receive`."""
         reader = connection.reader
         connection.stalled = False
         served = False
@@ -248,20 +253,25 @@ class Broker:
         except ProtocolError as error:
             logger.info("connection %d from %s closed: %s", connection.identity, connection.peer, error)
             connection.close(str(error))
+        except Exception as error:  # noqa: BLE001  (it ends the connection)
+            self.internal_errors.note(
+                ErrorPlace.CONNECTION, f"connection {connection.identity} is closed", error
+            )
+            connection.close("internal error", Cause.BUG)
         return True
 
     def held_back(self, connection: Connection, now_ms: int) -> None:
-        """A connection that is saturated is not read; see to it that this ends."""
+        """Arrange an end for the state of a saturated connection, in which it is not read."""
         if not connection.at_own_limit:
             self.reaper.relieve_soon(now_ms)
 
     @property
     def has_unsent(self) -> bool:
-        """True while some connection has something to send."""
+        """True while any connection has something to send."""
         return bool(self._unsent)
 
     def take_unsent(self) -> list[Connection]:
-        """The connections that got something to send, or a reason to close, since the last call."""
+        """Take the connections that got something to send, or a reason to close, since the last call."""
         taken = self._unsent[:]
         self._unsent.clear()
         for connection in taken:
@@ -271,7 +281,7 @@ class Broker:
     # --- topics ----------------------------------------------------------------------------------------
 
     def find_topic(self, name: str) -> Topic:
-        """The topic of that name.  Raises: RequestError(UNKNOWN_TOPIC_OR_PARTITION)."""
+        """Return the topic of that name.  Raises: RequestError(UNKNOWN_TOPIC_OR_PARTITION)."""
         topic = self.catalogue.find(name)
         if topic is None:
             raise RequestError(
@@ -289,7 +299,7 @@ class Broker:
 
     @property
     def disk_threads(self) -> int:
-        """Threads that keep every vnode busy, within reason."""
+        """The number of threads that keep every vnode busy, at most 16."""
         return min(2 * len(self.vnodes.every), 16)
 
     @property
@@ -302,9 +312,14 @@ class Broker:
         )
 
     def take_jobs(self, now_ms: int) -> Iterator[tuple[Vnode, DiskJob]]:
-        """The disk work that can begin now."""
+        """Yield the disk work that can begin now."""
         for vnode in self.vnodes.every:
-            for job in vnode.begin_jobs(now_ms):
+            try:
+                jobs = list(vnode.begin_jobs(now_ms))
+            except Exception as error:  # noqa: BLE001  (the net)
+                self._crashed(vnode, error, now_ms)
+                continue
+            for job in jobs:
                 yield vnode, job
         for made in self.databases.take_jobs(now_ms):
             yield self.meta, made
@@ -313,7 +328,7 @@ class Broker:
             yield self.meta, snapshot
 
     def job_done(self, vnode: Vnode, job: DiskJob, error: DiskError | None, now_ms: int) -> None:
-        """A job has ended: durable answers leave and parked fetches are woken."""
+        """Take the result of a job: durable answers leave and parked fetches are woken."""
         if job is self.snapshots.job:
             self.snapshots.done(error)
             return
@@ -322,15 +337,27 @@ class Broker:
             return
         if error is not None:
             logger.error("vnode %s: %s", vnode.name, error)
-        streams = vnode.job_done(job, error, now_ms)
+        try:
+            streams = vnode.job_done(job, error, now_ms)
+        except Exception as fault:  # noqa: BLE001  (the net)
+            vnode.quarantine(fault)
+            self._crashed(vnode, fault, now_ms)
+            return
+        settle(vnode, self.internal_errors, now_ms)
         for advanced in streams:
             self.waiters.advanced(advanced.stream_id, advanced.added_bytes, now_ms)
         self.views.advanced(vnode, streams, now_ms)
 
+    def _crashed(self, vnode: Vnode, error: Exception, now_ms: int) -> None:
+        """Stop a log after an error of our own, and refuse what waits for it."""
+        self.internal_errors.note(ErrorPlace.LOG, f"vnode {vnode.name} takes no more records for now", error)
+        vnode.crashed(error)
+        settle(vnode, self.internal_errors, now_ms)
+
     # --- the end ---------------------------------------------------------------------------------------
 
     def begin_stop(self, now_ms: int) -> None:
-        """Answer the fetches that wait; the shell reads no more, and lets what is in work leave."""
+        """Answer the fetches that wait; the shell reads no more, and lets answers in progress leave."""
         self.stopping = True
         self.waiters.wake_all(now_ms)
         self.coordinators.begin_stop(now_ms)
@@ -338,14 +365,14 @@ class Broker:
     def close(self, now_ms: int) -> None:
         """Seal and checkpoint every vnode; nothing may be in flight.
 
-        A log that the disk does not let close is left to the next start, which recovers it.
+        A log that cannot be closed because of the disk is left to the next start, which recovers it.
         """
         for vnode in self.vnodes.every[1:]:
             try:
                 vnode.log.close(now_ms)
             except DiskError as error:
-                logger.error("vnode %s is not closed in order: %s", vnode.name, error)
+                logger.error("vnode %s was not closed cleanly: %s", vnode.name, error)
         try:
             self.store.close(now_ms)
         except DiskError as error:
-            logger.error("the catalogue is not closed in order: %s", error)
+            logger.error("the catalogue was not closed cleanly: %s", error)

@@ -34,7 +34,7 @@ def no_settings(_: str) -> GroupSettings:
     return NO_SETTINGS
 
 
-class Fault(NamedTuple):
+class InternalError(NamedTuple):
     """An error of our own in the work on a group, outside its requests."""
 
     partition: int | None
@@ -55,8 +55,8 @@ class Context:
         "changed_topics",
         "config",
         "counts",
-        "faults",
         "groups",
+        "internal_errors",
         "journal",
         "loaded",
         "lost",
@@ -96,8 +96,8 @@ class Context:
         self.replayed: set[str] = set()
         self.lost: deque[LostConsumer] = deque(maxlen=LOST_CONSUMERS_MAX)
         self.counts: Counter[str] = Counter()
-        # Errors of our own that nobody has taken yet, and groups that could not be loaded because of one.
-        self.faults: list[Fault] = []
+        # Errors that the driver has not taken yet, and the groups that could not be loaded because of one.
+        self.internal_errors: list[InternalError] = []
         self.quarantined: dict[str, str] = {}
 
     @property
@@ -127,7 +127,9 @@ class Context:
 
     def failed(self, group_id: str, error: Exception) -> None:
         """Keep an error of our own, which is this group's alone, for the driver."""
-        self.faults.append(Fault(self.partition(group_id) if group_id else None, group_id, error))
+        self.internal_errors.append(
+            InternalError(self.partition(group_id) if group_id else None, group_id, error)
+        )
 
     def exists(self, group_id: str) -> bool:
         """Whether there is such a group, if only as the owner of offsets."""

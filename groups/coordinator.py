@@ -6,7 +6,7 @@ It is a pure state machine: it neither waits nor writes, and knows the time only
     take_effects()    returns what must be appended to __consumer_offsets; call it after every method below
     durable/failed    report the outcome of the append
     tick()            runs timers; next_deadline() tells when
-    take_faults()     errors of our own in timers, after which the partitions must be replayed
+    take_internal_errors()   errors in timers, after which the partitions of the groups must be replayed
 
 The driver, after each call:
 
@@ -44,7 +44,7 @@ from groups.cleanup import schedule_cleanup
 from groups.config import GroupConfig, GroupSettings
 from groups.consumer_heartbeat import Reply as BeatReply
 from groups.consumer_heartbeat import consumer_group_heartbeat, refused
-from groups.context import Context, Fault, no_settings
+from groups.context import Context, InternalError, no_settings
 from groups.effects import Effects, EncodedRecord
 from groups.errors import GroupError
 from groups.offsets import Committed
@@ -116,13 +116,13 @@ class Coordinator:
         context = self._at(now_ms)
         context.timers.run_due(now_ms, lambda key, error: context.failed(key.group_id, error))
 
-    def take_faults(self) -> list[Fault]:
+    def take_internal_errors(self) -> list[InternalError]:
         """Return the errors of our own since the last call, with the groups in whose work they came up.
 
         The state of these groups may be half changed: unload their partitions and replay them.
         """
-        faults, self._context.faults = self._context.faults, []
-        return faults
+        errors, self._context.internal_errors = self._context.internal_errors, []
+        return errors
 
     def next_deadline(self) -> int | None:
         """Return the monotonic moment of the next `tick`; it may be early, never late."""

@@ -31,6 +31,9 @@ from wal.recovery_report import RecoveryReport
 from wal.segment import DELETED_SUFFIX, SPARE, TEMPORARY
 from wal.state import LogState
 
+NEVER_MS = 2**62
+"""After every moment there will be."""
+
 EXPIRY_MS = 10_000
 """The interval at which a slice of the idle producers is examined."""
 
@@ -105,10 +108,9 @@ class VnodeLog(LogCompacting):
         if state.failure is not None:
             self._job = self._begin_reopen() if now_ms >= self._reopen_at_ms else None
         elif state.pending:
-            frame = state.pending.popleft()
-            if frame is self._open:
+            self._job = begin_commit(state, state.pending[0], now_ms)
+            if state.pending.popleft() is self._open:
                 self._open = None
-            self._job = begin_commit(state, frame, now_ms)
         elif self._seal_due(now_ms):
             self._job = begin_seal(state, now_ms)
         return self._job
@@ -171,6 +173,20 @@ class VnodeLog(LogCompacting):
         self._open = None
         if not (no_room and job.phase is Phase.PREPARE and isinstance(job, CommitJob)):
             self._fail(error)
+
+    def stop(self, error: BaseException) -> None:
+        """Stop after an error of our own: everything unacknowledged is rolled back and gets error 56.
+
+        The log is verified against the disk before it takes anything again, as after a failed sync.
+        """
+        self._stop_error = error
+        self._maybe_stop()
+
+    def quarantine(self, error: BaseException) -> None:
+        """Stop until the next start, which recovers the log from the disk: what is in memory may be wrong."""
+        self._job = None
+        self._fail(error)
+        self._reopen_at_ms = NEVER_MS
 
     def _fail(self, error: BaseException) -> None:
         state = self._state

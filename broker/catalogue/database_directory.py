@@ -35,7 +35,7 @@ from broker.catalogue.databases import (
     vnode_options,
 )
 from broker.errors import RequestError
-from broker.storage.vnode import Vnode
+from broker.storage.vnode import Vnode, settle
 from protocol.error_codes import ErrorCode
 from wal.disk import DiskError
 from wal.log import VnodeLog
@@ -232,7 +232,8 @@ class DatabaseDirectory:
                 continue
             del self._closing[directory]
             for vnode in vnodes:
-                vnode.abandon(now_ms)
+                vnode.abandon()
+                settle(vnode, self._loop.internal_errors, now_ms)
             self._jobs.append(RemoveJob(self._store, directory))
 
     # --- disk work -------------------------------------------------------------------------------------

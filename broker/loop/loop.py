@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from broker.loop.clock import Clock
+from broker.loop.internal_errors import InternalErrors
 from broker.loop.scheduler import Scheduler
 from broker.loop.stats import Stats
 from broker.loop.timers import Timers
@@ -33,6 +34,10 @@ class Loop(Protocol):
     @property
     def stats(self) -> Stats:
         """Counters."""
+
+    @property
+    def internal_errors(self) -> InternalErrors:
+        """The net for errors of our own."""
 
     @property
     def stopping(self) -> bool:

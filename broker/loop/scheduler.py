@@ -5,15 +5,13 @@ Work is a generator that yields after a few milliseconds (slices.py); each gets 
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
 from broker.loop.call import PARKED, Call
+from broker.loop.internal_errors import ErrorPlace, InternalErrors
 from broker.loop.slices import Offload, Steps, run_here
-
-logger = logging.getLogger("kawal.broker")
 
 SHARE_NS: Final = 3_000_000
 """The time that slices may take of a turn of the event loop; the last one may exceed it."""
@@ -27,10 +25,16 @@ def _once(action: Callable[[], None]) -> Steps:
 class Scheduler:
     """The long answers in progress; each gets a slice in turn."""
 
-    def __init__(self, failed: Callable[[Call[Any]], None], offload: Offload = run_here) -> None:
-        """`failed(call)` is called as a generator's exception is handled; `offload` runs work in a thread."""
+    def __init__(
+        self,
+        failed: Callable[[Call[Any], Exception], None],
+        errors: InternalErrors,
+        offload: Offload = run_here,
+    ) -> None:
+        """`failed(call, error)` ends a call whose generator has raised; `offload` runs work in a thread."""
         self.offload = offload
         self._failed = failed
+        self._errors = errors
         self._waiting: deque[tuple[Call[Any] | None, Steps]] = deque()
 
     @property
@@ -76,8 +80,8 @@ class Scheduler:
         except StopIteration as end:
             if end.value is not PARKED:
                 call.connection.answer_in_thread(call, end.value, self.offload)
-        except Exception:  # noqa: BLE001  (it ends the connection)
-            self._failed(call)
+        except Exception as error:  # noqa: BLE001  (it ends the connection)
+            self._failed(call, error)
         else:
             self._waiting.append((call, steps))
 
@@ -86,8 +90,7 @@ class Scheduler:
             next(steps)
         except StopIteration:
             return
-        except Exception:
-            # Our own bug; calls that wait for the work have a deadline.
-            logger.exception("background work failed")
+        except Exception as error:  # noqa: BLE001  (calls that wait for the work have a deadline)
+            self._errors.note(ErrorPlace.BACKGROUND, "background work is over", error)
             return
         self._waiting.append((None, steps))

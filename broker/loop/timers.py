@@ -7,6 +7,8 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Final
 
+from broker.loop.internal_errors import ErrorPlace, InternalErrors
+
 SWEEP_AFTER: Final = 64
 """Cancelled timers that stay in the heap before any are removed."""
 
@@ -45,7 +47,8 @@ class Timers:
     answered in a millisecond, over and over.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, errors: InternalErrors) -> None:
+        self._errors = errors
         self._heap: list[tuple[int, int, Timer]] = []
         self._order = count()
         self._cancelled = 0
@@ -76,6 +79,10 @@ class Timers:
         return heap[0][0] if heap else None
 
     def run_due(self, now_ms: int) -> None:
-        """Run every action whose time has come."""
+        """Run every action whose time has come; one that raises is over, and the others run all the same."""
         while (deadline_ms := self.next_deadline()) is not None and deadline_ms <= now_ms:
-            heappop(self._heap)[2].run(now_ms)
+            timer = heappop(self._heap)[2]
+            try:
+                timer.run(now_ms)
+            except Exception as error:  # noqa: BLE001  (the net)
+                self._errors.note(ErrorPlace.TIMER, f"the timer that was due at {deadline_ms} ms", error)

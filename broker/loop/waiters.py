@@ -41,8 +41,10 @@ class ParkedCall:
 class Waiters:
     """All parked calls, by the keys they wait for."""
 
-    def __init__(self, timers: Timers) -> None:
+    def __init__(self, timers: Timers, failed: Callable[[Call[Any], Exception], None]) -> None:
+        """`failed(call, error)` ends a call whose `resume` has raised."""
         self._timers = timers
+        self._failed = failed
         self._by_key: dict[int, dict[int, ParkedCall]] = {}
         self._by_call: dict[int, ParkedCall] = {}
         self._own_keys = count(-1, -1)
@@ -97,7 +99,10 @@ class Waiters:
     def _finish(self, parked: ParkedCall, now_ms: int) -> None:
         if id(parked.call) in self._by_call:
             self._forget(parked)
-            parked.resume(now_ms)
+            try:
+                parked.resume(now_ms)
+            except Exception as error:  # noqa: BLE001  (the net)
+                self._failed(parked.call, error)
 
     def _forget(self, parked: ParkedCall) -> None:
         if parked.timer is not None:

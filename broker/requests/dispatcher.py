@@ -8,20 +8,18 @@ request bytes --decode--> Call --gate--> handler --> response        encoded and
 
 from __future__ import annotations
 
-import logging
 from types import GeneratorType
 from typing import Any
 
 from broker.handlers import APIS, Api
 from broker.loop.call import PARKED, Call
+from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
 from broker.loop.stats import Cause
 from broker.requests.gate import Gate, GateClosed, Held
 from protocol.api_keys import ApiKey
 from protocol.errors import UnsupportedVersion
 from protocol.wire import decode
-
-logger = logging.getLogger("kawal.broker")
 
 
 class Dispatcher:
@@ -67,28 +65,24 @@ class Dispatcher:
         """Run the handler."""
         try:
             response = api.handler()(self._broker, call)
-        except Exception:  # noqa: BLE001  (it ends the connection)
-            self.failed(call)
+        except Exception as error:  # noqa: BLE001  (it ends the connection)
+            self.failed(call, error)
             return
         if type(response) is GeneratorType:
             self._loop.scheduler.begin(call, response)
         elif response is not PARKED:
             call.reply(response)
 
-    @staticmethod
-    def failed(call: Call[Any]) -> None:
-        """Close the connection of a call whose handler has raised; other clients are not affected.
-
-        Call it while the exception is handled.
-        """
-        logger.exception(
-            "connection %d closed: api=%s v%d correlation=%d failed",
-            call.connection.identity,
-            APIS[call.api_key].name,
-            call.version,
-            call.correlation_id,
+    def failed(self, call: Call[Any], error: Exception) -> None:
+        """Close the connection of a call whose handler has raised; other clients are served on."""
+        connection, name = call.connection, APIS[call.api_key].name
+        self._loop.internal_errors.note(
+            ErrorPlace.REQUEST,
+            f"connection {connection.identity} is closed: api={name} v{call.version}"
+            f" correlation={call.correlation_id}",
+            error,
         )
-        call.connection.close("internal error", Cause.BUG)
+        connection.close("internal error", Cause.BUG)
 
 
 class _HeldCall:

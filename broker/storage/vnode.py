@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Protocol
 
+from broker.loop.internal_errors import ErrorPlace, InternalErrors
 from protocol.error_codes import ErrorCode
 from wal.commit import Advanced
 from wal.disk import DiskError
@@ -47,6 +48,7 @@ class Vnode:
     __slots__ = (
         "_commit",
         "_maintenance",
+        "_settled",
         "_waiters",
         "database",
         "index",
@@ -62,6 +64,7 @@ class Vnode:
         self._commit: SyncJob | None = None
         self._maintenance: Job | None = None
         self._waiters: deque[tuple[int, AppendWaiter]] = deque()
+        self._settled: list[tuple[AppendWaiter, ErrorCode | None]] = []
 
     @property
     def name(self) -> str:
@@ -94,7 +97,7 @@ class Vnode:
             yield job
 
     def job_done(self, job: DiskJob, error: DiskError | None, now_ms: int) -> list[Advanced]:
-        """End a job, answer the waiters and return the streams that have more to read."""
+        """End a job and return the streams that have more to read; `settle` tells the waiters."""
         if job is self._maintenance:
             self._maintenance = None
             self._end_maintenance(job, error, now_ms)
@@ -103,15 +106,15 @@ class Vnode:
         self._commit = None
         if error is not None:
             self.log.failed(job, error, now_ms)
-            self._fail(now_ms)
+            self._fail()
             return []
         advanced = self.log.synced(job, now_ms)
         waiters = self._waiters
         while waiters and waiters[0][0] < self.log.next_version:
-            waiters.popleft()[1].appended(self, None, now_ms)
+            self._settled.append((waiters.popleft()[1], None))
         if self.log.state == "FAILED":
             # A sync beside the commit had failed: the log stops now, and later frames are taken back.
-            self._fail(now_ms)
+            self._fail()
         return advanced
 
     def _end_maintenance(self, job: Job, error: DiskError | None, now_ms: int) -> None:
@@ -122,16 +125,39 @@ class Vnode:
         else:
             self.log.maintenance_failed(job, error, now_ms)
             if self.log.state == "FAILED":
-                self._fail(now_ms)
+                self._fail()
 
-    def abandon(self, now_ms: int) -> None:
+    def abandon(self) -> None:
         """Close the log of a dropped database; nothing may be in flight, and nothing more is written."""
         self.log.abandon()
-        self._fail(now_ms)
+        self._fail()
 
-    def _fail(self, now_ms: int) -> None:
-        """Tell every waiter that its appends are lost: all that was not acknowledged was taken back."""
+    def _fail(self) -> None:
+        """Settle every waiter: its appends are lost, all that was not acknowledged was taken back."""
         self.last_version = self.log.next_version - 1
         waiters, self._waiters = self._waiters, deque()
-        for _, waiter in waiters:
-            waiter.appended(self, ErrorCode.KAFKA_STORAGE_ERROR, now_ms)
+        self._settled += [(waiter, ErrorCode.KAFKA_STORAGE_ERROR) for _, waiter in waiters]
+
+    def take_settled(self) -> list[tuple[AppendWaiter, ErrorCode | None]]:
+        """Return the waiters that are done since the last call, in their order, with what to tell them."""
+        settled, self._settled = self._settled, []
+        return settled
+
+    def quarantine(self, error: Exception) -> None:
+        """Stop the log until the next start: a job has ended, and what is in memory may be wrong."""
+        self._commit = None
+        self.log.quarantine(error)
+
+    def crashed(self, error: Exception) -> None:
+        """Stop the log after an error of our own; it is verified against the disk before it goes on."""
+        self.log.stop(error)
+        self._fail()
+
+
+def settle(vnode: Vnode, errors: InternalErrors, now_ms: int) -> None:
+    """Tell the waiters of a vnode that are done; one that raises does not keep the others waiting."""
+    for waiter, error in vnode.take_settled():
+        try:
+            waiter.appended(vnode, error, now_ms)
+        except Exception as fault:  # noqa: BLE001  (the net)
+            errors.note(ErrorPlace.REQUEST, f"what waited for vnode {vnode.name}", fault)

@@ -93,8 +93,8 @@ class Driver:
 
     def flush(self) -> None:
         """Append all new effects and, unless held, make them durable; raise what a timer has raised."""
-        for fault in self.coordinator.take_faults():
-            raise fault.error
+        for failed in self.coordinator.take_internal_errors():
+            raise failed.error
         while effects := self.coordinator.take_effects():
             self.in_flight.extend(written for written in effects if not written.settled)
             if not self.hold:

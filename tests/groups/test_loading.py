@@ -240,11 +240,11 @@ def test_a_stored_pattern_that_is_none_stops_neither_the_load_nor_its_group(
     bad = encode_record(RegexKey("consumer", "(["), ResolvedRegex(frozenset(), 1))
     coordinator = loaded(driver, [*driver.log[0], bad])
     coordinator.loaded([0], driver.now_ms)
-    assert coordinator.take_faults() == []
+    assert coordinator.take_internal_errors() == []
     assert "the regular expression '([' is invalid" in caplog.text
     coordinator.topics_changed(driver.now_ms, created=["t"])
     coordinator.tick(driver.now_ms + 1_000)
-    assert coordinator.take_faults() == []
+    assert coordinator.take_internal_errors() == []
     assert "consumer" in coordinator.group_ids()
 
 
@@ -271,9 +271,9 @@ def test_what_a_timer_raises_is_kept_with_its_group_and_partition(driver: Driver
     context.timers.set(TimerKey("session", "consumer", "a"), driver.now_ms, broken)
     context.timers.set(TimerKey("topics", ""), driver.now_ms, broken)
     driver.coordinator.tick(driver.now_ms)
-    faults = driver.coordinator.take_faults()
-    assert [(fault.partition, fault.group_id, str(fault.error)) for fault in faults] == [
+    errors = driver.coordinator.take_internal_errors()
+    assert [(failed.partition, failed.group_id, str(failed.error)) for failed in errors] == [
         (0, "consumer", "broken on purpose"),
         (None, "", "broken on purpose"),
     ]
-    assert driver.coordinator.take_faults() == []
+    assert driver.coordinator.take_internal_errors() == []

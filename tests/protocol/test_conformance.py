@@ -1,4 +1,4 @@
-"""Every declaration agrees with Kafka's own specification, but for what tests/protocol/conformance.py names."""
+"""Every declaration agrees with Kafka's own specification, but for what conformance.py leaves open."""
 
 from __future__ import annotations
 

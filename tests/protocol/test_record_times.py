@@ -28,7 +28,9 @@ def test_they_are_those_of_the_records(made: list[tuple[int, bytes, bool]], code
         for number, (time_ms, value, is_null) in enumerate(made)
     ]
     batch = encode_batch(records, codec=codec, base_offset=base)
-    assert list(record_times(batch)) == [(one.offset, one.timestamp_ms) for one in iter_records(batch)]
+    assert list(record_times(batch)) == [
+        (record.offset, record.timestamp_ms) for record in iter_records(batch)
+    ]
 
 
 def test_the_append_time_counts_for_every_record() -> None:
