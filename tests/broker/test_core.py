@@ -21,16 +21,6 @@ from tests.broker.kit import batch, create, fetching, producing, read, send
 from wal.memory_faults import failing
 
 
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway()
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    return gateway.client()
-
-
 def header(api_key: int, version: int) -> bytes:
     body = struct.pack(">hhihx", api_key, version, 5, -1)
     return struct.pack(">i", len(body)) + body

@@ -6,10 +6,10 @@ import pytest
 
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import CreateTopicsRequest
-from tests.broker.catalogue.test_view_admin_requests import asked, deleted
 from tests.broker.databases import create_database
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import create, creation
+from tests.broker.topic_requests import asked, deleted
 from tests.broker.views import make_view
 
 COLUMNS = "id bigint, delay int"

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from broker.view_topics.query_view import QueryPartition
+from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.record_reader import Record
 from protocol.records import iter_batches, read_batch_header
 from tests.broker.databases import create_database
 from tests.broker.gateway import Client, Gateway
-from tests.broker.kit import create, fetch, records_of
+from tests.broker.kit import (
+    create,
+    fetch,
+    records_of,
+)
 
 PLACE = "kawal.database"
 
@@ -50,3 +56,21 @@ def origin(record: Record) -> tuple[bytes, bytes, bytes]:
     headers = dict(record.headers)
     topic, partition, offset = (headers[f"kawal.{name}"] or b"" for name in ("topic", "partition", "offset"))
     return topic, partition, offset
+
+
+def view_of(gateway: Gateway, name: str = "cities") -> QueryPartition:
+    found = gateway.partition(name)
+    assert isinstance(found, QueryPartition)
+    return found
+
+
+def named_client(gateway: Gateway) -> Client:
+    """Return a client that names its software, and so is known to move past empty batches."""
+    client = gateway.client()
+    client.call(ApiVersionsRequest(client_software_name="kgo", client_software_version="1"), 3)
+    return client
+
+
+def counters(gateway: Gateway, view: str = "late") -> tuple[int, int, int]:
+    found = gateway.broker.views.counters_of(gateway.broker.find_topic(view))
+    return found.scanned, found.matched, found.unfit

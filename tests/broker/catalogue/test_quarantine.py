@@ -11,9 +11,9 @@ from protocol.messages.alter_configs import (
     AlterConfigsResource,
 )
 from protocol.messages.create_topics import CreateTopicsRequest
-from tests.broker.catalogue.test_view_admin_requests import altered, configs, deleted, partition_count
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, creation, send
+from tests.broker.topic_requests import altered, configs, deleted, partition_count
 from tests.broker.views import make_view, read_all
 
 COLUMNS = "id bigint, delay int"

@@ -14,10 +14,7 @@ from tests.broker.gateway import Gateway
 from tests.broker.kit import batch, create, send
 from wal.memory_faults import failing
 
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway(kawal_vnodes=2)
+SETTINGS = {"kawal_vnodes": 2}
 
 
 def make(gateway: Gateway, name: str, partitions: int = 1) -> Topic:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
@@ -15,16 +14,8 @@ from protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
@@ -32,8 +23,11 @@ from protocol.messages.offset_for_leader_epoch import (
 )
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, creation, producing, send
+from tests.broker.topic_requests import altered, asked, configs, deleted, partition_count
 
 COLUMNS = "id bigint, delay int, city varchar(9) tag"
+
+
 LATE = "SELECT id FROM flights WHERE delay > 15"
 
 
@@ -44,42 +38,8 @@ def client() -> Client:
     return made
 
 
-def asked(client: Client, name: str, sql: str, partitions: int = -1, **configs: str) -> tuple[int, str]:
-    """Return the answer to a creation."""
-    request = CreateTopicsRequest(topics=[creation(name, partitions, kawal_sql=sql, **configs)])
-    (answer,) = client.call(request, 7).topics
-    return answer.error_code, answer.error_message or ""
-
-
 def made(client: Client, name: str = "late", sql: str = LATE) -> None:
     assert asked(client, name, sql) == (0, "")
-
-
-def configs(client: Client, name: str) -> dict[str, Any]:
-    resource = DescribeConfigsResource(resource_type=2, resource_name=name, configuration_keys=None)
-    (answer,) = client.call(DescribeConfigsRequest(resources=[resource]), 4).results
-    return {config.name: config for config in answer.configs}
-
-
-def altered(client: Client, name: str, key: str, value: str | None) -> tuple[int, str]:
-    config = AlterableConfig(name=key, config_operation=0 if value is not None else 1, value=value)
-    resource = AlterConfigsResource(resource_type=2, resource_name=name, configs=[config])
-    (answer,) = client.call(
-        IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1
-    ).responses
-    return answer.error_code, answer.error_message or ""
-
-
-def deleted(client: Client, *names: str) -> dict[str, tuple[int, str]]:
-    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name) for name in names], timeout_ms=1)
-    answers = client.call(request, 6).responses
-    return {answer.name: (answer.error_code, answer.error_message or "") for answer in answers}
-
-
-def partition_count(client: Client, name: str) -> int:
-    request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
-    (answer,) = client.call(request, 12).topics
-    return len(answer.partitions)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 from typing import Any
 
-import pytest
-
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -34,19 +32,11 @@ from tests.broker.groups import (
 from tests.broker.kit import batch, create, send
 from wal.memory_faults import failing
 
+SETTINGS = {"kawal_vnodes": 2, "group_initial_rebalance_delay_ms": 0, "kawal_rebalance_interval_ms": 0}
+TOPICS = {"t": 2}
+
+
 OFFSETS = "__consumer_offsets"
-
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway(kawal_vnodes=2, group_initial_rebalance_delay_ms=0, kawal_rebalance_interval_ms=0)
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    client = gateway.client()
-    create(client, "t", partitions=2)
-    return client
 
 
 def delete(client: Client, name: str) -> None:

@@ -11,16 +11,6 @@ from tests.broker.handlers.topics import create
 TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
 
 
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway()
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    return gateway.client()
-
-
 def resource(kind: int, name: str, **settings: str | None) -> AlterConfigsResource:
     lines = [AlterableConfig(name=key.replace("_", "."), value=text) for key, text in settings.items()]
     return AlterConfigsResource(resource_type=kind, resource_name=name, configs=lines)

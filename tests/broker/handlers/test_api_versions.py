@@ -20,11 +20,6 @@ def request(name: str = "librdkafka", version: str = "2.3.0-RC1.x") -> ApiVersio
     return ApiVersionsRequest(client_software_name=name, client_software_version=version)
 
 
-@pytest.fixture
-def client() -> Client:
-    return Gateway().client()
-
-
 @pytest.mark.parametrize("version", range(5))
 def test_every_api_is_listed_once_with_its_range(client: Client, version: int) -> None:
     answer = client.call(request(), version)

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from protocol.error_codes import ErrorCode
 from tests.broker.gateway import Client, Gateway
 from tests.broker.groups import beating, given, joining
-from tests.broker.kit import create
 
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway(kawal_vnodes=1, group_initial_rebalance_delay_ms=0, kawal_rebalance_interval_ms=0)
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    client = gateway.client()
-    create(client, "t", partitions=4)
-    return client
+SETTINGS = {"kawal_vnodes": 1, "group_initial_rebalance_delay_ms": 0, "kawal_rebalance_interval_ms": 0}
+TOPICS = {"t": 4}
 
 
 def test_a_member_joins_and_gets_its_partitions(client: Client) -> None:

@@ -15,21 +15,10 @@ from protocol.messages.create_partitions import (
 )
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.gateway import Client, Gateway
-from tests.broker.kit import batch, create, read, send
+from tests.broker.kit import batch, read, send
 from wal.memory_faults import failing
 
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway()
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    client = gateway.client()
-    create(client, "t", 2)
-    create(client, "u")
-    return client
+TOPICS = {"t": 2, "u": 1}
 
 
 def growth(name: str, count: int, placing: list[list[int]] | None = None) -> CreatePartitionsTopic:

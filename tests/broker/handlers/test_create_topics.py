@@ -22,16 +22,6 @@ from tests.broker.kit import batch, create, creation, read, send
 from wal.memory_faults import Fault, failing
 
 
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway()
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    return gateway.client()
-
-
 def ask(client: Client, *topics: CreatableTopic, version: int = 7, validate_only: bool = False) -> Any:
     request = CreateTopicsRequest(topics=list(topics), validate_only=validate_only)
     return client.call(request, version).topics

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-import pytest
-
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -14,15 +12,9 @@ from protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from tests.broker.gateway import Client, Gateway
-from tests.broker.handlers.topics import create
+from tests.broker.gateway import Client
 
-
-@pytest.fixture
-def client() -> Client:
-    client = Gateway().client()
-    create(client, "old")
-    return client
+TOPICS = {"old": 1}
 
 
 def attempt(client: Client, name: str, *assigned: int, config: str = "1", **fields: int) -> Any:

@@ -13,16 +13,6 @@ from tests.broker.handlers.topics import create, produce
 from wal.memory_faults import failing
 
 
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway()
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    return gateway.client()
-
-
 def request(*topics: tuple[str, list[tuple[int, int]]]) -> DeleteRecordsRequest:
     return DeleteRecordsRequest(
         topics=[

@@ -16,16 +16,6 @@ from tests.broker.kit import batch, create, fetch, offset_of, producing, read, s
 from wal.memory_faults import failing
 
 
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway()
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    return gateway.client()
-
-
 def by_name(*names: str) -> DeleteTopicsRequest:
     return DeleteTopicsRequest(topic_names=list(names), timeout_ms=1_000)
 

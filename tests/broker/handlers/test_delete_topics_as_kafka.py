@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from uuid import UUID
 
-import pytest
-
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.broker.gateway import Client, Gateway
-from tests.broker.handlers.topics import create
+from tests.broker.gateway import Client
+
+SETTINGS = {"auto_create_topics_enable": False}
+TOPICS = {"t": 1, "u": 1}
+
 
 ZERO = UUID(int=0)
-
-
-@pytest.fixture
-def client() -> Client:
-    client = Gateway(auto_create_topics_enable=False).client()
-    create(client, "t")
-    create(client, "u")
-    return client
 
 
 def id_of(client: Client, name: str) -> UUID:

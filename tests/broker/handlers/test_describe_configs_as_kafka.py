@@ -6,17 +6,12 @@ import pytest
 
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from tests.broker.gateway import Client, Gateway
-from tests.broker.handlers.topics import create
+from tests.broker.gateway import Client
+
+TOPICS = {"t": 1}
+
 
 TOPIC, METRICS = 2, 16
-
-
-@pytest.fixture
-def client() -> Client:
-    client = Gateway().client()
-    create(client, "t")
-    return client
 
 
 def describe(client: Client, *resources: tuple[int, str]) -> list[tuple[int, int]]:

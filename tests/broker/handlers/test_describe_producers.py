@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from tests.broker.gateway import Client, Gateway
-from tests.broker.handlers.topics import create, produce
+from tests.broker.gateway import Client
+from tests.broker.handlers.topics import produce
 
-
-@pytest.fixture
-def client() -> Client:
-    made = Gateway().client()
-    create(made, "t", 2)
-    return made
+TOPICS = {"t": 2}
 
 
 def ask(client: Client, *topics: tuple[str, list[int]]) -> list[Any]:

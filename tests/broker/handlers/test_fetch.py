@@ -12,17 +12,7 @@ from protocol.records import iter_batches, read_batch_header
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, fetch, fetched, fetching, producing, read, send, values
 
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway()
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    client = gateway.client()
-    create(client, "t", partitions=3)
-    return client
+TOPICS = {"t": 3}
 
 
 @pytest.mark.parametrize("version", range(4, 18))

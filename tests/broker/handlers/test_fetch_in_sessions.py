@@ -5,25 +5,13 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-import pytest
-
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.fetch import FetchRequest, ForgottenTopic
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, fetched, fetching, send, values
 
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway()
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    client = gateway.client()
-    create(client, "t", partitions=3)
-    return client
+TOPICS = {"t": 3}
 
 
 def opened(client: Client, offsets: dict[tuple[str | UUID, int], int], version: int = 12) -> Any:

@@ -13,11 +13,6 @@ from tests.broker.kit import batch, create, fetched, fetching, producing, send, 
 
 
 @pytest.fixture
-def gateway() -> Gateway:
-    return Gateway()
-
-
-@pytest.fixture
 def producer(gateway: Gateway) -> Client:
     client = gateway.client()
     create(client, "t", partitions=2)

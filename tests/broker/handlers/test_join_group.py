@@ -7,19 +7,9 @@ import pytest
 from protocol.error_codes import ErrorCode
 from tests.broker.gateway import Client, Gateway
 from tests.broker.groups import join, joining
-from tests.broker.kit import create
 
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway(kawal_vnodes=1, group_initial_rebalance_delay_ms=0, kawal_rebalance_interval_ms=0)
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    client = gateway.client()
-    create(client, "t", partitions=4)
-    return client
+SETTINGS = {"kawal_vnodes": 1, "group_initial_rebalance_delay_ms": 0, "kawal_rebalance_interval_ms": 0}
+TOPICS = {"t": 4}
 
 
 def test_a_newcomer_gets_its_id_first(client: Client) -> None:

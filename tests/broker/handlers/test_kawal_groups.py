@@ -10,10 +10,7 @@ from tests.broker.gateway import Client, Gateway
 from tests.broker.groups import beating, commit, join
 from tests.broker.kit import batch, create, send
 
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway(kawal_vnodes=1, group_initial_rebalance_delay_ms=0, kawal_rebalance_interval_ms=0)
+SETTINGS = {"kawal_vnodes": 1, "group_initial_rebalance_delay_ms": 0, "kawal_rebalance_interval_ms": 0}
 
 
 @pytest.fixture

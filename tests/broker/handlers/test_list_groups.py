@@ -5,21 +5,11 @@ from __future__ import annotations
 import pytest
 
 from protocol.messages.list_groups import ListGroupsRequest
-from tests.broker.gateway import Client, Gateway
+from tests.broker.gateway import Client
 from tests.broker.groups import beating, commit, join
-from tests.broker.kit import create
 
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway(kawal_vnodes=1, group_initial_rebalance_delay_ms=0, kawal_rebalance_interval_ms=0)
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    client = gateway.client()
-    create(client, "t", partitions=4)
-    return client
+SETTINGS = {"kawal_vnodes": 1, "group_initial_rebalance_delay_ms": 0, "kawal_rebalance_interval_ms": 0}
+TOPICS = {"t": 4}
 
 
 def test_groups_are_listed_with_state_and_type(client: Client) -> None:

@@ -12,19 +12,10 @@ from protocol.record_writer import encode_batch
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, offset_of, outcomes, producing, send
 
+TOPICS = {"t": 1}
+
+
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
-
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway()
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    client = gateway.client()
-    create(client, "t")
-    return client
 
 
 def timed(*timestamps: int, codec: int = Codec.NONE) -> bytearray:

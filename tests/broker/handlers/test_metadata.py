@@ -16,15 +16,7 @@ from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, creation, send
 from wal.memory_faults import failing
 
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway(broker_rack="r1")
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    return gateway.client()
+SETTINGS = {"broker_rack": "r1"}
 
 
 def request(*names: str, creates: bool = True) -> MetadataRequest:

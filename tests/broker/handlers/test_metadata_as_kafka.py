@@ -9,17 +9,13 @@ import pytest
 from broker.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from protocol.error_codes import ErrorCode
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.broker.gateway import Client, Gateway
-from tests.broker.handlers.topics import create
+from tests.broker.gateway import Client
+
+SETTINGS = {"auto_create_topics_enable": False}
+TOPICS = {"t": 1}
+
 
 NOT_TOLD = -(2**31)
-
-
-@pytest.fixture
-def client() -> Client:
-    client = Gateway(auto_create_topics_enable=False).client()
-    create(client, "t")
-    return client
 
 
 def by_name(*names: str) -> list[MetadataRequestTopic]:

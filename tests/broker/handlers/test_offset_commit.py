@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from uuid import UUID
 
-import pytest
-
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -16,17 +14,8 @@ from tests.broker.gateway import Client, Gateway
 from tests.broker.groups import codes, commit, committed, committing, join
 from tests.broker.kit import create
 
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway(kawal_vnodes=1, group_initial_rebalance_delay_ms=0, kawal_rebalance_interval_ms=0)
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    client = gateway.client()
-    create(client, "t", partitions=4)
-    return client
+SETTINGS = {"kawal_vnodes": 1, "group_initial_rebalance_delay_ms": 0, "kawal_rebalance_interval_ms": 0}
+TOPICS = {"t": 4}
 
 
 def test_anybody_commits_to_a_group_without_members(client: Client) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -14,17 +12,8 @@ from tests.broker.gateway import Client, Gateway
 from tests.broker.groups import codes, commit, committed, join
 from tests.broker.kit import create
 
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway(kawal_vnodes=1, group_initial_rebalance_delay_ms=0, kawal_rebalance_interval_ms=0)
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    client = gateway.client()
-    create(client, "t", partitions=4)
-    return client
+SETTINGS = {"kawal_vnodes": 1, "group_initial_rebalance_delay_ms": 0, "kawal_rebalance_interval_ms": 0}
+TOPICS = {"t": 4}
 
 
 def deleting(group_id: str, *topics: tuple[str, int]) -> OffsetDeleteRequest:

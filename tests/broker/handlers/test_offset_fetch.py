@@ -14,19 +14,9 @@ from protocol.messages.offset_fetch import (
 )
 from tests.broker.gateway import Client, Gateway
 from tests.broker.groups import beating, commit, committed, committing, fetching_offsets
-from tests.broker.kit import create
 
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway(kawal_vnodes=1, group_initial_rebalance_delay_ms=0, kawal_rebalance_interval_ms=0)
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    client = gateway.client()
-    create(client, "t", partitions=4)
-    return client
+SETTINGS = {"kawal_vnodes": 1, "group_initial_rebalance_delay_ms": 0, "kawal_rebalance_interval_ms": 0}
+TOPICS = {"t": 4}
 
 
 def offsets_of(group: Any) -> list[int]:

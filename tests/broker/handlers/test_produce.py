@@ -15,16 +15,6 @@ from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, creation, fetch, outcomes, producing, read, records_of, send
 
 
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway()
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    return gateway.client()
-
-
 def test_batches_get_dense_offsets_in_the_order_in_which_they_come(client: Client) -> None:
     create(client, "t")
     assert [send(client, "t", batch(b"a", b"b")).base_offset, send(client, "t", batch(b"c")).base_offset] == [

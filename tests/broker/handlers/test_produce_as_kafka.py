@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
-from tests.broker.gateway import START_MS, Client, Gateway
+from tests.broker.gateway import START_MS, Client
 from tests.broker.handlers.topics import create
 
 APPEND_TIME_BIT = 8
-
-
-@pytest.fixture
-def client() -> Client:
-    return Gateway().client()
 
 
 def batch(key: bytes | None = None, count: int = 2) -> bytearray:

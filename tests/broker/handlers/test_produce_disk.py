@@ -13,10 +13,7 @@ from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, fetch, offset_of, outcomes, producing, read, send
 from wal.memory_faults import failing
 
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway(kawal_vnodes=1)
+SETTINGS = {"kawal_vnodes": 1}
 
 
 @pytest.fixture

@@ -10,19 +10,10 @@ from protocol.error_codes import ErrorCode
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, offset_of, outcomes, producing, read, send
 
+TOPICS = {"t": 1}
+
+
 SEQUENCE_MAX = 2**31 - 1
-
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway()
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    client = gateway.client()
-    create(client, "t")
-    return client
 
 
 def numbered(client: Client, sequence: int, *, epoch: int = 0, count: int = 1, producer_id: int = 5) -> Any:

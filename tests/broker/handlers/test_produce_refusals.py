@@ -9,18 +9,14 @@ import pytest
 from protocol.compression import Codec
 from protocol.error_codes import ErrorCode
 from protocol.records import renew_crc
-from tests.broker.gateway import START_MS, Client, Gateway
+from tests.broker.gateway import START_MS, Client
 from tests.broker.kit import batch, create, offset_of, outcomes, producing, read, records_of, send
 from tests.broker.kit import fetch as fetch_one
 
+TOPICS = {"t": 1}
+
+
 HOUR_MS = 3_600_000
-
-
-@pytest.fixture
-def client() -> Client:
-    client = Gateway().client()
-    create(client, "t")
-    return client
 
 
 def changed(position: int, form: str, value: int, *, new_crc: bool = True) -> bytearray:

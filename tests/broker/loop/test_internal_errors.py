@@ -14,8 +14,12 @@ from tests.broker.kit import batch, create, producing, send
 
 def test_an_error_is_counted_and_logged_with_its_cause(caplog: pytest.LogCaptureFixture) -> None:
     errors = InternalErrors()
-    with caplog.at_level(logging.ERROR), errors.net(ErrorPlace.HTTP, "a page is missing"):
+
+    def broken() -> None:
         raise ZeroDivisionError("the cause")
+
+    with caplog.at_level(logging.ERROR), errors.net(ErrorPlace.HTTP, "a page is missing"):
+        broken()
     assert errors.counts[ErrorPlace.HTTP] == 1
     assert sum(errors.counts.values()) == 1
     assert "a page is missing" in caplog.text

@@ -35,12 +35,6 @@ def gateway() -> Gateway:
     return gateway
 
 
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    """Return the client that makes the large requests."""
-    return gateway.client()
-
-
 def ends() -> dict[tuple[str | UUID, int], int]:
     """Return the end offsets of all partitions."""
     return {("many", index): int(index in (0, 700, MANY - 1)) for index in range(MANY)}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 
-import pytest
-
 from broker.snapshot import Snapshot
 from broker.upkeep.compaction import FAILED_REST_MS
 from protocol.messages.delete_records import (
@@ -18,16 +16,6 @@ from tests.broker.compacted import BACKOFF_MS, batches, fill, keyed, made, pairs
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import create, offset_of, send
 from wal.memory_faults import failing
-
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway()
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    return gateway.client()
 
 
 def test_the_last_record_of_each_key_stays_with_its_offset(gateway: Gateway, client: Client) -> None:

@@ -13,16 +13,7 @@ from tests.broker.kit import batch, create, offset_of, read, send
 from wal.memory_faults import failing
 
 INTERVAL_MS = 10_000
-
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway(log_retention_check_interval_ms=INTERVAL_MS)
-
-
-@pytest.fixture
-def client(gateway: Gateway) -> Client:
-    return gateway.client()
+SETTINGS = {"log_retention_check_interval_ms": INTERVAL_MS}
 
 
 def start_of(client: Client, name: str, partition: int = 0) -> int:

@@ -5,22 +5,16 @@ from __future__ import annotations
 import pytest
 
 from broker.upkeep.retention import LOADING_PAUSE_MS
-from protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.groups import beating, commit
 from tests.broker.kit import batch, create, offset_of, send
+from tests.broker.upkeep.holds import INTERVAL_MS, alter, hold
 
-INTERVAL_MS = 10_000
-GROUP = 32
-
-
-@pytest.fixture
-def gateway() -> Gateway:
-    return Gateway(log_retention_check_interval_ms=INTERVAL_MS, kawal_vnodes=1, kawal_rebalance_interval_ms=0)
+SETTINGS = {
+    "log_retention_check_interval_ms": INTERVAL_MS,
+    "kawal_vnodes": 1,
+    "kawal_rebalance_interval_ms": 0,
+}
 
 
 @pytest.fixture
@@ -31,20 +25,6 @@ def client(gateway: Gateway) -> Client:
     for number in range(6):
         send(client, "t", batch(b"v" * 1000, timestamp_ms=START_MS + 1000 * number))
     return client
-
-
-def alter(client: Client, group: str, **configs: str) -> list[int]:
-    changes = [
-        AlterableConfig(name=f"kawal.retention.{name.replace('_', '.')}", config_operation=0, value=value)
-        for name, value in configs.items()
-    ]
-    resource = AlterConfigsResource(resource_type=GROUP, resource_name=group, configs=changes)
-    answer = client.call(IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1)
-    return [response.error_code for response in answer.responses]
-
-
-def hold(client: Client, group: str = "g", **configs: str) -> None:
-    assert alter(client, group, **configs) == [0]
 
 
 def pass_time(gateway: Gateway, duration_ms: int = 60_000) -> None:

@@ -9,7 +9,7 @@ from hypothesis.strategies import integers, sampled_from
 from tests.broker.gateway import Gateway
 from tests.broker.groups import commit, committed
 from tests.broker.kit import batch, create, send
-from tests.broker.upkeep.test_retention_holds import INTERVAL_MS, hold
+from tests.broker.upkeep.holds import INTERVAL_MS, hold
 
 
 class ImportantGroup(RuleBasedStateMachine):

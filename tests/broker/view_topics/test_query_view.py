@@ -13,7 +13,6 @@ from broker.view_topics.view_slices import SLICE_UNITS
 from broker.view_topics.view_source import SETTLED_MS
 from protocol.compression import Codec
 from protocol.error_codes import ErrorCode
-from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
 from protocol.records import check_crc, iter_batches, read_batch_header
@@ -30,15 +29,9 @@ from tests.broker.kit import (
     send,
     values,
 )
+from tests.broker.views import counters, named_client
 
 COLUMNS = "id bigint, delay int, carrier varchar(8)"
-
-
-def named_client(gateway: Gateway) -> Client:
-    """Return a client that names its software, and so is known to move past empty batches."""
-    client = gateway.client()
-    client.call(ApiVersionsRequest(client_software_name="kgo", client_software_version="1"), 3)
-    return client
 
 
 def flight(number: int, delay: int = 0, **more: Any) -> bytes:
@@ -51,11 +44,6 @@ def late_flights(gateway: Gateway) -> Client:
     create(client, "flights", kawal_columns=COLUMNS)
     create(client, "late", partitions=-1, kawal_sql="SELECT id FROM flights WHERE delay > 15")
     return client
-
-
-def counters(gateway: Gateway, view: str = "late") -> tuple[int, int, int]:
-    found = gateway.broker.views.counters_of(gateway.broker.find_topic(view))
-    return found.scanned, found.matched, found.unfit
 
 
 def test_a_view_shows_the_columns_it_selects_of_the_records_that_match() -> None:

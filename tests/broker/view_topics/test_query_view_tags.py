@@ -7,13 +7,12 @@ from random import Random
 
 import pytest
 
-from broker.view_topics.query_view import QueryPartition
 from broker.view_topics.view_slices import SliceBudget
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, send
-from tests.broker.views import make_view, read_all
+from tests.broker.views import make_view, read_all, view_of
 from views.tag_history import PartitionTags
 
 SQL = "SELECT city, v FROM meters WHERE city IS NOT NULL"
@@ -42,12 +41,6 @@ def write(client: Client, chance: Random, count: int) -> list[tuple[int, bytes]]
                 shown.append((number, b'{"city":"%s","v":%d}' % (known[key].encode(), number)))
         send(client, "meters", encode_batch(records))
     return shown
-
-
-def view_of(gateway: Gateway, name: str = "cities") -> QueryPartition:
-    found = gateway.partition(name)
-    assert isinstance(found, QueryPartition)
-    return found
 
 
 def told(client: Client, offset: int) -> list[tuple[int, bytes | None]]:

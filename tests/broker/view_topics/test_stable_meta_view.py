@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
-from tests.broker.catalogue.test_catalogue_changes import alter, delete, grow, told
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, fetch, fetched, fetching, offset_of, records_of, send
+from tests.broker.topic_changes import alter, delete, grow, told
 from tests.broker.views import PLACE, make_view, origin, read_all
 
 

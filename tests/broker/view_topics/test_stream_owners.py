@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from broker.view_topics.stream_owners import HEADER_COUNT, StreamOwners
 from protocol.record_reader import read_varint
-from tests.broker.catalogue.test_catalogue_changes import grow
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create
+from tests.broker.topic_changes import grow
 
 
 def places(owners: StreamOwners, upto: int = 12) -> dict[int, tuple[str, int]]:

@@ -11,11 +11,10 @@ from protocol.error_codes import ErrorCode
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch, transaction_marker_batch
 from protocol.records import HEADER_BYTES, check_crc, iter_batches, read_batch_header, renew_crc
-from tests.broker.catalogue.test_view_admin_requests import altered, asked, configs, deleted
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, fetch, fetching, records_of, send, values
-from tests.broker.view_topics.test_query_view import counters, named_client
-from tests.broker.views import make_view, read_all
+from tests.broker.topic_requests import altered, asked, configs, deleted
+from tests.broker.views import counters, make_view, named_client, read_all
 from wal.format import EntryKind
 from wal.stream_producers import ProducerStamp
 

@@ -10,8 +10,7 @@ from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, send
-from tests.broker.view_topics.test_query_view_tags import view_of
-from tests.broker.views import make_view, read_all
+from tests.broker.views import make_view, read_all, view_of
 
 CITIES = ("Porto", "Faro")
 

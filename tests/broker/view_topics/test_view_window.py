@@ -15,9 +15,9 @@ from protocol.messages.create_topics import CreateTopicsRequest
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
-from tests.broker.catalogue.test_catalogue_changes import delete
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, creation, fetch, fetched, fetching, offset_of, records_of, send
+from tests.broker.topic_changes import delete
 from tests.broker.views import database, make_view, read_all
 
 OF = "kawal.alias.of"

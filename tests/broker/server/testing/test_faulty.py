@@ -21,6 +21,8 @@ from protocol.wire import encode
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, outcomes, producing, read
 
+TOPICS = {"t": 2, "other": 1}
+
 
 class FaultyGateway(Gateway):
     """A gateway whose broker has faults."""
@@ -44,14 +46,6 @@ class FaultyGateway(Gateway):
 @pytest.fixture
 def gateway() -> FaultyGateway:
     return FaultyGateway(kawal_vnodes=1)
-
-
-@pytest.fixture
-def client(gateway: FaultyGateway) -> Client:
-    made = gateway.client()
-    create(made, "t", partitions=2)
-    create(made, "other")
-    return made
 
 
 def produce(client: Client, *targets: tuple[str, int, bytes], acks: int = -1) -> list[int]:
