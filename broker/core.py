@@ -123,7 +123,9 @@ class Broker:
     def _open_metadata(self) -> None:
         """Make the objects that read and change the catalogue, over its log and the vnodes."""
         store, catalogue = self.store, self.catalogue
-        self.metadata_log = MetadataLog(catalogue, store.catalogue, self.vnodes, self.clock)
+        self.metadata_log = MetadataLog(
+            catalogue, store.catalogue, self.vnodes, self.clock, self.internal_errors
+        )
         self.topics: TopicDirectory = TopicDirectory(
             catalogue=catalogue,
             config=self.live_config,

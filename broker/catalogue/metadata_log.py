@@ -16,6 +16,7 @@ from broker.catalogue.catalogue_records import CatalogueRecord, encode_record
 from broker.catalogue.topics import Catalogue, Change
 from broker.errors import storage_error
 from broker.loop.clock import Clock
+from broker.loop.internal_errors import ErrorPlace, InternalErrors
 from broker.storage.vnode import Vnode
 from broker.storage.vnodes import Vnodes
 from protocol.error_codes import ErrorCode
@@ -47,11 +48,14 @@ class RecordedWaiter:
 class MetadataLog:
     """The `meta` WAL with the catalogue that its records make up."""
 
-    def __init__(self, catalogue: Catalogue, log: StoredCatalogue, vnodes: Vnodes, clock: Clock) -> None:
+    def __init__(
+        self, catalogue: Catalogue, log: StoredCatalogue, vnodes: Vnodes, clock: Clock, errors: InternalErrors
+    ) -> None:
         self._catalogue = catalogue
         self._log = log
         self._meta = vnodes.meta
         self._clock = clock
+        self._errors = errors
         # Changes that are not durable yet, oldest first.
         self._planned: deque[tuple[int, Change, CatalogueRecord]] = deque()
         self._listeners: list[Listener] = []
@@ -92,7 +96,8 @@ class MetadataLog:
             change.confirm()
             self.changes.confirmed(record, self._clock.wall_ms(now_ms))
             for listener in self._listeners:
-                listener(record, now_ms)
+                with self._errors.net(ErrorPlace.BACKGROUND, f"{type(record).__name__} was not passed on"):
+                    listener(record, now_ms)
 
     def when_durable(self, done: Callable[[ErrorCode | None], None], now_ms: int) -> None:
         """Call `done(error)` when every change made so far is on the disk."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topics import Topic
 from broker.coordinators.machine import Machine
+from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
 from broker.loop.slices import Steps
 from protocol.errors import ProtocolError
@@ -44,6 +45,7 @@ class Loader:
         metadata: Metadata,
         loop: Loop,
         loaded: Callable[[Machine, int], None],
+        partitions: Iterable[int],
     ) -> None:
         """Prepare; `loaded(machine, partition)` is called for each partition that was replayed to its end."""
         self._machine = machine
@@ -51,7 +53,7 @@ class Loader:
         self._metadata = metadata
         self._loop = loop
         self._loaded = loaded
-        self._waiting = deque(range(topic.first_partition_count))
+        self._waiting = deque(partitions)
 
     def begin(self) -> None:
         """Replay one slice now; the others follow by themselves until everything is loaded."""
@@ -80,6 +82,11 @@ class Loader:
                 return
             except ProtocolError as error:
                 self._report("is not served: this version cannot read it", error)
+                self._waiting.popleft()
+                continue
+            except Exception as error:  # noqa: BLE001  (the net: the other partitions are served)
+                what = f"partition {self._waiting[0]} of {self._topic.name} is not served"
+                self._loop.internal_errors.note(ErrorPlace.COORDINATOR, what, error)
                 self._waiting.popleft()
                 continue
             self._loaded(self._machine, self._waiting.popleft())

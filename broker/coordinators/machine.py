@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from typing import Protocol, TypeVar
 
 from broker.catalogue.topic_admin import NewTopic
+from groups.context import InternalError
 from groups.effects import Effects, EncodedRecord
 from protocol.error_codes import ErrorCode
 
@@ -48,6 +49,12 @@ class Machine(Protocol):
         self, now_ms: int, *, created: Collection[str], deleted: Collection[str], grown: Collection[str]
     ) -> None:
         """Learn of topics that have changed, as the catalogue already shows."""
+
+    def take_internal_errors(self) -> list[InternalError]:
+        """Return the errors of our own in timers since the last call, each with its partition, if it has one.
+
+        The state of these partitions may be wrong: they are unloaded and replayed.
+        """
 
     def tick(self, now_ms: int) -> None:
         """Do all work that is due."""

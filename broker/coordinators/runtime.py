@@ -22,11 +22,12 @@ from uuid import UUID
 from broker.catalogue.catalogue_records import CatalogueRecord, PartitionsAdded, TopicCreated, TopicDeleted
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topics import Topic
-from broker.coordinators.copier import Copier
-from broker.coordinators.loader import Loader
+from broker.coordinators.copier import Copier, DurableWaiter
+from broker.coordinators.loader import LOAD_AGAIN_MS, Loader
 from broker.coordinators.machine import Kind, MachineT
 from broker.coordinators.records import append_records
 from broker.errors import RequestError
+from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
 from broker.storage.vnode import Vnode
 from groups.effects import Effects
@@ -55,7 +56,8 @@ class CoordinatorRuntime(Generic[MachineT]):
         if topic is None:
             self._machine.loaded(range(self._partition_count), now_ms)
         else:
-            Loader(self._machine, topic, metadata, loop, self._loaded).begin()
+            partitions = range(topic.first_partition_count)
+            Loader(self._machine, topic, metadata, loop, self._loaded, partitions).begin()
         self._copier = Copier(kind.topic_name, metadata, loop, lambda: self._machine, now_ms)
         metadata.metadata_log.listen(self._catalogue_changed)
 
@@ -87,6 +89,7 @@ class CoordinatorRuntime(Generic[MachineT]):
         if deadline_ms is not None and deadline_ms <= now_ms:
             with self.step(now_ms) as machine:
                 machine.tick(now_ms)
+            self._heal(now_ms)
 
     def next_deadline(self) -> int | None:
         """Return the moment at which `tick` should be called."""
@@ -106,6 +109,37 @@ class CoordinatorRuntime(Generic[MachineT]):
             now_ms = self._loop.clock.turn_ms
             with self.step(now_ms) as loaded:
                 loaded.loaded((partition,), now_ms)
+
+    # --- errors of our own -----------------------------------------------------------------------------
+
+    def _heal(self, now_ms: int) -> None:
+        """Replay the partitions whose state may be wrong since a timer has raised."""
+        for failed in self._machine.take_internal_errors():
+            what = (
+                f"{self._kind.topic_name}-{failed.partition} is loaded again, because of {failed.group_id!r}"
+            )
+            self._loop.internal_errors.note(ErrorPlace.COORDINATOR, what, failed.error)
+            if failed.partition is not None and not self._stopping:
+                self._unload(failed.partition, now_ms)
+
+    def _unload(self, partition: int, now_ms: int) -> None:
+        """Forget a partition, and load it again a moment after its last records have become durable."""
+        machine, topic = self._machine, self._metadata.catalogue.find(self._kind.topic_name)
+        machine.unload((partition,), now_ms)
+        if topic is None:
+            machine.loaded((partition,), now_ms)
+            return
+
+        def load(_now_ms: int) -> None:
+            if machine is self._machine and not self._stopping:
+                loader = Loader(machine, topic, self._metadata, self._loop, self._loaded, (partition,))
+                loader.begin()
+
+        def durable(_error: object) -> None:
+            self._loop.timers.add(now_ms + LOAD_AGAIN_MS, load)
+
+        vnode = self._metadata.topics.partition(topic, partition).vnode
+        vnode.wait_durable(vnode.last_version, DurableWaiter(durable), now_ms)
 
     # --- the log ---------------------------------------------------------------------------------------
 

@@ -8,6 +8,8 @@ from contextlib import suppress
 import pytest
 
 from broker.coordinators import copier, loader
+from broker.coordinators.records import append_records
+from broker.loop.internal_errors import ErrorPlace
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -212,3 +214,42 @@ def test_a_partition_is_copied_forward_and_replays_to_the_same_state(
     again = toy_of(gateway)
     gateway.settle()
     assert values_of(gateway, again) == before
+
+
+def test_a_partition_whose_timer_has_raised_is_loaded_again(gateway: Gateway) -> None:
+    gateway.break_things()
+    toy = toy_of(gateway)
+    add(gateway, toy, "a1", "a2", 1)
+    add(gateway, toy, "b1", "b2", 5)
+    gateway.settle()
+    with toy.step(gateway.now_ms) as counters:
+        counters.breaks, counters.due_ms = "a1", gateway.now_ms
+    toy.tick(gateway.now_ms)
+    assert gateway.broker.internal_errors.counts[ErrorPlace.COORDINATOR] == 1
+    assert add(gateway, toy, "a1", "a2", 1) == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+    answers = add(gateway, toy, "b1", "b2", 1)
+    gateway.advance(1_001)
+    assert (answers, values_of(gateway, toy)) == ([None], {"a1": 1, "a2": 1, "b1": 6, "b2": 6})
+    answers = add(gateway, toy, "a1", "a2", 1)
+    gateway.settle()
+    assert answers == [None]
+
+
+def test_a_record_that_breaks_the_replay_leaves_its_partition_refused_and_the_others_served(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    toy = toy_of(gateway)
+    add(gateway, toy, "a1", "a2", 1)
+    add(gateway, toy, "b1", "b2", 5)
+    gateway.settle()
+    poisoned = gateway.partition(TOPIC, ord("a") % 2)
+    append_records(poisoned, [(b"a1", b"no number")], gateway.now_ms)
+    gateway.restart()
+    gateway.break_things()
+    again = toy_of(gateway)
+    gateway.settle()
+    assert "is not served" in caplog.text
+    assert add(gateway, again, "a1", "a2", 1) == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+    answers = add(gateway, again, "b1", "b2", 1)
+    gateway.settle()
+    assert answers == [None]

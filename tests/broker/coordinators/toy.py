@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from broker.catalogue.topic_admin import NewTopic
 from broker.coordinators.runtime import CoordinatorRuntime
+from groups.context import InternalError
 from groups.effects import Effects, EncodedRecord, Journal
 from protocol.error_codes import ErrorCode
 from tests.broker.gateway import Gateway
@@ -31,6 +32,8 @@ class Counters:
         self.seen_topics: list[tuple[str, str]] = []
         self.ticks: list[int] = []
         self.due_ms: int | None = None
+        self.breaks: str | None = None
+        self.errors: list[InternalError] = []
         self._journal = Journal()
 
     def partition_of(self, name: str) -> int:
@@ -75,6 +78,8 @@ class Counters:
 
     def unload(self, partitions: Collection[int], now_ms: int) -> None:
         self.serving -= set(partitions)
+        for name in [name for name in self.values if self.partition_of(name) in partitions]:
+            del self.values[name]
         self._journal.abandon(partitions, ErrorCode.NOT_COORDINATOR, now_ms)
 
     def snapshot(self, partition: int, records_max: int) -> Iterator[list[EncodedRecord]]:
@@ -91,9 +96,20 @@ class Counters:
         for change, names in (("created", created), ("deleted", deleted), ("grown", grown)):
             self.seen_topics += [(change, name) for name in names]
 
+    def take_internal_errors(self) -> list[InternalError]:
+        errors, self.errors = self.errors, []
+        return errors
+
     def tick(self, now_ms: int) -> None:
         self.ticks.append(now_ms)
         self.due_ms = None
+        if self.breaks is not None:
+            # The state is half changed when the error comes up.
+            self.values[self.breaks] = -1
+            self.errors.append(
+                InternalError(self.partition_of(self.breaks), self.breaks, ZeroDivisionError())
+            )
+            self.breaks = None
 
     def next_deadline(self) -> int | None:
         return self.due_ms
