@@ -5,18 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.wal.logs import batch, commit
+from tests.wal.stores import open_store
 from wal.disk import OsDisk
-from wal.options import LogOptions
-from wal.store import Store, StoreIdentity
-
-OPTIONS = LogOptions(min_free_bytes=0, segment_bytes=1 << 16)
 
 
 def make_data(folder: Path) -> Path:
     """Make a data directory with one vnode: stream 7 with three records and one more, cleanly stopped."""
-    identity = StoreIdentity(cluster_id="cluster", node_id=1, secret="5e")
     data = folder / "data"
-    store = Store.open(OsDisk(), str(data), new_identity=identity, now_ms=0, options=OPTIONS)
+    store = open_store(OsDisk(), str(data))
     store.create_vnode("default", 0)
     log = store.open_vnode("default", 0, now_ms=1_000)
     for body, records in ((b"first", 3), (b"second", 1)):

@@ -21,8 +21,8 @@ def test_a_node_is_found_by_its_id_or_leads_the_cluster(monkeypatch: pytest.Monk
         address_of_node("here:1", "9")
 
 
+@pytest.mark.usefixtures("gateway")
 def test_addresses_of_ipv6_have_brackets(monkeypatch: pytest.MonkeyPatch) -> None:
-    connect(monkeypatch)
     real = describe_cluster("here:1")
     real.brokers[0].host = "::1"
     monkeypatch.setattr(admin, "describe_cluster", lambda _: real)

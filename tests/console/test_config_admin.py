@@ -15,12 +15,12 @@ from console.config_admin import (
     tree,
 )
 from console.errors import CommandError, UsageError
+from tests.broker.gateway import Gateway
 from tests.broker.kit import create
 from tests.console.gateway import connect
 
 
-def test_what_is_changed_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
-    gateway = connect(monkeypatch)
+def test_what_is_changed_is_described(gateway: Gateway) -> None:
     create(gateway.client(), "orders", retention_ms="1000", cleanup_policy="delete")
     topic = find_resource("here:1", "topic", "orders")
     changes = changes_of(
@@ -38,8 +38,8 @@ def test_what_is_changed_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["cleanup.policy"] == "delete,compact"
 
 
-def test_a_refusal_names_the_resource(monkeypatch: pytest.MonkeyPatch) -> None:
-    connect(monkeypatch)
+@pytest.mark.usefixtures("gateway")
+def test_a_refusal_names_the_resource() -> None:
     gone = find_resource("here:1", "topic", "gone")
     with pytest.raises(CommandError, match=r"^topic 'gone': "):
         describe(gone, [], synonyms=False)
@@ -63,8 +63,7 @@ def test_changes_are_told_in_words() -> None:
         key_and_value("--set", "a")
 
 
-def test_values_are_shown_with_their_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    gateway = connect(monkeypatch)
+def test_values_are_shown_with_their_sources(gateway: Gateway) -> None:
     create(gateway.client(), "orders", retention_ms="1000")
     found = describe(find_resource("here:1", "topic", "orders"), ["retention.ms"], synonyms=True)
     lines = as_table(found, synonyms=True).splitlines()
@@ -76,8 +75,8 @@ def test_values_are_shown_with_their_sources(monkeypatch: pytest.MonkeyPatch) ->
     assert shown["synonyms"][0] == {"name": "retention.ms", "value": "1000", "source": "topic"}
 
 
-def test_a_secret_and_nothing_are_shown_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
-    connect(monkeypatch)
+@pytest.mark.usefixtures("gateway")
+def test_a_secret_and_nothing_are_shown_as_such() -> None:
     found = describe(find_resource("here:1", "broker", None), ["broker.rack", "node.id"], synonyms=False)
     assert "(not set)" in as_table(found, synonyms=False)
     found[0].is_sensitive = True

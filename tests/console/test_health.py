@@ -6,11 +6,10 @@ import pytest
 
 from broker.config.endpoints import Endpoint
 from console.health import ask_health, own_address, reachable
-from tests.console.gateway import connect
 
 
-def test_a_server_that_answers_tells_its_apis(monkeypatch: pytest.MonkeyPatch) -> None:
-    connect(monkeypatch)
+@pytest.mark.usefixtures("gateway")
+def test_a_server_that_answers_tells_its_apis() -> None:
     assert ask_health("here:1").apis > 30
 
 

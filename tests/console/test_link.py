@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import struct
 from typing import Any
 
 import pytest
@@ -11,9 +10,8 @@ import pytest
 from console.errors import CommandError
 from console.link import Link
 from protocol.api_keys import ApiKey
-from protocol.headers import encode_response_header
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from protocol.wire import encode, joined
+from tests.console.frames import framed
 
 REQUEST = ApiVersionsRequest(client_software_name="t", client_software_version="1")
 
@@ -34,9 +32,7 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> tuple[Link, socket.socket]:
 
 
 def answer(identity: int) -> bytes:
-    header = encode_response_header(ApiKey.API_VERSIONS, 0, identity)
-    frame = header + joined(encode(ApiVersionsResponse(api_keys=[]), 0))
-    return struct.pack(">i", len(frame)) + frame
+    return framed(ApiVersionsResponse(api_keys=[]), ApiKey.API_VERSIONS, identity)
 
 
 def test_answers_are_read_in_the_order_of_requests(ends: tuple[Link, socket.socket]) -> None:

@@ -7,9 +7,6 @@ import pytest
 from console.errors import UsageError
 from console.sql_databases import is_about_databases, parse_database_statement, run_database_statement
 from tests.broker.gateway import Gateway
-from tests.console.databases import server
-
-__all__ = ["server"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from console.errors import CommandError, UsageError
 from console.topic_changes import alter_topics
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create
-from tests.console.gateway import connect
 
 
 def change(*topics: str, **options: Any) -> int:
@@ -19,11 +18,10 @@ def change(*topics: str, **options: Any) -> int:
 
 
 @pytest.fixture
-def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
-    made = connect(monkeypatch)
+def gateway(gateway: Gateway) -> Gateway:
     for name in ("orders", "payments"):
-        create(made.client(), name, partitions=2)
-    return made
+        create(gateway.client(), name, partitions=2)
+    return gateway
 
 
 def partitions(gateway: Gateway, name: str) -> int:

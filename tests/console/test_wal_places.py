@@ -6,18 +6,17 @@ import pytest
 
 from console.errors import CommandError
 from console.wal_places import find_place, segment_paths
-from tests.console.stored import make_data, segment_of
+from tests.console.stored import segment_of
 from wal.disk import OsDisk
 from wal.disk_errors import DiskError
 
 
-def test_a_data_directory_names_its_logs(tmp_path: Path) -> None:
-    data = make_data(tmp_path)
+def test_a_data_directory_names_its_logs(data: Path) -> None:
     assert find_place(OsDisk(), f"{data}/").logs == (f"{data}/meta", f"{data}/default/vnode-0")
 
 
-def test_a_folder_of_a_log_names_itself_even_without_segments(tmp_path: Path) -> None:
-    segment = segment_of(make_data(tmp_path))
+def test_a_folder_of_a_log_names_itself_even_without_segments(data: Path) -> None:
+    segment = segment_of(data)
     log = str(segment.parent)
     assert find_place(OsDisk(), log).logs == (log,)
     assert segment_paths(OsDisk(), log) == [str(segment)]
@@ -26,8 +25,8 @@ def test_a_folder_of_a_log_names_itself_even_without_segments(tmp_path: Path) ->
     assert segment_paths(OsDisk(), log) == []
 
 
-def test_a_segment_file_names_itself(tmp_path: Path) -> None:
-    segment = str(segment_of(make_data(tmp_path)))
+def test_a_segment_file_names_itself(data: Path) -> None:
+    segment = str(segment_of(data))
     place = find_place(OsDisk(), segment)
     assert (place.segment, place.logs) == (segment, ())
 

@@ -12,11 +12,13 @@ from console import wire
 from console.errors import CommandError
 from console.wire import NotKawal, ask
 from protocol.api_keys import ApiKey
-from protocol.headers import decode_request_header, encode_response_header
+from protocol.headers import decode_request_header
 from protocol.messages.kawal_groups import KawalGroupsRequest, KawalGroupsResponse
-from protocol.wire import decode, encode, joined
+from protocol.wire import decode
+from tests.console.frames import framed
 
 ANSWER = KawalGroupsResponse(error_message="told", consumers=[], subscriptions=[])
+FRAME = framed(ANSWER, ApiKey.KAWAL_GROUPS)
 
 
 class Connection:
@@ -50,14 +52,8 @@ def serve(monkeypatch: pytest.MonkeyPatch, answer: bytes | Exception) -> Connect
     return connection
 
 
-def framed(answer: Any) -> bytes:
-    header = encode_response_header(ApiKey.KAWAL_GROUPS, 0, 1)
-    frame = header + joined(encode(answer, 0))
-    return struct.pack(">i", len(frame)) + frame
-
-
 def test_a_request_is_framed_and_its_answer_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    connection = serve(monkeypatch, framed(ANSWER))
+    connection = serve(monkeypatch, FRAME)
     assert ask("h:1", KawalGroupsRequest(group_ids=["g"])) == ANSWER
     frame = memoryview(connection.sent)[4:]
     assert struct.unpack(">i", connection.sent[:4]) == (len(frame),)
@@ -76,7 +72,7 @@ def test_a_server_that_hangs_up_is_not_kawal(
 
 
 def test_an_answer_that_breaks_off_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    serve(monkeypatch, framed(ANSWER)[:-3])
+    serve(monkeypatch, FRAME[:-3])
     with pytest.raises(CommandError, match="in the middle of its answer"):
         ask("h:1", KawalGroupsRequest())
 
@@ -88,7 +84,7 @@ def test_silence_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_next_address_is_tried_when_one_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    connection = serve(monkeypatch, framed(ANSWER))
+    connection = serve(monkeypatch, FRAME)
 
     def connect(endpoint: Any, **_: object) -> Connection:
         if endpoint.port == 1:

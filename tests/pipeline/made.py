@@ -1,4 +1,4 @@
-"""Makers of what the tests of the pipeline need often: jobs, records, checkpoints."""
+"""Makers of what the tests of the pipeline need often: jobs, records, checkpoints, ledgers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 from pipeline.config import Job
 from pipeline.job_file import at_home, parse
-from pipeline.ledger import Entry, Totals
+from pipeline.ledger import Entry, Ledger, Totals
 from pipeline.positions import Positions, Range
+from pipeline.shape import Shape, shape_of
 
 RECORD_SCHEMA = (
     "key binary, value binary, topic string, partition int, offset long, ms long, "
@@ -18,6 +19,9 @@ RECORD_SCHEMA = (
 )
 NEW_YEAR_MS = 1_356_998_400_000
 """2013-01-01T00:00:00Z."""
+
+LAKE = Path("/lake")
+"""The folder of jobs that are never run."""
 
 QUERY = "5a6f1f0e-0000-4000-8000-000000000001"
 
@@ -32,6 +36,29 @@ def job(folder: Path, **tables: Any) -> Job:
     for name, keys in tables.items():
         content[name] = {**content.get(name, {}), **keys}
     return at_home(parse(content), folder)
+
+
+def lake_shape(columns: str = "", **tables: Any) -> Shape:
+    """Return the shape of a job that is never run, with these JSON columns or else of raw records."""
+    if columns:
+        tables["schema"] = {"mode": "json", "columns": columns, **tables.get("schema", {})}
+    return shape_of(job(LAKE, **tables))
+
+
+def open_ledger(folder: Path, job: str = "land-t") -> Ledger:
+    """Return the ledger of a job that lands in `folder`/t."""
+    return Ledger(folder / "t", job=job, batch_column="batch")
+
+
+def land(folder: Path, *batches: tuple[int, int], **changed: Any) -> Ledger:
+    """Land batches of these offsets, each of one file."""
+    ledger = open_ledger(folder)
+    for begin, until in batches:
+        staged = folder / "staged"
+        staged.mkdir()
+        (staged / "part.parquet").write_bytes(b"PAR1")
+        ledger.publish(staged, entry(ledger.next_batch, begin, until, **changed))
+    return ledger
 
 
 def records(spark: Any, values: Sequence[bytes | None], *, first: int = 0, partition: int = 0) -> Any:

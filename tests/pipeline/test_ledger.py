@@ -8,23 +8,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import LedgerError
-from pipeline.ledger import ENTRY, Ledger, Totals
+from pipeline.ledger import ENTRY, Totals
 from pipeline.positions import Range
-from tests.pipeline.made import QUERY, entry
-
-
-def open_ledger(folder: Path, job: str = "land-t") -> Ledger:
-    return Ledger(folder / "t", job=job, batch_column="batch")
-
-
-def land(folder: Path, *batches: tuple[int, int], **changed: object) -> Ledger:
-    ledger = open_ledger(folder)
-    for begin, until in batches:
-        staged = folder / "staged"
-        staged.mkdir()
-        (staged / "part.parquet").write_bytes(b"PAR1")
-        ledger.publish(staged, entry(ledger.next_batch, begin, until, **changed))
-    return ledger
+from tests.pipeline.made import QUERY, entry, land, open_ledger
 
 
 def test_a_new_table_begins_with_batch_0_and_no_positions(tmp_path: Path) -> None:

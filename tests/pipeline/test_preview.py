@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from pipeline.preview import preview_lines
-from pipeline.shape import shape_of
-from tests.pipeline.made import job, records
+from tests.pipeline.made import lake_shape, records
 
 
 def shown(spark: Any, values: list[bytes | None], **tables: Any) -> list[tuple[bool, dict[str, Any]]]:
-    lines = preview_lines(records(spark, values), shape_of(job(Path("/lake"), **tables)))
+    lines = preview_lines(records(spark, values), lake_shape(**tables))
     return [(line.bad, json.loads(line.text)) for line in lines]
 
 

@@ -9,14 +9,13 @@ import pytest
 
 from pipeline.quarantine import SHOWN_CHARACTERS, bad_rows, publish_quarantine
 from pipeline.rows import STAGED_PARTITION, STAGED_TOPIC, parse
-from pipeline.shape import shape_of
-from tests.pipeline.made import job, records
+from tests.pipeline.made import lake_shape, records
 
 
 def reasons(spark: Any, *values: bytes | None, **schema: Any) -> list[str]:
     """Return why each of these values is bad; all of them are."""
     columns = "a bigint, b bigint not null, `it's` double"
-    shape = shape_of(job(Path("/lake"), schema={"mode": "json", "columns": columns, **schema}))
+    shape = lake_shape(columns, schema=schema)
     bad = bad_rows(parse(records(spark, values), shape), shape).orderBy("offset").collect()
     assert len(bad) == len(values)
     return [row.reason for row in bad]
@@ -42,7 +41,7 @@ def test_a_reason_repeats_no_more_than_the_begin_of_a_value(spark: Any) -> None:
 
 
 def test_a_bad_row_is_kept_apart_by_topic_partition_and_nothing_of_the_record_is_lost(spark: Any) -> None:
-    shape = shape_of(job(Path("/lake"), schema={"mode": "json", "columns": "a bigint"}))
+    shape = lake_shape("a bigint")
     frame = records(spark, [b'{"a":"x"}', b'{"a":1}'], first=40, partition=3)
 
     (row,) = bad_rows(parse(frame, shape), shape).collect()

@@ -5,13 +5,11 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import isnan
-from pathlib import Path
 from typing import Any
 
 from pipeline.quarantine import bad_rows
 from pipeline.rows import good_rows, parse
-from pipeline.shape import shape_of
-from tests.pipeline.made import NEW_YEAR_MS, job, records
+from tests.pipeline.made import NEW_YEAR_MS, lake_shape, records
 
 COLUMNS = (
     "a bigint, b string, c double, d timestamp, e decimal(6,2), f struct<g: int>, h array<int>, i boolean"
@@ -65,7 +63,7 @@ BAD: dict[bytes | None, str] = {
 def rows_of(spark: Any, values: list[bytes | None], **tables: Any) -> tuple[list[Any], list[Any]]:
     """Return the good and the bad rows of values, in order."""
     tables.setdefault("schema", {"mode": "json", "columns": COLUMNS})
-    shape = shape_of(job(Path("/lake"), **tables))
+    shape = lake_shape(**tables)
     parsed = parse(records(spark, values), shape)
     good = good_rows(parsed, shape).orderBy("offset").collect()
     return good, bad_rows(parsed, shape).orderBy("offset").collect()
@@ -121,7 +119,7 @@ def test_a_column_declared_not_null_makes_a_record_without_it_bad(spark: Any) ->
 
 
 def test_a_key_that_is_not_text_makes_the_record_bad(spark: Any) -> None:
-    shape = shape_of(job(Path("/lake"), schema={"mode": "json", "columns": "a int"}))
+    shape = lake_shape("a int")
     damaged = records(spark, [b"{}", b"{}", b"{}"]).selectExpr(
         "case offset when 0 then x'ff' when 1 then null else key end as key",
         *("value", "topic", "partition", "offset", "timestamp", "timestampType"),
@@ -147,7 +145,7 @@ def test_raw_records_are_never_bad_and_stay_bytes(spark: Any) -> None:
 
 
 def test_headers_land_where_asked(spark: Any) -> None:
-    shape = shape_of(job(Path("/lake"), schema={"headers": True}))
+    shape = lake_shape(schema={"headers": True})
     with_headers = records(spark, [b"v"]).selectExpr(
         "* except (headers)", "array(named_struct('key', 'trace', 'value', x'01')) as headers"
     )
@@ -164,7 +162,7 @@ def test_the_value_is_parsed_once_for_the_rows_and_the_count_of_bad_ones(spark: 
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
-    shape = shape_of(job(Path("/lake"), schema={"mode": "json", "columns": "a int, b int"}))
+    shape = lake_shape("a int, b int")
     parsed = parse(records(spark, [b"{}"]), shape).observe(
         Observation(), F.count_if("_kawal_bad").alias("bad")
     )

@@ -2,57 +2,57 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipeline.errors import JobFileError
-from pipeline.shape import Shape, shape_of
-from tests.pipeline.made import job
+from tests.pipeline.made import lake_shape
 
 pytestmark = pytest.mark.usefixtures("spark")
 
 
-def shape(columns: str = "", **tables: Any) -> Shape:
-    if columns:
-        tables["schema"] = {"mode": "json", "columns": columns, **tables.get("schema", {})}
-    return shape_of(job(Path("/lake"), **tables))
-
-
 def refusal(columns: str = "", **tables: Any) -> str:
     with pytest.raises(JobFileError) as refused:
-        shape(columns, **tables)
+        lake_shape(columns, **tables)
     return str(refused.value)
 
 
 def test_raw_rows_are_the_record_as_it_is() -> None:
-    assert shape().landed == ["key", "value", "topic", "partition", "offset", "timestamp", "timestamp_type"]
+    assert lake_shape().landed == [
+        "key",
+        "value",
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        "timestamp_type",
+    ]
 
 
 def test_json_rows_are_the_declared_columns_and_where_they_come_from() -> None:
-    landed = shape("a bigint, b struct<c: int>", schema={"rescue": "rest", "headers": True}).landed
+    landed = lake_shape("a bigint, b struct<c: int>", schema={"rescue": "rest", "headers": True}).landed
     assert landed == ["a", "b", "rest", "key", "headers", "topic", "partition", "offset", "timestamp"]
 
 
 def test_a_prefix_makes_room_for_declared_columns() -> None:
-    landed = shape("key string, timestamp bigint", schema={"coordinates_prefix": "kafka_"}).landed
+    landed = lake_shape("key string, timestamp bigint", schema={"coordinates_prefix": "kafka_"}).landed
     assert landed[:3] == ["key", "timestamp", "kafka_key"]
     assert landed[-1] == "kafka_timestamp"
 
 
 def test_a_key_can_be_left_out() -> None:
-    assert "key" not in shape("a int", schema={"key": "none"}).landed
+    assert "key" not in lake_shape("a int", schema={"key": "none"}).landed
 
 
 def test_columns_declared_not_null_are_required() -> None:
-    assert shape("a int not null, b int").required == ["a"]
+    assert lake_shape("a int not null, b int").required == ["a"]
 
 
 def test_date_and_hour_are_derived_unless_declared() -> None:
     by = {"partition_by": ["date", "hour"]}
-    assert shape("a int", sink=by).derived == ["date", "hour"]
-    assert shape("a int, hour int", sink=by).derived == ["date"]
+    assert lake_shape("a int", sink=by).derived == ["date", "hour"]
+    assert lake_shape("a int, hour int", sink=by).derived == ["date"]
 
 
 @pytest.mark.parametrize(

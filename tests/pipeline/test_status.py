@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from pipeline.errors import SourceError
-from pipeline.ledger import Ledger
 from pipeline.lock import job_lock
 from pipeline.places import places_of
 from pipeline.positions import Positions
 from pipeline.status import job_status, print_status, status_lines
-from tests.pipeline.made import entry, job
+from tests.pipeline.made import job, land
 
 
 class Log:
@@ -44,12 +43,6 @@ def _broker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.status.open_topics", answer)
 
 
-def land_one_batch(folder: Path) -> None:
-    staged = folder / "staged"
-    staged.mkdir()
-    Ledger(folder / "t", job="land-t", batch_column="batch").publish(staged, entry(0, 2, 12))
-
-
 @pytest.mark.usefixtures("_broker")
 def test_a_job_that_has_never_run_lags_by_all_there_is(tmp_path: Path) -> None:
     state = job_status(job(tmp_path))
@@ -59,7 +52,7 @@ def test_a_job_that_has_never_run_lags_by_all_there_is(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_broker")
 def test_what_has_landed_is_read_from_the_ledger(tmp_path: Path) -> None:
-    land_one_batch(tmp_path)
+    land(tmp_path, (2, 12))
     assert status_lines(job_status(job(tmp_path))) == [
         "land-t: not running",
         f"  table    {tmp_path}/t",
@@ -82,7 +75,7 @@ def test_a_silent_broker_leaves_the_lag_unknown(tmp_path: Path, monkeypatch: pyt
         raise SourceError("no broker answers at 127.0.0.1:9092")
 
     monkeypatch.setattr("pipeline.status.open_topics", refuse)
-    land_one_batch(tmp_path)
+    land(tmp_path, (2, 12))
     lines = status_lines(job_status(job(tmp_path)))
     assert "  lag      unknown: no broker answers at 127.0.0.1:9092" in lines
     assert "  next     t-0 offset 12" in lines

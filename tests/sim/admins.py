@@ -21,7 +21,7 @@ from protocol.messages.incremental_alter_configs import (
 )
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.sim.clients import Link
+from tests.sim.actors import Actor
 from tests.sim.history import SHORT_LIVED, VIEW, History
 from tests.sim.world import World
 
@@ -29,23 +29,12 @@ RETENTION = {"retention.bytes": "4000", "internal.segment.bytes": "2000"}
 """Topic configs under which retention deletes something soon."""
 
 
-class Admin:
+class Admin(Actor):
     """An administrator that never uses a name twice, so that a name stands for one topic id."""
 
     def __init__(self, world: World, history: History, chance: Random, name: str) -> None:
-        self.world = world
-        self.history = history
-        self.chance = chance
-        self.name = name
-        self.link: Link | None = None
+        super().__init__(world, history, chance, name)
         self._names = 0
-
-    @property
-    def open_link(self) -> Link:
-        """An open connection."""
-        if self.link is None or not self.link.is_open:
-            self.link = Link(self.world)
-        return self.link
 
     def step(self) -> str:
         """Do one of its duties."""

@@ -10,26 +10,21 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from protocol.record_reader import iter_records
 from protocol.records import check_crc, iter_batches, read_batch_header
+from tests.sim.actors import GONE, Actor
 from tests.sim.clients import Link
 from tests.sim.history import History
 from tests.sim.world import World
 
 Target = tuple[UUID, int]
 
-GONE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
-
-class Consumer:
+class Consumer(Actor):
     """A reader of every partition it knows of, from the beginning, that compares records with the history."""
 
     def __init__(
         self, world: World, history: History, chance: Random, name: str, *, uses_session: bool
     ) -> None:
-        self.world = world
-        self.history = history
-        self.chance = chance
-        self.name = name
-        self.link: Link | None = None
+        super().__init__(world, history, chance, name)
         self._positions: dict[Target, int] = {}
         self._uses_session = uses_session
         self._session_id = 0
@@ -45,9 +40,7 @@ class Consumer:
         self._learn()
         if not self._positions:
             return "idle"
-        if self.link is None or not self.link.is_open:
-            self.link = Link(self.world)
-            self._begin_session()
+        link = self.open_link
         request = self._request()
         told = dict(self._told)
         self._waits = True
@@ -59,7 +52,7 @@ class Consumer:
             else:
                 self._take(answer, told)
 
-        self.link.send(request, 13 if self._uses_session else self.chance.choice((13, 15, 17)), done)
+        link.send(request, 13 if self._uses_session else self.chance.choice((13, 15, 17)), done)
         return f"fetches {len(self._told)} session={request.session_id}/{request.session_epoch}"
 
     def _learn(self) -> None:
@@ -67,6 +60,9 @@ class Consumer:
             if not facts.deletion_asked:
                 for index in range(facts.partition_count):
                     self._positions.setdefault((topic_id, index), 0)
+
+    def _connected(self, link: Link) -> None:
+        self._begin_session()
 
     def _begin_session(self) -> None:
         self._session_id = 0

@@ -9,9 +9,7 @@ the directories of the databases that exist, and no others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from random import Random
 from typing import Any
 
 from protocol.messages.create_topics import CreateTopicsRequest
@@ -20,9 +18,8 @@ from protocol.messages.kawal_databases import DatabaseAction
 from tests.broker.databases import asking
 from tests.broker.kit import batch, creation, fetching, producing, records_of
 from tests.sim.clients import Link
-from tests.sim.world import BREAKABLE, PowerCut, World
-
-KINDS = (*BREAKABLE, "make_directory", "remove", "remove_directory")
+from tests.sim.scenario import Scenario
+from tests.sim.world import BREAKABLE, World
 
 
 @dataclass
@@ -40,14 +37,14 @@ class Facts:
     """Records by their offsets."""
 
 
-class DatabasesSimulation:
+class DatabasesSimulation(Scenario):
     """A world and the promises made in it."""
 
+    ADVANCES_MS = (1, 100, 1_000, 61_000)
+
     def __init__(self, seed: int, *, steps: int = 300) -> None:
-        self.seed = seed
-        self.steps = steps
-        self.trace: list[str] = []
-        chance = self.chance = Random(seed)
+        super().__init__(seed, steps=steps)
+        chance = self.chance
         self.world = World(
             chance,
             snapshot_bytes=chance.choice((300, 1 << 20)),
@@ -58,7 +55,8 @@ class DatabasesSimulation:
         )
         self.facts: dict[str, Facts] = {}
         self.link: Link | None = None
-        self._table: list[tuple[float, Callable[[], str]]] = [
+        self._breakable = (*BREAKABLE, "make_directory", "remove", "remove_directory")
+        self._table = [
             (6, self._create),
             (14, self._use),
             (5, self._drop),
@@ -74,33 +72,17 @@ class DatabasesSimulation:
             (0.6, self._heal),
         ]
 
-    def run(self) -> None:
-        """Let everything happen, then heal and compare."""
-        try:
-            for _ in range(self.steps):
-                weights = [weight for weight, _ in self._table]
-                self._happen(self.chance.choices(self._table, weights)[0][1])
-            for step in (self._heal, self.chance.choice((self._kill, self._cut_power, self._settle))):
-                self._happen(step)
-            for _ in range(8):
-                self._exchange()
-                self.world.advance(61_000)
-            self._check()
-            self.world.stop()
-            self._check()
-            assert self.world.broker.catalogue.databases.dropped == {}
-        except Exception as error:
-            last = "\n  ".join(self.trace[-25:])
-            raise AssertionError(f"seed {self.seed}: {error!r}\n  {last}") from error
-
-    def _happen(self, step: Callable[[], str]) -> None:
-        try:
-            told = step()
-        except PowerCut:
-            told = f"{step.__name__} ends in a power cut"
-            self.world.calls_until_cut = None
-            self.world.cut_power()
-        self.trace.append(f"{self.world.now_ms} {told}")
+    def _play(self) -> None:
+        self._happen_by_chance()
+        for step in (self._heal, self.chance.choice((self._kill, self._cut_power, self._settle))):
+            self._happen(step)
+        for _ in range(8):
+            self._exchange()
+            self.world.advance(61_000)
+        self._check()
+        self.world.stop()
+        self._check()
+        assert self.world.broker.catalogue.databases.dropped == {}
 
     @property
     def _open_link(self) -> Link:
@@ -169,7 +151,7 @@ class DatabasesSimulation:
         self._open_link.send(asking(DatabaseAction.DROP, name), 0, dropped)
         return f"drop {name}"
 
-    # --- what the world does ---------------------------------------------------------------------------
+    # --- what else happens -----------------------------------------------------------------------------
 
     def _push(self) -> str:
         self._open_link.push(self.chance.choice((30, 200, 100_000)))
@@ -179,56 +161,11 @@ class DatabasesSimulation:
         self._open_link.pull()
         return "pull"
 
-    def _work(self) -> str:
-        begun = self.world.begin_jobs()
-        if not self.world.flights:
-            return "no disk work"
-        flight = self.chance.choice(self.world.flights)
-        job = f"{flight.vnode.name} {type(flight.job).__name__}"
-        if flight.ran:
-            self.world.finish(flight)
-            return f"begin {begun}, finish {job}"
-        self.world.run(flight)
-        return f"begin {begun}, run {job}: {flight.error}"
-
-    def _advance(self) -> str:
-        duration_ms = self.chance.choice((1, 100, 1_000, 61_000))
-        self.world.advance(duration_ms)
-        return f"advance {duration_ms}"
-
-    def _settle(self) -> str:
-        self.world.settle()
-        return "settle"
-
-    def _kill(self) -> str:
-        self.world.kill()
-        return "kill"
-
     def _cut_power(self) -> str:
-        self.world.cut_power(again_after_calls=self.chance.choice((None, self.chance.randrange(60))))
-        self.world.calls_until_cut = None
+        self._power_fails(self.chance.choice((None, self.chance.randrange(60))))
         return "cut power"
 
-    def _cut_power_soon(self) -> str:
-        self.world.calls_until_cut = self.chance.randrange(40)
-        return f"power fails in {self.world.calls_until_cut} calls"
-
-    def _break(self) -> str:
-        kind = self.chance.choice(KINDS)
-        self.world.break_next(kind)
-        return f"break {kind}"
-
-    def _heal(self) -> str:
-        self.world.heal_disk()
-        return "heal"
-
     # --- the end ---------------------------------------------------------------------------------------
-
-    def _exchange(self) -> None:
-        link = self._open_link
-        link.push(1 << 30)
-        self.world.settle()
-        link.pull()
 
     def _check(self) -> None:
         broker = self.world.broker

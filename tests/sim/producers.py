@@ -14,13 +14,12 @@ from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
-from tests.sim.clients import Link
+from tests.sim.actors import GONE, Actor
 from tests.sim.history import History
 from tests.sim.world import World
 
 IN_FLIGHT_MAX = 5
 
-GONE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 HONEST = (ErrorCode.KAFKA_STORAGE_ERROR, *GONE)
 """The errors that a producer may get although it makes no mistake."""
 
@@ -33,24 +32,13 @@ class Batch:
     data: bytes
 
 
-class Producer:
-    """The common part of both kinds: a connection, values that no other one sends, a partition to send to."""
+class Producer(Actor):
+    """The common part of both kinds: values that no other one sends, and a partition to send to."""
 
     def __init__(self, world: World, history: History, chance: Random, name: str) -> None:
-        self.world = world
-        self.history = history
-        self.chance = chance
-        self.name = name
-        self.link: Link | None = None
+        super().__init__(world, history, chance, name)
         self.target: tuple[UUID, str, int] | None = None
         self._counter = 0
-
-    @property
-    def open_link(self) -> Link:
-        """An open connection."""
-        if self.link is None or not self.link.is_open:
-            self.link = Link(self.world)
-        return self.link
 
     def choose_target(self) -> bool:
         """Pick a partition to write to; return False when there is none."""

@@ -7,8 +7,6 @@ The same seed gives the same trace, so that a seed in a bug report is the bug.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -20,21 +18,20 @@ from tests.sim.clients import Link
 from tests.sim.consumers import Consumer
 from tests.sim.history import History
 from tests.sim.producers import IdempotentProducer, PlainProducer
-from tests.sim.world import BREAKABLE, PowerCut, World
+from tests.sim.scenario import Scenario, Step
+from tests.sim.world import BREAKABLE, World
 
 DRAIN_ROUNDS = 60
 
-Step = Callable[[], str]
 
-
-class Simulation:
+class Simulation(Scenario):
     """A world, its actors and the history of what they were told."""
 
+    ADVANCES_MS = (1, 10, 100, 1_000, 6_000)
+
     def __init__(self, seed: int, *, steps: int = 500) -> None:
-        self.seed = seed
-        self.steps = steps
-        self.trace: list[str] = []
-        chance = self.chance = Random(seed)
+        super().__init__(seed, steps=steps)
+        chance = self.chance
         # Durability `os` survives the end of the process only.
         self.weak = chance.random() < 0.15
         self.breaks = chance.random() < 0.6
@@ -62,10 +59,12 @@ class Simulation:
             Consumer(*parts, "c1", uses_session=True),
             self.admin,
         ]
-        self._choices, self._weights = self._table()
+        # A directory that cannot be synced ends in a new mount, which costs the page cache.
+        self._breakable = [kind for kind in BREAKABLE if kind != "sync_directory" or not self.weak]
+        self._table = self._what_may_happen()
 
-    def _table(self) -> tuple[list[Step], list[float]]:
-        """Return what may happen next, and how often."""
+    def _what_may_happen(self) -> list[tuple[float, Step]]:
+        """Return the steps, with how often they happen."""
         table: list[tuple[float, Step]] = [
             (30, self._act),
             (25, self._push),
@@ -81,36 +80,24 @@ class Simulation:
             table += [(0.3, self._cut_power), (0.6, self._cut_power_soon)]
         if self.breaks:
             table += [(1.2, self._break), (0.2, self._fill), (0.6, self._heal)]
-        return [step for _, step in table], [weight for weight, _ in table]
+        return table
 
-    def run(self) -> None:
-        """Let everything happen, then heal what is broken and compare what is left with the history."""
-        try:
-            for _ in range(3):
-                self.trace.append(self.admin.create())
-                self._happen(self._exchange)
-            assert len(self.history.topics) == 3, "nothing is broken yet, and topics are not made"
-            for _ in range(self.steps):
-                self._happen(self.chance.choices(self._choices, self._weights)[0])
-            self._happen(self._heal)
-            self._happen(self.chance.choice((self._stop, self._kill, self._settle)))
-            self._drain()
-            self._check_all()
-            self._happen(self._stop)
-            self._check_all()
-        except Exception as error:
-            last = "\n  ".join(self.trace[-25:])
-            raise AssertionError(f"seed {self.seed}: {error!r}\n  {last}") from error
+    def _play(self) -> None:
+        for _ in range(3):
+            self.trace.append(self.admin.create())
+            self._happen(self._exchange)
+        assert len(self.history.topics) == 3, "nothing is broken yet, and topics are not made"
+        self._happen_by_chance()
+        self._happen(self._heal)
+        self._happen(self.chance.choice((self._stop, self._kill, self._settle)))
+        self._drain()
+        self._check_all()
+        self._happen(self._stop)
+        self._check_all()
 
     def _happen(self, step: Step) -> None:
         broker = self.world.broker
-        try:
-            told = step()
-        except PowerCut:
-            told = f"{step.__name__} ends in a power cut"
-            self.world.calls_until_cut = None
-            self.world.cut_power()
-        self.trace.append(f"{self.world.now_ms} {told}")
+        super()._happen(step)
         if broker is not self.world.broker:
             self.history.in_doubt.clear()
         for topic, partition in self.world.partitions():
@@ -143,28 +130,6 @@ class Simulation:
         link.pull()
         return f"pull on {link.connection.identity}, {len(link)} wait"
 
-    def _work(self) -> str:
-        """Do one step of the disk's work: begin what there is, let one job run, or hand one result back."""
-        begun = self.world.begin_jobs()
-        if not self.world.flights:
-            return "no disk work"
-        flight = self.chance.choice(self.world.flights)
-        job = f"{flight.vnode.name} {type(flight.job).__name__}"
-        if flight.ran:
-            self.world.finish(flight)
-            return f"begin {begun}, finish {job}"
-        self.world.run(flight)
-        return f"begin {begun}, run {job}: {flight.error}"
-
-    def _advance(self) -> str:
-        duration_ms = self.chance.choice((1, 10, 100, 1_000, 6_000))
-        self.world.advance(duration_ms)
-        return f"advance {duration_ms}"
-
-    def _settle(self) -> str:
-        self.world.settle()
-        return "settle"
-
     def _hang_up(self) -> str:
         if not self.world.links:
             return "no link to hang up"
@@ -172,48 +137,16 @@ class Simulation:
         link.close()
         return f"{link.connection.identity} hangs up"
 
-    def _kill(self) -> str:
-        self.world.kill()
-        return "kill"
-
-    def _cut_power(self) -> str:
-        again = self.chance.choice((None, None, self.chance.randrange(60)))
-        self.world.cut_power(again_after_calls=again)
-        self.world.calls_until_cut = None
-        return f"cut power, again after {again}"
-
-    def _cut_power_soon(self) -> str:
-        self.world.calls_until_cut = self.chance.randrange(40)
-        return f"power fails in {self.world.calls_until_cut} calls"
-
     def _stop(self) -> str:
         self.world.stop()
         return "stop"
 
-    def _break(self) -> str:
-        # A directory that cannot be synced ends in a new mount, which costs the page cache.
-        kind = self.chance.choice([kind for kind in BREAKABLE if kind != "sync_directory" or not self.weak])
-        self.world.break_next(kind)
-        return f"break {kind}"
-
-    def _fill(self) -> str:
-        room = self.chance.choice((0, 1_000, 100_000))
-        self.world.fill_disk(room)
-        return f"fill the disk but for {room}"
-
-    def _heal(self) -> str:
-        self.world.heal_disk()
-        return "heal"
+    def _cut_power(self) -> str:
+        again = self.chance.choice((None, None, self.chance.randrange(60)))
+        self._power_fails(again)
+        return f"cut power, again after {again}"
 
     # --- the end ---------------------------------------------------------------------------------------
-
-    def _exchange(self) -> str:
-        for link in tuple(self.world.links):
-            link.push(1 << 30)
-        self.world.settle()
-        for link in tuple(self.world.links):
-            link.pull()
-        return "exchange"
 
     def _drain(self) -> None:
         """Let every idempotent producer finish; that it can is part of the promise."""

@@ -5,10 +5,7 @@ KAWAL_SIM_SEEDS says how many seeds are run, KAWAL_SIM_FIRST which one is the fi
 
 from __future__ import annotations
 
-import logging
-import os
-from collections.abc import Callable, Iterator
-from random import Random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,33 +17,27 @@ from protocol.records import check_crc, iter_batches, read_batch_header
 from tests.broker.compacted import SMALL, keyed
 from tests.broker.kit import creation, outcomes, producing
 from tests.sim.clients import Link
-from tests.sim.world import BREAKABLE, PowerCut, World
+from tests.sim.scenario import Scenario
+from tests.sim.seeds import seed_count, seeds_of
+from tests.sim.world import World
 from wal.segment import FileRange
 
-SEEDS = int(os.environ.get("KAWAL_SIM_SEEDS", "40"))
-FIRST = int(os.environ.get("KAWAL_SIM_FIRST", "0"))
+SEEDS = seed_count(40)
 GROUPS = 4
-STEPS = 1_200
 KEYS = [b"k%d" % number for number in range(6)]
 
 Task = tuple[Callable[[], object], Callable[[BaseException | None], None]]
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Silence the reports of broken disks, which these tests are about."""
-    logger = logging.getLogger("kawal")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    yield
-    logger.setLevel(before)
-
-
-class Compacting:
+class Compacting(Scenario):
     """One broker with one compacted partition, one producer, and the promises made to it."""
 
-    def __init__(self, seed: int) -> None:
-        self.chance = Random(seed)
+    ADVANCES_MS = (1, 10, 60, 60, FAILED_REST_MS)
+    ROOMS_BYTES = (1_000, 200_000)
+    CALLS_BEFORE_CUT_MAX = 8
+
+    def __init__(self, seed: int, *, steps: int = 1_200) -> None:
+        super().__init__(seed, steps=steps)
         self.world = World(
             self.chance, log_cleaner_backoff_ms=50, kawal_vnodes=1, kawal_segment_bytes=1 << 20
         )
@@ -55,7 +46,31 @@ class Compacting:
         self.acked: dict[int, Record] = {}
         self.passes = 0
         self.waiting = False
+        self._table = [
+            (20, self._send),
+            (15, self._pull),
+            (30, self._work_on_disk),
+            (10, self._work_on_records),
+            (24, self._advance),
+            (1, self._trouble),
+        ]
+
+    def _play(self) -> None:
         self._connect()
+        self._create_topic()
+        self._happen_by_chance()
+        self.world.heal_disk()
+        self._crash(self.world.kill)
+        for _ in range(30):
+            self.world.settle()
+            while self.tasks:
+                self._work_on_records()
+            self.world.advance(100)
+        self.link.pull()
+        self.check()
+        self.passes += self.world.broker.compaction.stats.passes
+
+    def _create_topic(self) -> None:
         request = CreateTopicsRequest(topics=[creation("t", 1, **SMALL)])
         self.link.send(request, 7, lambda _answer: None)
         self.link.push(1 << 20)
@@ -70,30 +85,11 @@ class Compacting:
 
     # --- what may happen -------------------------------------------------------------------------------
 
-    def happen(self) -> None:
-        """Let something happen."""
-        chance = self.chance.random()
-        try:
-            if chance < 0.20:
-                self._send()
-            elif chance < 0.35:
-                self.link.pull()
-            elif chance < 0.65:
-                self._work_on_disk()
-            elif chance < 0.75:
-                self._work_on_records()
-            elif chance < 0.99:
-                self.world.advance(self.chance.choice((1, 10, 60, 60, FAILED_REST_MS)))
-            else:
-                self._trouble()
-        except PowerCut:
-            self._crash(self.world.cut_power)
-
-    def _send(self) -> None:
+    def _send(self) -> str:
         if not self.link.is_open:  # it was idle for too long
             self.link, self.waiting = Link(self.world), False
         if self.waiting:
-            return
+            return "waits"
         key = self.chance.choice(KEYS)
         number = len(self.sent[key])
         value = None if self.chance.random() < 0.1 else b"%d " % number * self.chance.randint(1, 60)
@@ -108,8 +104,13 @@ class Compacting:
         self.waiting = True
         self.link.send(producing(("t", 0, keyed([(key, value)]))), 9, answered)
         self.link.push(1 << 20)
+        return f"send {number} of {key!r}"
 
-    def _work_on_disk(self) -> None:
+    def _pull(self) -> str:
+        self.link.pull()
+        return "pull"
+
+    def _work_on_disk(self) -> str:
         world = self.world
         world.begin_jobs()
         for _ in range(min(3, len(world.flights))):
@@ -118,51 +119,33 @@ class Compacting:
                 world.run(flight)
             if self.chance.random() < 0.8:
                 world.finish(flight)
+        return f"disk work, {len(world.flights)} under way"
 
-    def _work_on_records(self) -> None:
+    def _work_on_records(self) -> str:
         if self.tasks:
             work, done = self.tasks.pop(self.chance.randrange(len(self.tasks)))
             work()
             done(None)
+        return f"work on records, {len(self.tasks)} wait"
 
-    def _trouble(self) -> None:
-        kind = self.chance.randrange(6)
-        if kind == 0:
-            self.world.break_next(self.chance.choice(BREAKABLE))
-        elif kind == 1:
-            self.world.fill_disk(self.chance.choice((1_000, 200_000)))
-        elif kind == 2:
-            self.world.heal_disk()
-        elif kind == 3:
-            self.world.calls_until_cut = self.chance.randrange(8)
-        elif kind == 4:
-            self._crash(self.world.kill)
-        else:
-            self._crash(self.world.cut_power)
+    def _trouble(self) -> str:
+        trouble = self.chance.choice(
+            (self._break, self._fill, self._heal, self._cut_power_soon, self._kill, self._cut_power)
+        )
+        return trouble()
+
+    def _cut_power(self) -> str:
+        self._power_fails()
+        return "cut power"
 
     def _crash(self, how: Callable[[], None]) -> None:
         self.passes += self.world.broker.compaction.stats.passes
         self.tasks.clear()
-        how()
+        super()._crash(how)
         self._connect()
         self.check()
 
     # --- what must hold --------------------------------------------------------------------------------
-
-    def run(self) -> None:
-        """Let things happen, then let all come to rest, and check."""
-        for _ in range(STEPS):
-            self.happen()
-        self.world.heal_disk()
-        self._crash(self.world.kill)
-        for _ in range(30):
-            self.world.settle()
-            while self.tasks:
-                self._work_on_records()
-            self.world.advance(100)
-        self.link.pull()
-        self.check()
-        self.passes += self.world.broker.compaction.stats.passes
 
     def seen(self) -> list[Record]:
         """Return every record that a reader gets."""
@@ -174,7 +157,7 @@ class Compacting:
             data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
             assert result.next_offset > offset, f"a reader is stuck at {offset}"
             for batch in iter_batches(data):
-                check_crc(batch)
+                assert check_crc(batch), f"the batch at {offset} has a wrong CRC"
                 assert read_batch_header(batch).last_offset >= offset
                 found += iter_records(batch)
             offset = result.next_offset
@@ -205,11 +188,6 @@ class Compacting:
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_the_last_record_of_each_key_survives_whatever_happens(group: int) -> None:
     passes = 0
-    for seed in range(FIRST + group, FIRST + SEEDS, GROUPS):
-        try:
-            run = Compacting(seed)
-            run.run()
-        except BaseException as error:
-            raise AssertionError(f"seed {seed}: {error!r}") from error
-        passes += run.passes
+    for seed in seeds_of(group, GROUPS, SEEDS):
+        passes += Compacting(seed).run().passes
     assert passes >= SEEDS // GROUPS, f"only {passes} passes came to an end"

@@ -8,17 +8,15 @@ failure names its seed, which `run(seed)` repeats exactly:
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from tests.sim import groups_seeds
 from tests.sim.groups_history import History
 from tests.sim.groups_seeds import BrokenWorld, run_on_all_cores
 from tests.sim.groups_simulation import run
+from tests.sim.seeds import FIRST, seed_count
 
-SEEDS = int(os.environ.get("KAWAL_SIM_SEEDS", "5000"))
-FIRST = int(os.environ.get("KAWAL_SIM_FIRST", "0"))
+SEEDS = seed_count(5_000)
 ENOUGH = 200
 """The number of worlds in which everything happens that can happen."""
 

@@ -5,29 +5,17 @@ KAWAL_SIM_VIEW_SEEDS says how many seeds are run, KAWAL_SIM_FIRST which one is t
 
 from __future__ import annotations
 
-import logging
-import os
-from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
 
+from tests.sim.seeds import seed_count, seeds_of
 from tests.sim.simulation import Simulation
 from tests.sim.view_actors import ViewAdmin, ViewFacts, ViewReader
 
-SEEDS = int(os.environ.get("KAWAL_SIM_VIEW_SEEDS", "32"))
-FIRST = int(os.environ.get("KAWAL_SIM_FIRST", "0"))
+SEEDS = seed_count(32, "KAWAL_SIM_VIEW_SEEDS")
 GROUPS = 4
 ROUNDS = 40
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    logger = logging.getLogger("kawal")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    yield
-    logger.setLevel(before)
 
 
 class ViewsSimulation(Simulation):
@@ -41,8 +29,7 @@ class ViewsSimulation(Simulation):
             ViewReader(*parts, f"r{number}", self.view_admin, named=bool(number)) for number in (0, 1)
         ]
         self.actors += [self.view_admin, self.view_admin, *self.readers, *self.readers]
-        self._choices.append(self._slice)
-        self._weights.append(25)
+        self._table.append((25, self._slice))
 
     def _slice(self) -> str:
         pending = self.world.broker.scheduler.pending
@@ -82,22 +69,18 @@ class ViewsSimulation(Simulation):
 
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_views_keep_every_promise_whatever_happens(group: int) -> None:
-    for seed in range(FIRST + group, FIRST + SEEDS, GROUPS):
+    for seed in seeds_of(group, GROUPS, SEEDS):
         ViewsSimulation(seed).run()
 
 
 def test_the_same_seed_gives_the_same_trace() -> None:
-    first, second = ViewsSimulation(5), ViewsSimulation(5)
-    first.run()
-    second.run()
-    assert first.trace == second.trace
+    assert ViewsSimulation(5).run().trace == ViewsSimulation(5).run().trace
 
 
 def test_views_are_made_and_read_in_these_runs() -> None:
     made, read = 0, 0
     for seed in range(4):
-        simulation = ViewsSimulation(seed)
-        simulation.run()
+        simulation = ViewsSimulation(seed).run()
         made += len(simulation.view_admin.views)
         read += sum(sum(reader.positions.values()) for reader in simulation.readers)
     assert made > 10

@@ -18,6 +18,7 @@ from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicStat
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.record_reader import iter_records
 from protocol.records import check_crc, iter_batches, read_batch_header
+from tests.sim.actors import GONE, Actor
 from tests.sim.clients import Link
 from tests.sim.history import VIEW, History
 from tests.sim.world import World
@@ -40,24 +41,13 @@ class ViewFacts:
         return self.remainder is None or offset % MODULUS == self.remainder
 
 
-class ViewAdmin:
+class ViewAdmin(Actor):
     """An actor that makes and drops views, and asks to delete sources of views."""
 
     def __init__(self, world: World, history: History, chance: Random, name: str) -> None:
-        self.world = world
-        self.history = history
-        self.chance = chance
-        self.name = name
+        super().__init__(world, history, chance, name)
         self.views: dict[UUID, ViewFacts] = {}
-        self.link: Link | None = None
         self._names = 0
-
-    @property
-    def open_link(self) -> Link:
-        """An open connection."""
-        if self.link is None or not self.link.is_open:
-            self.link = Link(self.world)
-        return self.link
 
     def live(self) -> list[tuple[UUID, ViewFacts]]:
         """Return the views that no client has asked to drop."""
@@ -136,19 +126,15 @@ class ViewAdmin:
         self.open_link.send(request, 6, done)
 
 
-class ViewReader:
+class ViewReader(Actor):
     """A reader that follows one partition of a view at a time by long polls."""
 
     def __init__(
         self, world: World, history: History, chance: Random, name: str, admin: ViewAdmin, *, named: bool
     ) -> None:
         """Create a reader; a `named` one names its software, and so is told of progress without records."""
-        self.world = world
-        self.history = history
-        self.chance = chance
-        self.name = name
+        super().__init__(world, history, chance, name)
         self.admin = admin
-        self.link: Link | None = None
         self.positions: dict[tuple[UUID, int], int] = {}
         self.is_named = named
         self._waits = False
@@ -188,15 +174,12 @@ class ViewReader:
                 (data,) = answer.responses[0].partitions
                 self._take(topic_id, facts, index, position, data)
 
-        self._open().send(request, 13, done)
+        self.open_link.send(request, 13, done)
 
-    def _open(self) -> Link:
-        if self.link is None or not self.link.is_open:
-            self.link = Link(self.world)
-            if self.is_named:
-                hello = ApiVersionsRequest(client_software_name="kgo", client_software_version="1")
-                self.link.send(hello, 3, lambda _: None)
-        return self.link
+    def _connected(self, link: Link) -> None:
+        if self.is_named:
+            hello = ApiVersionsRequest(client_software_name="kgo", client_software_version="1")
+            link.send(hello, 3, lambda _: None)
 
     def _take(self, topic_id: UUID, facts: ViewFacts, index: int, position: int, data: Any) -> None:
         where = f"{facts.name}-{index} at {position}"
@@ -205,7 +188,7 @@ class ViewReader:
             assert position < log_start, f"{where}: out of range"
             self.positions[topic_id, index] = log_start
         elif data.error_code:
-            gone = data.error_code in (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            gone = data.error_code in GONE
             assert gone or data.error_code == ErrorCode.KAFKA_STORAGE_ERROR, f"{where}: {data}"
             if gone and not facts.drop_asked:
                 # Only a partition that the source got, and a crash took back, may be unknown.

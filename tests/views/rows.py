@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Generator, Sequence
+from typing import Any, TypeVar
 
 from hypothesis import settings
 
@@ -17,6 +17,8 @@ from views.filtering import Filtered, filter_batch
 from views.plan import Plan, plan_view
 from views.statement import parse_view
 from views.tags import TagTable
+
+T = TypeVar("T")
 
 # Machines may be slow: no test fails because it takes long.
 UNHURRIED = settings(max_examples=60, deadline=None)
@@ -33,10 +35,12 @@ def make_view(sql: str, columns: str | None = METERS) -> Evaluator:
 
 def records(*values: Any, key: bytes | None = b"d1") -> list[Record]:
     """Return records with offsets from 0, timestamps from 1000, and values as JSON unless bytes or None."""
-    return [
-        Record(at, 1_000 + at, key, value if value is None or isinstance(value, bytes) else encoded(value))
-        for at, value in enumerate(values)
-    ]
+    return [Record(at, 1_000 + at, key, content(value)) for at, value in enumerate(values)]
+
+
+def content(value: Any) -> bytes | None:
+    """Return the value of a record: JSON unless bytes or None."""
+    return value if value is None or isinstance(value, bytes) else encoded(value)
 
 
 def encoded(value: Any) -> bytes:
@@ -45,6 +49,17 @@ def encoded(value: Any) -> bytes:
 
 def run(view: Evaluator, given: Sequence[Record], tags: TagTable | None = None, **how: Any) -> Filtered:
     return filter_batch(view, memoryview(encode_batch(given, **how)), tags=tags)
+
+
+def finished(steps: Generator[None, None, T]) -> tuple[T, int]:
+    """Do all steps; return their result, and how many pauses there were between them."""
+    pauses = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value, pauses
+        pauses += 1
 
 
 def survivors(filtered: Filtered) -> list[Record]:

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from protocol.record_reader import Record, iter_records
+from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
 from tests.views.duckdb_expressions import BOOL, DECLARED, DOUBLE, INT, STRING, TEXTS, TIME, Pair, expressions
-from tests.views.rows import make_view
+from tests.views.rows import make_view, values
 from views.filtering import filter_batch
 
 EXAMPLES = int(os.environ.get("KAWAL_VIEW_EXAMPLES", "300"))
@@ -91,11 +91,7 @@ def batch(seed: int) -> memoryview:
 def view_rows(sql: str, seed: int) -> list[dict[str, Any]]:
     filtered = filter_batch(make_view(sql, DECLARED), batch(seed))
     assert filtered.unfit == 0
-    return (
-        []
-        if filtered.batch is None
-        else [json.loads(record.value or b"") for record in iter_records(filtered.batch)]
-    )
+    return values(filtered)
 
 
 def assert_same(ours: Any, theirs: Any, pair: Pair) -> None:

@@ -7,7 +7,6 @@ import platform
 import struct
 import subprocess
 import sys
-from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,8 @@ from protocol.errors import Malformed
 from protocol.record_reader import Record
 from protocol.record_writer import empty_batch, encode_batch, transaction_marker_batch
 from protocol.records import check_crc, read_batch_header, renew_crc
-from tests.views.rows import encoded, make_view, records, run, survivors, values
-from views.filtering import Filtered, Limits, filter_batch, filter_steps
+from tests.views.rows import encoded, finished, make_view, records, run, survivors, values
+from views.filtering import Limits, filter_batch, filter_steps
 
 HIGH = make_view("SELECT * FROM meters WHERE voltage > 222")
 ALL = make_view("SELECT * FROM meters")
@@ -248,10 +247,9 @@ def test_a_long_batch_is_filtered_in_slices_with_the_same_result() -> None:
     given = voltages(*range(200, 250))
     source = memoryview(encode_batch(given))
     for view in (HIGH, NAMES):
-        results: list[Filtered] = []
-        pauses = list(finished(filter_steps(view, source, limits=Limits(slice_records=7)), results))
-        assert results == [filter_batch(view, source)]
-        assert len(pauses) == 8
+        result, pauses = finished(filter_steps(view, source, limits=Limits(slice_records=7)))
+        assert result == filter_batch(view, source)
+        assert pauses == 8
 
 
 def test_slices_are_as_long_as_a_clock_says() -> None:
@@ -270,9 +268,9 @@ def test_slices_are_as_long_as_a_clock_says() -> None:
     slow = replace(evaluator, scan=scan, first_records=16)
     limits = Limits(slice_ns=4_000_000, clock_ns=lambda: now[0])
     source = memoryview(encode_batch(voltages(*range(440))))
-    results: list[Filtered] = []
-    assert list(finished(filter_steps(slow, source, limits=limits), results))
-    assert results == [filter_batch(evaluator, source)]
+    result, pauses = finished(filter_steps(slow, source, limits=limits))
+    assert pauses
+    assert result == filter_batch(evaluator, source)
     assert sizes[:3] == [16, 2, 2]
     assert max(sizes[1:12]) <= 8
     assert max(sizes) > 50
@@ -319,14 +317,8 @@ def test_memory_of_large_batches_is_not_asked_for_again_and_again() -> None:
 def test_a_header_that_was_read_is_not_read_again() -> None:
     source = memoryview(encode_batch(voltages(1, 300)))
     elsewhere = read_batch_header(source)._replace(base_offset=70)
-    results: list[Filtered] = []
-    for _ in finished(filter_steps(HIGH, source, header=elsewhere), results):
-        pass
-    assert results[0].last_offset == 71
-
-
-def finished(steps: Generator[None, None, Filtered], results: list[Filtered]) -> Generator[None, None, None]:
-    results.append((yield from steps))
+    result, _ = finished(filter_steps(HIGH, source, header=elsewhere))
+    assert result.last_offset == 71
 
 
 def test_members_may_have_any_name() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -13,17 +12,15 @@ from protocol.compression import Codec
 from protocol.record_reader import Record, iter_records
 from protocol.record_writer import encode_batch
 from protocol.records import read_batch_header
-from views.columns import parse_columns
+from tests.views.rows import content, finished, make_plan
 from views.filtering import Limits
-from views.plan import plan_view
 from views.router import RoutedBatch, Router, build_router, route_steps
-from views.statement import parse_view
 
 COLUMNS = "id bigint, name string, body string"
 
 
 def router(where: str) -> Router:
-    plan = plan_view(parse_view(f"SELECT id FROM t WHERE {where}"), parse_columns(COLUMNS))
+    plan = make_plan(f"SELECT id FROM t WHERE {where}", COLUMNS)
     assert plan.predicate is not None
     return build_router(plan, plan.predicate.args[0])
 
@@ -32,18 +29,12 @@ BY_ID, BY_NAME = router("id % 3 = 1"), router("name = 'a'")
 
 
 def routed(one: Router, batch: bytes | bytearray) -> RoutedBatch:
-    steps = route_steps(one, memoryview(batch), partition=0)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: RoutedBatch = end.value
-            return found
+    found, _ = finished(route_steps(one, memoryview(batch), partition=0))
+    return found
 
 
 def record(offset: int, value: Any, **other: Any) -> Record:
-    data = value if value is None or isinstance(value, bytes) else json.dumps(value).encode()
-    return Record(offset, 1_000 + offset, b"k%d" % offset, data, **other)
+    return Record(offset, 1_000 + offset, b"k%d" % offset, content(value), **other)
 
 
 def test_the_records_of_a_value_are_a_batch_with_their_offsets_times_keys_and_headers() -> None:

@@ -39,6 +39,14 @@ def wal_files(disk: MemoryDisk) -> list[str]:
     return [f"{DIRECTORY}/{name}" for name in disk.list(DIRECTORY) if name.endswith(".wal")]
 
 
+def swap_segments(disk: MemoryDisk) -> None:
+    """Give the second and the third segment the name of the other."""
+    first, second = wal_files(disk)[1:3]
+    disk.rename(first, "aside")
+    disk.rename(second, first)
+    disk.rename("aside", second)
+
+
 def change(disk: MemoryDisk, path: str, edit: Callable[[bytearray], bytes]) -> MemoryDisk:
     """Return a copy of the disk with one file changed."""
     after = disk.crash(KEEP_ALL)

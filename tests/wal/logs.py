@@ -1,4 +1,4 @@
-"""The common ground of the log's tests: batches, frames, initial states, and jobs run at once."""
+"""The common ground of the log's tests: batches, frames, files, initial states, and jobs run at once."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from wal.format import ENTRY, Entry, EntryKind
 from wal.frame import OpenFrame, Run
 from wal.jobs import SyncJob
 from wal.log import VnodeLog
+from wal.memory_disk import MemoryDisk
+from wal.memory_faults import Call
 from wal.options import LogOptions
 from wal.reader import ReadResult
 from wal.segment import FileRange
 from wal.state import LogState
 from wal.stream import Stream
+from wal.stream_producers import ProducerStamp
 
 PREFIX = struct.Struct(">qiibIhiqqqhii")
 DIRECTORY = "vnode-0"
@@ -69,6 +72,28 @@ def frame_bytes(
     return b"".join(frame.build(sequence=sequence, durable_sequence=durable, now_ms=0, seed=seed).buffers)
 
 
+def put(disk: Disk, path: str, data: bytes) -> None:
+    """Make a file of these bytes, or replace those of a file."""
+    file = disk.open(path, create=True)
+    file.truncate(0)
+    file.write_at(0, [data])
+    file.close()
+
+
+def calls_of(disk: MemoryDisk, kind: str) -> list[Call]:
+    """Return a list that fills with the calls of a kind from here on."""
+    calls: list[Call] = []
+    disk.faults.append(lambda call: calls.append(call) if call.kind == kind else None)
+    return calls
+
+
+def stamp(
+    first: int, count: int = 1, *, producer: int = 7, epoch: int = 0, transactional: bool = False
+) -> ProducerStamp:
+    """Return the stamp of a batch with these sequence numbers."""
+    return ProducerStamp(producer, epoch, first, count, transactional)
+
+
 def new_state(disk: Disk, options: LogOptions | None = None, *, now_ms: int = 0) -> LogState:
     """Make DIRECTORY and return the state of an empty log in it."""
     disk.make_directory(DIRECTORY)
@@ -115,6 +140,16 @@ def maintain(log: VnodeLog, now_ms: int = 0) -> list[str]:
         log.maintained(job, now_ms)
         names.append(type(job).__name__)
     return names
+
+
+def retire(log: VnodeLog, now_ms: int) -> int:
+    """Ask for retirement as the timer does, until there is nothing more; return how many segments went."""
+    total = 0
+    for _ in range(4):
+        total += log.retire_segments()
+        commit(log, now_ms)
+        maintain(log, now_ms)
+    return total
 
 
 def content(result: ReadResult) -> bytes:

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from tests.wal.crash import CrashState, RecordingDisk, check_every_crash, killed_states
 from tests.wal.logs import batch, commit, maintain, read_all
+from tests.wal.stores import IDENTITY, open_store
 from wal.disk import Disk
 from wal.log import VnodeLog
 from wal.options import LogOptions
 from wal.store import Store, StoreIdentity
 
-IDENTITY = StoreIdentity(cluster_id="first", node_id=1, secret="5e")
 OTHER = StoreIdentity(cluster_id="second", node_id=2, secret="00")
 OPTIONS = LogOptions(
     min_free_bytes=0, segment_bytes=4 << 10, checkpoint_bytes=2_000, seal_interval_ms=0, witness_ms=0
 )
 
 
-def open_store(disk: Disk, identity: StoreIdentity) -> Store:
-    return Store.open(disk, "data", new_identity=identity, now_ms=0, options=OPTIONS)
-
-
 def changed_catalogue(disk: RecordingDisk) -> list[bytes]:
     """Give a store 30 catalogue records, with a snapshot after every 10; return the records."""
-    store = open_store(disk, IDENTITY)
+    store = open_store(disk, options=OPTIONS)
     disk.trace.mark(0)
     catalogue, now_ms = store.catalogue, 0
     records: list[bytes] = []
@@ -49,7 +45,7 @@ def promised(state: CrashState) -> int | None:
 
 
 def check_records(disk: Disk, records: list[bytes], count: int | None) -> Store:
-    store = open_store(disk, OTHER)
+    store = open_store(disk, identity=OTHER, options=OPTIONS)
     assert count is None or store.identity == IDENTITY, "a store was made anew"
     found = b"|".join(store.catalogue.records).split(b"|") if store.catalogue.records else []
     assert found == records[: len(found)]
@@ -87,7 +83,7 @@ def test_snapshots_let_old_catalogue_segments_go() -> None:
 
 def test_a_vnode_that_was_made_is_there_after_every_crash() -> None:
     disk = RecordingDisk()
-    store = open_store(disk, IDENTITY)
+    store = open_store(disk, options=OPTIONS)
     store.create_vnode("db", 0)
     disk.trace.mark("made")
     log = store.open_vnode("db", 0, now_ms=0)
@@ -97,7 +93,7 @@ def test_a_vnode_that_was_made_is_there_after_every_crash() -> None:
     disk.trace.mark("acknowledged")
 
     def check(state: CrashState) -> None:
-        again = open_store(state.disk, OTHER)
+        again = open_store(state.disk, identity=OTHER, options=OPTIONS)
         if "made" in state.marks:
             found: VnodeLog = again.open_vnode("db", 0, now_ms=0)
             stored = read_all(found, 1)

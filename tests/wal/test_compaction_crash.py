@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from tests.wal.compactions import seen
-from tests.wal.crash import CrashState, RecordingDisk, check_every_crash, killed_states
-from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, small_options
-from wal import snapshot
+from tests.wal.crash import CrashState, check_every_crash, killed_states
+from tests.wal.logs import DIRECTORY, batch, commit, maintain
+from tests.wal.recorded_runs import OPTIONS, Promise, RecordedRun, newest, shown
 from wal.disk import Disk
 from wal.format import COPIES_BIT
 from wal.inspect import LogReport, verify_log
@@ -23,49 +23,22 @@ from wal.log import VnodeLog
 from wal.memory_image import DROP_ALL
 from wal.options import LogOptions
 
-OPTIONS = small_options(
-    segment_bytes=4 << 10,
-    frame_bytes_max=2 << 10,
-    checkpoint_bytes=12 << 10,
-    seal_interval_ms=0,
-    witness_ms=300,
-    delete_delay_ms=1_000,
-    tail_cache_bytes=4 << 10,
-)
+pytestmark = pytest.mark.usefixtures("_slow_checkpoints")
 STREAMS = (1, 2, 3)
-
-Promise = tuple[tuple[int, int, int, int], ...]
-"""(stream, log start, high watermark, passes that have ended) of every stream."""
 
 
 @dataclass
-class Run:
-    """A log on a recording disk, the batches sent to it, and those that each pass kept."""
+class Run(RecordedRun):
+    """A log, the batches sent to it, and those that each pass kept."""
 
-    disk: RecordingDisk
-    log: VnodeLog
-    options: LogOptions
     sent: dict[int, dict[int, bytes]] = field(default_factory=dict)
     kept: dict[int, list[tuple[int, frozenset[int]]]] = field(default_factory=dict)
     """Stream -> per pass its clean end and the batches kept below it; the first is no pass."""
     ended: dict[int, int] = field(default_factory=dict)
-    dropped: set[int] = field(default_factory=set)
-    now_ms: int = 0
 
-    def commit(self) -> None:
-        commit(self.log, self.now_ms)
-        log = self.log
-        self.disk.trace.mark(
-            tuple(
-                (
-                    stream_id,
-                    log.log_start(stream_id),
-                    log.high_watermark(stream_id),
-                    self.ended.get(stream_id, 0),
-                )
-                for stream_id in sorted(log.streams())
-            )
-        )
+    def promise(self) -> Promise:
+        """Return the ends of every stream, and how many of its passes have ended."""
+        return tuple((*ends, self.ended.get(ends[0], 0)) for ends in super().promise())
 
     def views(self, stream_id: int, start: int, end: int, since: int) -> list[dict[int, bytes]]:
         """Return what a reader may see of [start, end): the result of each pass from `since` on."""
@@ -125,9 +98,8 @@ def new_batch(run: Run, stream_id: int, body: bytes, records: int = 1) -> bytear
 
 
 def busy_run(seed: int, steps: int, options: LogOptions = OPTIONS) -> Run:
-    disk = RecordingDisk()
     chance = random.Random(seed)
-    run = Run(disk, open_log(disk, options), options)
+    run = Run(options)
     for step in range(steps):
         run.now_ms += chance.choice((1, 5, 150, 400))
         for number in range(chance.randint(1, 4)):
@@ -154,17 +126,10 @@ def busy_run(seed: int, steps: int, options: LogOptions = OPTIONS) -> Run:
 
 def check(run: Run, disk: Disk, promised: Promise) -> VnodeLog | None:
     """Recover, and compare what is seen with what may be seen."""
-    if not disk.exists(DIRECTORY):
-        assert not promised
+    log = run.reopened(disk, promised)
+    if log is None:
         return None
-    log = VnodeLog.open(disk, DIRECTORY, options=run.options, now_ms=run.now_ms)
-    assert log.state == "OPEN", log.damage
-    since = {}
-    for stream_id, log_start, high_watermark, ended in promised:
-        since[stream_id] = ended
-        if stream_id not in run.dropped or stream_id in log.streams():
-            assert log.log_start(stream_id) >= log_start
-            assert log.high_watermark(stream_id) >= high_watermark
+    since = {stream_id: ended for stream_id, _, _, ended in promised}
     for stream_id in log.streams():
         start, end = log.log_start(stream_id), log.high_watermark(stream_id)
         views = run.views(stream_id, start, end, since.get(stream_id, 0))
@@ -172,16 +137,6 @@ def check(run: Run, disk: Disk, promised: Promise) -> VnodeLog | None:
     named = {stream.copies_id for stream in log._state.streams.values()}
     assert {stream_id for stream_id in log._state.streams if stream_id >= COPIES_BIT} <= named
     return log
-
-
-def newest(state: CrashState) -> Promise:
-    return state.marks[-1] if state.marks else ()  # type: ignore[return-value]
-
-
-@pytest.fixture(autouse=True)
-def slow_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Capture one stream at a time, so that checkpoints are taken while copies are written."""
-    monkeypatch.setattr(snapshot, "STREAMS_PER_STEP", 1)
 
 
 def test_no_crash_state_of_a_compacted_log_loses_what_was_kept() -> None:
@@ -202,11 +157,7 @@ def test_a_killed_process_and_the_next_power_cut_show_the_same() -> None:
     for state in killed_states(run.disk.trace):
         log = check(run, state.disk, newest(state))
         if log is not None:
-            shown = tuple(
-                (stream_id, log.log_start(stream_id), log.high_watermark(stream_id), 0)
-                for stream_id in log.streams()
-            )
-            check(run, state.disk.crash(DROP_ALL), shown)
+            check(run, state.disk.crash(DROP_ALL), tuple((*ends, 0) for ends in shown(log)))
 
 
 def test_a_recovered_log_is_compacted_again() -> None:

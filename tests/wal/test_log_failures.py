@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, read_all, small_options
+from tests.wal.logs import DIRECTORY, batch, calls_of, commit, maintain, open_log, read_all, small_options
 from wal.disk_errors import DiskFull
 from wal.errors import LogFailed
 from wal.log import VnodeLog
@@ -70,12 +70,11 @@ def test_a_failed_sync_is_never_followed_by_another_sync_of_the_same_file() -> N
     log.append(1, batch(body=b"lost"))
     disk.faults.append(failing("sync", errno.EIO))
     commit(log)
-    synced: list[str] = []
-    disk.faults.append(lambda call: synced.append(call.path) if call.kind == "sync" else None)
+    synced = calls_of(disk, "sync")
 
     commit(log)
 
-    assert synced == [f"{DIRECTORY}/next.tmp"]
+    assert [call.path for call in synced] == [f"{DIRECTORY}/next.tmp"]
 
 
 def test_acknowledged_bytes_that_the_disk_lost_are_reported_at_reopen() -> None:

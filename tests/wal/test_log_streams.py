@@ -25,13 +25,18 @@ def stamped(log: VnodeLog, sequence: int, *, epoch: int = 0, records: int = 2) -
     return stamp
 
 
-def test_a_moved_log_start_is_visible_once_synced_and_survives() -> None:
-    disk = MemoryDisk()
+def log_of_five(disk: MemoryDisk) -> tuple[VnodeLog, int]:
+    """Return a log with five equal batches of two records in stream 1, and the bytes of the stream."""
     log = open_log(disk)
     for _ in range(5):
         log.append(1, batch(2, body=b"x" * 100))
         commit(log)
-    size = log.stream_size_bytes(1)
+    return log, log.stream_size_bytes(1)
+
+
+def test_a_moved_log_start_is_visible_once_synced_and_survives() -> None:
+    disk = MemoryDisk()
+    log, size = log_of_five(disk)
 
     log.set_log_start(1, 4)
     assert log.log_start(1) == 0
@@ -60,11 +65,7 @@ def test_a_log_start_neither_goes_back_nor_above_the_high_watermark() -> None:
 
 
 def test_bytes_are_released_once_however_many_moves_are_on_their_way() -> None:
-    log = open_log(MemoryDisk())
-    for _ in range(5):
-        log.append(1, batch(2, body=b"x" * 100))
-        commit(log)
-    size = log.stream_size_bytes(1)
+    log, size = log_of_five(MemoryDisk())
 
     versions = [log.set_log_start(1, offset) for offset in (4, 2, 4, 6)]
     assert versions == sorted(versions)
@@ -81,11 +82,7 @@ def test_bytes_are_released_once_however_many_moves_are_on_their_way() -> None:
 
 def test_a_move_that_was_lost_is_made_again_in_full() -> None:
     disk = MemoryDisk()
-    log = open_log(disk)
-    for _ in range(5):
-        log.append(1, batch(2, body=b"x" * 100))
-        commit(log)
-    size = log.stream_size_bytes(1)
+    log, size = log_of_five(disk)
     disk.faults.append(failing("sync", errno.EIO))
     log.set_log_start(1, 4)
     job = log.begin_sync(0)

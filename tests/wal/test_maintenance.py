@@ -6,7 +6,17 @@ import errno
 
 import pytest
 
-from tests.wal.logs import DIRECTORY, batch, commit, content, maintain, open_log, read_all, small_options
+from tests.wal.logs import (
+    DIRECTORY,
+    batch,
+    commit,
+    content,
+    maintain,
+    open_log,
+    read_all,
+    retire,
+    small_options,
+)
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
 from wal.memory_faults import failing
@@ -129,16 +139,6 @@ def test_a_seal_lies_in_a_block_of_its_own_and_costs_nothing_while_idle() -> Non
 
 
 RETIRING = small_options(checkpoint_bytes=1 << 30, delete_delay_ms=1_000)
-
-
-def retire(log: VnodeLog, now_ms: int) -> int:
-    """Ask for retirement as the timer does, until there is nothing more to retire."""
-    total = 0
-    for _ in range(4):
-        total += log.retire_segments()
-        commit(log, now_ms)
-        maintain(log, now_ms)
-    return total
 
 
 def test_segments_that_no_stream_needs_are_renamed_and_later_removed() -> None:

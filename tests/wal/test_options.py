@@ -6,7 +6,7 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from tests.wal.logs import batch, commit, maintain, open_log, read_all, small_options
+from tests.wal.logs import batch, calls_of, commit, maintain, open_log, read_all, small_options
 from wal.memory_disk import MemoryDisk
 from wal.options import ENTRY_COST_BYTES, LogOptions
 
@@ -64,8 +64,7 @@ def test_records_are_visible_once_synced_or_once_written(durability: str) -> Non
     log = open_log(disk, small_options(durability=durability))
     log.append(1, batch(body=b"first"))
     commit(log)
-    synced: list[str] = []
-    disk.faults.append(lambda call: synced.append(call.path) if call.kind == "sync" else None)
+    synced = calls_of(disk, "sync")
 
     sent = batch(body=b"second")
     log.append(1, sent)

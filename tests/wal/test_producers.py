@@ -6,6 +6,7 @@ import copy
 
 import pytest
 
+from tests.wal.logs import stamp
 from wal.format import BATCH_PREFIX
 from wal.producers import (
     NEW,
@@ -17,12 +18,6 @@ from wal.producers import (
 )
 
 DAY_MS = 24 * 3600 * 1000
-
-
-def stamp(
-    first: int, count: int = 1, *, producer: int = 7, epoch: int = 0, transactional: bool = False
-) -> ProducerStamp:
-    return ProducerStamp(producer, epoch, first, count, transactional)
 
 
 def append(producers: Producers, stream_id: int, batch: ProducerStamp, offset: int, now_ms: int = 0) -> None:

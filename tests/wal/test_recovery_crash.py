@@ -8,78 +8,42 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from tests.wal.crash import CrashState, RecordingDisk, check_every_crash, killed_states
-from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, read_all, small_options
-from wal import snapshot
+from tests.wal.logs import DIRECTORY, batch, commit, maintain, read_all
+from tests.wal.recorded_runs import OPTIONS, Promise, RecordedRun, newest, shown
 from wal.disk import Disk
 from wal.log import VnodeLog
 from wal.memory_image import DROP_ALL
 from wal.options import LogOptions
 
-OPTIONS = small_options(
-    segment_bytes=4 << 10,
-    frame_bytes_max=2 << 10,
-    checkpoint_bytes=12 << 10,
-    seal_interval_ms=0,
-    witness_ms=300,
-    delete_delay_ms=1_000,
-    tail_cache_bytes=4 << 10,
-)
+pytestmark = pytest.mark.usefixtures("_slow_checkpoints")
 
 
 @dataclass
-class Run:
-    """A log on a recording disk, the batches sent to it, and its promises."""
+class Run(RecordedRun):
+    """A log and the batches sent to it."""
 
-    disk: RecordingDisk
-    log: VnodeLog
     sent: dict[int, list[tuple[int, int, bytes]]] = field(default_factory=dict)
     """Stream -> (base offset, next offset, batch), in order."""
-    dropped: set[int] = field(default_factory=set)
-    now_ms: int = 0
-    options: LogOptions = OPTIONS
 
     def append(self, stream_id: int, body: bytes, records: int = 1) -> None:
         data = batch(records, body=body)
         at = self.log.append(stream_id, data)
         self.sent.setdefault(stream_id, []).append((at.base_offset, at.next_offset, bytes(data)))
 
-    def commit(self) -> None:
-        commit(self.log, self.now_ms)
-        self.promise()
-
-    def promise(self) -> None:
-        log = self.log
-        self.disk.trace.mark(
-            tuple((s, log.log_start(s), log.high_watermark(s)) for s in sorted(log.streams()))
-        )
-
     def maintain(self) -> None:
         maintain(self.log, self.now_ms)
 
 
-def check(run: Run, disk: Disk, promised: tuple[tuple[int, int, int], ...]) -> VnodeLog | None:
+def check(run: Run, disk: Disk, promised: Promise) -> VnodeLog | None:
     """Recover and compare with the batches sent and promised."""
-    if not disk.exists(DIRECTORY):
-        assert not promised
+    log = run.reopened(disk, promised)
+    if log is None:
         return None
-    log = VnodeLog.open(disk, DIRECTORY, options=run.options, now_ms=run.now_ms)
-    assert log.state == "OPEN", log.damage
-    for stream_id, log_start, high_watermark in promised:
-        if stream_id not in run.dropped or stream_id in log.streams():
-            assert log.log_start(stream_id) >= log_start
-            assert log.high_watermark(stream_id) >= high_watermark
     for stream_id in log.streams():
         start, end = log.log_start(stream_id), log.high_watermark(stream_id)
         stored = [data for base, after, data in run.sent.get(stream_id, []) if start < after <= end]
         assert read_all(log, stream_id) == b"".join(stored), f"stream {stream_id} from {start} to {end}"
     return log
-
-
-def newest(state: CrashState) -> tuple[tuple[int, int, int], ...]:
-    return state.marks[-1] if state.marks else ()  # type: ignore[return-value]
-
-
-Promise = tuple[tuple[int, int, int], ...]
 
 
 def holds(run: Run, state: CrashState, promised: Promise) -> None:
@@ -88,12 +52,6 @@ def holds(run: Run, state: CrashState, promised: Promise) -> None:
 
 def recovers(run: Run, state: CrashState) -> None:
     check(run, state.disk, newest(state))
-
-
-@pytest.fixture(autouse=True)
-def slow_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Capture one stream at a time, so that checkpoints are taken while frames are written."""
-    monkeypatch.setattr(snapshot, "STREAMS_PER_STEP", 1)
 
 
 def busy_run(
@@ -109,9 +67,8 @@ def busy_run(
 
     Small frames fill a segment to the brim, so that its footer is written with its last frame.
     """
-    disk = RecordingDisk()
     chance = random.Random(seed)
-    run = Run(disk, open_log(disk, options), options=options)
+    run = Run(options)
     for step in range(steps):
         run.now_ms += chance.choice((1, 5, 150, 400)) if idle > 0.1 else 1
         for number in range(chance.randint(1, batches)):
@@ -161,8 +118,7 @@ def test_what_a_restarted_process_shows_survives_the_next_power_cut() -> None:
     for state in killed_states(run.disk.trace):
         log = check(run, state.disk, newest(state))
         if log is not None:
-            shown = tuple((s, log.log_start(s), log.high_watermark(s)) for s in log.streams())
-            check(run, state.disk.crash(DROP_ALL), shown)
+            check(run, state.disk.crash(DROP_ALL), shown(log))
 
 
 def test_a_crash_in_recovery_loses_nothing_either() -> None:

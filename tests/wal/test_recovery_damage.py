@@ -6,7 +6,16 @@ import random
 
 import pytest
 
-from tests.wal.damaged import CHECKPOINTED, OPTIONS, change, finished_log, flip, torn_log, wal_files
+from tests.wal.damaged import (
+    CHECKPOINTED,
+    OPTIONS,
+    change,
+    finished_log,
+    flip,
+    swap_segments,
+    torn_log,
+    wal_files,
+)
 from tests.wal.logs import DIRECTORY, batch, commit, content, open_log, read_all, small_options
 from wal.errors import LogDamaged
 from wal.log import VnodeLog
@@ -107,10 +116,7 @@ def test_a_copied_segment_is_reported() -> None:
 
 def test_swapped_segments_are_reported() -> None:
     disk, sent = finished_log()
-    first, second = wal_files(disk)[1:3]
-    disk.rename(first, "aside")
-    disk.rename(second, first)
-    disk.rename("aside", second)
+    swap_segments(disk)
 
     assert assert_reported_or_harmless(disk, sent)
 

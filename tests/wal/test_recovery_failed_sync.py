@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from tests.wal.logs import batch, commit, open_log, read_all
+from tests.wal.logs import batch, calls_of, commit, open_log, read_all
 from wal.disk import DiskError
 from wal.memory_disk import MemoryDisk
 from wal.memory_faults import failing
@@ -41,8 +41,7 @@ def test_frames_that_are_proven_are_not_written_again() -> None:
         log.append(1, batch(body=bytes(500)))
         commit(log)
     disk = disk.kill()
-    writes: list[int] = []
-    disk.faults.append(lambda call: writes.append(call.size_bytes) if call.kind == "write" else None)
+    writes = calls_of(disk, "write")
     open_log(disk)
-    assert len(writes) == 1
-    assert 500 < writes[0] < 1_000
+    (write,) = writes
+    assert 500 < write.size_bytes < 1_000

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wal.logs import batch, commit, maintain, open_log, read_all
-from wal.log import VnodeLog
+from tests.wal.logs import batch, commit, maintain, open_log, read_all, retire
 from wal.memory_disk import MemoryDisk
-
-
-def retire(log: VnodeLog, now_ms: int) -> None:
-    """Run retention and deletion to their end."""
-    for _ in range(4):
-        log.retire_segments()
-        commit(log, now_ms)
-        maintain(log, now_ms)
 
 
 @pytest.mark.parametrize("kept", [{0}, {0, 1}, {0, 2}, {1}, {0, 1, 2}, set()])

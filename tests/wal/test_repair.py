@@ -6,7 +6,16 @@ import random
 
 import pytest
 
-from tests.wal.damaged import CHECKPOINTED, OPTIONS, change, damage, finished_log, mend, wal_files
+from tests.wal.damaged import (
+    CHECKPOINTED,
+    OPTIONS,
+    change,
+    damage,
+    finished_log,
+    mend,
+    swap_segments,
+    wal_files,
+)
 from tests.wal.logs import DIRECTORY, batch, commit, content, open_log, read_all, small_options
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
@@ -157,10 +166,7 @@ def test_any_damage_can_be_mended() -> None:
 
 def test_swapped_and_copied_segments_are_set_aside() -> None:
     disk, sent = finished_log()
-    first, second = wal_files(disk)[1:3]
-    disk.rename(first, "aside")
-    disk.rename(second, first)
-    disk.rename("aside", second)
+    swap_segments(disk)
     source = disk.contents(wal_files(disk)[3])
     disk.open(f"{DIRECTORY}/00000000000000000001.wal", create=True).write_at(0, [source])
 

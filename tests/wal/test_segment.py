@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from crc32c import crc32c
 
-from tests.wal.logs import DIRECTORY, batch, commit, maintain, new_state, open_log, small_options
+from tests.wal.logs import DIRECTORY, batch, commit, maintain, new_state, open_log, put, small_options
 from wal.disk_errors import NoSuchFile
 from wal.format import FIRST_FRAME_POSITION, FORMAT, FrameHeader, FrameKind, seed_of
 from wal.memory_disk import MemoryDisk
@@ -26,12 +26,6 @@ CONTENT = b"0123456789"
 
 def segment(base_version: int = 0, path: str = "vnode-0/x.wal") -> Segment:
     return Segment(path, base_version=base_version, base_sequence=3, salt=99)
-
-
-def put(disk: MemoryDisk, path: str, data: bytes) -> None:
-    file = disk.open(path, create=True)
-    file.write_at(0, [data])
-    file.close()
 
 
 @pytest.mark.parametrize(

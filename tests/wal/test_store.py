@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-from tests.wal.logs import batch, commit, read_all
+from tests.wal.logs import batch, commit, put, read_all
+from tests.wal.stores import IDENTITY, open_store
 from wal.disk_errors import DiskError
 from wal.errors import (
     ForeignDirectory,
@@ -20,22 +21,7 @@ from wal.errors import (
 )
 from wal.memory_disk import MemoryDisk
 from wal.memory_faults import failing
-from wal.options import LogOptions
-from wal.store import STORE_FORMAT, Store, StoreIdentity, marker_format, vnodes_in
-
-IDENTITY = StoreIdentity(cluster_id="cluster", node_id=1, secret="5e")
-OPTIONS = LogOptions(min_free_bytes=0, segment_bytes=1 << 16)
-
-
-def open_store(disk: MemoryDisk, path: str = "data", identity: StoreIdentity = IDENTITY) -> Store:
-    return Store.open(disk, path, new_identity=identity, now_ms=0, options=OPTIONS)
-
-
-def put(disk: MemoryDisk, path: str, data: bytes) -> None:
-    file = disk.open(path, create=True)
-    file.truncate(0)
-    file.write_at(0, [data])
-    file.close()
+from wal.store import STORE_FORMAT, StoreIdentity, marker_format, vnodes_in
 
 
 def test_an_empty_directory_becomes_a_store_and_keeps_its_identity() -> None:

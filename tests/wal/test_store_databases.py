@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.wal.crash import CrashState, RecordingDisk, check_every_crash
-from tests.wal.logs import batch, commit
-from tests.wal.test_store import OPTIONS, open_store, put
+from tests.wal.logs import batch, commit, put
+from tests.wal.stores import OPTIONS, open_store
 from wal.memory_disk import MemoryDisk
 from wal.store import Store
 

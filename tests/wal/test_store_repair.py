@@ -3,7 +3,7 @@
 import pytest
 
 from tests.wal.logs import batch, commit, read_all
-from tests.wal.test_store import IDENTITY, OPTIONS, open_store
+from tests.wal.stores import IDENTITY, OPTIONS, open_store
 from wal.errors import ForeignDirectory, MetadataLost, StoreInUse
 from wal.memory_disk import MemoryDisk
 from wal.store_repair import RepairedLog, repair_store

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.wal.logs import stamp
 from wal.format import BATCH_PREFIX, BatchPrefix
 from wal.producer_errors import (
     CoordinatorFenced,
@@ -23,12 +24,6 @@ from wal.stream_producers import (
 from wal.transactions import CONTROL_BIT, TRANSACTIONAL_BIT, TransactionMarker
 
 MAX_SEQUENCE = 2**31 - 1
-
-
-def stamp(
-    first: int, count: int = 1, *, producer: int = 7, epoch: int = 0, transactional: bool = False
-) -> ProducerStamp:
-    return ProducerStamp(producer, epoch, first, count, transactional)
 
 
 def store(stream: StreamProducers, batch: ProducerStamp, offset: int = 0, timestamp_ms: int = 0) -> None:

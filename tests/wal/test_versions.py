@@ -178,19 +178,25 @@ def test_the_newest_frame_with_a_stream_is_found_and_every_records_version(seed:
     assert log.version_of(99, 0) is None
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_first_frame_that_may_hold_a_time_is_found(seed: int) -> None:
+def timed_log(seed: int, end: int) -> tuple[VnodeLog, dict[int, tuple[int, int]]]:
+    """Return a log of batches with times below `end`, and the stream and time of each version."""
     chance = random.Random(seed)
     log = open_log(MemoryDisk(), small_options(index_cache_bytes=1))
     times: dict[int, tuple[int, int]] = {}
     for _ in range(80):
-        stream_id, timestamp = chance.randrange(3), chance.randrange(1_000)
+        stream_id, timestamp = chance.randrange(3), chance.randrange(end)
         at = log.append(stream_id, batch(body=bytes(chance.randrange(900)), timestamp=timestamp))
         times[at.version] = stream_id, timestamp
         if chance.random() < 0.3:
             commit(log)
     commit(log)
     maintain(log)
+    return log, times
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_first_frame_that_may_hold_a_time_is_found(seed: int) -> None:
+    log, times = timed_log(seed, 1_000)
     frames = list(log.frames(0))
     for wanted in ({0}, {1, 2}):
         for timestamp in (0, 500, 900, 1_001):
@@ -213,17 +219,7 @@ def test_the_first_frame_that_may_hold_a_time_is_found(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_frames_come_by_what_is_newest_in_them(seed: int) -> None:
-    chance = random.Random(seed)
-    log = open_log(MemoryDisk(), small_options(index_cache_bytes=1))
-    times: dict[int, tuple[int, int]] = {}
-    for _ in range(80):
-        stream_id, timestamp = chance.randrange(3), chance.randrange(40)
-        at = log.append(stream_id, batch(body=bytes(chance.randrange(900)), timestamp=timestamp))
-        times[at.version] = stream_id, timestamp
-        if chance.random() < 0.3:
-            commit(log)
-    commit(log)
-    maintain(log)
+    log, times = timed_log(seed, 40)
     for wanted in ({0}, {1, 2}, {9}):
         for first, end in ((0, log.next_version), (20, 50), (33, 34), (50, 20)):
             found = [

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.wal.crash import CrashState, RecordingDisk, check_every_crash
+from tests.wal.logs import put
 from wal.disk_errors import DiskError, NoSuchFile
 from wal.memory_disk import MemoryDisk
 from wal.memory_faults import failing
@@ -24,12 +25,6 @@ class Content(NamedTuple):
 def decode(data: bytes) -> Content | None:
     number, colon, text = data.partition(b":")
     return Content(int(number), text) if colon else None
-
-
-def put(disk: MemoryDisk, path: str, data: bytes) -> None:
-    file = disk.open(path, create=True)
-    file.write_at(0, [data])
-    file.close()
 
 
 def directory_with(data: bytes) -> MemoryDisk:

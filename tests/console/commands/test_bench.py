@@ -11,25 +11,24 @@ import pytest
 from console.bench_load import Tally
 from console.cli import main
 from console.commands import bench
-from tests.console.bench import connect_links
+from tests.broker.gateway import Gateway
 
 WORDS = ["bench", "--seconds", "0.01", "--partitions", "2", "--record-bytes", "50", "--batch-bytes", "500"]
 
 
 def test_figures_and_a_verdict_are_printed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    linked_gateway: Gateway, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    gateway = connect_links(monkeypatch)
     assert main(WORDS) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["PHASE", "MB/S", "RECORDS/S"]
     assert lines[3].startswith("acknowledgements (acks=all, one at a time, ")
     assert lines[4].startswith("good: every record acknowledged was read back")
-    assert gateway.broker.catalogue.by_name == {}
+    assert linked_gateway.broker.catalogue.by_name == {}
 
 
-def test_programs_get_a_tree(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    connect_links(monkeypatch)
+@pytest.mark.usefixtures("linked_gateway")
+def test_programs_get_a_tree(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*WORDS, "--json"]) == 0
     tree = json.loads(capsys.readouterr().out)
     assert tree["lost_records"] == 0
@@ -37,10 +36,10 @@ def test_programs_get_a_tree(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert tree["produce"]["records"] + tree["ack_count"] == tree["consume"]["records"]
 
 
+@pytest.mark.usefixtures("linked_gateway")
 def test_lost_records_are_a_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    connect_links(monkeypatch)
     monkeypatch.setattr(bench, "consume_all", lambda *_: None)
     assert main(WORDS) == 1
     assert "were not read back" in capsys.readouterr().out

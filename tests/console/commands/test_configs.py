@@ -9,15 +9,13 @@ import pytest
 from console.cli import main
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create
-from tests.console.gateway import connect
 
 
 @pytest.fixture
-def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
-    made = connect(monkeypatch)
-    create(made.client(), "orders", retention_ms="1000")
-    create(made.client(), "plain")
-    return made
+def gateway(gateway: Gateway) -> Gateway:
+    create(gateway.client(), "orders", retention_ms="1000")
+    create(gateway.client(), "plain")
+    return gateway
 
 
 def test_what_was_set_is_shown_and_with_all_everything(

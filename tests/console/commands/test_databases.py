@@ -9,9 +9,6 @@ import pytest
 from console.cli import main
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create
-from tests.console.databases import server
-
-__all__ = ["server"]
 
 
 def run(*words: str) -> int:

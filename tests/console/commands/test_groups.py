@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +62,8 @@ class Admin:
 @pytest.fixture
 def admin(monkeypatch: pytest.MonkeyPatch) -> Admin:
     fake = Admin()
-
-    @contextmanager
-    def session(_: str) -> Iterator[Admin]:
-        yield fake
-
-    monkeypatch.setattr(groups, "admin_client", session)
-    monkeypatch.setattr(groups, "consumer_client", session)
+    monkeypatch.setattr(groups, "admin_client", lambda _: nullcontext(fake))
+    monkeypatch.setattr(groups, "consumer_client", lambda _: nullcontext(fake))
     return fake
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from console.cli import main
-from tests.console.gateway import connect
 
 
-def test_an_answer_is_success(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    connect(monkeypatch)
+@pytest.mark.usefixtures("gateway")
+def test_an_answer_is_success(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["health", "--bootstrap", "here:1"]) == 0
     assert capsys.readouterr().out.startswith("here:1 answers: ")
 

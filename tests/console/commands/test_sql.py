@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -65,12 +64,7 @@ class Admin:
 @pytest.fixture
 def admin(monkeypatch: pytest.MonkeyPatch) -> Admin:
     fake = Admin()
-
-    @contextmanager
-    def session(bootstrap: str) -> Iterator[Admin]:
-        yield fake
-
-    monkeypatch.setattr(sql, "admin_client", session)
+    monkeypatch.setattr(sql, "admin_client", lambda _: nullcontext(fake))
     return fake
 
 

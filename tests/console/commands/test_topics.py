@@ -1,8 +1,7 @@
 """`kawal topics`."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -49,12 +48,7 @@ class Admin:
 @pytest.fixture
 def admin(monkeypatch: pytest.MonkeyPatch) -> Admin:
     fake = Admin()
-
-    @contextmanager
-    def session(bootstrap: str) -> Iterator[Admin]:
-        yield fake
-
-    monkeypatch.setattr(topics, "admin_client", session)
+    monkeypatch.setattr(topics, "admin_client", lambda _: nullcontext(fake))
     return fake
 
 

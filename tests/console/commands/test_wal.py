@@ -6,14 +6,9 @@ from pathlib import Path
 import pytest
 
 from console.cli import main
-from tests.console.stored import OPTIONS, make_data, segment_of, spoil
+from tests.console.stored import segment_of, spoil
+from tests.wal.stores import open_store
 from wal.disk import OsDisk
-from wal.store import Store, StoreIdentity
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return make_data(tmp_path)
 
 
 def test_inspect_shows_every_segment_in_a_line(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,8 +76,7 @@ def test_damage_is_mended_only_when_the_loss_is_accepted(
 
 
 def test_a_directory_in_use_is_not_repaired(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    identity = StoreIdentity(cluster_id="", node_id=1, secret="")
-    store = Store.open(OsDisk(), str(data), new_identity=identity, now_ms=0, options=OPTIONS)
+    store = open_store(OsDisk(), str(data))
     assert main(["wal", "repair", str(data), "--accept-loss"]) == 1
     assert "in use by " in capsys.readouterr().err
     store.close(0)

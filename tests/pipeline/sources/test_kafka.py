@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from pipeline.sources.kafka import source_options, stream_options
-from tests.pipeline.made import job
+from tests.pipeline.made import LAKE, job
 
 START = {"t": {"0": -2}}
 
 
 def options(**tables: Any) -> dict[str, str]:
-    return source_options(job(Path("/lake"), **tables))
+    return source_options(job(LAKE, **tables))
 
 
 def test_the_job_file_decides_topics_broker_isolation_and_loss() -> None:
@@ -56,12 +55,12 @@ def test_the_client_is_named_after_the_job() -> None:
 
 
 def test_a_stream_begins_at_given_offsets_in_batches_of_bounded_size() -> None:
-    found = stream_options(job(Path("/lake"), source={"max_offsets_per_trigger": 50}), START)
+    found = stream_options(job(LAKE, source={"max_offsets_per_trigger": 50}), START)
     assert json.loads(found["startingOffsets"]) == START
     assert found["maxOffsetsPerTrigger"] == "50"
 
 
 def test_a_stream_that_runs_once_or_without_a_bound_takes_everything() -> None:
-    once = stream_options(job(Path("/lake"), trigger={"mode": "once"}), START)
-    unbounded = stream_options(job(Path("/lake"), source={"max_offsets_per_trigger": 0}), START)
+    once = stream_options(job(LAKE, trigger={"mode": "once"}), START)
+    unbounded = stream_options(job(LAKE, source={"max_offsets_per_trigger": 0}), START)
     assert "maxOffsetsPerTrigger" not in once.keys() | unbounded.keys()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from kafka.structs import OffsetAndTimestamp
 from pipeline.errors import SourceError
 from pipeline.sources.kafka import EARLIEST, LATEST
 from pipeline.sources.topics import Topics, open_topics
-from tests.pipeline.made import job
+from tests.pipeline.made import LAKE, job
 
 
 class TableConsumer:
@@ -56,7 +55,7 @@ class TableConsumer:
 
 
 def topics(consumer: TableConsumer | None = None, **source: Any) -> Topics:
-    return Topics(consumer or TableConsumer(), job(Path("/lake"), source=source).source)
+    return Topics(consumer or TableConsumer(), job(LAKE, source=source).source)
 
 
 def test_earliest_and_latest_are_known_by_partition() -> None:
@@ -103,6 +102,6 @@ def test_a_broker_that_stops_answering_is_one_error() -> None:
 
 
 def test_an_address_without_port_is_refused() -> None:
-    source = job(Path("/lake"), source={"bootstrap": "a:1, b"}).source
+    source = job(LAKE, source={"bootstrap": "a:1, b"}).source
     with pytest.raises(SourceError, match="'b' has no port; write HOST:PORT"), open_topics(source):
         pass
