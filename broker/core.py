@@ -329,7 +329,7 @@ class Broker:
         if snapshot is not None:
             yield self.meta, snapshot
 
-    def job_done(self, vnode: Vnode, job: DiskJob, error: DiskError | None, now_ms: int) -> None:
+    def job_done(self, vnode: Vnode, job: DiskJob, error: Exception | None, now_ms: int) -> None:
         """Take the result of a job: durable answers leave and parked fetches are woken."""
         if job is self.snapshots.job:
             self.snapshots.done(error)
@@ -337,8 +337,10 @@ class Broker:
         if self.databases.owns(job):
             self.databases.job_done(job, error, now_ms)  # type: ignore[arg-type]
             return
-        if error is not None:
+        if isinstance(error, DiskError):
             logger.error("vnode %s: %s", vnode.name, error)
+        elif error is not None:
+            self.internal_errors.note(ErrorPlace.LOG, f"vnode {vnode.name}: {type(job).__name__}", error)
         try:
             streams = vnode.job_done(job, error, now_ms)
         except Exception as fault:  # noqa: BLE001  (the net)

@@ -85,6 +85,7 @@ class Snapshot:
     counters: dict[str, int]
     gauges: dict[str, int]
     closed: dict[str, int]
+    internal_errors: dict[str, int]
     vnodes: list[VnodeState]
     partitions: list[PartitionState]
     views: list[ViewState]
@@ -116,6 +117,7 @@ class Snapshot:
             },
             gauges=_gauges(broker, len(partitions)),
             closed={cause.value: count for cause, count in stats.connections_closed.items()},
+            internal_errors={place.value: count for place, count in broker.internal_errors.counts.items()},
             vnodes=list(_vnodes(broker)),
             partitions=partitions,
             views=list(_views(broker, broker.config.kawal_metrics_partitions_max)),

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from broker.catalogue.topics import Catalogue
     from broker.storage.vnode import Vnode
     from wal.catalogue import Catalogue as CatalogueLog
-    from wal.disk import DiskError
 
 logger = logging.getLogger("kawal.broker")
 
@@ -48,7 +47,7 @@ class CatalogueSnapshots:
         self._job = self._log.begin_snapshot([encode_record(record) for record in self._catalogue.snapshot()])
         return self._job
 
-    def done(self, error: DiskError | None) -> None:
+    def done(self, error: Exception | None) -> None:
         """Take the job back; a failed one is tried again after the next change."""
         job, self._job = self._job, None
         assert job is not None

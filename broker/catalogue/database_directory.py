@@ -37,7 +37,6 @@ from broker.catalogue.databases import (
 from broker.errors import RequestError
 from broker.storage.vnode import Vnode, settle
 from protocol.error_codes import ErrorCode
-from wal.disk import DiskError
 from wal.log import VnodeLog
 from wal.maintenance_jobs import Job
 from wal.options import LogOptions
@@ -257,7 +256,7 @@ class DatabaseDirectory:
         """Whether the job is one of ours that is in flight."""
         return isinstance(job, MakeJob | RemoveJob) and job in self._running
 
-    def job_done(self, job: Job, error: DiskError | None, now_ms: int) -> None:
+    def job_done(self, job: Job, error: Exception | None, now_ms: int) -> None:
         """Take back a job that has ended."""
         self._running.discard(job)
         if isinstance(job, MakeJob):
@@ -265,7 +264,7 @@ class DatabaseDirectory:
         elif isinstance(job, RemoveJob):
             self._removed(job, error, now_ms)
 
-    def _made(self, job: MakeJob, error: DiskError | None, now_ms: int) -> None:
+    def _made(self, job: MakeJob, error: Exception | None, now_ms: int) -> None:
         name, recording = job.record.name, self._metadata.metadata_log
         self._making.discard(name)
         vnodes = [Vnode(log, database=name, index=index) for index, log in enumerate(job.logs)]
@@ -299,7 +298,7 @@ class DatabaseDirectory:
         # The server's configuration may have changed since the logs were opened.
         self.configure_logs(self._databases[name])
 
-    def _removed(self, job: RemoveJob, error: DiskError | None, now_ms: int) -> None:
+    def _removed(self, job: RemoveJob, error: Exception | None, now_ms: int) -> None:
         if error is not None:
             logger.error("the directory %s of a dropped database is removed later: %s", job.directory, error)
             job.failed = True

@@ -203,7 +203,7 @@ class Connection:
         if errors:
             self.stats.failed(call.api_key, call.version, errors)
 
-    def _cannot_be_written(self, call: Call[Any], error: Unencodable) -> None:
+    def _cannot_be_written(self, call: Call[Any], error: Exception) -> None:
         """Log our own bug and close this client's connection; the others are not affected."""
         logger.error(
             "connection %d closed: the answer to api=%d v%d cannot be written",
@@ -218,20 +218,16 @@ class Connection:
         """Answer the call as `answer` does, but encode the response, a large one, in a thread."""
         assert call.output is None, "a call is answered once"
         output: list[Any] = []
-        wrong: list[Unencodable] = []
 
         def encode_it() -> None:
-            try:
-                output.extend(encode_answer(call, response))
-            except Unencodable as error:
-                wrong.append(error)
+            output.extend(encode_answer(call, response))
 
-        def done(_: BaseException | None) -> None:
+        def done(error: Exception | None) -> None:
             if self.closed or self.aborted:
                 call.output = []
                 return
-            if wrong:
-                self._cannot_be_written(call, wrong[0])
+            if error is not None:
+                self._cannot_be_written(call, error)
             self._release(call, output)
 
         if not self.closed:

@@ -25,14 +25,18 @@ Made = TypeVar("Made")
 
 Steps = Generator[None, None, Any]
 
-Offload = Callable[[Callable[[], object], Callable[[BaseException | None], None]], None]
+Offload = Callable[[Callable[[], object], Callable[[Exception | None], None]], None]
 """Runs its first argument in a thread and then the second, with the error, on the event loop."""
 
 
-def run_here(work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
-    """Do the work without a thread, as a simulation needs it."""
-    work()
-    done(None)
+def run_here(work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
+    """Do the work without a thread, as a simulation wants it."""
+    error: Exception | None = None
+    try:
+        work()
+    except Exception as failure:  # noqa: BLE001  (as in a thread)
+        error = failure
+    done(error)
 
 
 def in_slices(steps: Steps, count: int, *, per_slice: int = ITEMS_PER_SLICE) -> Any:

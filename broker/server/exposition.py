@@ -8,7 +8,7 @@ the APIs and versions that are served, partitions by `kawal.metrics.partitions.m
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
 from typing import Any, Final
 
@@ -71,13 +71,22 @@ GAUGES: Final = {
 }
 
 
+def _encoder_for(accept: str) -> tuple[Callable[..., bytes], str]:
+    """Return the format that a client asks for, the plain one if its wish cannot be understood."""
+    try:
+        found: tuple[Callable[..., bytes], str] = choose_encoder(accept)
+    except ValueError:
+        found = choose_encoder("")
+    return found
+
+
 def render(snapshot: Snapshot, groups: GroupSnapshot, accept: str) -> tuple[bytes, str]:
     """Return the exposition text and its content type, in the form that the Accept header prefers."""
     registry = CollectorRegistry()
     registry.register(_SnapshotCollector(snapshot, groups))
     ProcessCollector(registry=registry)
     GCCollector(registry=registry)
-    encoder, content_type = choose_encoder(accept)
+    encoder, content_type = _encoder_for(accept)
     return encoder(registry), content_type
 
 
@@ -163,6 +172,14 @@ def _plain_families(snapshot: Snapshot) -> Iterator[Metric]:
     for cause, count in snapshot.closed.items():
         closed.add_metric([cause], count)
     yield closed
+    errors = CounterMetricFamily(
+        "kawal_internal_errors",
+        "Errors of our own, by the place that they ended; the server's log has their causes.",
+        labels=["place"],
+    )
+    for place, count in snapshot.internal_errors.items():
+        errors.add_metric([place], count)
+    yield errors
     yield GaugeMetricFamily(
         "kawal_loop_turn_longest_seconds",
         "The longest turn of the event loop in the last one to two minutes.",

@@ -17,6 +17,7 @@ import h11
 import trio
 
 from broker.config.endpoints import is_loopback
+from broker.loop.internal_errors import ErrorPlace, InternalErrors
 
 logger = logging.getLogger("kawal.http")
 
@@ -64,9 +65,10 @@ class Route(NamedTuple):
 class HttpServer:
     """Serves pages by their path."""
 
-    def __init__(self, routes: Mapping[str, Route], *, local: bool) -> None:
+    def __init__(self, routes: Mapping[str, Route], errors: InternalErrors, *, local: bool) -> None:
         """Make a server of these pages; `local`: the listener is bound to a loopback address."""
         self._routes = routes
+        self._errors = errors
         self._local = local
 
     async def converse(self, stream: trio.abc.Stream) -> None:
@@ -85,16 +87,23 @@ class HttpServer:
     async def _answer_next(self, client: h11.Connection, stream: trio.abc.Stream) -> None:
         try:
             request = await self._next_request(client, stream)
-            if request is None:
-                return
-            page = await self._page(request)
         except h11.RemoteProtocolError as error:
             if client.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
                 raise trio.BrokenResourceError(str(error)) from error
             page = Page(f"{error}\n".encode(), error.error_status_hint)
             await _send(client, stream, page, close=True)
             return
-        await _send(client, stream, page, head_only=request.method == "HEAD", allowed=self._methods(request))
+        if request is not None:
+            page = await self._page_or_error(request)
+            head_only = request.method == "HEAD"
+            await _send(client, stream, page, head_only=head_only, allowed=self._methods(request))
+
+    async def _page_or_error(self, request: HttpRequest) -> Page:
+        try:
+            return await self._page(request)
+        except Exception as error:  # noqa: BLE001  (the net)
+            self._errors.note(ErrorPlace.HTTP, f"{request.method} {request.path}", error)
+            return Page(b"internal error; the server's log has its cause\n", 500)
 
     def _methods(self, request: HttpRequest) -> tuple[str, ...]:
         route = self._routes.get(request.path)
@@ -134,7 +143,7 @@ class HttpServer:
                 return None
 
     def _body_bytes_max(self, head: h11.Request | None) -> int:
-        route = None if head is None else self._routes.get(urlsplit(_target(head)).path)
+        route = None if head is None else self._routes.get(_path_and_query(head)[0])
         return BODY_BYTES_MAX if route is None else route.body_bytes_max
 
 
@@ -142,10 +151,19 @@ def _target(head: h11.Request) -> str:
     return head.target.decode("ascii", "replace")
 
 
+def _path_and_query(head: h11.Request) -> tuple[str, str]:
+    """Return the path and the query that are asked for.  Raises: h11.RemoteProtocolError."""
+    try:
+        url = urlsplit(_target(head))
+    except ValueError as error:
+        raise h11.RemoteProtocolError(f"the target is no URL: {error}") from error
+    return url.path, url.query
+
+
 def _request_of(head: h11.Request, body: bytes) -> HttpRequest:
-    url = urlsplit(_target(head))
+    path, query = _path_and_query(head)
     headers = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
-    return HttpRequest(head.method.decode("ascii"), url.path, url.query, headers, body)
+    return HttpRequest(head.method.decode("ascii"), path, query, headers, body)
 
 
 def _may_stay(client: h11.Connection) -> bool:

@@ -11,6 +11,7 @@ import trio
 
 from broker.config.endpoints import Endpoint, is_loopback
 from broker.core import Broker
+from broker.loop.internal_errors import ErrorPlace
 
 if TYPE_CHECKING:
     from broker.server.http import HttpServer, Route
@@ -48,7 +49,7 @@ class Operations:
         host, port = listener.getsockname()[:2]
         self._endpoint = Endpoint(host, port)
         self._listener = listener
-        self._connections = 0
+        self._clients: dict[trio.CancelScope, None] = {}
         self._server: HttpServer | None = None
         self._loading = trio.Lock()
 
@@ -59,17 +60,27 @@ class Operations:
         await trio.serve_listeners(self.admit, [listener])
 
     async def admit(self, stream: trio.abc.Stream) -> None:
-        """Serve one client, unless there are too many."""
+        """Serve one client; when there are too many, the one that has been here longest has to leave.
+
+        A client that sends half a request and then nothing must not keep the next health check out.
+        """
         async with stream:
-            if self._connections >= CONNECTIONS_MAX:
-                logger.warning("refused a connection: there are %d HTTP clients already", CONNECTIONS_MAX)
-                return
-            self._connections += 1
-            try:
-                server = await self._loaded()
-                await server.converse(stream)
-            finally:
-                self._connections -= 1
+            if len(self._clients) >= CONNECTIONS_MAX:
+                logger.debug("%d HTTP clients: the one connected longest has to leave", CONNECTIONS_MAX)
+                next(iter(self._clients)).cancel()
+            with trio.CancelScope() as scope:
+                self._clients[scope] = None
+                try:
+                    await self._serve(stream)
+                finally:
+                    del self._clients[scope]
+
+    async def _serve(self, stream: trio.abc.Stream) -> None:
+        try:
+            server = await self._loaded()
+            await server.converse(stream)
+        except Exception as error:  # noqa: BLE001  (the net)
+            self._broker.internal_errors.note(ErrorPlace.HTTP, "an HTTP connection is closed", error)
 
     async def _loaded(self) -> HttpServer:
         """Return the server, loading it at the first request."""
@@ -78,5 +89,6 @@ class Operations:
                 routes = await trio.to_thread.run_sync(self._pages, self._broker, self._now_ms)
                 from broker.server.http import HttpServer
 
-                self._server = HttpServer(routes, local=is_loopback(self._endpoint.host))
+                errors = self._broker.internal_errors
+                self._server = HttpServer(routes, errors, local=is_loopback(self._endpoint.host))
             return self._server

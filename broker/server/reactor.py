@@ -20,12 +20,12 @@ import trio
 
 from broker.connections.connection import Connection
 from broker.core import Broker
+from broker.loop.internal_errors import ErrorPlace
 from broker.loop.stats import Cause
 from broker.server.acceptor import Acceptor
 from broker.server.listeners import Listener
 from broker.server.transport import RECEIVES_PER_TURN, Transport, warm
-from broker.server.workers import Crashed, DiskWorkers, Finished, Result, TaskDone
-from wal.disk import DiskError
+from broker.server.workers import DiskWorkers, Finished, Result, TaskDone
 from wal.jobs import CommitJob
 from wal.segment import FileRange
 
@@ -34,6 +34,9 @@ logger = logging.getLogger("kawal.server")
 EVENTS_PER_TURN: Final = 512
 TURN_NS_MAX: Final = 20_000_000
 """After 20 ms answers leave and other work gets a turn, however many sockets are still ready."""
+
+PAUSE_AFTER_ERROR_SECONDS: Final = 0.1
+"""An error of our own in the loop itself may come again at once: it must not take all of a processor."""
 
 _READ: Final = select.EPOLLIN
 _BOTH: Final = select.EPOLLIN | select.EPOLLOUT
@@ -82,7 +85,11 @@ class Reactor:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._run_timer)
             while True:
-                self.turn()
+                try:
+                    self.turn()
+                except Exception as error:  # noqa: BLE001  (the last net)
+                    self._broker.internal_errors.note(ErrorPlace.LOOP, "a turn of the event loop", error)
+                    await trio.sleep(PAUSE_AFTER_ERROR_SECONDS)
                 if self._ready or self._broker.scheduler.pending:
                     await trio.lowlevel.checkpoint()
                 else:
@@ -94,7 +101,8 @@ class Reactor:
             with trio.CancelScope() as self._timer:
                 self._set_timer()
                 await trio.sleep_forever()
-            self.tick()
+            with self._broker.internal_errors.net(ErrorPlace.LOOP, "the timers of the event loop"):
+                self.tick()
 
     def tick(self) -> None:
         """Let the broker do the work that is due, and carry out what follows from it."""
@@ -127,9 +135,10 @@ class Reactor:
             transport = self._transports.get(descriptor)
             if transport is not None:
                 if transport.poll_number < self._poll_number:
-                    self._serve(transport, mask, now_ms)
+                    self._serve_safely(transport, mask, now_ms)
             elif descriptor in self._acceptor:
-                self._acceptor.accept(descriptor, now_ms)
+                with self._broker.internal_errors.net(ErrorPlace.LOOP, "accepting connections"):
+                    self._acceptor.accept(descriptor, now_ms)
             elif descriptor == self._workers.event_descriptor:
                 self.take_in(self._workers.take_results(), now_ms)
             if stats.clock_ns() > ends_ns:
@@ -148,7 +157,10 @@ class Reactor:
             for connection in self._broker.take_unsent():
                 transport = self._transports.get(connection.descriptor)
                 if transport is not None and transport.connection is connection:
-                    self._send(transport, now_ms)
+                    try:
+                        self._send(transport, now_ms)
+                    except Exception as error:  # noqa: BLE001  (the net)
+                        self._failed(transport, error)
         self._workers.grow(self._broker.disk_threads)
         for vnode, job in self._broker.take_jobs(now_ms):
             self._workers.submit(vnode, job)
@@ -163,6 +175,21 @@ class Reactor:
         transport.interest = _READ
         self._transports[transport.fileno()] = transport
         self._epoll.register(transport.fileno(), _READ)
+
+    def _serve_safely(self, transport: Transport, mask: int, now_ms: int) -> None:
+        """Serve a socket; an error of our own ends its connection."""
+        try:
+            self._serve(transport, mask, now_ms)
+        except Exception as error:  # noqa: BLE001  (the net)
+            self._failed(transport, error)
+
+    def _failed(self, transport: Transport, error: Exception) -> None:
+        connection = transport.connection
+        what = f"connection {connection.identity} is closed"
+        self._broker.internal_errors.note(ErrorPlace.CONNECTION, what, error)
+        if not connection.closed:
+            connection.close("internal error", Cause.BUG)
+            self._lose(transport, "internal error")
 
     def _serve(self, transport: Transport, mask: int, now_ms: int) -> None:
         if mask & select.EPOLLIN:
@@ -277,17 +304,21 @@ class Reactor:
     def take_in(self, results: list[Result], now_ms: int) -> None:
         """Act on the results of work in threads."""
         for result in results:
-            match result:
-                case Finished(vnode, job, error, duration_ns, sync_ns):
-                    if isinstance(job, CommitJob):
-                        self._count_commit(job, error, duration_ns, sync_ns)
-                    self._broker.job_done(vnode, job, error, now_ms)
-                case TaskDone(done, error):
-                    done(error)
-                case Crashed(fault):
-                    raise fault
+            with self._broker.internal_errors.net(ErrorPlace.LOOP, "the end of work in a thread"):
+                self._take_in(result, now_ms)
 
-    def _count_commit(self, job: CommitJob, error: DiskError | None, duration_ns: int, sync_ns: int) -> None:
+    def _take_in(self, result: Result, now_ms: int) -> None:
+        match result:
+            case Finished(vnode, job, error, duration_ns, sync_ns):
+                if isinstance(job, CommitJob):
+                    self._count_commit(job, error, duration_ns, sync_ns)
+                self._broker.job_done(vnode, job, error, now_ms)
+            case TaskDone(done, error):
+                if error is not None and not isinstance(error, OSError):
+                    self._broker.internal_errors.note(ErrorPlace.THREAD, "work in a thread", error)
+                done(error)
+
+    def _count_commit(self, job: CommitJob, error: Exception | None, duration_ns: int, sync_ns: int) -> None:
         stats = self._broker.stats
         if error is None:
             stats.committed(
@@ -302,7 +333,7 @@ class Reactor:
         if transport.warming or type(head) is not FileRange or not head.maybe_cold:
             return
 
-        def warmed(_error: BaseException | None) -> None:
+        def warmed(_error: Exception | None) -> None:
             transport.warming = False
             transport.blocked = False
             head.maybe_cold = False

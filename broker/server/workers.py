@@ -15,8 +15,10 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from broker.storage.vnode import DiskJob, Vnode
-from wal.disk import DiskError
 from wal.jobs import CommitJob
+
+Done = Callable[[Exception | None], None]
+"""Called on the event loop when work in a thread has ended, with its error."""
 
 
 class Finished(NamedTuple):
@@ -24,7 +26,7 @@ class Finished(NamedTuple):
 
     vnode: Vnode
     job: DiskJob
-    error: DiskError | None
+    error: Exception | None
     duration_ns: int
     sync_ns: int = 0
     """The part of the duration that a commit's sync took."""
@@ -33,14 +35,8 @@ class Finished(NamedTuple):
 class TaskDone(NamedTuple):
     """A piece of blocking work, other than a job, that has ended."""
 
-    done: Callable[[BaseException | None], None]
-    error: BaseException | None
-
-
-class Crashed(NamedTuple):
-    """A bug met in a thread: no state can be trusted any more, so the server must stop."""
-
-    error: BaseException
+    done: Done
+    error: Exception | None
 
 
 class SyncClock:
@@ -63,7 +59,7 @@ class SyncClock:
         return now_ns - self._began_ns, now_ns - self._written_ns if self._written_ns else 0
 
 
-Result = Finished | TaskDone | Crashed
+Result = Finished | TaskDone
 
 
 class DiskWorkers:
@@ -87,7 +83,7 @@ class DiskWorkers:
         """Run the job in a thread; its result arrives as a `Finished`."""
         self._queue.put(lambda: self._run_job(vnode, job))
 
-    def submit_task(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
+    def submit_task(self, work: Callable[[], object], done: Done) -> None:
         """Run `work` in a thread, then `done(error)` on the loop."""
         self._queue.put(lambda: self._run_task(work, done))
 
@@ -116,25 +112,22 @@ class DiskWorkers:
 
     def _work(self) -> None:
         while (task := self._queue.get()) is not None:
-            try:
-                task()
-            except BaseException as error:  # noqa: BLE001  (it ends the server, from its loop)
-                self._tell(Crashed(error))
+            task()
 
     def _run_job(self, vnode: Vnode, job: DiskJob) -> None:
-        error: DiskError | None = None
+        error: Exception | None = None
         clock = SyncClock(job)
         try:
             job.run()
-        except DiskError as failure:
+        except Exception as failure:  # noqa: BLE001  (the loop judges it, and the thread goes on)
             error = failure
         self._tell(Finished(vnode, job, error, *clock.durations_ns()))
 
-    def _run_task(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
-        error: BaseException | None = None
+    def _run_task(self, work: Callable[[], object], done: Done) -> None:
+        error: Exception | None = None
         try:
             work()
-        except OSError as failure:
+        except Exception as failure:  # noqa: BLE001  (the loop judges it, and the thread goes on)
             error = failure
         self._tell(TaskDone(done, error))
 

@@ -19,7 +19,6 @@ from typing import Protocol
 from broker.loop.internal_errors import ErrorPlace, InternalErrors
 from protocol.error_codes import ErrorCode
 from wal.commit import Advanced
-from wal.disk import DiskError
 from wal.jobs import SyncJob
 from wal.log import VnodeLog
 from wal.maintenance import Job
@@ -96,7 +95,7 @@ class Vnode:
             self._maintenance = job
             yield job
 
-    def job_done(self, job: DiskJob, error: DiskError | None, now_ms: int) -> list[Advanced]:
+    def job_done(self, job: DiskJob, error: Exception | None, now_ms: int) -> list[Advanced]:
         """End a job and return the streams that have more to read; `settle` tells the waiters."""
         if job is self._maintenance:
             self._maintenance = None
@@ -117,7 +116,7 @@ class Vnode:
             self._fail()
         return advanced
 
-    def _end_maintenance(self, job: Job, error: DiskError | None, now_ms: int) -> None:
+    def _end_maintenance(self, job: Job, error: Exception | None, now_ms: int) -> None:
         if error is None:
             self.log.maintained(job, now_ms)
             if isinstance(job, ScrubJob) and job.damage is not None:

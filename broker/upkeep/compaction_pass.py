@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.metadata import Metadata
 from broker.config.topic_settings import TopicSettings
+from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
 from broker.storage.partition import Partition
 from broker.upkeep.compaction_filter import BatchFilter, LastRecord, note_keys
@@ -234,17 +235,22 @@ class CompactionPass:
         def guarded() -> None:
             try:
                 work(read.parts)
-            except (Malformed, WalError, DiskError) as error:
+            except Exception as error:  # noqa: BLE001  (it ends the pass; see _go_on)
                 problems.append(error)
 
-        def done(_error: BaseException | None) -> None:
+        def done(_error: Exception | None) -> None:
             self._loop.scheduler.soon(lambda: self._go_on(problems, then, self._loop.clock.turn_ms))
 
         self._loop.scheduler.offload(guarded, done)
 
     def _go_on(self, problems: list[Exception], then: Callable[[int], None], now_ms: int) -> None:
         if problems:
-            self.result.unreadable = isinstance(problems[0], Malformed)
+            problem = problems[0]
+            # What the disk refuses is tried again; records that cannot be read would end every pass.
+            self.result.unreadable = not isinstance(problem, WalError | DiskError)
+            if not isinstance(problem, Malformed | WalError | DiskError):
+                what = f"compaction of {self.partition.topic.name}-{self.partition.index} has ended"
+                self._loop.internal_errors.note(ErrorPlace.THREAD, what, problem)
             self._end(f"from offset {self._offset} on: {problems[0]}", now_ms)
         else:
             self.result.read_bytes += self._chunk_bytes

@@ -27,7 +27,6 @@ from protocol.record_headers import with_headers
 from protocol.record_reader import iter_records
 from protocol.record_writer import encode_batch
 from protocol.records import read_batch_header
-from wal.disk import DiskError
 from wal.format import EntryKind
 from wal.lookup import TimeHit
 from wal.versions import FrameRef, VersionedEntry, frame_entries
@@ -124,11 +123,11 @@ class DatabasePartition(ScannedPartition):
         if data is not None:
             into.append(data)
             return
-        failed: list[BaseException | None] = []
+        failed: list[Exception | None] = []
         self.host.loop.scheduler.offload(lambda: into.append(frame.read()), failed.append)
         while not failed:
             yield
-        if isinstance(failed[0], DiskError):
+        if failed[0] is not None:
             raise failed[0]
 
     def look_at(self, entry: VersionedEntry, offset: int, budget: SliceBudget) -> Generator[None, None, int]:

@@ -28,10 +28,12 @@ def load_in_thread(scheduler: Scheduler) -> Steps:
     """Have a thread import it, yielding until that is done."""
     if all(name in sys.modules for name in MODULES):
         return
-    ended: list[BaseException | None] = []
+    ended: list[Exception | None] = []
     scheduler.offload(load, ended.append)
     while not ended:
         yield
+    if ended[0] is not None:
+        raise ended[0]
 
 
 class _Line(Protocol):

@@ -26,7 +26,7 @@ SEEDS = seed_count(40)
 GROUPS = 4
 KEYS = [b"k%d" % number for number in range(6)]
 
-Task = tuple[Callable[[], object], Callable[[BaseException | None], None]]
+Task = tuple[Callable[[], object], Callable[[Exception | None], None]]
 
 
 class Compacting(Scenario):

@@ -35,6 +35,11 @@ BREAKABLE = ("write", "sync", "allocate", "rename", "sync_directory", "open", "t
 """Disk calls that may be made to fail."""
 
 
+def _raise(error: BaseException) -> None:
+    """Let no error of our own be overlooked: at work the broker catches it."""
+    raise error
+
+
 class PowerCut(BaseException):
     """The power fails in the middle of a disk job; no layer below may catch it."""
 
@@ -213,6 +218,7 @@ class World:
                 self._use(self.disk.crash(RandomFates(self.chance.getrandbits(32))))
             else:
                 broker.snapshots.after_bytes = self.snapshot_bytes
+                broker.internal_errors.listener = _raise
                 return broker
         raise AssertionError("the broker does not start on a sound disk")
 

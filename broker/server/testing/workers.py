@@ -9,9 +9,8 @@ import errno
 from collections.abc import Callable
 
 from broker.server.testing.faults import Faults
-from broker.server.workers import DiskWorkers, Finished, Result, SyncClock
+from broker.server.workers import DiskWorkers, Done, Finished, Result, SyncClock
 from broker.storage.vnode import DiskJob, Vnode
-from wal.disk import DiskError
 from wal.jobs import CommitJob
 from wal.memory_disk import MemoryDisk
 from wal.memory_faults import Call, Fault
@@ -49,7 +48,7 @@ class RamWorkers(DiskWorkers):
         self._waiting.append(entry)
         self._after(delay_ms, lambda: self._begin(entry))
 
-    def submit_task(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
+    def submit_task(self, work: Callable[[], object], done: Done) -> None:
         """Do the work now; the loop calls `done(error)` later."""
         self._run_task(work, done)
 
@@ -69,12 +68,12 @@ class RamWorkers(DiskWorkers):
             self._run(*entry)
 
     def _run(self, vnode: Vnode, job: DiskJob, sync_fails: bool) -> None:
-        error: DiskError | None = None
+        error: Exception | None = None
         clock = SyncClock(job)
         self._sync_fails = sync_fails
         try:
             job.run()
-        except DiskError as failure:
+        except Exception as failure:  # noqa: BLE001  (as in a thread)
             error = failure
         self._sync_fails = False
         self._tell(Finished(vnode, job, error, *clock.durations_ns()))

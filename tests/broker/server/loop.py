@@ -18,7 +18,7 @@ import pytest
 from broker.config.endpoints import Endpoint
 from broker.server.listeners import Listener
 from broker.server.reactor import Reactor
-from broker.server.workers import Crashed, Finished, Result, TaskDone
+from broker.server.workers import Finished, Result, TaskDone
 from broker.storage.vnode import DiskJob, Vnode
 from tests.broker.gateway import Gateway
 from tests.broker.server.fakes import FakeEpoll, FakeListener, FakeSocket
@@ -57,8 +57,9 @@ class FakeWorkers:
 
     def __init__(self) -> None:
         self.jobs: list[tuple[Vnode, DiskJob]] = []
-        self.tasks: list[tuple[Callable[[], object], Callable[[BaseException | None], None]]] = []
+        self.tasks: list[tuple[Callable[[], object], Callable[[Exception | None], None]]] = []
         self.results: list[Result] = []
+        self.ended: list[Exception | None] = []
 
     def submit(self, vnode: Vnode, job: DiskJob) -> None:
         self.jobs.append((vnode, job))
@@ -66,7 +67,7 @@ class FakeWorkers:
     def grow(self, count: int) -> None:
         pass
 
-    def submit_task(self, work: Callable[[], object], done: Callable[[BaseException | None], None]) -> None:
+    def submit_task(self, work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
         self.tasks.append((work, done))
 
     def take_results(self) -> list[Result]:
@@ -87,8 +88,9 @@ class FakeWorkers:
             work()
             self.results.append(TaskDone(done, None))
 
-    def crash(self, error: BaseException) -> None:
-        self.results.append(Crashed(error))
+    def break_task(self, error: Exception) -> None:
+        """Report a task that has met an error of our own."""
+        self.results.append(TaskDone(self.ended.append, error))
 
 
 class Loop:

@@ -8,6 +8,7 @@ import pytest
 import trio
 import trio.testing
 
+from broker.loop.internal_errors import InternalErrors
 from broker.server.http import (
     BODY_BYTES_MAX,
     HEAD_BYTES_MAX,
@@ -29,6 +30,11 @@ async def echo(request: HttpRequest) -> Page:
     return Page(f"{request.method} {request.path} {request.query} ".encode() + request.body)
 
 
+async def broken(_: HttpRequest) -> Page:
+    await trio.lowlevel.checkpoint()
+    raise ZeroDivisionError("broken on purpose")
+
+
 async def busy(_: HttpRequest) -> Page:
     await trio.lowlevel.checkpoint()
     return Page(b"not now\n", 503)
@@ -46,9 +52,10 @@ def run(talk: Talk, *, local: bool = True) -> bytes:
         routes = {
             "/hello": Route(hello),
             "/busy": Route(busy),
+            "/broken": Route(broken),
             "/echo": Route(echo, methods=("POST",), body_bytes_max=10),
         }
-        server = HttpServer(routes, local=local)
+        server = HttpServer(routes, InternalErrors(), local=local)
 
         async def serve() -> None:
             await server.converse(theirs)
@@ -217,3 +224,18 @@ def test_a_page_says_which_methods_it_takes() -> None:
     assert status(answer) == 405
     assert b"Allow: POST\r\n" in answer
     assert answer.endswith(b"this page takes POST\n")
+
+
+@pytest.mark.parametrize("target", ["//[", "http://[", "//[::1"])
+def test_a_target_that_is_no_url_is_a_bad_request(target: str) -> None:
+    """A web page with an image of such an address makes a browser ask for it."""
+    answer = exchange(get(target))
+    assert status(answer) == 400
+    assert b"the target is no URL" in answer
+
+
+def test_an_error_of_our_own_is_told_and_the_connection_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    answer = exchange(get("/broken"), get("/hello"))
+    assert status(answer) == 500
+    assert answer.endswith(b"hello \n")
+    assert "ZeroDivisionError: broken on purpose" in caplog.text

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from broker.loop.internal_errors import ErrorPlace
 from broker.loop.stats import Cause
 from protocol.messages.metadata import MetadataRequest
 from tests.broker.gateway import Gateway, request_frame
@@ -214,10 +215,31 @@ def test_a_long_turn_ends_and_the_rest_is_served_in_the_next_one(loop: Loop) -> 
     assert ids_taken(socks[2]) == [2]
 
 
-def test_a_fault_in_a_thread_ends_the_server(loop: Loop) -> None:
-    loop.workers.crash(ZeroDivisionError("a bug"))
-    with pytest.raises(ZeroDivisionError):
-        loop.turn()
+def test_an_error_of_our_own_in_a_thread_is_counted_and_ends_nothing_else(loop: Loop) -> None:
+    loop.gateway.break_things()
+    error = ZeroDivisionError("a bug")
+    loop.workers.break_task(error)
+    loop.turn()
+    assert loop.workers.ended == [error]
+    assert loop.gateway.broker.internal_errors.counts[ErrorPlace.THREAD] == 1
+    sock = loop.connect()
+    sock.incoming.append(frame(MetadataRequest(topics=[]), 12, 7))
+    loop.turn((sock, IN))
+    assert ids_taken(sock) == [7]
+
+
+def test_an_error_of_our_own_in_one_socket_ends_that_connection_alone(loop: Loop) -> None:
+    loop.gateway.break_things()
+    broken, whole = loop.connect(), loop.connect()
+
+    def recv_into(_buffer: memoryview) -> int:
+        raise ZeroDivisionError("a bug")
+
+    broken.recv_into = recv_into  # type: ignore[method-assign,assignment]
+    whole.incoming.append(frame(MetadataRequest(topics=[]), 12, 7))
+    loop.turn((broken, IN), (whole, IN))
+    assert (broken.closed, ids_taken(whole)) == (True, [7])
+    assert loop.gateway.broker.internal_errors.counts[ErrorPlace.CONNECTION] == 1
 
 
 def test_a_failed_job_reaches_who_waits(loop: Loop) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from broker.server.workers import Crashed, DiskWorkers, Finished, Result, SyncClock, TaskDone
+from broker.server.workers import DiskWorkers, Finished, Result, SyncClock, TaskDone
 from wal.disk import DiskError
 from wal.jobs import CommitJob
 
@@ -18,7 +18,7 @@ from wal.jobs import CommitJob
 class FakeJob:
     """A job that succeeds, or fails with a given error."""
 
-    def __init__(self, error: BaseException | None = None) -> None:
+    def __init__(self, error: Exception | None = None) -> None:
         self.error = error
         self.ran = False
 
@@ -57,16 +57,17 @@ def test_an_error_of_the_disk_is_told_with_its_job() -> None:
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("a bug"), OSError(errno.EIO, "not ours"), MemoryError()])
-def test_any_other_error_is_a_crash_and_the_thread_goes_on(error: BaseException) -> None:
-    job = FakeJob()
-    results = after(FakeJob(error), job, threads=1)
+def test_any_other_error_is_told_with_its_job_and_the_thread_goes_on(error: Exception) -> None:
+    broken, job = FakeJob(error), FakeJob()
+    results = after(broken, job, threads=1)
     assert job.ran
-    assert any(isinstance(result, Crashed) and result.error is error for result in results)
+    errors = {id(result.job): result.error for result in results if isinstance(result, Finished)}
+    assert errors == {id(broken): error, id(job): None}
 
 
 def test_tasks_tell_their_end_and_their_error() -> None:
     workers = DiskWorkers(1)
-    seen: list[BaseException | None] = []
+    seen: list[Exception | None] = []
     failure = OSError(errno.EIO, "cold")
 
     def fail() -> None:

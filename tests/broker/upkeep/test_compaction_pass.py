@@ -17,7 +17,7 @@ from tests.broker.gateway import Gateway
 from tests.broker.kit import send
 from wal.memory_faults import failing
 
-Work = tuple[Callable[[], object], Callable[[BaseException | None], None]]
+Work = tuple[Callable[[], object], Callable[[Exception | None], None]]
 
 
 def filled(gateway: Gateway, batches: int = 40, keys: int = 5) -> Partition:

@@ -20,7 +20,7 @@ def test_others_are_served_while_a_thread_loads_it(monkeypatch: pytest.MonkeyPat
     load()
     monkeypatch.delitem(sys.modules, MODULES[0])
     broker = Gateway().broker
-    begun: list[tuple[Callable[[], object], Callable[[BaseException | None], None]]] = []
+    begun: list[tuple[Callable[[], object], Callable[[Exception | None], None]]] = []
     broker.scheduler.offload = lambda work, done: begun.append((work, done))
     steps = load_in_thread(broker.scheduler)
     assert [next(steps), next(steps)] == [None, None]
