@@ -37,11 +37,13 @@ class FetchReader:
 
     __slots__ = (
         "call",
+        "counted_bytes",
         "due_ms",
         "found",
         "has_error",
         "has_news",
         "metadata",
+        "min_bytes",
         "now_ms",
         "plan",
         "read_committed",
@@ -78,6 +80,10 @@ class FetchReader:
         self.read_committed = request.isolation_level == READ_COMMITTED
         self.room_bytes = min(request.max_bytes, metadata.config.fetch_max_bytes, room_bytes)
         self.size_bytes = 0
+        # The bytes that count for the client's `min_bytes`: whole batches rarely fill a partition's limit, so
+        # one that has more to give than it may counts as full; Kafka fills it by cutting the last batch.
+        self.counted_bytes = 0
+        self.min_bytes = min(request.min_bytes, self.room_bytes)
         self.has_error = False
         self.found: list[tuple[FetchItem, PartitionData]] = []
 
@@ -95,7 +101,7 @@ class FetchReader:
         """Whether to answer now with what was read."""
         request = self.call.request
         return (
-            self.size_bytes >= request.min_bytes
+            self.counted_bytes >= self.min_bytes
             or self.has_error
             or self.has_news
             or request.max_wait_ms <= 0
@@ -153,27 +159,29 @@ class FetchReader:
             return data, partition
         if item.fetch_offset == high_watermark:
             return data, None
+        limit_bytes = min(item.max_bytes, self.room_bytes - self.size_bytes)
         try:
-            result = partition.read(
-                item.fetch_offset,
-                min(item.max_bytes, self.room_bytes - self.size_bytes),
-                minimum_one=not self.size_bytes,
-            )
+            result = partition.read(item.fetch_offset, limit_bytes, minimum_one=not self.size_bytes)
         except OffsetOutOfRange as error:
             raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE) from error
         except (WalError, DiskError) as error:
             raise storage_error(error) from error
+        self._count(result.size_bytes, limit_bytes, has_more=result.next_offset < high_watermark)
         if result.size_bytes:
-            self.size_bytes += result.size_bytes
             data.records = RecordParts(result.parts, result.size_bytes)
         return data, None
+
+    def _count(self, size_bytes: int, limit_bytes: int, *, has_more: bool) -> None:
+        self.size_bytes += size_bytes
+        self.counted_bytes += max(size_bytes, limit_bytes) if has_more else size_bytes
 
     def _read_view(self, item: FetchItem, view: ViewPartition, data: PartitionData) -> Iterator[None]:
         """Add what the view shows."""
         connection = self.call.connection
+        limit_bytes = min(item.max_bytes, self.room_bytes - self.size_bytes)
         read = ViewRead(
             item.fetch_offset,
-            min(item.max_bytes, self.room_bytes - self.size_bytes),
+            limit_bytes,
             minimum_one=not self.size_bytes,
             scans=self.scans,
             may_wait=self.call.request.max_wait_ms > 0,
@@ -189,7 +197,9 @@ class FetchReader:
             data.error_code = storage_error(error).code
             return
         self.views.append((view, read.position))
-        self.size_bytes += read.size_bytes
+        # Where nothing is shown yet, the view may have looked at its share only: it has not filled the limit.
+        has_more = read.size_bytes > 0 and read.position < data.high_watermark
+        self._count(read.size_bytes, limit_bytes, has_more=has_more)
         if read.stopped or (moves_over_empty_batch(self.call) and view.has_news(read)):
             self.has_news = True
         if read.due_ms is not None:

@@ -111,8 +111,8 @@ def _park(broker: Broker, reader: FetchReader) -> None:
     fetch = ParkedCall(
         call,
         keys=list(keys),
-        size_bytes=reader.size_bytes,
-        min_bytes=call.request.min_bytes,
+        size_bytes=reader.counted_bytes,
+        min_bytes=reader.min_bytes,
         resume=resume,
     )
     deadline_ms = call.received_ms + call.request.max_wait_ms

@@ -87,3 +87,37 @@ def test_a_partition_that_is_not_there_is_refused(gateway: Gateway) -> None:
         with pytest.raises(RequestError) as refused:
             find_partition(gateway.broker, item)
         assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize(
+    ("min_bytes", "partition_max_bytes", "batches", "is_enough"),
+    [
+        (5_000, 5_000, 3, True),  # two batches of 2,000 bytes do not fill the limit, and there is a third
+        (5_000, 5_000, 2, False),  # there is no more to give
+        (9_000, 5_000, 3, False),  # one partition cannot reach the minimum
+        (1 << 30, 1 << 30, 3, False),
+    ],
+)
+def test_a_partition_with_more_than_it_may_give_counts_as_full(
+    min_bytes: int, partition_max_bytes: int, batches: int, is_enough: bool
+) -> None:
+    """A consumer whose minimum is near the limit would wait out its time for each fetch."""
+    gateway = Gateway()
+    client = gateway.client()
+    create(client, "t")
+    for _ in range(batches):
+        send(client, "t", batch(bytes(1_900)))
+    asked = fetching(
+        {("t", 0): 0}, max_wait_ms=500, min_bytes=min_bytes, partition_max_bytes=partition_max_bytes
+    )
+    reader = reader_of(gateway, asked, room_bytes=2 << 30)
+    (data,) = read(reader)
+    assert reader.size_bytes < min_bytes
+    assert (bool(data.records), reader.is_enough()) == (True, is_enough)
+
+
+def test_the_minimum_is_never_more_than_the_answer_may_have(gateway: Gateway) -> None:
+    reader = reader_of(gateway, fetching(BOTH, max_wait_ms=500, min_bytes=1 << 30), room_bytes=3_000)
+    assert reader.min_bytes == 3_000
+    read(reader)
+    assert reader.is_enough()
