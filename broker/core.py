@@ -14,7 +14,7 @@ import logging
 import os.path
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.catalogue_snapshots import CatalogueSnapshots
 from broker.catalogue.database_directory import DatabaseDirectory
@@ -58,6 +58,9 @@ if TYPE_CHECKING:
     from broker.coordinators.groups import Groups
 
 logger = logging.getLogger("kawal.broker")
+
+REQUESTS_SHARE_NS: Final = 2_000_000
+"""The time for requests of one connection in one turn; the last one may exceed it."""
 
 
 class Broker:
@@ -238,6 +241,7 @@ class Broker:
         reader = connection.reader
         connection.stalled = False
         served = False
+        ends_ns = self.stats.clock_ns() + REQUESTS_SHARE_NS
         try:
             while connection.close_reason is None:
                 if connection.saturated:
@@ -252,6 +256,9 @@ class Broker:
                 served = True
                 call, position = connection.open_call(data, data_owned=reader.owned, now_ms=now_ms)
                 self._dispatcher.serve(call, data, position)
+                if self.stats.clock_ns() > ends_ns:
+                    connection.rest()
+                    self.scheduler.soon(connection.rested)
         except ProtocolError as error:
             logger.info("connection %d from %s closed: %s", connection.identity, connection.peer, error)
             connection.close(str(error))

@@ -61,12 +61,14 @@ class Connection:
         "peer",
         "reader",
         "request_bytes",
+        "resting",
         "stalled",
         "stats",
         "unfinished_bytes",
         "unfinished_since_ms",
         "unsent",
         "unsent_since_ms",
+        "working",
     )
 
     def __init__(
@@ -100,6 +102,9 @@ class Connection:
         self.memory_bytes = 0
         # This connection's part of the sums in `memory`.
         self.accounted_requests_bytes = self.accounted_answers_bytes = 0
+        # The call that is answered in slices, and whether requests wait for the next turn.
+        self.working: Call[Any] | None = None
+        self.resting = False
         self.client_software = ("", "")
         # Set: the shell sends what is outgoing, then closes and logs this reason.
         self.close_reason: str | None = None
@@ -125,24 +130,51 @@ class Connection:
         """The peer's address without its port."""
         return self.peer.rpartition(":")[0].strip("[]")
 
+    def begin_work(self, call: Call[Any]) -> None:
+        """Serve no later request until this one is answered or parked.
+
+        Kafka does so for every request.  Here it bounds what one connection can have made in slices.
+        """
+        self.working = call
+
+    def work_done(self, call: Call[Any]) -> None:
+        """Serve later requests again, after an answer or when the call has been parked."""
+        if self.working is call:
+            self.working = None
+            self._serve_again()
+
+    def rest(self) -> None:
+        """Serve no more requests in this turn: they have taken their share of it."""
+        self.resting = True
+        self.stalled = True
+
+    def rested(self) -> None:
+        """Serve requests again."""
+        self.resting = False
+        self._serve_again()
+
+    def _serve_again(self) -> None:
+        if self.stalled and not self.closed and not self.dirty:
+            self._list_unsent()
+
     @property
     def saturated(self) -> bool:
         """True while nothing more may be read from the client: stop reading, never drop."""
         memory = self.memory
         return (
-            len(self.calls) >= memory.connection_requests_max
-            or self.request_bytes >= memory.connection_bytes_max
-            or self.outgoing_bytes >= memory.connection_answers_bytes_max
+            self.at_own_limit
             or (memory.requests_bytes >= memory.requests_bytes_max and memory.holds_back(self))
             or (memory.answers_bytes >= memory.answers_bytes_max and memory.holds_back(self))
         )
 
     @property
     def at_own_limit(self) -> bool:
-        """True while this connection alone has as much unanswered, or unsent, as one may have."""
+        """True while this connection has as much in work, or unsent, as a single one may have."""
         memory = self.memory
         return (
-            len(self.calls) >= memory.connection_requests_max
+            self.working is not None
+            or self.resting
+            or len(self.calls) >= memory.connection_requests_max
             or self.request_bytes >= memory.connection_bytes_max
             or self.outgoing_bytes >= memory.connection_answers_bytes_max
         )
@@ -241,6 +273,8 @@ class Connection:
 
     def _release(self, call: Call[Any], output: list[Any]) -> None:
         call.output = output
+        if self.working is call:
+            self.working = None
         calls = self.calls
         stats = self.stats
         now_ns = stats.clock_ns()

@@ -17,7 +17,7 @@ from broker.config.config_changes import check_lines
 from broker.errors import RequestError
 from broker.loop.answers import reply_when_durable
 from broker.loop.call import Call, Parked
-from broker.loop.slices import Steps
+from broker.loop.slices import WaitingSteps
 from broker.view_topics.view_loading import after_loading, makes_quarantine
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_configs import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 
-def handle(broker: Broker, call: Call[AlterConfigsRequest]) -> AlterConfigsResponse | Parked | Steps:
+def handle(broker: Broker, call: Call[AlterConfigsRequest]) -> AlterConfigsResponse | Parked | WaitingSteps:
     """Replace the settings of every resource that is named once."""
     if makes_quarantine(call.request.resources):
         return after_loading(broker.scheduler, lambda: _replace_all(broker, call))

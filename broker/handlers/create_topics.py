@@ -21,7 +21,7 @@ from broker.config.described_configs import Described
 from broker.config.kawal_topic_keys import FIXED_NAMES, QUARANTINE_KEY
 from broker.errors import RequestError
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import Steps, in_slices, made_of
+from broker.loop.slices import WaitingSteps, in_slices, made_of
 from broker.view_topics.view_loading import load_in_thread
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import (
@@ -40,18 +40,18 @@ TOPICS_PER_SLICE = 25
 """The number of topics made before other work gets a turn: 2 to 5 ms."""
 
 
-def handle(broker: Broker, call: Call[CreateTopicsRequest]) -> CreateTopicsResponse | Parked | Steps:
+def handle(broker: Broker, call: Call[CreateTopicsRequest]) -> CreateTopicsResponse | Parked | WaitingSteps:
     """Create the topics, or with `validate_only` answer what would happen."""
     steps = _create_all(broker, call)
     if any(_makes_view(topic) for topic in call.request.topics):
         return steps
-    answer: CreateTopicsResponse | Parked | Steps = in_slices(
+    answer: CreateTopicsResponse | Parked | WaitingSteps = in_slices(
         steps, len(call.request.topics), per_slice=TOPICS_PER_SLICE
     )
     return answer
 
 
-def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> Steps:
+def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> WaitingSteps:
     request = call.request
     asked = Counter(topic.name for topic in request.topics)
     makes_views = any(_makes_view(topic) for topic in request.topics)

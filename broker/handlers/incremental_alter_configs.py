@@ -22,7 +22,7 @@ from broker.config.loggers import check_change
 from broker.errors import RequestError
 from broker.loop.answers import reply_when_durable
 from broker.loop.call import Call, Parked
-from broker.loop.slices import Steps
+from broker.loop.slices import WaitingSteps
 from broker.view_topics.view_loading import after_loading, makes_quarantine
 from protocol.error_codes import ErrorCode
 from protocol.messages.incremental_alter_configs import (
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 def handle(
     broker: Broker, call: Call[IncrementalAlterConfigsRequest]
-) -> IncrementalAlterConfigsResponse | Parked | Steps:
+) -> IncrementalAlterConfigsResponse | Parked | WaitingSteps:
     """Alter every resource that is named once."""
     if makes_quarantine(call.request.resources):
         return after_loading(broker.scheduler, lambda: _alter_all(broker, call))

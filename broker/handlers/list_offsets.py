@@ -12,15 +12,16 @@ Version notes: v2 isolation level; v4 leader epochs (KIP-320); v6 flexible; v10 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 
 from broker.errors import RequestError
 from broker.fetching.fetch_reader import READ_COMMITTED
 from broker.loop.call import Call
-from broker.loop.slices import ITEMS_PER_SLICE, Steps, in_slices
+from broker.loop.slices import ITEMS_PER_SLICE, Offload, Until, WaitingSteps, in_slices
 from broker.storage.leader_epochs import check_leader_epoch
 from broker.storage.partition import LEADER_EPOCH, Partition
-from broker.storage.timestamps import first_at_or_after, largest_timestamp
+from broker.storage.timestamps import first_steps, largest_steps
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -49,14 +50,14 @@ _SINCE: Final = {
 """The first version that knows a negative timestamp; all others answer UNSUPPORTED_VERSION."""
 
 
-def handle(broker: Broker, call: Call[ListOffsetsRequest]) -> ListOffsetsResponse | Steps:
+def handle(broker: Broker, call: Call[ListOffsetsRequest]) -> ListOffsetsResponse | WaitingSteps:
     """Answer each partition on its own."""
     count = sum(len(topic.partitions) for topic in call.request.topics)
-    answer: ListOffsetsResponse | Steps = in_slices(_answer_all(broker, call), count)
+    answer: ListOffsetsResponse | WaitingSteps = in_slices(_answer_all(broker, call), count)
     return answer
 
 
-def _answer_all(broker: Broker, call: Call[ListOffsetsRequest]) -> Steps:
+def _answer_all(broker: Broker, call: Call[ListOffsetsRequest]) -> WaitingSteps:
     request = call.request
     asked = Counter(
         (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
@@ -75,20 +76,21 @@ def _answer_all(broker: Broker, call: Call[ListOffsetsRequest]) -> Steps:
                 if asked[key] > 1:
                     refused.add(key)
                     raise RequestError(ErrorCode.INVALID_REQUEST)
-                answers.partitions.append(_answer(broker, call, topic.name, item))
+                answer = yield from _answer(broker, call, topic.name, item)
+                answers.partitions.append(answer)
             except RequestError as error:
                 answers.partitions.append(
                     ListOffsetsPartitionResponse(partition_index=item.partition_index, error_code=error.code)
                 )
             done += 1
             if not done % ITEMS_PER_SLICE:
-                yield
+                yield None
     return response
 
 
 def _answer(
     broker: Broker, call: Call[ListOffsetsRequest], name: str, item: ListOffsetsPartition
-) -> ListOffsetsPartitionResponse:
+) -> Generator[Until, None, ListOffsetsPartitionResponse]:
     if item.timestamp < 0 and call.version < _SINCE.get(item.timestamp, NEVER):
         raise RequestError(ErrorCode.UNSUPPORTED_VERSION)
     topic = broker.catalogue.find(name)
@@ -97,7 +99,8 @@ def _answer(
     partition = broker.topics.partition(topic, item.partition_index)
     check_leader_epoch(item.current_leader_epoch)
     read_committed = call.request.isolation_level == READ_COMMITTED
-    timestamp, offset = _find(partition, item.timestamp, read_committed=read_committed)
+    offload = broker.scheduler.offload
+    timestamp, offset = yield from _find(partition, item.timestamp, offload, read_committed=read_committed)
     return ListOffsetsPartitionResponse(
         partition_index=item.partition_index,
         timestamp=timestamp,
@@ -106,16 +109,18 @@ def _answer(
     )
 
 
-def _find(partition: Partition, timestamp: int, *, read_committed: bool) -> tuple[int, int]:
-    """Return (timestamp of the record found, its offset), with -1 for either that does not exist."""
+def _find(
+    partition: Partition, timestamp: int, offload: Offload, *, read_committed: bool
+) -> Generator[Until, None, tuple[int, int]]:
+    """Find (timestamp of the record, its offset), -1 for what does not exist."""
     match timestamp:
         case -1:
             return -1, partition.last_stable_offset if read_committed else partition.high_watermark
         case -2 | -4:
             return -1, partition.log_start
         case -3:
-            return largest_timestamp(partition)
+            return (yield from largest_steps(partition, offload))
         case -5 | -6:
             return -1, -1
         case _:
-            return first_at_or_after(partition, timestamp)
+            return (yield from first_steps(partition, timestamp, offload))

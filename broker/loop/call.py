@@ -60,6 +60,12 @@ class CallConnection(Protocol):
     def answer_nothing(self, call: Call[Any]) -> None:
         """End the call without a response."""
 
+    def begin_work(self, call: Call[Any]) -> None:
+        """Serve no later request of the connection until this one is answered or parked."""
+
+    def work_done(self, call: Call[Any]) -> None:
+        """Serve later requests again: the call has been parked."""
+
     def close(self, reason: str, cause: Cause) -> None:
         """Close the connection once everything answered so far is sent."""
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from broker.loop.call import PARKED, Call
 from broker.loop.internal_errors import ErrorPlace, InternalErrors
-from broker.loop.slices import Offload, Steps, run_here
+from broker.loop.slices import Offload, Steps, WaitingSteps, run_here
 
 SHARE_NS: Final = 3_000_000
 """The time that slices may take of a turn of the event loop; the last one may exceed it."""
@@ -35,20 +35,20 @@ class Scheduler:
         self.offload = offload
         self._failed = failed
         self._errors = errors
-        self._waiting: deque[tuple[Call[Any] | None, Steps]] = deque()
+        self._waiting: deque[tuple[Call[Any] | None, WaitingSteps]] = deque()
 
     @property
     def pending(self) -> bool:
         """True while `run` has something to do."""
         return bool(self._waiting)
 
-    def begin(self, call: Call[Any], steps: Steps) -> None:
+    def begin(self, call: Call[Any], steps: WaitingSteps) -> None:
         """Answer the call a slice at a time; the first slice runs now, unless others wait for theirs."""
         self._waiting.append((call, steps))
         if len(self._waiting) == 1:
             self.run()
 
-    def add_work(self, steps: Steps) -> None:
+    def add_work(self, steps: WaitingSteps) -> None:
         """Do work in the background, a slice at a time beside the answers."""
         self._waiting.append((None, steps))
 
@@ -69,28 +69,27 @@ class Scheduler:
         if not self._waiting:
             return
         call, steps = self._waiting.popleft()
-        if call is None:
-            self._run_work(steps)
-            return
-        if call.connection.closed:
+        if call is not None and call.connection.closed:
             steps.close()
             return
         try:
-            next(steps)
+            waits = next(steps)
         except StopIteration as end:
-            if end.value is not PARKED:
-                call.connection.answer_in_thread(call, end.value, self.offload)
-        except Exception as error:  # noqa: BLE001  (it ends the connection)
-            self._failed(call, error)
+            if call is not None:
+                self._answer(call, end.value)
+        except Exception as error:  # noqa: BLE001  (the net)
+            if call is not None:
+                self._failed(call, error)
+            else:
+                self._errors.note(ErrorPlace.BACKGROUND, "background work is over", error)
         else:
-            self._waiting.append((call, steps))
+            if waits is None:
+                self._waiting.append((call, steps))
+            else:
+                waits.start(lambda: self._waiting.append((call, steps)))
 
-    def _run_work(self, steps: Steps) -> None:
-        try:
-            next(steps)
-        except StopIteration:
-            return
-        except Exception as error:  # noqa: BLE001  (calls that wait for the work have a deadline)
-            self._errors.note(ErrorPlace.BACKGROUND, "background work is over", error)
-            return
-        self._waiting.append((None, steps))
+    def _answer(self, call: Call[Any], response: object) -> None:
+        if response is PARKED:
+            call.connection.work_done(call)
+        else:
+            call.connection.answer_in_thread(call, response, self.offload)

@@ -23,7 +23,22 @@ ITEMS_PER_SLICE: Final = 500
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
+
+class Until:
+    """Yielded by steps that go on when something has happened, and need no slices until then."""
+
+    __slots__ = ("start",)
+
+    def __init__(self, start: Callable[[Callable[[], None]], None]) -> None:
+        """`start(resume)` begins what is waited for; `resume()` is called once, at its end."""
+        self.start = start
+
+
 Steps = Generator[None, None, Any]
+"""Steps that only give others their turn."""
+
+WaitingSteps = Generator[Until | None, None, Any]
+"""Steps that may also wait."""
 
 Offload = Callable[[Callable[[], object], Callable[[Exception | None], None]], None]
 """Runs its first argument in a thread and then the second, with the error, on the event loop."""
@@ -39,15 +54,42 @@ def run_here(work: Callable[[], object], done: Callable[[Exception | None], None
     done(error)
 
 
-def in_slices(steps: Steps, count: int, *, per_slice: int = ITEMS_PER_SLICE) -> Any:
-    """Return what a handler of `count` items returns: the response for few, the steps for many."""
+def in_slices(steps: WaitingSteps, count: int, *, per_slice: int = ITEMS_PER_SLICE) -> Any:
+    """Return the response of steps that handle few items, or the steps of many.
+
+    Steps that must wait are returned as well, however few items they handle.
+    """
     if count > per_slice:
         return steps
     try:
-        while True:
-            next(steps)
+        while (waits := next(steps)) is None:
+            continue
     except StopIteration as end:
         return end.value
+    return _from(waits, steps)
+
+
+def _from(waits: Until, steps: WaitingSteps) -> WaitingSteps:
+    yield waits
+    return (yield from steps)
+
+
+def in_thread(offload: Offload, work: Callable[[], Made]) -> Generator[Until, None, Made]:
+    """Return what `work` returns, from a thread; an error that it raises is raised here."""
+    made: list[Made] = []
+    ended: list[Exception | None] = []
+
+    def start(resume: Callable[[], None]) -> None:
+        def done(error: Exception | None) -> None:
+            ended.append(error)
+            resume()
+
+        offload(lambda: made.append(work()), done)
+
+    yield Until(start)
+    if ended[0] is not None:
+        raise ended[0]
+    return made[0]
 
 
 def finished(response: object) -> Steps:

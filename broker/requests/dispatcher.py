@@ -45,21 +45,26 @@ class Dispatcher:
             call.reply(APIS[ApiKey.API_VERSIONS].function("unsupported")())
             return
         call.request, _ = decode(api.request_type(), call.version, data, position)
-        self.admit(api, call, call.received_ms)
+        if self.admit(api, call, call.received_ms) and not call.data_owned:
+            # The call outlives the receive buffer, in which its records may lie.
+            call.request, _ = decode(api.request_type(), call.version, memoryview(bytearray(data)), position)
+            call.data_owned = True
 
-    def admit(self, api: Api, call: Call[Any], now_ms: int) -> None:
-        """Bring a call to the gate, and handle it if it passes."""
+    def admit(self, api: Api, call: Call[Any], now_ms: int) -> bool:
+        """Bring a call to the gate, and handle it if it passes; True if it is held there."""
         try:
             verdict = self._gate.admit(call, now_ms)
         except GateClosed as closed:
             call.connection.close(str(closed), Cause.REFUSED)
-            return
+            return False
         if verdict is None:
             self.handle(api, call)
         elif isinstance(verdict, Held):
             _HeldCall(self, api, call).hold(self._loop, verdict.until_ms)
+            return True
         else:
             call.reply(verdict)
+        return False
 
     def handle(self, api: Api, call: Call[Any]) -> None:
         """Run the handler."""
@@ -69,6 +74,7 @@ class Dispatcher:
             self.failed(call, error)
             return
         if type(response) is GeneratorType:
+            call.connection.begin_work(call)
             self._loop.scheduler.begin(call, response)
         elif response is not PARKED:
             call.reply(response)

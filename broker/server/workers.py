@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from broker.storage.vnode import DiskJob, Vnode
 from wal.jobs import CommitJob
@@ -62,22 +62,34 @@ class SyncClock:
 Result = Finished | TaskDone
 
 
+TASK_THREADS: Final = 2
+"""Threads for work that is no disk job: large answers, lookups, compaction, cold files."""
+
+
 class DiskWorkers:
     """A pool of threads that grows with the number of vnodes; it has one job of a vnode at a time."""
 
     def __init__(self, count: int) -> None:
         self.event_descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._queue: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
+        # Long work has threads of its own: a commit must not wait behind it.
+        self._tasks: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
         self._results: deque[Result] = deque()
         self._threads: list[threading.Thread] = []
+        self._task_threads: list[threading.Thread] = []
         self.grow(count)
 
     def grow(self, count: int) -> None:
         """Start threads until there are at least `count`."""
         for number in range(len(self._threads), count):
-            thread = threading.Thread(target=self._work, name=f"kawal-disk-{number}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            self._start(self._threads, self._queue, f"kawal-disk-{number}")
+
+    def _start(
+        self, threads: list[threading.Thread], queue: SimpleQueue[Callable[[], Any] | None], name: str
+    ) -> None:
+        thread = threading.Thread(target=self._work, args=(queue,), name=name, daemon=True)
+        threads.append(thread)
+        thread.start()
 
     def submit(self, vnode: Vnode, job: DiskJob) -> None:
         """Run the job in a thread; its result arrives as a `Finished`."""
@@ -85,7 +97,9 @@ class DiskWorkers:
 
     def submit_task(self, work: Callable[[], object], done: Done) -> None:
         """Run `work` in a thread, then `done(error)` on the loop."""
-        self._queue.put(lambda: self._run_task(work, done))
+        if len(self._task_threads) < TASK_THREADS:
+            self._start(self._task_threads, self._tasks, f"kawal-work-{len(self._task_threads)}")
+        self._tasks.put(lambda: self._run_task(work, done))
 
     def take_results(self) -> list[Result]:
         """Take the results of all work that has ended since the last call."""
@@ -105,13 +119,15 @@ class DiskWorkers:
         """End the threads once their work is done, and return the results not taken yet."""
         for _ in self._threads:
             self._queue.put(None)
-        for thread in self._threads:
+        for _ in self._task_threads:
+            self._tasks.put(None)
+        for thread in [*self._threads, *self._task_threads]:
             thread.join()
         os.close(self.event_descriptor)
         return self._take_all()
 
-    def _work(self) -> None:
-        while (task := self._queue.get()) is not None:
+    def _work(self, queue: SimpleQueue[Callable[[], Any] | None]) -> None:
+        while (task := queue.get()) is not None:
             task()
 
     def _run_job(self, vnode: Vnode, job: DiskJob) -> None:

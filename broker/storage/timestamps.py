@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from typing import Final
 
-from broker.errors import storage_error
+from broker.errors import RequestError, storage_error
+from broker.loop.slices import Offload, Until, in_thread, run_here
 from broker.storage.partition import Partition
-from protocol.timestamp_lookup import find_max_timestamp, find_timestamp
+from protocol.error_codes import ErrorCode
+from protocol.errors import Malformed
+from protocol.timestamp_lookup import Lookup, TimestampedOffset, max_timestamp_steps, timestamp_steps
 from wal.disk import DiskError
 from wal.errors import WalError
 from wal.lookup import TimeHit
 
 NOTHING_FOUND = (-1, -1)
 
+STEPS_AT_ONCE: Final = 4
+"""Steps of a lookup before another one has its turn in the thread: about 30 ms."""
+
 
 def first_at_or_after(partition: Partition, timestamp_ms: int) -> tuple[int, int]:
-    """Return (timestamp, offset) of the first readable record at or after the time, else (-1, -1).
+    """Do all of `first_steps` at once."""
+    return _at_once(first_steps(partition, timestamp_ms, run_here))
 
-    Raises: RequestError(KAFKA_STORAGE_ERROR), when the batch cannot be read.
+
+def first_steps(
+    partition: Partition, timestamp_ms: int, offload: Offload
+) -> Generator[Until, None, tuple[int, int]]:
+    """Find (timestamp, offset) of the first readable record at or after the time, (-1, -1) without any.
+
+    Batches are opened and walked in threads, which `offload` runs.
+    Raises:
+        RequestError: KAFKA_STORAGE_ERROR, a batch cannot be read; INVALID_RECORD, what is in it cannot.
     """
     from_offset = partition.log_start
     try:
         while (hit := partition.find_timestamp(timestamp_ms, from_offset=from_offset)) is not None:
-            found = find_timestamp(hit.batch, timestamp_ms, from_offset=from_offset)
+            steps = timestamp_steps(hit.batch, timestamp_ms, from_offset=from_offset)
+            found = yield from _in_threads(steps, offload)
             if found is not None:
                 return found.timestamp_ms, found.offset
-            # No record has the time that the header promised, or only records below the log start have it.
+            # The header promised what no record of it keeps, or only records below the log start do.
             from_offset = hit.next_offset
     except (WalError, DiskError) as error:
         raise storage_error(error) from error
@@ -33,9 +50,14 @@ def first_at_or_after(partition: Partition, timestamp_ms: int) -> tuple[int, int
 
 
 def largest_timestamp(partition: Partition) -> tuple[int, int]:
-    """Return (timestamp, offset) of the first record that has the partition's largest timestamp.
+    """Do all of `largest_steps` at once."""
+    return _at_once(largest_steps(partition, run_here))
 
-    Raises: RequestError(KAFKA_STORAGE_ERROR), when the batch cannot be read.
+
+def largest_steps(partition: Partition, offload: Offload) -> Generator[Until, None, tuple[int, int]]:
+    """Find (timestamp, offset) of the first record that has the partition's largest timestamp.
+
+    Raises: RequestError as `first_steps`.
     """
     log_start = partition.log_start
     try:
@@ -44,8 +66,41 @@ def largest_timestamp(partition: Partition) -> tuple[int, int]:
         raise storage_error(error) from error
     if hit is None:
         return NOTHING_FOUND
-    found = find_max_timestamp(hit.batch, from_offset=log_start)
+    found = yield from _in_threads(max_timestamp_steps(hit.batch, from_offset=log_start), offload)
     return NOTHING_FOUND if found is None else (found.timestamp_ms, found.offset)
+
+
+def _in_threads(steps: Lookup, offload: Offload) -> Generator[Until, None, TimestampedOffset | None]:
+    """Do the steps of a lookup in threads, a few at a time, so that lookups take turns there."""
+    ended: list[TimestampedOffset | None] = []
+
+    def work() -> None:
+        for _ in range(STEPS_AT_ONCE):
+            try:
+                next(steps)
+            except StopIteration as end:
+                ended.append(end.value)
+                return
+
+    try:
+        while not ended:
+            yield from in_thread(offload, work)
+    except Malformed as error:
+        raise RequestError(ErrorCode.INVALID_RECORD, str(error)) from error
+    return ended[0]
+
+
+def _at_once(steps: Generator[Until, None, tuple[int, int]]) -> tuple[int, int]:
+    while True:
+        try:
+            next(steps).start(_nothing)
+        except StopIteration as end:
+            found: tuple[int, int] = end.value
+            return found
+
+
+def _nothing() -> None:
+    """Go on at once: what was waited for was done here."""
 
 
 def newest_of(

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from broker.config.kawal_topic_keys import QUARANTINE_KEY
 from broker.loop.scheduler import Scheduler
-from broker.loop.slices import Steps
+from broker.loop.slices import WaitingSteps, in_thread
 
 MODULES: Final = ("views.statement", "views.plan", "views.filtering", "views.router", "views.unfit")
 
@@ -24,16 +24,11 @@ def load() -> None:
         import_module(name)
 
 
-def load_in_thread(scheduler: Scheduler) -> Steps:
+def load_in_thread(scheduler: Scheduler) -> WaitingSteps:
     """Have a thread import it, yielding until that is done."""
     if all(name in sys.modules for name in MODULES):
         return
-    ended: list[Exception | None] = []
-    scheduler.offload(load, ended.append)
-    while not ended:
-        yield
-    if ended[0] is not None:
-        raise ended[0]
+    yield from in_thread(scheduler.offload, load)
 
 
 class _Line(Protocol):
@@ -51,7 +46,7 @@ def makes_quarantine(altered: Iterable[_Altered]) -> bool:
     return any(line.name == QUARANTINE_KEY.name for resource in altered for line in resource.configs)
 
 
-def after_loading(scheduler: Scheduler, handle: Callable[[], Any]) -> Steps:
+def after_loading(scheduler: Scheduler, handle: Callable[[], Any]) -> WaitingSteps:
     """Return the result of `handle`, once everything is imported."""
     yield from load_in_thread(scheduler)
     return handle()

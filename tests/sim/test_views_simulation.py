@@ -79,7 +79,7 @@ def test_the_same_seed_gives_the_same_trace() -> None:
 
 def test_views_are_made_and_read_in_these_runs() -> None:
     made, read = 0, 0
-    for seed in range(4):
+    for seed in range(12):
         simulation = ViewsSimulation(seed).run()
         made += len(simulation.view_admin.views)
         read += sum(sum(reader.positions.values()) for reader in simulation.readers)

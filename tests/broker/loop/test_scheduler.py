@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from broker.loop.call import PARKED, Call
 from broker.loop.internal_errors import InternalErrors
 from broker.loop.scheduler import Scheduler
-from broker.loop.slices import Steps, finished
+from broker.loop.slices import Steps, Until, WaitingSteps, finished
 
 
 class FakeConnection:
@@ -19,9 +20,13 @@ class FakeConnection:
     def __init__(self) -> None:
         self.closed = False
         self.answers: list[object] = []
+        self.parked = 0
 
     def answer_in_thread(self, _call: object, response: object, _offload: object) -> None:
         self.answers.append(response)
+
+    def work_done(self, _call: object) -> None:
+        self.parked += 1
 
 
 class FakeCall:
@@ -167,3 +172,49 @@ def test_logging_is_left_to_the_broker(scheduler: Scheduler, caplog: pytest.LogC
     with caplog.at_level(logging.DEBUG):
         scheduler.begin(make_call(), broken())
     assert caplog.text == ""
+
+
+def test_steps_that_wait_need_no_turns_until_they_are_resumed(scheduler: Scheduler) -> None:
+    resumes: list[Callable[[], None]] = []
+
+    def waiting() -> WaitingSteps:
+        yield None
+        yield Until(resumes.append)
+        return "answer"
+
+    call = make_call()
+    scheduler.begin(call, waiting())
+    scheduler.run()
+    assert (scheduler.pending, call.connection.answers) == (False, [])
+    resumes[0]()
+    assert scheduler.pending
+    scheduler.run()
+    assert call.connection.answers == ["answer"]
+
+
+def test_steps_may_be_resumed_before_they_wait(scheduler: Scheduler) -> None:
+    """A thread may be done at once."""
+
+    def waiting() -> WaitingSteps:
+        yield Until(lambda resume: resume())
+        return "answer"
+
+    call = make_call()
+    scheduler.begin(call, waiting())
+    assert run_all(scheduler) == 1
+    assert call.connection.answers == ["answer"]
+
+
+def test_a_client_that_leaves_while_its_steps_wait_ends_them(scheduler: Scheduler) -> None:
+    resumes: list[Callable[[], None]] = []
+
+    def waiting() -> WaitingSteps:
+        yield Until(resumes.append)
+        raise AssertionError("the client has left")
+
+    call = make_call()
+    scheduler.begin(call, waiting())
+    call.connection.closed = True
+    resumes[0]()
+    run_all(scheduler)
+    assert call.connection.answers == []

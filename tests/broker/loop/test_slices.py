@@ -6,7 +6,18 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.loop.slices import ITEMS_PER_SLICE, Steps, chunks, in_pairs, in_slices, made_of
+from broker.loop.slices import (
+    ITEMS_PER_SLICE,
+    Steps,
+    Until,
+    WaitingSteps,
+    chunks,
+    in_pairs,
+    in_slices,
+    in_thread,
+    made_of,
+    run_here,
+)
 
 
 def steps(count: int, response: object, done: list[int] | None = None) -> Steps:
@@ -53,3 +64,39 @@ def test_chunks_cover_everything_once() -> None:
     assert [len(chunk) for chunk in chunks(items)] == [ITEMS_PER_SLICE, ITEMS_PER_SLICE, 1]
     assert [item for chunk in chunks(items) for item in chunk] == items
     assert list(chunks([])) == []
+
+
+def test_what_waits_is_left_to_the_scheduler_however_few_the_items() -> None:
+    def waiting() -> WaitingSteps:
+        yield None
+        yield Until(lambda resume: resume())
+        return "answer"
+
+    steps = in_slices(waiting(), 1)
+    waits = next(steps)
+    assert isinstance(waits, Until)
+    with pytest.raises(StopIteration) as end:
+        next(steps)
+    assert end.value.value == "answer"
+
+
+def test_work_in_a_thread_returns_its_result_or_raises_its_error() -> None:
+    done: list[object] = []
+
+    def steps(work: Callable[[], object]) -> WaitingSteps:
+        done.append((yield from in_thread(run_here, work)))
+
+    for waits in steps(lambda: 7):
+        assert waits is not None
+        waits.start(lambda: done.append("resumed"))
+    assert done == ["resumed", 7]
+
+    def broken() -> object:
+        raise ZeroDivisionError
+
+    failing = steps(broken)
+    waits = next(failing)
+    assert waits is not None
+    waits.start(lambda: None)
+    with pytest.raises(ZeroDivisionError):
+        next(failing)

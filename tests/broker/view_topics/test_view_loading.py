@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from broker.loop.slices import WaitingSteps
 from broker.view_topics.view_loading import MODULES, load, load_in_thread
 from tests.broker.gateway import Gateway
 
@@ -22,10 +23,18 @@ def test_others_are_served_while_a_thread_loads_it(monkeypatch: pytest.MonkeyPat
     broker = Gateway().broker
     begun: list[tuple[Callable[[], object], Callable[[Exception | None], None]]] = []
     broker.scheduler.offload = lambda work, done: begun.append((work, done))
-    steps = load_in_thread(broker.scheduler)
-    assert [next(steps), next(steps)] == [None, None]
+    loaded: list[str] = []
+
+    def steps() -> WaitingSteps:
+        yield from load_in_thread(broker.scheduler)
+        loaded.append("now")
+
+    broker.scheduler.add_work(steps())
+    broker.scheduler.run()
+    assert not broker.scheduler.pending, "what waits for a thread needs no turns"
     work, done = begun[0]
     work()
     done(None)
-    assert list(steps) == []
+    broker.scheduler.run()
+    assert loaded == ["now"]
     assert MODULES[0] in sys.modules
