@@ -24,12 +24,12 @@ from broker.config.config import Config
 from broker.connections.connection import Connection
 from broker.connections.memory_limits import MemoryLimits
 from broker.loop.loop import Loop
-from broker.loop.slices import Steps, chunks
+from broker.loop.slices import Steps, chunks, or_again
 from broker.loop.stats import Cause
 
 logger = logging.getLogger("kawal.broker")
 
-CONNECTIONS_PER_SLICE: Final = 500
+CONNECTIONS_PER_STEP: Final = 100
 """Connections looked at before other work has its turn: about 0.2 ms."""
 
 PASSES_PER_TIMEOUT: Final = 10
@@ -78,11 +78,14 @@ class ConnectionReaper:
         self._loop.timers.add(now_ms + pause_ms, lambda _now_ms: self._begin())
 
     def _begin(self) -> None:
-        self._loop.scheduler.add_work(self._pass())
+        self._loop.scheduler.add_work(or_again(self._pass(), self._again))
+
+    def _again(self) -> None:
+        self._schedule(self._loop.clock.turn_ms)
 
     def _pass(self) -> Steps:
         """Look at every present connection."""
-        for connections in chunks(tuple(self._connections.values()), per_slice=CONNECTIONS_PER_SLICE):
+        for connections in chunks(tuple(self._connections.values()), per_step=CONNECTIONS_PER_STEP):
             for connection in connections:
                 if not connection.closed:
                     self._look(connection, self._loop.clock.turn_ms)

@@ -17,8 +17,8 @@ from broker.config.config_changes import check_lines
 from broker.errors import RequestError
 from broker.loop.answers import reply_when_durable
 from broker.loop.call import Call, Parked
-from broker.loop.slices import WaitingSteps
-from broker.view_topics.view_loading import after_loading, makes_quarantine
+from broker.loop.slices import WaitingSteps, in_slices, made_of
+from broker.view_topics.view_loading import load_in_thread, makes_quarantine
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -31,23 +31,30 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 
+RESOURCES_PER_SLICE = 10
+"""The number of resources changed without a pause."""
+
+
 def handle(broker: Broker, call: Call[AlterConfigsRequest]) -> AlterConfigsResponse | Parked | WaitingSteps:
     """Replace the settings of every resource that is named once."""
-    if makes_quarantine(call.request.resources):
-        return after_loading(broker.scheduler, lambda: _replace_all(broker, call))
-    return _replace_all(broker, call)
+    resources = call.request.resources
+    answer: AlterConfigsResponse | Parked | WaitingSteps = in_slices(
+        _replace_all(broker, call), len(resources), per_slice=RESOURCES_PER_SLICE
+    )
+    return answer
 
 
-def _replace_all(broker: Broker, call: Call[AlterConfigsRequest]) -> AlterConfigsResponse | Parked:
+def _replace_all(broker: Broker, call: Call[AlterConfigsRequest]) -> WaitingSteps:
     request = call.request
+    if makes_quarantine(request.resources):
+        yield from load_in_thread(broker.scheduler)
     times = Counter((item.resource_type, item.resource_name) for item in request.resources)
     changed: list[AlterConfigsResourceResponse] = []
-    response = AlterConfigsResponse(responses=[])
-    for item in request.resources:
+
+    def answer(item: AlterConfigsResource) -> AlterConfigsResourceResponse:
         answer = AlterConfigsResourceResponse(
             resource_type=item.resource_type, resource_name=item.resource_name
         )
-        response.responses.append(answer)
         try:
             if times[item.resource_type, item.resource_name] > 1:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
@@ -55,6 +62,10 @@ def _replace_all(broker: Broker, call: Call[AlterConfigsRequest]) -> AlterConfig
                 changed.append(answer)
         except RequestError as error:
             answer.error_code, answer.error_message = error.code, error.message
+        return answer
+
+    answers = yield from made_of(request.resources, answer, per_step=1)
+    response = AlterConfigsResponse(responses=answers)
     return reply_when_durable(broker.metadata_log, call, response, changed) if changed else response
 
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from broker.catalogue.topic_admin import growth_record
 from broker.catalogue.view_admin import check_changeable
 from broker.errors import RequestError
-from broker.loop.call import PARKED, Call, Parked
+from broker.loop.answers import reply_when_durable
+from broker.loop.call import Call, Parked
+from broker.loop.slices import Steps, in_slices, made_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -27,27 +29,31 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 
-def handle(broker: Broker, call: Call[CreatePartitionsRequest]) -> CreatePartitionsResponse | Parked:
+TOPICS_PER_SLICE = 25
+"""The number of topics grown without a pause."""
+
+
+def handle(broker: Broker, call: Call[CreatePartitionsRequest]) -> CreatePartitionsResponse | Parked | Steps:
     """Grow the topics, or with `validate_only` answer what would happen."""
+    answer: CreatePartitionsResponse | Parked | Steps = in_slices(
+        _grow_all(broker, call), len(call.request.topics), per_slice=TOPICS_PER_SLICE
+    )
+    return answer
+
+
+def _grow_all(broker: Broker, call: Call[CreatePartitionsRequest]) -> Steps:
     request = call.request
-    asked = Counter(topic.name for topic in request.topics)
-    results = [
-        _grow(broker, call, next(topic for topic in request.topics if topic.name == name), times=times)
-        for name, times in asked.items()
-    ]
+    times = Counter(topic.name for topic in request.topics)
+    # Each name is answered once, in the place of its first mention.
+    first = {topic.name: topic for topic in reversed(request.topics)}
+    results = yield from made_of(
+        times, lambda name: _grow(broker, call, first[name], times=times[name]), per_step=5
+    )
     response = CreatePartitionsResponse(results=results)
     grown = [result for result in results if not result.error_code]
     if request.validate_only or not grown:
         return response
-
-    def recorded(error: ErrorCode | None) -> None:
-        if error is not None:
-            for result in grown:
-                result.error_code = error
-        call.reply(response)
-
-    broker.metadata_log.when_durable(recorded, call.received_ms)
-    return PARKED
+    return reply_when_durable(broker.metadata_log, call, response, grown)
 
 
 def _grow(

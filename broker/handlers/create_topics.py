@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
 
 TOPICS_PER_SLICE = 25
-"""The number of topics made before other work gets a turn: 2 to 5 ms."""
+"""The number of topics made without a pause: 2 to 5 ms."""
+
+TOPICS_PER_STEP = 5
 
 
 def handle(broker: Broker, call: Call[CreateTopicsRequest]) -> CreateTopicsResponse | Parked | WaitingSteps:
@@ -70,8 +72,8 @@ def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> WaitingSteps
         return _refused(topic.name, RequestError(ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
 
     # A statement may take as long as many ordinary topics.
-    per_slice = 1 if makes_views else TOPICS_PER_SLICE
-    results = yield from made_of(_first_of_each(request.topics), create, per_slice=per_slice)
+    per_step = 1 if makes_views else TOPICS_PER_STEP
+    results = yield from made_of(_first_of_each(request.topics), create, per_step=per_step)
     return pending.answer(CreateTopicsResponse(topics=results))
 
 

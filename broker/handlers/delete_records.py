@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from broker.catalogue.view_admin import check_changeable
 from broker.errors import RequestError, storage_error
 from broker.loop.call import PARKED, Call, Parked
+from broker.loop.slices import ITEMS_PER_STEP, Steps, in_slices
 from broker.storage.partition import Partition
 from broker.storage.vnode import Vnode
 from protocol.error_codes import ErrorCode
@@ -43,14 +44,12 @@ class PendingDeletions:
     def __init__(self, call: Call[DeleteRecordsRequest], response: DeleteRecordsResponse) -> None:
         self.call = call
         self.response = response
-        self.moves: list[tuple[Partition, DeleteRecordsPartitionResult]] = []
+        self.moves: dict[Vnode, list[tuple[Partition, DeleteRecordsPartitionResult]]] = {}
         self.outstanding = 0
 
     def appended(self, vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
         """Count one vnode down; answer after the last one."""
-        for partition, result in self.moves:
-            if partition.vnode is not vnode:
-                continue
+        for partition, result in self.moves[vnode]:
             if error is None:
                 result.low_watermark = partition.log_start
             else:
@@ -60,13 +59,27 @@ class PendingDeletions:
             self.call.reply(self.response)
 
 
-def handle(broker: Broker, call: Call[DeleteRecordsRequest]) -> DeleteRecordsResponse | Parked:
+PARTITIONS_PER_SLICE: Final = 100
+"""The number of partitions handled without a pause."""
+
+
+def handle(broker: Broker, call: Call[DeleteRecordsRequest]) -> DeleteRecordsResponse | Parked | Steps:
     """Move the log start of every partition, then answer when all moves are durable."""
+    count = sum(len(topic.partitions) for topic in call.request.topics)
+    answer: DeleteRecordsResponse | Parked | Steps = in_slices(
+        _delete_all(broker, call), count, per_slice=PARTITIONS_PER_SLICE
+    )
+    return answer
+
+
+def _delete_all(broker: Broker, call: Call[DeleteRecordsRequest]) -> Steps:
     response = DeleteRecordsResponse(topics=[])
     pending = PendingDeletions(call, response)
     versions: dict[Vnode, int] = {}
+    done = 0
     for name, offsets in _asked(call.request).items():
         results: list[DeleteRecordsPartitionResult] = []
+        response.topics.append(DeleteRecordsTopicResult(name=name, partitions=results))
         for index, offset in offsets.items():
             result = DeleteRecordsPartitionResult(partition_index=index, low_watermark=UNKNOWN)
             results.append(result)
@@ -74,10 +87,12 @@ def handle(broker: Broker, call: Call[DeleteRecordsRequest]) -> DeleteRecordsRes
                 partition = _find(broker, name, index)
                 version = _delete(partition, offset)
                 versions[partition.vnode] = max(version, versions.get(partition.vnode, version))
-                pending.moves.append((partition, result))
+                pending.moves.setdefault(partition.vnode, []).append((partition, result))
             except RequestError as error:
                 result.error_code = error.code
-        response.topics.append(DeleteRecordsTopicResult(name=name, partitions=results))
+            done += 1
+            if not done % ITEMS_PER_STEP:
+                yield
     if not versions:
         return response
     broker.retirement.soon(versions, call.received_ms)

@@ -11,13 +11,16 @@ Version notes: v4 flexible; v5 error messages; v6 either the name or the topic i
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from broker.catalogue.topics import Topic
 from broker.catalogue.view_admin import check_unused
 from broker.errors import RequestError
-from broker.loop.call import PARKED, Call, Parked
+from broker.loop.answers import reply_when_durable
+from broker.loop.call import Call, Parked
+from broker.loop.slices import Steps, in_slices, made_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -34,44 +37,53 @@ GROUPS_NAMED: Final = 10
 """The most groups that a message names."""
 
 
-def handle(broker: Broker, call: Call[DeleteTopicsRequest]) -> DeleteTopicsResponse | Parked:
+TOPICS_PER_SLICE: Final = 25
+"""The number of topics deleted without a pause."""
+
+
+def handle(broker: Broker, call: Call[DeleteTopicsRequest]) -> DeleteTopicsResponse | Parked | Steps:
     """Delete every topic that is named, once and in one way."""
+    request = call.request
+    count = len(request.topics) + len(request.topic_names)
+    answer: DeleteTopicsResponse | Parked | Steps = in_slices(
+        _answer_all(broker, call), count, per_slice=TOPICS_PER_SLICE
+    )
+    return answer
+
+
+def _answer_all(broker: Broker, call: Call[DeleteTopicsRequest]) -> Steps:
     request = call.request
     asked = (
         request.topics
         if call.version >= 6
         else [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
     )
-    results = _delete_all(broker, _named(broker, asked), call.received_ms)
+    results = yield from _delete_all(broker, _named(broker, asked), call.received_ms)
     response = DeleteTopicsResponse(responses=results)
     deleted = [result for result in results if not result.error_code]
-    if not deleted:
-        return response
-
-    def recorded(error: ErrorCode | None) -> None:
-        if error is not None:
-            for result in deleted:
-                result.error_code = error
-        call.reply(response)
-
-    broker.metadata_log.when_durable(recorded, call.received_ms)
-    return PARKED
+    return reply_when_durable(broker.metadata_log, call, response, deleted) if deleted else response
 
 
 def _delete_all(
     broker: Broker, named: list[Topic | DeletableTopicResult], now_ms: int
-) -> list[DeletableTopicResult]:
+) -> Generator[None, None, list[DeletableTopicResult]]:
     """Delete views first, so that a request may name a topic together with the views that read it."""
     is_view = [isinstance(item, Topic) and item.view is not None for item in named]
     results: dict[int, DeletableTopicResult] = {}
-    for index in sorted(range(len(named)), key=lambda index: not is_view[index]):
+
+    def answer(index: int) -> None:
         item = named[index]
         results[index] = item if isinstance(item, DeletableTopicResult) else _delete(broker, item, now_ms)
+
+    yield from made_of(sorted(range(len(named)), key=lambda index: not is_view[index]), answer, per_step=5)
     return [results[index] for index in range(len(named))]
 
 
 def _delete(broker: Broker, topic: Topic, now_ms: int) -> DeletableTopicResult:
     try:
+        if broker.catalogue.by_id.get(topic.topic_id) is not topic:
+            # Another request has deleted it since this one began.
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         check_unused(topic, broker.catalogue)
         _check_subscribers(broker, topic)
         broker.delete_topic(topic, now_ms)

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.loop.call import Call
-from broker.loop.slices import ITEMS_PER_SLICE, Steps, in_slices, made_of
+from broker.loop.slices import ITEMS_PER_STEP, Steps, in_slices, made_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -51,7 +51,7 @@ def _describe(broker: Broker, request: DescribeLogDirsRequest) -> Steps:
     for topic, indexes in tuple(_asked(broker, request)):
         sizes = yield from made_of(indexes, partial(_size, broker, topic))
         topics.append(DescribeLogDirsTopic(name=topic.name, partitions=sizes))
-        if not len(topics) % ITEMS_PER_SLICE:
+        if not len(topics) % ITEMS_PER_STEP:
             yield
     directory = DescribeLogDirsResult(
         log_dir=broker.data_directory, topics=topics, total_bytes=total_bytes, usable_bytes=usable_bytes

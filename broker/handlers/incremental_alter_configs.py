@@ -22,8 +22,8 @@ from broker.config.loggers import check_change
 from broker.errors import RequestError
 from broker.loop.answers import reply_when_durable
 from broker.loop.call import Call, Parked
-from broker.loop.slices import WaitingSteps
-from broker.view_topics.view_loading import after_loading, makes_quarantine
+from broker.loop.slices import WaitingSteps, in_slices, made_of
+from broker.view_topics.view_loading import load_in_thread, makes_quarantine
 from protocol.error_codes import ErrorCode
 from protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -36,27 +36,32 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 
+RESOURCES_PER_SLICE = 10
+"""The number of resources changed without a pause."""
+
+
 def handle(
     broker: Broker, call: Call[IncrementalAlterConfigsRequest]
 ) -> IncrementalAlterConfigsResponse | Parked | WaitingSteps:
     """Alter every resource that is named once."""
-    if makes_quarantine(call.request.resources):
-        return after_loading(broker.scheduler, lambda: _alter_all(broker, call))
-    return _alter_all(broker, call)
+    resources = call.request.resources
+    answer: IncrementalAlterConfigsResponse | Parked | WaitingSteps = in_slices(
+        _alter_all(broker, call), len(resources), per_slice=RESOURCES_PER_SLICE
+    )
+    return answer
 
 
-def _alter_all(
-    broker: Broker, call: Call[IncrementalAlterConfigsRequest]
-) -> IncrementalAlterConfigsResponse | Parked:
+def _alter_all(broker: Broker, call: Call[IncrementalAlterConfigsRequest]) -> WaitingSteps:
     request = call.request
+    if makes_quarantine(request.resources):
+        yield from load_in_thread(broker.scheduler)
     times = Counter((item.resource_type, item.resource_name) for item in request.resources)
     changed: list[AlterConfigsResourceResponse] = []
-    response = IncrementalAlterConfigsResponse(responses=[])
-    for item in request.resources:
+
+    def answer(item: AlterConfigsResource) -> AlterConfigsResourceResponse:
         answer = AlterConfigsResourceResponse(
             resource_type=item.resource_type, resource_name=item.resource_name
         )
-        response.responses.append(answer)
         try:
             if times[item.resource_type, item.resource_name] > 1:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
@@ -64,6 +69,11 @@ def _alter_all(
                 changed.append(answer)
         except RequestError as error:
             answer.error_code, answer.error_message = error.code, error.message
+        return answer
+
+    response = IncrementalAlterConfigsResponse(
+        responses=(yield from made_of(request.resources, answer, per_step=1))
+    )
     return reply_when_durable(broker.metadata_log, call, response, changed) if changed else response
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from broker.errors import RequestError
 from broker.fetching.fetch_reader import READ_COMMITTED
 from broker.loop.call import Call
-from broker.loop.slices import ITEMS_PER_SLICE, Offload, Until, WaitingSteps, in_slices
+from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, WaitingSteps, in_slices
 from broker.storage.leader_epochs import check_leader_epoch
 from broker.storage.partition import LEADER_EPOCH, Partition
 from broker.storage.timestamps import first_steps, largest_steps
@@ -83,7 +83,7 @@ def _answer_all(broker: Broker, call: Call[ListOffsetsRequest]) -> WaitingSteps:
                     ListOffsetsPartitionResponse(partition_index=item.partition_index, error_code=error.code)
                 )
             done += 1
-            if not done % ITEMS_PER_SLICE:
+            if not done % ITEMS_PER_STEP:
                 yield None
     return response
 

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 from broker.catalogue.topic_admin import NewTopic, check_name, offsets_topic
 from broker.catalogue.topics import OFFSETS_TOPIC, Topic
 from broker.errors import RequestError
-from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import Steps, finished
+from broker.loop.answers import until_durable
+from broker.loop.call import Call, Parked
+from broker.loop.slices import Steps, WaitingSteps, finished, in_slices, made_of
 from broker.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from broker.storage.partition import LEADER_EPOCH
 from protocol.error_codes import ErrorCode
@@ -40,17 +41,28 @@ if TYPE_CHECKING:
 
 IDS_SINCE = 12
 
+TOPICS_PER_SLICE = 100
+"""The number of topics described without a pause."""
+
 LARGE_PARTITION_COUNT = 5000
 """The number of partitions whose encoding takes 2 ms."""
 
 
-def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Parked | Steps:
+def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Parked | WaitingSteps:
     """Describe the requested topics, creating those that may be created."""
     asked = call.request.topics
     if call.version < IDS_SINCE and any(
         item.topic_id != ZERO_UUID or item.name is None for item in asked or ()
     ):
         return _refused(asked or [])
+    steps = _describe(broker, call)
+    count = len(broker.catalogue.by_name) if asked is None else len(asked)
+    answer: MetadataResponse | Parked | WaitingSteps = in_slices(steps, count, per_slice=TOPICS_PER_SLICE)
+    return _as_one(answer) if isinstance(answer, MetadataResponse) else answer
+
+
+def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
+    request, asked = call.request, call.request.topics
     host, port = call.connection.advertised
     node_id = broker.config.node_id
     response = MetadataResponse(
@@ -62,23 +74,20 @@ def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Pa
         topics=[],
     )
     if asked is None or (call.version == 0 and not asked):
-        usable = (topic for topic in broker.catalogue.by_name.values() if topic.recorded)
-        response.topics = [topic_answer(topic, node_id) for topic in usable]
-        return _as_one(_with_operations(call.request, response))
+        usable = [topic for topic in broker.catalogue.by_name.values() if topic.recorded]
+        response.topics = yield from made_of(usable, lambda topic: topic_answer(topic, node_id))
+        return _with_operations(request, response)
     asked = _distinct(asked)
-    refused = _create_missing(broker, call, asked)
+    refused: dict[str, ErrorCode] = {}
+    if request.allow_auto_topic_creation and broker.config.auto_create_topics_enable:
+        yield from made_of(asked, lambda item: _create_missing(broker, call, item, refused), per_step=5)
     in_the_making = {item.name for item in asked if _is_planned(broker, item.name)}
-
-    def answer(error: ErrorCode | None) -> MetadataResponse:
+    if in_the_making:
+        error = yield from until_durable(broker.metadata_log, call.received_ms)
         if error is not None:
             refused.update((name, error) for name in in_the_making if name is not None)
-        response.topics = [_answer(broker, item, refused, node_id) for item in asked]
-        return _with_operations(call.request, response)
-
-    if not in_the_making:
-        return _as_one(answer(None))
-    broker.metadata_log.when_durable(lambda error: call.reply(answer(error)), call.received_ms)
-    return PARKED
+    response.topics = yield from made_of(asked, lambda item: _answer(broker, item, refused, node_id))
+    return _with_operations(request, response)
 
 
 def _as_one(response: MetadataResponse) -> MetadataResponse | Steps:
@@ -126,23 +135,18 @@ def _is_planned(broker: Broker, name: str | None) -> bool:
 
 
 def _create_missing(
-    broker: Broker, call: Call[MetadataRequest], asked: list[MetadataRequestTopic]
-) -> dict[str, ErrorCode]:
-    """Create the named topics that do not exist and may be created; return the refusals by name."""
-    refused: dict[str, ErrorCode] = {}
-    if not (call.request.allow_auto_topic_creation and broker.config.auto_create_topics_enable):
-        return refused
-    for item in asked:
-        name = item.name
-        if name is None or item.topic_id != ZERO_UUID or name in broker.catalogue.by_name:
-            continue
-        try:
-            new = offsets_topic(broker.config) if name == OFFSETS_TOPIC else NewTopic(name=name)
-            record = broker.topics.check_new(new, broker.clock.wall_ms(call.received_ms))
-            broker.topics.create(record, call.received_ms)
-        except RequestError as error:
-            refused[name] = error.code
-    return refused
+    broker: Broker, call: Call[MetadataRequest], item: MetadataRequestTopic, refused: dict[str, ErrorCode]
+) -> None:
+    """Create the named topic if it does not exist, or add the refusal to those by name."""
+    name = item.name
+    if name is None or item.topic_id != ZERO_UUID or name in broker.catalogue.by_name:
+        return
+    try:
+        new = offsets_topic(broker.config) if name == OFFSETS_TOPIC else NewTopic(name=name)
+        record = broker.topics.check_new(new, broker.clock.wall_ms(call.received_ms))
+        broker.topics.create(record, call.received_ms)
+    except RequestError as error:
+        refused[name] = error.code
 
 
 def _answer(

@@ -7,7 +7,8 @@ connection, the only way to report it.  Until its records are safe, a request wi
 progress: a client that sends without waiting is read no faster than the disk writes.  Idempotent producers
 are checked against the last five batches of each partition.
 Differences from Apache Kafka: null records answer INVALID_RECORD (Kafka never answers); every storage fault
-answers KAFKA_STORAGE_ERROR (56), not UNKNOWN_SERVER_ERROR, as idempotent Java producers retry only that.
+answers KAFKA_STORAGE_ERROR (56), not UNKNOWN_SERVER_ERROR, as idempotent Java producers retry only that; a
+batch of more than 20,000 records whose header gives no credible greatest timestamp answers INVALID_TIMESTAMP.
 Version notes: versions below 3 close the connection (KAFKA-18659: min 0 is listed only so that librdkafka <
 2.11 compresses); v7 zstd (KIP-110); v8 error messages (KIP-467); v9 flexible; v10 current leader (KIP-951);
 v13 topic ids (KIP-516).
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 from broker.catalogue.view_admin import check_writable
 from broker.errors import RequestError
 from broker.loop.call import PARKED, Call, Parked
+from broker.loop.slices import ITEMS_PER_STEP, Steps, in_slices
 from broker.loop.stats import Cause
 from broker.storage.append import append_batch
 from broker.storage.vnode import Vnode
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
     from broker.storage.partition import Partition
 
 ACKS_NONE = 0
+
+PARTITIONS_PER_SLICE = 100
+"""The number of batches appended without a pause, if each is small."""
+
 TOPIC_IDS_SINCE_VERSION = 13
 
 ADMIN_CLIENT_ID = "__admin_client"
@@ -88,15 +94,39 @@ class PendingProduce:
             self.call.reply(self.response)
 
 
-def handle(broker: Broker, call: Call[ProduceRequest]) -> ProduceResponse | Parked:
+def handle(broker: Broker, call: Call[ProduceRequest]) -> ProduceResponse | Parked | Steps:
     """Append each partition's batch, then answer as `acks` asks."""
+    count = sum(len(topic.partition_data) for topic in call.request.topic_data)
+    if count > PARTITIONS_PER_SLICE and not call.data_owned:
+        _own_records(call)
+    answer: ProduceResponse | Parked | Steps = in_slices(
+        _append_all(broker, call), count, per_slice=PARTITIONS_PER_SLICE
+    )
+    return answer
+
+
+def _own_records(call: Call[ProduceRequest]) -> None:
+    """Copy the records out of the receive buffer, which is used again before the last slice."""
+    for topic in call.request.topic_data:
+        for data in topic.partition_data:
+            if data.records is not None:
+                data.records = memoryview(bytearray(data.records))
+    call.data_owned = True
+
+
+def _append_all(broker: Broker, call: Call[ProduceRequest]) -> Steps:
     request = call.request
     response = ProduceResponse(responses=[])
     pending = PendingProduce(call, response)
-    failed = False
+    failed, done = False, 0
     for topic_data in request.topic_data:
         topic = _find_topic(broker, call.version, topic_data)
-        answers = [_produce(broker, call, topic, data, pending) for data in topic_data.partition_data]
+        answers: list[PartitionProduceResponse] = []
+        for data in topic_data.partition_data:
+            answers.append(_produce(broker, call, topic, data, pending))
+            done += 1
+            if not done % ITEMS_PER_STEP:
+                yield
         failed = failed or any(answer.error_code for answer in answers)
         if answers:
             response.responses.append(

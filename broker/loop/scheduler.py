@@ -57,9 +57,9 @@ class Scheduler:
         self.add_work(_once(action))
 
     def run_some(self, clock_ns: Callable[[], int]) -> None:
-        """Run the next slice of each waiting generator, as long as there is time."""
+        """Run slices of the waiting generators in turn, as long as there is time."""
         ends_ns = clock_ns() + SHARE_NS
-        for _ in range(len(self._waiting)):
+        while self._waiting:
             self.run()
             if clock_ns() >= ends_ns:
                 return

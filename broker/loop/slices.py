@@ -8,6 +8,8 @@ does it.
     handle(broker, call) -> response                       few items
                          -> generator: yield ... return response    many items
 
+A step should take well under a millisecond: the scheduler runs steps until its share of the turn is used up.
+
 What a generator reads may have changed by the time it is resumed; what it keeps must be its own.
 scheduler.py runs the slices.
 """
@@ -18,7 +20,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 ITEMS_PER_SLICE: Final = 500
-"""The partitions or topics handled before other work has its turn: 2 to 5 ms."""
+"""The partitions or topics that a handler takes without a pause, if each needs a few microseconds."""
+
+ITEMS_PER_STEP: Final = 25
+"""The items handled between two looks at the time."""
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -92,6 +97,15 @@ def in_thread(offload: Offload, work: Callable[[], Made]) -> Generator[Until, No
     return made[0]
 
 
+def or_again(steps: Steps, again: Callable[[], None]) -> Steps:
+    """Do the steps of regular work; if they raise, have `again` arrange its next time, and raise on."""
+    try:
+        yield from steps
+    except Exception:
+        again()
+        raise
+
+
 def finished(response: object) -> Steps:
     """Return a response that is already made, but large: a thread encodes it."""
     yield from ()
@@ -99,13 +113,13 @@ def finished(response: object) -> Steps:
 
 
 def made_of(
-    items: Iterable[Item], make: Callable[[Item], Made], *, per_slice: int = ITEMS_PER_SLICE
+    items: Iterable[Item], make: Callable[[Item], Made], *, per_step: int = ITEMS_PER_STEP
 ) -> Generator[None, None, list[Made]]:
-    """Return what `make` returns for each of the items; yield after every `per_slice` of them."""
+    """Return what `make` returns for each of the items; yield after every `per_step` of them."""
     made: list[Made] = []
     for item in items:
         made.append(make(item))
-        if not len(made) % per_slice:
+        if not len(made) % per_step:
             yield
     return made
 
@@ -121,7 +135,7 @@ def in_pairs(steps: Steps) -> Steps:
         yield
 
 
-def chunks(items: Sequence[Item], *, per_slice: int = ITEMS_PER_SLICE) -> Iterator[Sequence[Item]]:
-    """Yield the items in parts that one slice can handle."""
-    for start in range(0, len(items), per_slice):
-        yield items[start : start + per_slice]
+def chunks(items: Sequence[Item], *, per_step: int = ITEMS_PER_STEP) -> Iterator[Sequence[Item]]:
+    """Yield the items in parts that one step can handle."""
+    for start in range(0, len(items), per_step):
+        yield items[start : start + per_step]

@@ -7,9 +7,9 @@ makes a view waits for a thread to load it, while other requests are served.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from broker.config.kawal_topic_keys import QUARANTINE_KEY
 from broker.loop.scheduler import Scheduler
@@ -44,9 +44,3 @@ class _Altered(Protocol):
 def makes_quarantine(altered: Iterable[_Altered]) -> bool:
     """Whether an alteration names a quarantine; if it has to be made, the parser is needed."""
     return any(line.name == QUARANTINE_KEY.name for resource in altered for line in resource.configs)
-
-
-def after_loading(scheduler: Scheduler, handle: Callable[[], Any]) -> WaitingSteps:
-    """Return the result of `handle`, once everything is imported."""
-    yield from load_in_thread(scheduler)
-    return handle()

@@ -124,7 +124,7 @@ def test_a_topic_that_the_disk_loses_is_told_as_that(gateway: Gateway, client: C
     create(client, "old")
     client.send(request("lost", "old"), 12)
     gateway.disk.faults.append(failing("sync", errno.EIO, path="meta"))
-    gateway.run_jobs()
+    gateway.settle()
     (answer,) = client.answers()
     assert [topic.error_code for topic in answer.topics] == [ErrorCode.KAFKA_STORAGE_ERROR, 0]
     assert answer.topics[0].partitions == []

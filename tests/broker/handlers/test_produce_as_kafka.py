@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from broker.storage.append import DOUBTFUL_RECORDS_MAX, RECORD_ERRORS_MAX
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -82,6 +83,25 @@ def test_claimed_append_time_without_any_time_is_refused(client: Client) -> None
     data = with_attributes(batch(), APPEND_TIME_BIT, max_timestamp=-1)
     (answer,) = produce(client, ("t", [(0, data)]))[0].partition_responses
     assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_a_batch_of_very_many_records_without_a_credible_time_is_refused_unread(client: Client) -> None:
+    create(client, "t")
+    create(client, "appended", message_timestamp_type="LogAppendTime")
+    data = with_attributes(batch(count=DOUBTFUL_RECORDS_MAX + 1), 0, max_timestamp=2**62)
+    (answer,) = produce(client, ("t", [(0, data)]))[0].partition_responses
+    assert (answer.error_code, answer.record_errors) == (ErrorCode.INVALID_TIMESTAMP, [])
+    assert f"{DOUBTFUL_RECORDS_MAX + 1} records" in answer.error_message
+    data = with_attributes(batch(count=DOUBTFUL_RECORDS_MAX), APPEND_TIME_BIT)
+    (answer,) = produce(client, ("appended", [(0, data)]))[0].partition_responses
+    assert (answer.error_code, len(answer.record_errors)) == (ErrorCode.INVALID_TIMESTAMP, RECORD_ERRORS_MAX)
+
+
+def test_a_doubtful_batch_of_as_many_records_as_are_read_is_corrected(client: Client) -> None:
+    create(client, "t")
+    data = with_attributes(batch(count=DOUBTFUL_RECORDS_MAX), 0, max_timestamp=2**62)
+    (answer,) = produce(client, ("t", [(0, data)]))[0].partition_responses
+    assert answer.error_code == 0
 
 
 def test_a_refusal_by_the_log_tells_where_the_log_starts(client: Client) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from broker.loop.slices import (
     ITEMS_PER_SLICE,
+    ITEMS_PER_STEP,
     Steps,
     Until,
     WaitingSteps,
@@ -16,6 +17,7 @@ from broker.loop.slices import (
     in_slices,
     in_thread,
     made_of,
+    or_again,
     run_here,
 )
 
@@ -51,7 +53,7 @@ def test_few_items_are_handled_in_one_go() -> None:
 @pytest.mark.parametrize(("count", "slice_count"), [(0, 0), (2, 0), (3, 1), (7, 2), (9, 3)])
 def test_items_are_made_in_slices(count: int, slice_count: int) -> None:
     double: Callable[[int], int] = lambda number: 2 * number  # noqa: E731
-    making = made_of(range(count), double, per_slice=3)
+    making = made_of(range(count), double, per_step=3)
     for _ in range(slice_count):
         next(making)
     with pytest.raises(StopIteration) as end:
@@ -60,8 +62,8 @@ def test_items_are_made_in_slices(count: int, slice_count: int) -> None:
 
 
 def test_chunks_cover_everything_once() -> None:
-    items = list(range(2 * ITEMS_PER_SLICE + 1))
-    assert [len(chunk) for chunk in chunks(items)] == [ITEMS_PER_SLICE, ITEMS_PER_SLICE, 1]
+    items = list(range(2 * ITEMS_PER_STEP + 1))
+    assert [len(chunk) for chunk in chunks(items)] == [ITEMS_PER_STEP, ITEMS_PER_STEP, 1]
     assert [item for chunk in chunks(items) for item in chunk] == items
     assert list(chunks([])) == []
 
@@ -100,3 +102,16 @@ def test_work_in_a_thread_returns_its_result_or_raises_its_error() -> None:
     waits.start(lambda: None)
     with pytest.raises(ZeroDivisionError):
         next(failing)
+
+
+def test_regular_work_that_raises_arranges_its_next_time_and_then_raises() -> None:
+    def broken() -> Steps:
+        yield
+        raise ValueError("a bug")
+
+    again: list[int] = []
+    with pytest.raises(ValueError, match="a bug"):
+        list(or_again(broken(), lambda: again.append(1)))
+    assert again == [1]
+    assert list(or_again(steps(2, "done"), lambda: again.append(2))) == [None, None]
+    assert again == [1]
