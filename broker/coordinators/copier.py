@@ -140,6 +140,10 @@ class Copier:
         except (WalError, DiskError) as error:
             self._end(copy, error)
             return
+        except Exception as error:
+            # A copy that stays open would keep the partition from being copied ever again.
+            self._end(copy, f"an internal error: {error!r}")
+            raise
         self._go_on_after(copy, partition.vnode.last_version, clock.turn_ms)
 
     def _release_the_past(self, copy: Copy, now_ms: int) -> None:

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topics import OFFSETS_TOPIC
 from broker.config.topic_settings import TopicSettings
 from broker.loop.loop import Loop
-from broker.loop.slices import Steps
+from broker.loop.slices import Steps, or_again
 from broker.storage.partition import Partition
 from broker.upkeep.compaction_policy import DirtyPart, dirty_part
 from wal.disk import DiskError
@@ -99,7 +100,8 @@ class CompactionTask:
         if not self._metadata.config.log_cleaner_enable or self._loop.stopping:
             self._schedule(now_ms)
             return
-        self._loop.scheduler.add_work(self._look_at_all())
+        again = partial(self._schedule, now_ms)
+        self._loop.scheduler.add_work(or_again(self._look_at_all(), again))
 
     def _look_at_all(self) -> Steps:
         """Look at all partitions; then begin a pass, or wait."""

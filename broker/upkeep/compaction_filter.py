@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from broker.upkeep.compaction_keys import KeyOffsets
 from broker.upkeep.compaction_transactions import CleanedTransactions
 from protocol.compression import Codec, compress
+from protocol.errors import Malformed
 from protocol.record_reader import open_batch, read_varint, record_heads
 from protocol.record_writer import VARINTS
 from protocol.records import (
@@ -113,13 +114,10 @@ class BatchFilter:
         kept, tombstones, start = [], False, 0
         last = self._keys.last
         for offset, timestamp, at, end in record_heads(header, body):
-            if (byte := body[at]) < 128:
-                length, at = byte >> 1 ^ -(byte & 1), at + 1
-            else:
-                length, at = read_varint(body, at)
+            length, at = _key_span(body, at, end)
             # A record without a key can only be from a time when the topic was not compacted.
             if length >= 0 and offset >= last(body[at : at + length]):
-                is_tombstone = read_varint(body, at + length)[0] < 0
+                is_tombstone = _length(body, at + length, end)[0] < 0
                 if not (is_tombstone and expired):
                     kept.append((start, end, timestamp))
                     tombstones = tombstones or is_tombstone
@@ -147,13 +145,31 @@ def note_keys(
         return
     header, body = open_batch(batch, BATCH_BYTES_MAX)
     put = keys.put
-    for offset, _, at, _ in record_heads(header, body):
-        if (byte := body[at]) < 128:
-            length, at = byte >> 1 ^ -(byte & 1), at + 1
-        else:
-            length, at = read_varint(body, at)
+    for offset, _, at, end in record_heads(header, body):
+        length, at = _key_span(body, at, end)
         if length >= 0 and offset >= first_dirty:
             put(body[at : at + length], offset)
+
+
+def _key_span(body: bytes, at: int, end: int) -> tuple[int, int]:
+    """Return the length of the key, negative if there is none, and its position.  Raises: Malformed."""
+    length, at = _length(body, at, end)
+    if length >= end - at:
+        raise Malformed(at, "key length", f"{length}, but the record ends at byte {end}")
+    return length, at
+
+
+def _length(body: bytes, at: int, end: int) -> tuple[int, int]:
+    """Return the length at a position of a record and the position after it.  Raises: Malformed."""
+    if at < end and (byte := body[at]) < 128:
+        return byte >> 1 ^ -(byte & 1), at + 1
+    try:
+        length, at = read_varint(body, at)
+    except IndexError:
+        at = end + 1
+    if at > end:
+        raise Malformed(end, "record", "cut: it ends within a length")
+    return length, at
 
 
 def _horizon_of(header: BatchHeader) -> int | None:

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 from broker.catalogue.metadata import Metadata
 from broker.config.topic_settings import TopicSettings
+from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
-from broker.loop.slices import Steps
+from broker.loop.slices import Steps, or_again
 from broker.storage.partition import Partition
 from broker.storage.vnodes import Vnodes
 from broker.upkeep.retention_holds import GroupProgress, Holds
@@ -59,14 +61,15 @@ class RetentionTask:
             # The groups' committed offsets are not known yet, so records that they hold must not be deleted.
             self._loop.timers.add(now_ms + LOADING_PAUSE_MS, self._begin)
             return
-        self._loop.scheduler.add_work(self._pass())
+        again = partial(self._schedule, now_ms)
+        self._loop.scheduler.add_work(or_again(self._pass(), again))
 
     def _pass(self) -> Steps:
         """Apply retention to every partition with data, then retire segments."""
         holds = Holds(self._metadata, self._groups)
         for number, partition in enumerate(self._partitions(), start=1):
             if partition.high_watermark > partition.log_start:
-                self._apply(partition, holds)
+                self._apply_safely(partition, holds)
             if not number % PARTITIONS_PER_SLICE:
                 yield
         self._note_held(holds.partitions)
@@ -83,6 +86,13 @@ class RetentionTask:
                 if topic.topic_id not in catalogue.by_id or not topics.settings(topic).deletes:
                     break
                 yield topics.partition(topic, index)
+
+    def _apply_safely(self, partition: Partition, holds: Holds) -> None:
+        try:
+            self._apply(partition, holds)
+        except Exception as error:  # noqa: BLE001  (the other partitions are looked at)
+            what = f"retention skips {partition.topic.name}-{partition.index}"
+            self._loop.internal_errors.note(ErrorPlace.BACKGROUND, what, error)
 
     def _apply(self, partition: Partition, holds: Holds) -> None:
         settings = self._metadata.topics.settings(partition.topic)

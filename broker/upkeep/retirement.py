@@ -50,10 +50,12 @@ class Retirement:
         self._rounds.update(dict.fromkeys(vnodes, ROUNDS))
 
     def _run(self, now_ms: int) -> None:
+        # Whatever raises below, the next deletion finds nothing waiting and sets the timer again.
+        due, self._rounds = self._rounds, {}
         self._topics.drop_again()
         serving = set(self._vnodes.every)
         waiting = {}
-        for vnode, rounds in self._rounds.items():
+        for vnode, rounds in due.items():
             if vnode in serving and _retire(vnode) and rounds > 1:
                 waiting[vnode] = rounds - 1
         self._rounds = waiting

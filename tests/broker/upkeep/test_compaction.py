@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import errno
+import struct
+
+from zstandard import ZstdCompressor
 
 from broker.snapshot import Snapshot
 from broker.upkeep.compaction import FAILED_REST_MS
+from protocol.compression import Codec
 from protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
 from protocol.messages.delete_topics import DeleteTopicsRequest
+from protocol.records import HEADER_BYTES, renew_crc
 from tests.broker.compacted import BACKOFF_MS, batches, fill, keyed, made, pairs_of, pass_time, put
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import create, offset_of, send
@@ -240,8 +245,6 @@ def test_a_batch_that_cannot_be_read_leaves_its_partition_alone(gateway: Gateway
     send(client, "t", keyed([(b"k", b"1")]))
     broken = keyed([(b"k", b"2"), (b"k", b"3")])
     broken[61] ^= 1  # the length of the first record
-    from protocol.records import renew_crc
-
     renew_crc(broken)
     assert send(client, "t", broken).error_code == 0
     fill(client, "t")
@@ -356,3 +359,24 @@ def test_idle_partitions_are_not_looked_into_again(gateway: Gateway, client: Cli
     assert len(task._quiet) == 300
     put(client, "idle", [(b"k", b"v")])
     assert task._may_be_due(gateway.partition("idle"), gateway.now_ms)
+
+
+def test_a_record_that_ends_within_its_own_fields_leaves_its_partition_alone(
+    gateway: Gateway, client: Client
+) -> None:
+    """Such a batch once ended the process, at every start again."""
+    made(client, cleanup_policy="delete")
+    whole = keyed([(b"k", b"1")], codec=Codec.ZSTD)
+    cut = whole[:HEADER_BYTES] + ZstdCompressor().compress(bytes.fromhex("06000000"))
+    struct.pack_into(">i", cut, 8, len(cut) - 12)
+    renew_crc(cut)
+    assert send(client, "t", cut).error_code == 0
+    fill(client, "t")
+    topic = gateway.broker.find_topic("t")
+    gateway.broker.topics.change_configs(
+        topic, {**topic.configs, "cleanup.policy": "compact"}, gateway.now_ms
+    )
+    pass_time(gateway, FAILED_REST_MS + 4 * BACKOFF_MS)
+    stats = gateway.broker.compaction.stats
+    assert (stats.uncleanable, stats.failures) == (1, 1)
+    assert send(client, "t", keyed([(b"k", b"2")])).error_code == 0

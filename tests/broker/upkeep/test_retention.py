@@ -6,7 +6,10 @@ import errno
 
 import pytest
 
-from broker.upkeep.retention import PARTITIONS_PER_SLICE
+from broker.loop.internal_errors import ErrorPlace
+from broker.storage.partition import Partition
+from broker.upkeep.retention import PARTITIONS_PER_SLICE, RetentionTask
+from broker.upkeep.retention_holds import Holds
 from protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, offset_of, read, send
@@ -181,3 +184,37 @@ def test_a_disk_error_puts_retention_off(kind: str) -> None:
     pass_time(gateway, 3 * INTERVAL_MS)
     client = gateway.client()
     assert start_of(client, "t") > 10
+
+
+def test_an_internal_error_about_one_partition_leaves_the_others_to_retention(
+    gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("broken", "t"):
+        create(client, name, retention_ms="5000")
+        send(client, name, batch(b"a", timestamp_ms=START_MS))
+    apply = RetentionTask._apply
+
+    def break_one(self: RetentionTask, partition: Partition, holds: Holds) -> None:
+        if partition.topic.name == "broken":
+            raise IndexError("a bug")
+        apply(self, partition, holds)
+
+    monkeypatch.setattr(RetentionTask, "_apply", break_one)
+    gateway.break_things()
+    pass_time(gateway, INTERVAL_MS)
+    assert (start_of(client, "broken"), start_of(client, "t")) == (0, 1)
+    assert gateway.broker.internal_errors.counts[ErrorPlace.BACKGROUND] == 1
+
+
+def test_a_check_that_an_internal_error_ends_is_made_again(
+    gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(client, "t", retention_ms="5000")
+    send(client, "t", batch(b"a", timestamp_ms=START_MS))
+    gateway.break_things()
+    with monkeypatch.context() as broken:
+        broken.setattr(RetentionTask, "_partitions", lambda _self: iter([None]))
+        pass_time(gateway, INTERVAL_MS)
+    assert start_of(client, "t") == 0
+    pass_time(gateway, INTERVAL_MS)
+    assert start_of(client, "t") == 1
