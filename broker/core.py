@@ -96,9 +96,9 @@ class Broker:
         self.internal_errors = InternalErrors()
         self.timers = Timers(self.internal_errors)
         self._dispatcher = self.dispatcher(self, self, gate or OpenGate())
-        self.waiters = Waiters(self.timers, self._dispatcher.failed)
         self.stats = stats or Stats()
         self.scheduler = Scheduler(self._dispatcher.failed, self.internal_errors, offload)
+        self.waiters = Waiters(self.timers, self._dispatcher.failed, self.scheduler.soon)
         self.stopping = False
         self._prepare_for_clients()
         self.meta = Vnode(store.catalogue.log, database="meta", index=0)

@@ -1,14 +1,19 @@
 """Parked calls are resumed by bytes, by time or by deletion, and forgotten with their client."""
 
+from collections.abc import Callable
 from typing import Any
 
 from broker.loop.internal_errors import InternalErrors
 from broker.loop.timers import Timers
-from broker.loop.waiters import ParkedCall, Waiters
+from broker.loop.waiters import AT_ONCE_MAX, ParkedCall, Waiters
 
 
 def fail(_call: object, error: Exception) -> None:
     raise error
+
+
+def at_once(action: Callable[[], None]) -> None:
+    action()
 
 
 class FakeCall:
@@ -29,7 +34,7 @@ def parked(
 
 
 def test_a_fetch_is_woken_once_when_its_bytes_are_there() -> None:
-    waiters = Waiters(Timers(InternalErrors()), fail)
+    waiters = Waiters(Timers(InternalErrors()), fail, at_once)
     _, resumed = parked(waiters, [1, 2], min_bytes=100)
     waiters.advanced(1, 60, now_ms=10)
     assert resumed == []
@@ -41,7 +46,7 @@ def test_a_fetch_is_woken_once_when_its_bytes_are_there() -> None:
 
 def test_a_fetch_is_answered_at_its_deadline_without_data() -> None:
     timers = Timers(InternalErrors())
-    waiters = Waiters(timers, fail)
+    waiters = Waiters(timers, fail, at_once)
     _, resumed = parked(waiters, [1], min_bytes=1, deadline_ms=500)
     assert timers.next_deadline() == 500
     timers.run_due(499)
@@ -52,7 +57,7 @@ def test_a_fetch_is_answered_at_its_deadline_without_data() -> None:
 
 
 def test_data_on_other_streams_does_not_wake_a_fetch() -> None:
-    waiters = Waiters(Timers(InternalErrors()), fail)
+    waiters = Waiters(Timers(InternalErrors()), fail, at_once)
     _, resumed = parked(waiters, [1], min_bytes=1)
     waiters.advanced(2, 1000, now_ms=1)
     assert resumed == []
@@ -60,7 +65,7 @@ def test_data_on_other_streams_does_not_wake_a_fetch() -> None:
 
 def test_a_fetch_of_a_client_that_is_gone_is_never_resumed() -> None:
     timers = Timers(InternalErrors())
-    waiters = Waiters(timers, fail)
+    waiters = Waiters(timers, fail, at_once)
     fetch, resumed = parked(waiters, [1], min_bytes=1)
     assert fetch.call.holder is waiters
     waiters.cancel(fetch.call)
@@ -71,7 +76,7 @@ def test_a_fetch_of_a_client_that_is_gone_is_never_resumed() -> None:
 
 
 def test_deletion_wakes_the_fetches_of_its_streams_only() -> None:
-    waiters = Waiters(Timers(InternalErrors()), fail)
+    waiters = Waiters(Timers(InternalErrors()), fail, at_once)
     _, gone = parked(waiters, [1], min_bytes=1000)
     _, kept = parked(waiters, [2], min_bytes=1000)
     waiters.wake([1], now_ms=7)
@@ -79,7 +84,7 @@ def test_deletion_wakes_the_fetches_of_its_streams_only() -> None:
 
 
 def test_every_fetch_is_answered_at_the_end() -> None:
-    waiters = Waiters(Timers(InternalErrors()), fail)
+    waiters = Waiters(Timers(InternalErrors()), fail, at_once)
     _, first = parked(waiters, [1], min_bytes=1000)
     _, second = parked(waiters, [], min_bytes=1000)
     waiters.wake_all(now_ms=9)
@@ -88,7 +93,7 @@ def test_every_fetch_is_answered_at_the_end() -> None:
 
 def test_waiting_fetches_hold_no_deadline_once_they_are_answered() -> None:
     timers = Timers(InternalErrors())
-    waiters = Waiters(timers, fail)
+    waiters = Waiters(timers, fail, at_once)
     parked(waiters, [1], min_bytes=1, deadline_ms=2**40)
     waiters.advanced(1, 5, now_ms=3)
     assert len(timers) == 0
@@ -96,7 +101,7 @@ def test_waiting_fetches_hold_no_deadline_once_they_are_answered() -> None:
 
 
 def test_a_fetch_that_waits_again_on_the_same_call_is_another_fetch() -> None:
-    waiters = Waiters(Timers(InternalErrors()), fail)
+    waiters = Waiters(Timers(InternalErrors()), fail, at_once)
     first, resumed = parked(waiters, [1], min_bytes=1)
     waiters.advanced(1, 5, now_ms=1)
     again = ParkedCall(first.call, keys=[1], size_bytes=0, min_bytes=1, resume=resumed.append)
@@ -106,9 +111,25 @@ def test_a_fetch_that_waits_again_on_the_same_call_is_another_fetch() -> None:
 
 
 def test_fetches_are_counted_by_what_they_wait_for() -> None:
-    waiters = Waiters(Timers(InternalErrors()), fail)
+    waiters = Waiters(Timers(InternalErrors()), fail, at_once)
     parked(waiters, [1, 2], min_bytes=1)
     parked(waiters, [2], min_bytes=1)
     assert [waiters.waiting_for(key) for key in (1, 2, 3)] == [1, 2, 0]
     waiters.advanced(2, 1, now_ms=1)
     assert [waiters.waiting_for(key) for key in (1, 2, 3)] == [0, 0, 0]
+
+
+def test_an_append_that_many_wait_for_resumes_most_of_them_in_slices() -> None:
+    later: list[Callable[[], None]] = []
+    waiters = Waiters(Timers(InternalErrors()), fail, later.append)
+    fetches = [parked(waiters, [1], min_bytes=1) for _ in range(AT_ONCE_MAX + 3)]
+    waiters.advanced(1, 10, now_ms=5)
+    assert [resumed for _, resumed in fetches] == [[5]] * AT_ONCE_MAX + [[]] * 3
+    # A client that leaves is not resumed, and none is resumed twice.
+    waiters.cancel(fetches[-1][0].call)
+    later[0]()
+    waiters.advanced(1, 10, now_ms=6)
+    for action in later:
+        action()
+    assert [resumed for _, resumed in fetches[AT_ONCE_MAX:]] == [[5], [6], []]
+    assert len(waiters) == 0
