@@ -178,11 +178,12 @@ def _refuse_many_doubtful_records(header: BatchHeader) -> None:
 
 
 def _greatest_timestamp(batch: memoryview) -> int:
-    """Return the greatest timestamp of the records, or -1; a batch that opens to too much is refused."""
+    """Return the greatest timestamp of the records, at least -1; what opens to too much is refused."""
     opened, body = open_batch(batch)
     if opened.is_append_time:
         return opened.max_timestamp
-    return max((timestamp for _, timestamp, _, _ in record_heads(opened, body)), default=NO_TIMESTAMP)
+    greatest = max((timestamp for _, timestamp, _, _ in record_heads(opened, body)), default=NO_TIMESTAMP)
+    return max(greatest, NO_TIMESTAMP)
 
 
 def _append_time_refusal(header: BatchHeader) -> RequestError:

@@ -10,8 +10,10 @@ from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequ
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
+from protocol.records import read_batch_header
 from tests.broker.gateway import START_MS, Client
 from tests.broker.handlers.topics import create
+from tests.broker.kit import fetch
 
 APPEND_TIME_BIT = 8
 
@@ -95,6 +97,17 @@ def test_a_batch_of_very_many_records_without_a_credible_time_is_refused_unread(
     data = with_attributes(batch(count=DOUBTFUL_RECORDS_MAX), APPEND_TIME_BIT)
     (answer,) = produce(client, ("appended", [(0, data)]))[0].partition_responses
     assert (answer.error_code, len(answer.record_errors)) == (ErrorCode.INVALID_TIMESTAMP, RECORD_ERRORS_MAX)
+
+
+def test_the_greatest_time_of_records_before_1970_is_none(client: Client) -> None:
+    create(client, "t")
+    early = bytearray(encode_batch([Record(index, -1_000 - index, None, b"v") for index in range(2)]))
+    (answer,) = produce(client, ("t", [(0, with_attributes(early, 0, max_timestamp=-7))]))[
+        0
+    ].partition_responses
+    assert answer.error_code == 0
+    stored = fetch(client, "t").records
+    assert read_batch_header(stored).max_timestamp == -1
 
 
 def test_a_doubtful_batch_of_as_many_records_as_are_read_is_corrected(client: Client) -> None:
