@@ -13,6 +13,7 @@ from collections.abc import Generator
 from typing import NamedTuple, TypeVar
 
 from protocol.compression import Readable
+from protocol.record_reader import open_batch, record_heads
 from protocol.record_times import record_times
 from protocol.records import NO_TIMESTAMP, read_batch_header
 
@@ -78,28 +79,19 @@ def max_timestamp_steps(batch: Readable, *, from_offset: int = 0) -> Lookup:
 
 
 def corrected_max_timestamp(batch: Readable) -> int:
-    """Do all steps of `corrected_steps` at once."""
-    return _at_once(corrected_steps(batch))
-
-
-def corrected_steps(batch: Readable) -> Generator[None, None, int]:
     """Find the max timestamp that the header should carry: that of its records, at least -1.
 
     Kafka does this for every batch produced; here it is for headers that contradict themselves
-    (`BatchHeader.has_plausible_max_timestamp`) and for tools. A broker that corrects must do so before it
-    compares the greatest timestamp with its clock: Kafka accepts a batch whose header alone is in the future.
+    (`BatchHeader.has_plausible_max_timestamp`). A broker must do so before it compares the greatest timestamp
+    with its clock: Kafka accepts a batch whose header alone is in the future. All records are read at once.
 
-    Raises: Malformed.
+    Raises: Malformed, also for a batch that opens to more than `open_batch` allows.
     """
-    header = read_batch_header(batch)
+    header, body = open_batch(batch)
     if header.is_append_time:
         return header.max_timestamp
-    greatest = NO_TIMESTAMP
-    for number, (_, timestamp) in enumerate(record_times(batch), start=1):
-        greatest = max(greatest, timestamp)
-        if not number % RECORDS_PER_STEP:
-            yield
-    return greatest
+    greatest = max((timestamp for _, timestamp, _, _ in record_heads(header, body)), default=NO_TIMESTAMP)
+    return max(greatest, NO_TIMESTAMP)
 
 
 def _at_once(steps: Generator[None, None, T]) -> T:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from broker.catalogue.config_resources import find_resource
 from broker.config.config_changes import check_lines
 from broker.errors import RequestError
-from broker.loop.answers import reply_when_durable
+from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
 from broker.loop.slices import WaitingSteps, in_slices, made_of
 from broker.view_topics.view_loading import load_in_thread, makes_quarantine
@@ -49,7 +49,7 @@ def _replace_all(broker: Broker, call: Call[AlterConfigsRequest]) -> WaitingStep
     if makes_quarantine(request.resources):
         yield from load_in_thread(broker.scheduler)
     times = Counter((item.resource_type, item.resource_name) for item in request.resources)
-    changed: list[AlterConfigsResourceResponse] = []
+    pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
 
     def answer(item: AlterConfigsResource) -> AlterConfigsResourceResponse:
         answer = AlterConfigsResourceResponse(
@@ -59,14 +59,13 @@ def _replace_all(broker: Broker, call: Call[AlterConfigsRequest]) -> WaitingStep
             if times[item.resource_type, item.resource_name] > 1:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
             if _replace(broker, call, item):
-                changed.append(answer)
+                pending.made(answer)
         except RequestError as error:
             answer.error_code, answer.error_message = error.code, error.message
         return answer
 
     answers = yield from made_of(request.resources, answer, per_step=1)
-    response = AlterConfigsResponse(responses=answers)
-    return reply_when_durable(broker.metadata_log, call, response, changed) if changed else response
+    return pending.answer(AlterConfigsResponse(responses=answers))
 
 
 def _replace(broker: Broker, call: Call[AlterConfigsRequest], item: AlterConfigsResource) -> bool:

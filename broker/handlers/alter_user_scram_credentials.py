@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from broker.catalogue.catalogue_records import ScramCredentials
 from broker.errors import RequestError
-from broker.loop.answers import reply_when_durable
+from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
 from broker.security import scram
 from protocol.error_codes import ErrorCode
@@ -56,11 +56,11 @@ def handle(
         except RequestError as error:
             result.error_code, result.error_message = error.code, error.message
             changes.pop(item.name, None)
+    pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
     for user, credentials in changes.items():
         broker.metadata_log.append(ScramCredentials(user=user, credentials=credentials), call.received_ms)
-    response = AlterUserScramCredentialsResponse(results=list(results.values()))
-    altered = [results[user] for user in changes]
-    return reply_when_durable(broker.metadata_log, call, response, altered) if altered else response
+        pending.made(results[user])
+    return pending.answer(AlterUserScramCredentialsResponse(results=list(results.values())))
 
 
 def _changed(own: dict[str, str], item: Item) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from broker.catalogue.topic_admin import growth_record
 from broker.catalogue.view_admin import check_changeable
 from broker.errors import RequestError
-from broker.loop.answers import reply_when_durable
+from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
 from broker.loop.slices import Steps, in_slices, made_of
 from protocol.error_codes import ErrorCode
@@ -46,14 +46,16 @@ def _grow_all(broker: Broker, call: Call[CreatePartitionsRequest]) -> Steps:
     times = Counter(topic.name for topic in request.topics)
     # Each name is answered once, in the place of its first mention.
     first = {topic.name: topic for topic in reversed(request.topics)}
-    results = yield from made_of(
-        times, lambda name: _grow(broker, call, first[name], times=times[name]), per_step=5
-    )
-    response = CreatePartitionsResponse(results=results)
-    grown = [result for result in results if not result.error_code]
-    if request.validate_only or not grown:
-        return response
-    return reply_when_durable(broker.metadata_log, call, response, grown)
+    pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
+
+    def answer(name: str) -> CreatePartitionsTopicResult:
+        result = _grow(broker, call, first[name], times=times[name])
+        if not (result.error_code or request.validate_only):
+            pending.made(result)
+        return result
+
+    results = yield from made_of(times, answer, per_step=5)
+    return pending.answer(CreatePartitionsResponse(results=results))
 
 
 def _grow(

@@ -20,7 +20,8 @@ from broker.config.config_keys import ConfigSource
 from broker.config.described_configs import Described
 from broker.config.kawal_topic_keys import FIXED_NAMES, QUARANTINE_KEY
 from broker.errors import RequestError
-from broker.loop.call import PARKED, Call, Parked
+from broker.loop.answers import PendingChanges
+from broker.loop.call import Call, Parked
 from broker.loop.slices import WaitingSteps, in_slices, made_of
 from broker.view_topics.view_loading import load_in_thread
 from protocol.error_codes import ErrorCode
@@ -61,13 +62,13 @@ def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> WaitingSteps
         yield from load_in_thread(broker.scheduler)
     configs = KnownConfigs(broker)
 
-    pending = PendingCreations(broker, call)
+    pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
 
     def create(topic: CreatableTopic) -> CreatableTopicResult:
         if asked[topic.name] == 1:
             result = _create(broker, call, topic, configs)
             if not (result.error_code or request.validate_only):
-                pending.wait_for(result)
+                pending.made(result)
             return result
         return _refused(topic.name, RequestError(ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
 
@@ -75,40 +76,6 @@ def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> WaitingSteps
     per_step = 1 if makes_views else TOPICS_PER_STEP
     results = yield from made_of(_first_of_each(request.topics), create, per_step=per_step)
     return pending.answer(CreateTopicsResponse(topics=results))
-
-
-class PendingCreations:
-    """The topics of one request that are made but not durable yet.
-
-    Each is awaited from the moment it is made: of topics made in different slices, some may become durable
-    and others be lost.
-    """
-
-    def __init__(self, broker: Broker, call: Call[CreateTopicsRequest]) -> None:
-        self._broker = broker
-        self._call = call
-        self._outstanding = 0
-        self._response: CreateTopicsResponse | None = None
-
-    def wait_for(self, result: CreatableTopicResult) -> None:
-        """Await a topic that was just made; if it is lost, `result` gets the error."""
-        self._outstanding += 1
-
-        def recorded(error: ErrorCode | None) -> None:
-            if error is not None:
-                result.error_code = error
-            self._outstanding -= 1
-            if self._response is not None and not self._outstanding:
-                self._call.reply(self._response)
-
-        self._broker.metadata_log.when_durable(recorded, self._call.received_ms)
-
-    def answer(self, response: CreateTopicsResponse) -> CreateTopicsResponse | Parked:
-        """Return the answer, or park the call until all topics are settled."""
-        if not self._outstanding:
-            return response
-        self._response = response
-        return PARKED
 
 
 def _makes_view(topic: CreatableTopic) -> bool:

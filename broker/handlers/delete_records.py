@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from broker.catalogue.view_admin import check_changeable
 from broker.errors import RequestError, storage_error
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import ITEMS_PER_STEP, Steps, in_slices
+from broker.loop.slices import ITEMS_PER_STEP, Offload, Steps, in_slices
 from broker.storage.partition import Partition
 from broker.storage.vnode import Vnode
 from protocol.error_codes import ErrorCode
@@ -37,45 +37,78 @@ UNKNOWN: Final = -1
 
 
 class PendingDeletions:
-    """An answer that is complete except for the disk."""
+    """An answer that is complete except for the disk; the moves of each step are awaited from its end."""
 
-    __slots__ = ("call", "moves", "outstanding", "response")
+    __slots__ = ("call", "moves", "offload", "outstanding", "response")
 
-    def __init__(self, call: Call[DeleteRecordsRequest], response: DeleteRecordsResponse) -> None:
+    def __init__(
+        self, call: Call[DeleteRecordsRequest], response: DeleteRecordsResponse, offload: Offload
+    ) -> None:
         self.call = call
         self.response = response
-        self.moves: dict[Vnode, list[tuple[Partition, DeleteRecordsPartitionResult]]] = {}
-        self.outstanding = 0
+        self.offload = offload
+        # The moves of the present step.
+        self.moves: dict[Vnode, VnodeMoves] = {}
+        # The vnodes that are awaited, and one for the steps of the request itself.
+        self.outstanding = 1
 
-    def appended(self, vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
-        """Count one vnode down; answer after the last one."""
-        for partition, result in self.moves[vnode]:
+    def add(self, partition: Partition, version: int, result: DeleteRecordsPartitionResult) -> None:
+        """Add a log start whose move is durable with this version."""
+        moves = self.moves.get(partition.vnode)
+        if moves is None:
+            moves = self.moves[partition.vnode] = VnodeMoves(self)
+        moves.version = max(moves.version, version)
+        moves.results.append((partition, result))
+
+    def await_moves(self) -> None:
+        """Await the moves of the present step."""
+        moves, self.moves = self.moves, {}
+        self.outstanding += len(moves)
+        for vnode, part in moves.items():
+            vnode.wait_durable(part.version, part, self.call.received_ms)
+
+    def settled(self) -> None:
+        """Count down; answer after the last one."""
+        self.outstanding -= 1
+        if not self.outstanding:
+            self.call.reply_in_thread(self.response, self.offload)
+
+
+class VnodeMoves:
+    """The log starts that one step has moved on one vnode."""
+
+    __slots__ = ("pending", "results", "version")
+
+    def __init__(self, pending: PendingDeletions) -> None:
+        self.pending = pending
+        self.results: list[tuple[Partition, DeleteRecordsPartitionResult]] = []
+        self.version = -1
+
+    def appended(self, _vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
+        """Settle the moves."""
+        for partition, result in self.results:
             if error is None:
                 result.low_watermark = partition.log_start
             else:
                 result.error_code = error
-        self.outstanding -= 1
-        if not self.outstanding:
-            self.call.reply(self.response)
+        self.pending.settled()
 
 
 PARTITIONS_PER_SLICE: Final = 100
 """The number of partitions handled without a pause."""
 
 
-def handle(broker: Broker, call: Call[DeleteRecordsRequest]) -> DeleteRecordsResponse | Parked | Steps:
+def handle(broker: Broker, call: Call[DeleteRecordsRequest]) -> Parked | Steps:
     """Move the log start of every partition, then answer when all moves are durable."""
     count = sum(len(topic.partitions) for topic in call.request.topics)
-    answer: DeleteRecordsResponse | Parked | Steps = in_slices(
-        _delete_all(broker, call), count, per_slice=PARTITIONS_PER_SLICE
-    )
+    answer: Parked | Steps = in_slices(_delete_all(broker, call), count, per_slice=PARTITIONS_PER_SLICE)
     return answer
 
 
 def _delete_all(broker: Broker, call: Call[DeleteRecordsRequest]) -> Steps:
     response = DeleteRecordsResponse(topics=[])
-    pending = PendingDeletions(call, response)
-    versions: dict[Vnode, int] = {}
+    pending = PendingDeletions(call, response, broker.scheduler.offload)
+    moved: set[Vnode] = set()
     done = 0
     for name, offsets in _asked(call.request).items():
         results: list[DeleteRecordsPartitionResult] = []
@@ -86,19 +119,18 @@ def _delete_all(broker: Broker, call: Call[DeleteRecordsRequest]) -> Steps:
             try:
                 partition = _find(broker, name, index)
                 version = _delete(partition, offset)
-                versions[partition.vnode] = max(version, versions.get(partition.vnode, version))
-                pending.moves.setdefault(partition.vnode, []).append((partition, result))
+                pending.add(partition, version, result)
+                moved.add(partition.vnode)
             except RequestError as error:
                 result.error_code = error.code
             done += 1
             if not done % ITEMS_PER_STEP:
+                pending.await_moves()
                 yield
-    if not versions:
-        return response
-    broker.retirement.soon(versions, call.received_ms)
-    pending.outstanding = len(versions)
-    for vnode, version in versions.items():
-        vnode.wait_durable(version, pending, call.received_ms)
+    if moved:
+        broker.retirement.soon(moved, call.received_ms)
+    pending.await_moves()
+    pending.settled()
     return PARKED
 
 

@@ -18,7 +18,7 @@ from uuid import UUID
 from broker.catalogue.topics import Topic
 from broker.catalogue.view_admin import check_unused
 from broker.errors import RequestError
-from broker.loop.answers import reply_when_durable
+from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
 from broker.loop.slices import Steps, in_slices, made_of
 from protocol.error_codes import ErrorCode
@@ -58,14 +58,13 @@ def _answer_all(broker: Broker, call: Call[DeleteTopicsRequest]) -> Steps:
         if call.version >= 6
         else [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
     )
-    results = yield from _delete_all(broker, _named(broker, asked), call.received_ms)
-    response = DeleteTopicsResponse(responses=results)
-    deleted = [result for result in results if not result.error_code]
-    return reply_when_durable(broker.metadata_log, call, response, deleted) if deleted else response
+    pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
+    results = yield from _delete_all(broker, _named(broker, asked), pending, call.received_ms)
+    return pending.answer(DeleteTopicsResponse(responses=results))
 
 
 def _delete_all(
-    broker: Broker, named: list[Topic | DeletableTopicResult], now_ms: int
+    broker: Broker, named: list[Topic | DeletableTopicResult], pending: PendingChanges, now_ms: int
 ) -> Generator[None, None, list[DeletableTopicResult]]:
     """Delete views first, so that a request may name a topic together with the views that read it."""
     is_view = [isinstance(item, Topic) and item.view is not None for item in named]
@@ -73,7 +72,12 @@ def _delete_all(
 
     def answer(index: int) -> None:
         item = named[index]
-        results[index] = item if isinstance(item, DeletableTopicResult) else _delete(broker, item, now_ms)
+        if isinstance(item, Topic):
+            results[index] = _delete(broker, item, now_ms)
+            if not results[index].error_code:
+                pending.made(results[index])
+        else:
+            results[index] = item
 
     yield from made_of(sorted(range(len(named)), key=lambda index: not is_view[index]), answer, per_step=5)
     return [results[index] for index in range(len(named))]

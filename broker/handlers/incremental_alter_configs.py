@@ -20,7 +20,7 @@ from broker.catalogue.config_resources import ResourceType, find_resource, node_
 from broker.config.config_changes import Alteration, Operation, altered, check_alterations
 from broker.config.loggers import check_change
 from broker.errors import RequestError
-from broker.loop.answers import reply_when_durable
+from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
 from broker.loop.slices import WaitingSteps, in_slices, made_of
 from broker.view_topics.view_loading import load_in_thread, makes_quarantine
@@ -56,7 +56,7 @@ def _alter_all(broker: Broker, call: Call[IncrementalAlterConfigsRequest]) -> Wa
     if makes_quarantine(request.resources):
         yield from load_in_thread(broker.scheduler)
     times = Counter((item.resource_type, item.resource_name) for item in request.resources)
-    changed: list[AlterConfigsResourceResponse] = []
+    pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
 
     def answer(item: AlterConfigsResource) -> AlterConfigsResourceResponse:
         answer = AlterConfigsResourceResponse(
@@ -66,15 +66,13 @@ def _alter_all(broker: Broker, call: Call[IncrementalAlterConfigsRequest]) -> Wa
             if times[item.resource_type, item.resource_name] > 1:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
             if _alter(broker, call, item):
-                changed.append(answer)
+                pending.made(answer)
         except RequestError as error:
             answer.error_code, answer.error_message = error.code, error.message
         return answer
 
-    response = IncrementalAlterConfigsResponse(
-        responses=(yield from made_of(request.resources, answer, per_step=1))
-    )
-    return reply_when_durable(broker.metadata_log, call, response, changed) if changed else response
+    answers = yield from made_of(request.resources, answer, per_step=1)
+    return pending.answer(IncrementalAlterConfigsResponse(responses=answers))
 
 
 def _alter(broker: Broker, call: Call[IncrementalAlterConfigsRequest], item: AlterConfigsResource) -> bool:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from broker.catalogue.view_admin import check_writable
 from broker.errors import RequestError
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import ITEMS_PER_STEP, Steps, in_slices
+from broker.loop.slices import ITEMS_PER_STEP, Offload, Steps, in_slices
 from broker.loop.stats import Cause
 from broker.storage.append import append_batch
 from broker.storage.vnode import Vnode
@@ -64,44 +64,85 @@ _TELLING_LOG_START = frozenset(
 
 
 class PendingProduce:
-    """An answer that is complete except for the disk."""
+    """An answer that is complete except for the disk.
 
-    __slots__ = ("appends", "call", "outstanding", "response")
+    What a step has appended is awaited from the end of that step: if it is lost, the log gives out the same
+    versions again, and only its waiters learn of the loss.
+    """
 
-    def __init__(self, call: Call[ProduceRequest], response: ProduceResponse) -> None:
+    __slots__ = ("appends", "call", "lost", "offload", "outstanding", "response")
+
+    def __init__(self, call: Call[ProduceRequest], response: ProduceResponse, offload: Offload) -> None:
         self.call = call
         self.response = response
-        # The appended batches: (vnode, version after the last record, the partition's answer).
-        self.appends: list[tuple[Vnode, int, PartitionProduceResponse]] = []
-        self.outstanding = 0
+        self.offload = offload
+        # The appends of the present step.
+        self.appends: dict[Vnode, VnodeAppends] = {}
+        self.lost = False
+        # The vnodes that are awaited, and one for the steps of the request itself.
+        self.outstanding = 1
 
-    def appended(self, vnode: Vnode, error: ErrorCode | None, now_ms: int) -> None:
-        """Count one vnode down; answer after the last one."""
-        if error is not None:
-            for other, _, answer in self.appends:
-                if other is vnode:
-                    answer.error_code = error
-                    answer.base_offset = -1
-                    answer.error_message = "the records could not be made durable; see the server's log"
+    def add(self, vnode: Vnode, version: int, answer: PartitionProduceResponse) -> None:
+        """Add a batch that was appended up to this version."""
+        appends = self.appends.get(vnode)
+        if appends is None:
+            appends = self.appends[vnode] = VnodeAppends(self)
+        appends.version = version
+        appends.answers.append(answer)
+
+    def await_appends(self) -> None:
+        """Await what the present step has appended."""
+        appends, self.appends = self.appends, {}
+        self.outstanding += len(appends)
+        for vnode, part in appends.items():
+            vnode.wait_durable(part.version, part, self.call.received_ms)
+
+    def settled(self) -> None:
+        """Count down; answer after the last one."""
         self.outstanding -= 1
-        if not self.outstanding:
-            self._finish()
-
-    def _finish(self) -> None:
+        if self.outstanding:
+            return
         if self.call.request.acks == ACKS_NONE:
-            answer_nothing(self.call, failed=any(answer.error_code for _, _, answer in self.appends))
+            answer_nothing(self.call, failed=self.lost)
+        elif partition_count(self.call.request) > PARTITIONS_PER_SLICE:
+            self.call.reply_in_thread(self.response, self.offload)
         else:
             self.call.reply(self.response)
 
 
-def handle(broker: Broker, call: Call[ProduceRequest]) -> ProduceResponse | Parked | Steps:
+class VnodeAppends:
+    """The batches that one step has appended to one vnode; they become durable, or are lost, together."""
+
+    __slots__ = ("answers", "pending", "version")
+
+    def __init__(self, pending: PendingProduce) -> None:
+        self.pending = pending
+        self.answers: list[PartitionProduceResponse] = []
+        # Of the last record.
+        self.version = -1
+
+    def appended(self, _vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
+        """Settle the batches."""
+        if error is not None:
+            self.pending.lost = True
+            for answer in self.answers:
+                answer.error_code = error
+                answer.base_offset = -1
+                answer.error_message = "the records could not be made durable; see the server's log"
+        self.pending.settled()
+
+
+def partition_count(request: ProduceRequest) -> int:
+    """Return the number of partitions that the request names."""
+    return sum(len(topic.partition_data) for topic in request.topic_data)
+
+
+def handle(broker: Broker, call: Call[ProduceRequest]) -> Parked | Steps:
     """Append each partition's batch, then answer as `acks` asks."""
-    count = sum(len(topic.partition_data) for topic in call.request.topic_data)
+    count = partition_count(call.request)
     if count > PARTITIONS_PER_SLICE and not call.data_owned:
         _own_records(call)
-    answer: ProduceResponse | Parked | Steps = in_slices(
-        _append_all(broker, call), count, per_slice=PARTITIONS_PER_SLICE
-    )
+    answer: Parked | Steps = in_slices(_append_all(broker, call), count, per_slice=PARTITIONS_PER_SLICE)
     return answer
 
 
@@ -117,7 +158,7 @@ def _own_records(call: Call[ProduceRequest]) -> None:
 def _append_all(broker: Broker, call: Call[ProduceRequest]) -> Steps:
     request = call.request
     response = ProduceResponse(responses=[])
-    pending = PendingProduce(call, response)
+    pending = PendingProduce(call, response, broker.scheduler.offload)
     failed, done = False, 0
     for topic_data in request.topic_data:
         topic = _find_topic(broker, call.version, topic_data)
@@ -126,7 +167,10 @@ def _append_all(broker: Broker, call: Call[ProduceRequest]) -> Steps:
             answers.append(_produce(broker, call, topic, data, pending))
             done += 1
             if not done % ITEMS_PER_STEP:
+                pending.await_appends()
                 yield
+                # It may have been deleted meanwhile.
+                topic = _find_topic(broker, call.version, topic_data)
         failed = failed or any(answer.error_code for answer in answers)
         if answers:
             response.responses.append(
@@ -134,10 +178,12 @@ def _append_all(broker: Broker, call: Call[ProduceRequest]) -> Steps:
                     name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=answers
                 )
             )
-    if request.acks == ACKS_NONE and (failed or not pending.appends):
-        answer_nothing(call, failed=failed)
+    if request.acks == ACKS_NONE and failed:
+        answer_nothing(call, failed=True)
         return PARKED
-    return _wait(call, pending)
+    pending.await_appends()
+    pending.settled()
+    return PARKED
 
 
 def _find_topic(broker: Broker, version: int, data: TopicProduceData) -> Topic | RequestError:
@@ -181,7 +227,7 @@ def _produce(
     answer.base_offset = result.base_offset
     answer.log_append_time_ms = result.append_time_ms
     answer.log_start_offset = partition.log_start
-    pending.appends.append((partition.vnode, result.version, answer))
+    pending.add(partition.vnode, result.version, answer)
     return answer
 
 
@@ -206,14 +252,3 @@ def answer_nothing(call: Call[ProduceRequest], *, failed: bool) -> None:
     call.drop()
     if failed:
         call.connection.close("a produce with acks=0 failed", Cause.ACKS_NONE)
-
-
-def _wait(call: Call[ProduceRequest], pending: PendingProduce) -> ProduceResponse | Parked:
-    if not pending.appends:
-        return pending.response
-    # Appends of one vnode become durable in order, so waiting for the last one waits for all of them.
-    last = {vnode: version for vnode, version, _ in pending.appends}
-    pending.outstanding = len(last)
-    for vnode, version in last.items():
-        vnode.wait_durable(version, pending, call.received_ms)
-    return PARKED

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Generator
+from typing import Any, Protocol, TypeVar
 
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import Until
+from broker.loop.slices import ITEMS_PER_SLICE, Offload, Until
 from protocol.error_codes import ErrorCode
+
+Response = TypeVar("Response")
 
 
 class Item(Protocol):
@@ -38,14 +40,45 @@ def until_durable(log: Log, now_ms: int) -> Generator[Until, None, ErrorCode | N
     return errors[0]
 
 
-def reply_when_durable(log: Log, call: Call[Any], response: object, changed: Sequence[Item]) -> Parked:
-    """Answer the call when the changes made so far are durable; if they are lost, their items say so."""
+class PendingChanges:
+    """The changes that one request has made and that are not durable yet.
 
-    def recorded(error: ErrorCode | None) -> None:
-        if error is not None:
-            for item in changed:
+    Each is awaited from the moment it is made: of changes made in different slices, some may become durable
+    and others be lost, and the log gives out the versions of lost ones again.
+    """
+
+    def __init__(self, log: Log, call: Call[Any], offload: Offload) -> None:
+        """`offload` runs work in a thread, which encodes a long answer."""
+        self._log = log
+        self._call = call
+        self._offload = offload
+        self._made = 0
+        self._outstanding = 0
+        self._response: object = None
+
+    def made(self, item: Item) -> None:
+        """Await the change that was just made; if it is lost, `item` gets the error."""
+        self._made += 1
+        self._outstanding += 1
+
+        def recorded(error: ErrorCode | None) -> None:
+            if error is not None:
                 item.error_code = error
-        call.reply(response)
+            self._outstanding -= 1
+            if self._response is not None and not self._outstanding:
+                self._reply()
 
-    log.when_durable(recorded, call.received_ms)
-    return PARKED
+        self._log.when_durable(recorded, self._call.received_ms)
+
+    def answer(self, response: Response) -> Response | Parked:
+        """Return the answer, or park the call until all changes are settled."""
+        if not self._outstanding:
+            return response
+        self._response = response
+        return PARKED
+
+    def _reply(self) -> None:
+        if self._made > ITEMS_PER_SLICE:
+            self._call.reply_in_thread(self._response, self._offload)
+        else:
+            self._call.reply(self._response)

@@ -125,6 +125,11 @@ class Call(Generic[RequestT]):
         self.holder = None
         self.connection.answer(self, response)
 
+    def reply_in_thread(self, response: object, offload: Offload) -> None:
+        """Answer the call with a long response, which a thread encodes."""
+        self.holder = None
+        self.connection.answer_in_thread(self, response, offload)
+
     def drop(self) -> None:
         """End the call without an answer, as acks=0 demands."""
         self.holder = None

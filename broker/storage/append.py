@@ -15,8 +15,9 @@ from protocol.batch_check import BatchRefused, TimestampOutOfRange, check_batch,
 from protocol.error_codes import ErrorCode
 from protocol.errors import Malformed
 from protocol.messages.produce import ProduceRequest
-from protocol.record_reader import iter_records, open_batch, record_heads
+from protocol.record_reader import iter_records
 from protocol.records import NO_TIMESTAMP, BatchHeader, patch_append_time, patch_create_time
+from protocol.timestamp_lookup import corrected_max_timestamp
 from wal.disk import DiskError
 from wal.errors import StreamDropped, WalError
 from wal.producer_errors import (
@@ -144,7 +145,7 @@ def _stamp_time(batch: memoryview, header: BatchHeader, settings: TopicSettings,
     if not believed:
         # The header alone may be wrong: the records count.
         _refuse_many_doubtful_records(header)
-        header = header._replace(max_timestamp=_greatest_timestamp(batch))
+        header = header._replace(max_timestamp=corrected_max_timestamp(batch))
         if not _is_in_time(header, settings, wall_ms):
             _refuse_untimely_records(batch, settings, wall_ms)
     if header.is_append_time or not believed:
@@ -175,15 +176,6 @@ def _refuse_many_doubtful_records(header: BatchHeader) -> None:
             f" has {header.record_count} records; the records themselves are looked at if they are at most"
             f" {DOUBTFUL_RECORDS_MAX}",
         )
-
-
-def _greatest_timestamp(batch: memoryview) -> int:
-    """Return the greatest timestamp of the records, at least -1; what opens to too much is refused."""
-    opened, body = open_batch(batch)
-    if opened.is_append_time:
-        return opened.max_timestamp
-    greatest = max((timestamp for _, timestamp, _, _ in record_heads(opened, body)), default=NO_TIMESTAMP)
-    return max(greatest, NO_TIMESTAMP)
 
 
 def _append_time_refusal(header: BatchHeader) -> RequestError:
