@@ -15,6 +15,7 @@ from broker.loop.loop import Loop
 from groups.coordinator import Coordinator
 from groups.offsets import Committed
 from groups.topics import Client
+from protocol.primitives import STRING_SIZE_MAX, cut_text
 
 if TYPE_CHECKING:
     from random import Random
@@ -77,5 +78,9 @@ class Groups(CoordinatorRuntime[Coordinator]):
 
 
 def client_of(call: Call[Any]) -> Client:
-    """Return the sender of a call, in the form the coordinator shows."""
-    return Client(version=call.version, client_id=call.client_id or "", host=f"/{call.connection.host}")
+    """Return the sender of a call, in the form the coordinator shows.
+
+    Bytes that are not UTF-8 are read as longer characters: the name is cut to the size of a string.
+    """
+    client_id = cut_text(call.client_id or "", STRING_SIZE_MAX)
+    return Client(version=call.version, client_id=client_id, host=f"/{call.connection.host}")

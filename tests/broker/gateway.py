@@ -144,6 +144,16 @@ class Client:
         self._sent.append((answer_type(request), version, self._correlation_id))
         self.send_bytes(request_frame(request, version, self._correlation_id))
 
+    def send_under_name(self, client_id: bytes, request: Any, version: int) -> None:
+        """Send a request with these bytes as its client.id."""
+        self._correlation_id += 1
+        self._sent.append((answer_type(request), version, self._correlation_id))
+        frame = request_frame(request, version, self._correlation_id)
+        # The size, the API key and version and the correlation id come before the client.id, "test".
+        after = frame[12 + 2 + 4 :]
+        name = struct.pack(">h", len(client_id)) + client_id
+        self.send_bytes(struct.pack(">i", 8 + len(name) + len(after)) + frame[4:12] + name + after)
+
     def send_unanswered(self, request: Any, version: int) -> None:
         """Send a request that gets no answer: a produce with acks=0."""
         self._correlation_id += 1

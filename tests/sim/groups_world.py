@@ -126,6 +126,8 @@ class World:
         coordinator = self.coordinator
         if coordinator is None:
             return
+        for failed in coordinator.take_internal_errors():
+            raise failed.error
         for effects in coordinator.take_effects():
             if not effects.settled:
                 self.in_flight.append(effects)

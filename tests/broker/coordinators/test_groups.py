@@ -6,6 +6,8 @@ import errno
 from typing import Any
 
 from protocol.error_codes import ErrorCode
+from protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.heartbeat import HeartbeatRequest
@@ -331,3 +333,29 @@ def set_cluster(client: Client, name: str, value: str) -> Any:
     return client.call(
         IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1
     ).responses[0]
+
+
+def test_a_client_id_that_grows_beyond_a_string_when_it_is_read_is_cut(client: Client) -> None:
+    beat = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id="m",
+        member_epoch=0,
+        rebalance_timeout_ms=1_000,
+        subscribed_topic_names=["t"],
+        topic_partitions=[],
+    )
+    client.send_under_name(b"\xff" * 32_767, beat, 1)
+    client.gateway.settle()
+    assert client.answers()[0].error_code == 0
+    group = client.call(
+        ConsumerGroupDescribeRequest(group_ids=["g"], include_authorized_operations=False), 1
+    ).groups[0]
+    assert group.members[0].client_id == "\N{REPLACEMENT CHARACTER}" * (32_767 // 3)
+    client.gateway.restart()
+    other = client.gateway.client()
+    client.gateway.advance(10)
+    assert (
+        other.call(ConsumerGroupDescribeRequest(group_ids=["g"], include_authorized_operations=False), 1)
+        .groups[0]
+        .members
+    )
