@@ -148,6 +148,8 @@ class TopicDirectory:
         def gone() -> None:
             self._log.changes.deleted(topic, self._clock.wall_ms(now_ms))
             self._drop_streams(topic)
+            # They refer to the topic, and are freed together.
+            topic.partitions.clear()
 
         self._log.append(record, now_ms, confirmed=gone)
         if topic.view is not None:

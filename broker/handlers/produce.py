@@ -235,7 +235,8 @@ def _find_partition(
     broker: Broker, call: Call[ProduceRequest], topic: Topic | RequestError, index: int
 ) -> Partition:
     if isinstance(topic, RequestError):
-        raise topic
+        # A copy: an error that the caller keeps would keep, by its traceback, the caller's frame and request.
+        raise RequestError(topic.code, topic.message)
     partition = broker.topics.partition(topic, index)
     if call.request.acks not in (-1, 0, 1):
         raise RequestError(

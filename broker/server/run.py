@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import resource
@@ -22,6 +21,7 @@ from broker.connections.admission import connection_room
 from broker.core import Broker
 from broker.loop.stats import Stats
 from broker.server import logs
+from broker.server.collector import calm_collector
 from broker.server.listeners import Listener, StartError, open_http_listener, open_listeners
 from broker.server.notify import READY, STOPPING, tell_supervisor
 from broker.server.operations import Operations, Pages, standard_pages
@@ -95,13 +95,6 @@ def _raise_open_files_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _calm_collector() -> None:
-    """Exempt all present objects from collection and collect more rarely: pauses stay below 5 ms."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
-
-
 async def _serve(
     broker: Broker,
     workers: DiskWorkers,
@@ -123,7 +116,7 @@ async def _serve(
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(reactor.run)
-            _calm_collector()
+            calm_collector()
             ready(listeners[0].bound.text)
             tell_supervisor(READY, os.environ)
             if http is not None:

@@ -163,6 +163,8 @@ class ViewHub:
         self.pacings.pop(topic.topic_id, None)
         for partition in topic.partitions.values():
             partition.close()
+        # Should the deletion be lost, they are made anew.
+        topic.partitions.clear()
 
     def join(self, key: Hashable, wait_key: int) -> ViewSource:
         """Register a reader of the source `key`, a stream's id or a vnode, and return the source."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from typing import Any
 
@@ -30,6 +31,7 @@ from tests.broker.kit import (
     values,
 )
 from tests.broker.views import counters, named_client
+from wal.memory_faults import failing
 
 COLUMNS = "id bigint, delay int, carrier varchar(8)"
 
@@ -335,3 +337,22 @@ def test_a_view_that_is_gone_keeps_nothing() -> None:
     gateway.settle()
     assert gateway.broker.views.budget.used_bytes == 0
     assert fetch(client, "late").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_view_whose_deletion_was_lost_is_read_on() -> None:
+    gateway = Gateway()
+    client = late_flights(gateway)
+    send(client, "flights", batch(flight(0, 20)))
+    fetch(client, "late")
+    reader = named_client(gateway)
+    reader.send(fetching({("late", 0): 1}, max_wait_ms=60_000), 12)
+    gateway.disk.faults.append(failing("sync", errno.EIO))
+    gateway.broker.delete_topic(gateway.broker.find_topic("late"), gateway.now_ms)
+    gateway.settle()
+    gateway.disk.faults.clear()
+    gateway.advance(10_000)
+    reader.answers()
+    reader.send(fetching({("late", 0): 1}, max_wait_ms=60_000), 12)
+    send(client, "flights", batch(flight(1, 30)))
+    (answer,) = reader.answers()
+    assert values(fetched(answer)["late", 0].records) == [b'{"id":1}']
