@@ -97,8 +97,8 @@ class Broker:
         self.timers = Timers(self.internal_errors)
         self._dispatcher = self.dispatcher(self, self, gate or OpenGate())
         self.stats = stats or Stats()
-        self.scheduler = Scheduler(self._dispatcher.failed, self.internal_errors, offload)
-        self.waiters = Waiters(self.timers, self._dispatcher.failed, self.scheduler.soon)
+        self.scheduler = Scheduler(self._dispatcher.failed, self.internal_errors, offload, self.stats.turns)
+        self.waiters = Waiters(self.timers, self._dispatcher.failed, self.scheduler.soon, self.stats.turns)
         self.stopping = False
         self._prepare_for_clients()
         self.meta = Vnode(store.catalogue.log, database="meta", index=0)
@@ -241,7 +241,8 @@ class Broker:
         reader = connection.reader
         connection.stalled = False
         served = False
-        ends_ns = self.stats.clock_ns() + REQUESTS_SHARE_NS
+        turns = self.stats.turns
+        before, ends_ns = turns.task, 0
         try:
             while connection.close_reason is None:
                 if connection.saturated:
@@ -253,16 +254,21 @@ class Broker:
                 if data is None:
                     connection.note_received(now_ms, served=served)
                     return False
-                served = True
                 call, position = connection.open_call(data, data_owned=reader.owned, now_ms=now_ms)
+                turns.enter(call)
+                if not served:
+                    served, ends_ns = True, turns.mark_ns + REQUESTS_SHARE_NS
                 self._dispatcher.serve(call, data, position)
-                if self.stats.clock_ns() > ends_ns:
+                turns.leave(before)
+                if turns.mark_ns > ends_ns:
                     connection.rest()
                     self.scheduler.soon(connection.rested)
         except ProtocolError as error:
+            turns.leave(before)
             logger.info("connection %d from %s closed: %s", connection.identity, connection.peer, error)
             connection.close(str(error))
         except Exception as error:  # noqa: BLE001  (it ends the connection)
+            turns.leave(before)
             self.internal_errors.note(
                 ErrorPlace.CONNECTION, f"connection {connection.identity} is closed", error
             )

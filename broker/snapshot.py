@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from broker.core import Broker
 from broker.handlers import APIS
-from broker.loop.stats import Histogram
+from broker.loop.histogram import Histogram
 from broker.storage.partition import Partition
 
 
@@ -37,6 +37,14 @@ class RequestCounts(NamedTuple):
     version: int
     latency: HistogramCopy
     errors: dict[int, int]
+
+
+class TurnCounts(NamedTuple):
+    """The turns of the event loop of which one kind of work took the most."""
+
+    work: str
+    duration: HistogramCopy
+    over_budget: int
 
 
 class VnodeState(NamedTuple):
@@ -80,7 +88,7 @@ class Snapshot:
     commit_bytes: HistogramCopy
     commit_batches: HistogramCopy
     sync_ns: HistogramCopy
-    turn_ns: HistogramCopy
+    turns: list[TurnCounts]
     longest_turn_ns: int
     counters: dict[str, int]
     gauges: dict[str, int]
@@ -105,8 +113,12 @@ class Snapshot:
             commit_bytes=copy_of(stats.commit_bytes),
             commit_batches=copy_of(stats.commit_batches),
             sync_ns=copy_of(stats.sync_ns),
-            turn_ns=copy_of(stats.turn_ns),
-            longest_turn_ns=stats.recent_longest_turn_ns(stats.clock_ns()),
+            turns=[
+                TurnCounts(work.name, copy_of(work.turns_ns), work.over_budget)
+                for work in stats.turns.works
+                if work.turns_ns.count
+            ],
+            longest_turn_ns=stats.turns.recent_longest_ns(),
             counters={
                 "received_bytes": stats.received_bytes,
                 "sent_bytes": stats.sent_bytes,

@@ -126,6 +126,7 @@ class Config:
     kawal_http_listen: str = _of("kawal.http.listen")
     kawal_metrics_partitions_max: int = _of("kawal.metrics.partitions.max")
     kawal_metrics_group_partitions_max: int = _of("kawal.metrics.group.partitions.max")
+    kawal_loop_turn_log_ms: int = _of("kawal.loop.turn.log.ms")
     kawal_log_format: str = _of("kawal.log.format")
     kawal_log_level: str = _of("kawal.log.level")
 

@@ -222,6 +222,8 @@ class Connection:
         if self.closed or self.aborted:
             call.output = []
             return
+        turns = self.stats.turns
+        before = turns.enter(call)
         self._count_errors(call, response)
         try:
             output = encode_answer(call, response)
@@ -229,6 +231,7 @@ class Connection:
             self._cannot_be_written(call, error)
             output = []
         self._release(call, output)
+        turns.leave(before)
 
     def _count_errors(self, call: Call[Any], response: object) -> None:
         errors = error_codes(response)

@@ -87,12 +87,14 @@ class Call(Generic[RequestT]):
         "correlation_id",
         "data_owned",
         "holder",
+        "local_ns",
         "output",
         "received_ms",
         "received_ns",
         "request",
         "size_bytes",
         "version",
+        "work",
     )
 
     def __init__(
@@ -109,8 +111,12 @@ class Call(Generic[RequestT]):
         self.correlation_id = header.correlation_id
         self.client_id = header.client_id
         self.received_ms = received_ms
-        # By the clock of `broker.stats`, for durations only.
-        self.received_ns = connection.stats.turn_began_ns
+        turns = connection.stats.turns
+        # By the clock of `turns`, for durations only.
+        self.received_ns = turns.began_ns
+        # As a task of the event loop: its kind, and the time it has taken there.
+        self.work = turns.apis.get(header.api_key) or turns.unknown
+        self.local_ns = 0
         self.size_bytes = size_bytes
         # True: slices of the request's bytes stay valid for ever; False: only until the handler returns.
         self.data_owned = data_owned

@@ -12,6 +12,7 @@ from typing import Any, Final
 from broker.loop.call import PARKED, Call
 from broker.loop.internal_errors import ErrorPlace, InternalErrors
 from broker.loop.slices import Offload, Steps, WaitingSteps, run_here
+from broker.loop.turns import Turns
 
 SHARE_NS: Final = 3_000_000
 """The time that slices may take of a turn of the event loop; the last one may exceed it."""
@@ -30,11 +31,16 @@ class Scheduler:
         failed: Callable[[Call[Any], Exception], None],
         errors: InternalErrors,
         offload: Offload = run_here,
+        turns: Turns | None = None,
     ) -> None:
-        """`failed(call, error)` ends a call whose generator has raised; `offload` runs work in a thread."""
+        """`failed(call, error)` ends a call whose generator has raised; `offload` runs work in a thread.
+
+        Slices are counted in `turns`.
+        """
         self.offload = offload
         self._failed = failed
         self._errors = errors
+        self._turns = turns or Turns()
         self._waiting: deque[tuple[Call[Any] | None, WaitingSteps]] = deque()
 
     @property
@@ -72,6 +78,11 @@ class Scheduler:
         if call is not None and call.connection.closed:
             steps.close()
             return
+        before = self._turns.enter(call or self._turns.background)
+        self._run(call, steps)
+        self._turns.leave(before)
+
+    def _run(self, call: Call[Any] | None, steps: WaitingSteps) -> None:
         try:
             waits = next(steps)
         except StopIteration as end:

@@ -1,40 +1,15 @@
 """The counters of the broker: plain numbers, written on the hot path, read when metrics are asked for.
 
 Nothing here formats, locks or allocates per request; broker/server/exposition.py makes Prometheus metrics.
-Durations are counted in buckets of powers of two of nanoseconds: finding the bucket is one `bit_length`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Final
 
-BITS: Final = 64
-"""The numbers that are counted fit into this many bits."""
-
-WINDOW_BITS: Final = 36
-"""Recent maxima are kept for windows of 2^36 ns, 69 s: longer than monitoring waits between scrapes."""
-
-
-class Histogram:
-    """Whole numbers by size: `counts[n]` are those below 2^n and not below 2^(n-1)."""
-
-    __slots__ = ("counts", "total")
-
-    def __init__(self) -> None:
-        self.counts = [0] * (BITS + 1)
-        self.total = 0
-
-    def add(self, value: int) -> None:
-        """Count a number, of at most 64 bits."""
-        self.counts[value.bit_length()] += 1
-        self.total += value
-
-    @property
-    def count(self) -> int:
-        """The number of values counted."""
-        return sum(self.counts)
+from broker.loop.histogram import Histogram
+from broker.loop.turns import Turns
 
 
 class RequestStats:
@@ -77,7 +52,6 @@ class Stats:
     """All counters of one broker."""
 
     __slots__ = (
-        "clock_ns",
         "commit_batches",
         "commit_bytes",
         "commit_ns",
@@ -85,20 +59,18 @@ class Stats:
         "connections_closed",
         "connections_opened",
         "connections_refused",
-        "longest_turn_before_ns",
-        "longest_turn_ns",
         "received_bytes",
         "requests",
         "sent_bytes",
         "sync_ns",
-        "turn_began_ns",
-        "turn_ns",
-        "turn_window",
+        "turns",
     )
 
-    def __init__(self, clock_ns: Callable[[], int] | None = None) -> None:
-        # A steady clock; a broker without one measures no durations.
-        self.clock_ns = clock_ns or (lambda: 0)
+    def __init__(
+        self, clock_ns: Callable[[], int] | None = None, cpu_ns: Callable[[], int] | None = None
+    ) -> None:
+        """`clock_ns`: a steady clock; `cpu_ns`: the loop's processor time; without them no durations."""
+        self.turns = Turns(clock_ns, cpu_ns)
         # By api_key << 16 | version.
         self.requests: dict[int, RequestStats] = {}
         self.received_bytes = 0
@@ -113,13 +85,15 @@ class Stats:
         self.commit_batches = Histogram()
         self.commit_bytes = Histogram()
         self.commits_failed = 0
-        # Turns of the event loop; while one lasts, nothing else is served.
-        self.turn_began_ns = 0
-        self.turn_ns = Histogram()
-        # The longest turn of this window of time and of the one before.
-        self.turn_window = 0
-        self.longest_turn_ns = 0
-        self.longest_turn_before_ns = 0
+
+    @property
+    def clock_ns(self) -> Callable[[], int]:
+        """A steady clock."""
+        return self.turns.clock_ns
+
+    @clock_ns.setter
+    def clock_ns(self, clock_ns: Callable[[], int]) -> None:
+        self.turns.clock_ns = clock_ns
 
     def request_stats(self, api_key: int, version: int) -> RequestStats:
         """Return the counters of an API and version, made at their first use."""
@@ -149,21 +123,3 @@ class Stats:
         self.sync_ns.add(sync_ns)
         self.commit_batches.add(batches)
         self.commit_bytes.add(size_bytes)
-
-    def turn_done(self, ended_ns: int) -> None:
-        """Count a turn that began at `turn_began_ns`."""
-        duration_ns = ended_ns - self.turn_began_ns
-        self.turn_ns.add(duration_ns)
-        window = ended_ns >> WINDOW_BITS
-        if window != self.turn_window:
-            self.longest_turn_before_ns = self.longest_turn_ns if window == self.turn_window + 1 else 0
-            self.turn_window = window
-            self.longest_turn_ns = 0
-        self.longest_turn_ns = max(self.longest_turn_ns, duration_ns)
-
-    def recent_longest_turn_ns(self, now_ns: int) -> int:
-        """Return the longest turn of the last one to two minutes."""
-        windows_ago = (now_ns >> WINDOW_BITS) - self.turn_window
-        if windows_ago > 1:
-            return 0
-        return max(self.longest_turn_ns, self.longest_turn_before_ns if windows_ago == 0 else 0)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from broker.loop.call import Call
 from broker.loop.timers import Timer, Timers
+from broker.loop.turns import Turns
 
 AT_ONCE_MAX: Final = 32
 """The calls that one append resumes on the spot, 1 to 2 ms; more of them take their turns with other work."""
@@ -50,11 +51,16 @@ class Waiters:
         timers: Timers,
         failed: Callable[[Call[Any], Exception], None],
         soon: Callable[[Callable[[], None]], None],
+        turns: Turns | None = None,
     ) -> None:
-        """`failed(call, error)` ends a call whose `resume` has raised; `soon(action)` runs it in a slice."""
+        """`failed(call, error)` ends a call whose `resume` has raised; `soon(action)` runs it in a slice.
+
+        The time that calls take when they are resumed is counted in `turns`.
+        """
         self._timers = timers
         self._failed = failed
         self._soon = soon
+        self._turns = turns or Turns()
         self._by_key: dict[int, dict[int, ParkedCall]] = {}
         self._by_call: dict[int, ParkedCall] = {}
         self._own_keys = count(-1, -1)
@@ -114,10 +120,12 @@ class Waiters:
     def _finish(self, parked: ParkedCall, now_ms: int) -> None:
         if self._by_call.get(id(parked.call)) is parked:
             self._forget(parked)
+            before = self._turns.enter(parked.call)
             try:
                 parked.resume(now_ms)
             except Exception as error:  # noqa: BLE001  (the net)
                 self._failed(parked.call, error)
+            self._turns.leave(before)
 
     def _forget(self, parked: ParkedCall) -> None:
         if parked.timer is not None:

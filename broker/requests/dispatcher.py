@@ -108,7 +108,10 @@ class _HeldCall:
 
     def _again(self, now_ms: int) -> None:
         self._call.holder = None
+        turns = self._call.connection.stats.turns
+        before = turns.enter(self._call)
         self._dispatcher.admit(self._api, self._call, now_ms)
+        turns.leave(before)
 
     def cancel(self, _call: Call[Any]) -> None:
         """Forget the call: its client has left."""

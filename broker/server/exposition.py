@@ -41,7 +41,11 @@ COUNT_BITS: Final = range(1, 13)
 
 SYNC_HELP: Final = "Time of only the sync that makes a commit durable."
 COMMIT_HELP: Final = "Time a thread took to write and sync one commit."
-TURN_HELP: Final = "Time of a turn of the event loop, during which no other request was served."
+TURN_HELP: Final = (
+    "Time of a turn of the event loop, during which no other request was served, by the API or the kind of "
+    "work that took the most of it."
+)
+OVER_BUDGET_HELP: Final = "Turns that took more than 5 ms of processor."
 LATENCY_HELP: Final = "Time from a complete request to its answer, including waits for data and for the disk."
 
 COUNTERS: Final = {
@@ -105,7 +109,7 @@ class _SnapshotCollector(Collector):
         yield _histogram("kawal_sync_seconds", SYNC_HELP, snapshot.sync_ns, DURATION_BITS, SECOND_NS)
         yield _count_histogram("kawal_commit_batches", "Batches in a commit.", snapshot.commit_batches)
         yield _histogram("kawal_commit_bytes", "Size of a commit.", snapshot.commit_bytes, SIZE_BITS, 1)
-        yield _histogram("kawal_loop_turn_seconds", TURN_HELP, snapshot.turn_ns, DURATION_BITS, SECOND_NS)
+        yield from _turn_families(snapshot)
         yield from _vnode_families(snapshot)
         yield from _partition_families(snapshot)
         yield from _view_families(snapshot)
@@ -180,6 +184,16 @@ def _plain_families(snapshot: Snapshot) -> Iterator[Metric]:
     for place, count in snapshot.internal_errors.items():
         errors.add_metric([place], count)
     yield errors
+
+
+def _turn_families(snapshot: Snapshot) -> Iterator[Metric]:
+    turns = HistogramMetricFamily("kawal_loop_turn_seconds", TURN_HELP, labels=["api"])
+    slow = CounterMetricFamily("kawal_loop_turns_over_budget", OVER_BUDGET_HELP, labels=["api"])
+    for counts in snapshot.turns:
+        buckets = _buckets(counts.duration, DURATION_BITS, SECOND_NS)
+        turns.add_metric([counts.work], buckets, counts.duration.total / SECOND_NS)
+        slow.add_metric([counts.work], counts.over_budget)
+    yield from (turns, slow)
     yield GaugeMetricFamily(
         "kawal_loop_turn_longest_seconds",
         "The longest turn of the event loop in the last one to two minutes.",

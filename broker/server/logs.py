@@ -38,6 +38,14 @@ def set_up(*, json_lines: bool, level: str, stream: TextIO | None = None) -> Non
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
 
 
+def log_with_stack(logger: logging.Logger, level: int, text: str, stack: str, **fields: object) -> None:
+    """Log an event with a stack, which is not cut as other fields are; the text is taken as it is."""
+    if logger.isEnabledFor(level):
+        record = logger.makeRecord(logger.name, level, "", 0, text, (), None, extra=fields)
+        record.stack_info = stack or None
+        logger.handle(record)
+
+
 class Repeats(logging.Filter):
     """Lets the first events of a kind pass, and counts those left out."""
 
@@ -97,6 +105,8 @@ class HumanFormatter(EventFormatter):
         traceback = self.traceback(record)
         if traceback:
             parts.append(traceback)
+        if record.stack_info:
+            parts.append(f"stack={record.stack_info}")
         return f"{self.moment(record)} {record.levelname} {record.name}: {escaped(' '.join(parts))}"
 
 
@@ -117,6 +127,8 @@ class JsonFormatter(EventFormatter):
         traceback = self.traceback(record)
         if traceback:
             tree["traceback"] = traceback
+        if record.stack_info:
+            tree["stack"] = record.stack_info
         return json.dumps(tree, default=str)
 
 

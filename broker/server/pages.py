@@ -16,6 +16,7 @@ from broker.server.http import HttpRequest, Page, Route
 from broker.snapshot import Snapshot, not_ready
 
 UNAVAILABLE = 503
+END = object()
 
 
 def pages_of(broker: Broker, now_ms: Callable[[], int]) -> dict[str, Route]:
@@ -24,9 +25,15 @@ def pages_of(broker: Broker, now_ms: Callable[[], int]) -> dict[str, Route]:
     one_at_a_time = trio.CapacityLimiter(1)
 
     async def metrics(request: HttpRequest) -> Page:
-        snapshot = Snapshot.take(broker)
+        turns = broker.stats.turns
+        with turns.aside(turns.http):
+            snapshot = Snapshot.take(broker)
         groups = GroupSnapshot(held_partitions=broker.retention.held_partitions)
-        for _ in groups.steps(broker.groups, broker, broker.clock, now_ms()):
+        steps = groups.steps(broker.groups, broker, broker.clock, now_ms())
+        while True:
+            with turns.aside(turns.http):
+                if next(steps, END) is END:
+                    break
             await trio.lowlevel.checkpoint()
         body, content_type = await trio.to_thread.run_sync(
             render, snapshot, groups, request.headers.get("accept", ""), limiter=one_at_a_time

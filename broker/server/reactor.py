@@ -22,6 +22,7 @@ from broker.connections.connection import Connection
 from broker.core import Broker
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.stats import Cause
+from broker.loop.turns import Work
 from broker.server.acceptor import Acceptor
 from broker.server.listeners import Listener
 from broker.server.transport import RECEIVES_PER_TURN, Transport, warm
@@ -58,6 +59,7 @@ class Reactor:
     ) -> None:
         """Make a reactor; `connection_room` limits the connections, whatever is configured."""
         self._broker = broker
+        self._turns = broker.stats.turns
         self._workers = workers
         self._now_ms = now_ms
         self._wall_ms = wall_ms
@@ -89,6 +91,7 @@ class Reactor:
                     self.turn()
                 except Exception as error:  # noqa: BLE001  (the last net)
                     self._broker.internal_errors.note(ErrorPlace.LOOP, "a turn of the event loop", error)
+                    self._turns.end()
                     await trio.sleep(PAUSE_AFTER_ERROR_SECONDS)
                 if self._ready or self._broker.scheduler.pending:
                     await trio.lowlevel.checkpoint()
@@ -106,7 +109,7 @@ class Reactor:
 
     def tick(self) -> None:
         """Let the broker do the work that is due, and carry out what follows from it."""
-        now_ms = self._begin_turn()
+        now_ms = self._begin_turn(self._turns.timers)
         self._broker.tick(now_ms)
         self._finish_turn(now_ms)
         if self._broker.scheduler.pending:
@@ -123,13 +126,13 @@ class Reactor:
 
     def turn(self) -> None:
         """Serve the sockets that are ready, and carry out what follows from it."""
-        now_ms = self._begin_turn()
-        stats = self._broker.stats
+        turns = self._turns
+        now_ms = self._begin_turn(turns.sockets)
         if not self._ready:
             self._poll_number += 1
             self._ready = self._epoll.poll(0, EVENTS_PER_TURN)
             self._ready.reverse()
-        ends_ns = stats.turn_began_ns + TURN_NS_MAX
+        ends_ns = turns.began_ns + TURN_NS_MAX
         while self._ready:
             descriptor, mask = self._ready.pop()
             transport = self._transports.get(descriptor)
@@ -137,22 +140,28 @@ class Reactor:
                 if transport.poll_number < self._poll_number:
                     self._serve_safely(transport, mask, now_ms)
             elif descriptor in self._acceptor:
+                before = turns.enter(turns.accept)
                 with self._broker.internal_errors.net(ErrorPlace.LOOP, "accepting connections"):
                     self._acceptor.accept(descriptor, now_ms)
+                turns.leave(before)
             elif descriptor == self._workers.event_descriptor:
+                before = turns.enter(turns.disk)
                 self.take_in(self._workers.take_results(), now_ms)
-            if stats.clock_ns() > ends_ns:
+                turns.leave(before)
+            if turns.clock_ns() > ends_ns:
                 break
-        self._broker.scheduler.run_some(stats.clock_ns)
+        self._broker.scheduler.run_some(turns.clock_ns)
         self._finish_turn(now_ms)
 
-    def _begin_turn(self) -> int:
+    def _begin_turn(self, task: Work) -> int:
         now_ms = self._now_ms()
-        self._broker.stats.turn_began_ns = self._broker.stats.clock_ns()
+        self._turns.begin(task)
         self._broker.set_clocks(now_ms=now_ms, wall_ms=self._wall_ms())
         return now_ms
 
     def _finish_turn(self, now_ms: int) -> None:
+        turns = self._turns
+        turns.enter(turns.sending)
         while self._broker.has_unsent or self._resume_held(now_ms):
             for connection in self._broker.take_unsent():
                 transport = self._transports.get(connection.descriptor)
@@ -161,12 +170,12 @@ class Reactor:
                         self._send(transport, now_ms)
                     except Exception as error:  # noqa: BLE001  (the net)
                         self._failed(transport, error)
+        turns.leave(turns.disk)
         self._workers.grow(self._broker.disk_threads)
         for vnode, job in self._broker.take_jobs(now_ms):
             self._workers.submit(vnode, job)
         self._set_timer()
-        stats = self._broker.stats
-        stats.turn_done(stats.clock_ns())
+        turns.end()
 
     # --- connections -----------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -26,6 +27,7 @@ from broker.server.listeners import Listener, StartError, open_http_listener, op
 from broker.server.notify import READY, STOPPING, tell_supervisor
 from broker.server.operations import Operations, Pages, standard_pages
 from broker.server.reactor import Reactor
+from broker.server.watchdog import Watchdog
 from broker.server.workers import DiskWorkers
 from broker.start import open_broker
 from wal.disk import OsDisk
@@ -82,7 +84,7 @@ def main(config: Config, *, ready: Callable[[str], None], pages: Pages = standar
             random=SystemRandom(),
             now_ms=now_ms(),
             wall_ms=wall_ms(),
-            stats=Stats(time.monotonic_ns),
+            stats=Stats(time.monotonic_ns, time.thread_time_ns),
             offload=workers.submit_task,
         )
         sockets.pop_all()
@@ -113,6 +115,10 @@ async def _serve(
         wall_ms=wall_ms,
         connection_room=connection_room(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
     )
+    watchdog = Watchdog(
+        broker.stats.turns, lambda: broker.config.kawal_loop_turn_log_ms, threading.get_ident()
+    )
+    watchdog.start()
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(reactor.run)
@@ -129,6 +135,7 @@ async def _serve(
                 break
             await _stop(broker, reactor)
             nursery.cancel_scope.cancel()
+    watchdog.stop()
     reactor.close()
     # If the disk was too slow, its work is done only now, and the logs must learn the results.
     reactor.take_in(workers.stop(), now_ms())

@@ -12,6 +12,7 @@ from broker.loop.call import PARKED, Call
 from broker.loop.internal_errors import InternalErrors
 from broker.loop.scheduler import Scheduler
 from broker.loop.slices import Steps, Until, WaitingSteps, finished
+from broker.loop.turns import Work
 
 
 class FakeConnection:
@@ -34,6 +35,8 @@ class FakeCall:
 
     def __init__(self) -> None:
         self.connection = FakeConnection()
+        self.work = Work("test")
+        self.local_ns = 0
 
 
 def make_call() -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 from broker.loop.internal_errors import InternalErrors
 from broker.loop.timers import Timers
+from broker.loop.turns import Work
 from broker.loop.waiters import AT_ONCE_MAX, ParkedCall, Waiters
 
 
@@ -21,6 +22,8 @@ class FakeCall:
 
     def __init__(self) -> None:
         self.holder: Any = None
+        self.work = Work("test")
+        self.local_ns = 0
 
 
 def parked(

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from broker.coordinators.group_snapshot import GroupSnapshot
-from broker.loop.stats import BITS, Histogram
+from broker.loop.histogram import BITS, Histogram
 from broker.server.exposition import render
 from broker.snapshot import Snapshot
 from protocol.messages.api_versions import ApiVersionsRequest

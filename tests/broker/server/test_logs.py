@@ -20,6 +20,7 @@ from broker.server.logs import (
     JsonFormatter,
     Repeats,
     escaped,
+    log_with_stack,
     set_up,
 )
 
@@ -143,3 +144,16 @@ def test_setting_up_chooses_form_and_level(root: logging.Logger, json_lines: boo
     (shown,) = stream.getvalue().splitlines()
     assert shown.startswith(begin)
     assert "loud" in shown
+
+
+def test_a_stack_is_not_cut_and_stands_at_the_end_of_the_line(caplog: pytest.LogCaptureFixture) -> None:
+    stack = " > ".join(f"file.py:{number} f" for number in range(100))
+    log_with_stack(logging.getLogger("kawal.test"), logging.WARNING, "100% slow", stack, turn_ms=7)
+    (record,) = caplog.records
+    assert HumanFormatter().format(record).endswith(f"kawal.test: 100% slow turn_ms=7 stack={stack}")
+    assert json.loads(JsonFormatter().format(record))["stack"] == stack
+
+
+def test_a_stack_below_the_level_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    log_with_stack(logging.getLogger("kawal.test"), logging.DEBUG, "quiet", "f")
+    assert caplog.records == []
