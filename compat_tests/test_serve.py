@@ -131,6 +131,40 @@ def test_the_first_answer_comes_within_half_a_second_of_the_start(serve: Any, tm
     assert min(took) < 0.5, took
 
 
+def test_sigquit_writes_all_stacks_into_the_log_and_the_server_goes_on(serve: Any) -> None:
+    served = serve()
+    port = served.wait_until_ready()
+
+    def dumps() -> int:
+        return served.err.read_text().count("thread kawal-signals")
+
+    served.process.send_signal(signal.SIGQUIT)
+    eventually(dumps, waiting_for="the stacks")
+    served.process.send_signal(signal.SIGQUIT)
+    eventually(lambda: dumps() == 2, waiting_for="the stacks once more")
+    log = served.err.read_text()
+    assert "the event loop turn=" in log
+    assert "thread MainThread stack=" in log
+    assert "thread kawal-disk-0 stack=" in log
+    with socket.create_connection((HOST, port), timeout=5) as connection:
+        connection.sendall(API_VERSIONS_REQUEST)
+        assert connection.recv(100)
+    served.end()
+
+
+def test_systemd_is_told_of_the_start_of_life_and_of_the_stop(serve: Any) -> None:
+    name = f"kawal-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
+        supervisor.bind(f"\0{name}")
+        supervisor.settimeout(10)
+        served = serve(NOTIFY_SOCKET=f"@{name}", WATCHDOG_USEC="200000")
+        assert [supervisor.recv(100) for _ in range(4)] == [b"READY=1", *[b"WATCHDOG=1"] * 3]
+        served.end()
+        while (state := supervisor.recv(100)) == b"WATCHDOG=1":
+            continue
+        assert state == b"STOPPING=1"
+
+
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_an_idle_server_at_once_with_exit_code_0(serve: Any, sent: signal.Signals) -> None:
     served = serve()

@@ -121,3 +121,9 @@ def test_the_unit_gives_away_as_little_as_it_can(unit: dict[str, dict[str, list[
     assert "Restart" in service
     assert service["Type"] == ["notify"]
     assert int(service["LimitNOFILE"][0]) >= 100_000
+
+
+def test_the_unit_restarts_a_server_whose_loop_stands_still(unit: dict[str, dict[str, list[str]]]) -> None:
+    service = unit["Service"]
+    assert int(service["WatchdogSec"][0]) >= 10
+    assert service["Restart"] == ["on-failure"]  # which a watchdog that has run out is

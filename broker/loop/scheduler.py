@@ -5,7 +5,7 @@ Work is a generator that yields after a few milliseconds (slices.py); each gets 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -47,6 +47,11 @@ class Scheduler:
     def pending(self) -> bool:
         """True while `run` has something to do."""
         return bool(self._waiting)
+
+    def waiting(self) -> Counter[str]:
+        """Return the number of generators that wait for a slice, by the kind of work; any thread may ask."""
+        background = self._turns.background
+        return Counter((call or background).work.name for call, _ in tuple(self._waiting))
 
     def begin(self, call: Call[Any], steps: WaitingSteps) -> None:
         """Answer the call a slice at a time; the first slice runs now, unless others wait for theirs."""

@@ -21,10 +21,10 @@ from broker.config.config import Config
 from broker.connections.admission import connection_room
 from broker.core import Broker
 from broker.loop.stats import Stats
-from broker.server import logs
+from broker.server import logs, thread_dump
 from broker.server.collector import calm_collector
 from broker.server.listeners import Listener, StartError, open_http_listener, open_listeners
-from broker.server.notify import READY, STOPPING, tell_supervisor
+from broker.server.notify import READY, STOPPING, show_life, tell_supervisor
 from broker.server.operations import Operations, Pages, standard_pages
 from broker.server.reactor import Reactor
 from broker.server.watchdog import Watchdog
@@ -64,6 +64,7 @@ def main(config: Config, *, ready: Callable[[str], None], pages: Pages = standar
         StartError, wal.store.StoreError: the server cannot start; the text says why and what to do.
     """
     logs.set_up(json_lines=config.kawal_log_format == "json", level=config.kawal_log_level)
+    thread_dump.prepare()
     _raise_open_files_limit()
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     # A record batch over the process's file size limit must fail one write, not end the process.
@@ -119,17 +120,20 @@ async def _serve(
         broker.stats.turns, lambda: broker.config.kawal_loop_turn_log_ms, threading.get_ident()
     )
     watchdog.start()
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    signals = thread_dump.DumpOnSignal(broker)
+    signals.start()
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as ends:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(reactor.run)
             calm_collector()
             ready(listeners[0].bound.text)
             tell_supervisor(READY, os.environ)
+            show_life(broker.timers, now_ms(), os.environ)
             if http is not None:
                 nursery.start_soon(Operations(broker, http, now_ms, pages).run)
             elif http_problem:
                 logger.warning("%s; the server runs without it (--http gives another address)", http_problem)
-            async for number in signals:
+            async for number in ends:
                 logger.info("%s: stopping", signal.Signals(number).name)
                 tell_supervisor(STOPPING, os.environ)
                 break
@@ -140,6 +144,7 @@ async def _serve(
     # If the disk was too slow, its work is done only now, and the logs must learn the results.
     reactor.take_in(workers.stop(), now_ms())
     broker.close(now_ms())
+    signals.stop()
     return 0
 
 

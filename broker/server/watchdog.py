@@ -105,7 +105,7 @@ class Watchdog:
                 "a turn of the event loop has not ended yet",
                 stack,
                 turn_ms=age_ns // MS,
-                **_fields(task),
+                **task_fields(task),
             )
         return age_ns
 
@@ -126,11 +126,11 @@ class Watchdog:
             work=turns.most.name,
             work_ms=turns.most.turn_ns // MS,
             piece_ms=turns.longest_task_ns // MS,
-            **_fields(turns.longest),
+            **task_fields(turns.longest),
         )
 
 
-def _fields(task: Task) -> dict[str, Any]:
+def task_fields(task: Task) -> dict[str, Any]:
     """Return the fields of a log line that name a piece of work."""
     fields: dict[str, Any] = {"piece": task.work.name}
     if isinstance(task, Call):

@@ -116,6 +116,7 @@ def test_listeners_are_bound_before_the_data_directory_is_touched(
     monkeypatch.setattr(run, "open_broker", never)
     monkeypatch.setattr("broker.server.run.logs.set_up", lambda **_: None)
     monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("broker.server.thread_dump.prepare", lambda: None)
     monkeypatch.setattr("sys.setswitchinterval", lambda _: None)
     monkeypatch.setattr("resource.setrlimit", lambda *_: None)
     with pytest.raises(StartError, match="in use"):
