@@ -295,3 +295,35 @@ def test_the_health_check_of_the_container_image_tells_a_server_that_answers(ser
     assert subprocess.run(check, capture_output=True, timeout=20, check=False).returncode == 0
     served.end()
     assert subprocess.run(check, capture_output=True, timeout=20, check=False).returncode == 1
+
+
+def test_sighup_applies_the_file_and_a_file_with_an_error_changes_nothing(serve: Any, tmp_path: Path) -> None:
+    file = tmp_path / "kawal.toml"
+    file.write_text('"num.partitions" = 2\n')
+    served = serve("--config", str(file))
+    port = served.wait_until_ready()
+
+    def hang_up(text: str, said: str) -> dict[str, str]:
+        file.write_text(text)
+        served.process.send_signal(signal.SIGHUP)
+        eventually(lambda: said in served.err.read_text(), waiting_for=said)
+        return broker_configs(port)
+
+    configs = hang_up(
+        '"num.partitions" = 3\n"kawal.vnodes" = 3\n', "at the next start only: kawal.vnodes 2 -> 3"
+    )
+    assert (configs["num.partitions"], "num.partitions 2 -> 3" in served.err.read_text()) == ("3", True)
+    configs = hang_up('"num.partitions" = 4\n"num.partitons" = 4\n', "kawal.toml:2")
+    assert configs["num.partitions"] == "3"
+    served.end()
+
+
+def test_sighup_without_a_file_says_so_and_nothing_else_happens(serve: Any) -> None:
+    served = serve()
+    port = served.wait_until_ready()
+    served.process.send_signal(signal.SIGHUP)
+    eventually(
+        lambda: "no configuration file to read again" in served.err.read_text(), waiting_for="the log line"
+    )
+    assert broker_configs(port)["num.partitions"] == "4"
+    served.end()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from broker.config.config_keys import Key, text_of
+from broker.config.config_reload import can_reload
 from broker.config.kafka_keys import KAFKA_KEYS, PROTECTIVE
 from broker.config.kawal_topic_keys import KAWAL_TOPIC_KEYS
 from broker.config.server_keys import SECTIONS
@@ -50,8 +51,13 @@ Quotes around a key are needed where one key continues another, as with `max.con
 Keys that Kafka has carry Kafka's name and meaning; ours begin with `kawal.`, and *in Kafka* names Kafka's
 nearest key to them. A key with "running" in the column *changed* can be changed on a running server, for
 this node or for all of them; the change takes effect at once and survives a restart: `kawal configs alter
-broker --set message.max.bytes=5000000`, kafka-configs, or any client's AlterConfigs. The others are read at
-the start.
+broker --set message.max.bytes=5000000`, kafka-configs, or any client's AlterConfigs.
+
+**Reload.** On SIGHUP (`systemctl reload kawal`) a server with a configuration file reads it again, with the
+same environment and flags. Keys with "running" or "reload" take effect at once: limits of a connection for
+those that connect afterwards, intervals from the next pass on. What clients have set stands over the file, as
+before. Keys with "start" keep their values until a restart; the log names them once, with old and new value,
+as it names every change. A file with an error changes nothing at all, and the log names file, line and key.
 """
 
 TOPIC_INTRODUCTION = """
@@ -104,7 +110,7 @@ def configuration() -> str:
 
 
 def _server_row(key: Key) -> tuple[str, ...]:
-    changed = "running" if key.dynamic else "start"
+    changed = "running" if key.dynamic else "reload" if can_reload(key) else "start"
     kafka = "the same" if key.kafka_name == key.name else f"`{key.kafka_name}`" if key.kafka_name else "-"
     return (f"`{key.name}`", key.type.text, _default(key), _range(key), key.unit, changed, kafka, key.doc)
 

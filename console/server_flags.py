@@ -43,13 +43,22 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def config_file(arguments: argparse.Namespace) -> str | None:
+    """Return the path of the configuration file, if there is one."""
+    return arguments.config or os.environ.get(CONFIG_VARIABLE) or None
+
+
 def loaded_config(arguments: argparse.Namespace) -> LoadedConfig:
     """Return the effective configuration.  Raises: CommandError with the setting at fault and its place."""
     try:
-        file = arguments.config or os.environ.get(CONFIG_VARIABLE)
-        return load(file=file, environment=os.environ, flags=_settings(arguments))
+        return read_again(arguments)
     except ConfigProblem as problem:
         raise CommandError(str(problem)) from problem
+
+
+def read_again(arguments: argparse.Namespace) -> LoadedConfig:
+    """Return what file, environment and flags say now.  Raises: ConfigProblem, with the place at fault."""
+    return load(file=config_file(arguments), environment=os.environ, flags=_settings(arguments))
 
 
 def _settings(arguments: argparse.Namespace) -> list[Setting]:

@@ -127,3 +127,7 @@ def test_the_unit_restarts_a_server_whose_loop_stands_still(unit: dict[str, dict
     service = unit["Service"]
     assert int(service["WatchdogSec"][0]) >= 10
     assert service["Restart"] == ["on-failure"]  # which a watchdog that has run out is
+
+
+def test_the_service_reads_its_configuration_again_on_reload(unit: dict[str, dict[str, list[str]]]) -> None:
+    assert unit["Service"]["ExecReload"] == ["/bin/kill -HUP $MAINPID"]

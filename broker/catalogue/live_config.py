@@ -16,7 +16,7 @@ class LiveConfig:
     """The configuration in effect: the operator's, overlaid by the clients' changes in the catalogue.
 
     A change takes effect everywhere at once: topics forget the settings derived from it, then `changed` gets
-    the new configuration.
+    the new configuration.  The operator's part is replaced when the configuration file is read again.
     """
 
     def __init__(
@@ -32,6 +32,16 @@ class LiveConfig:
     def current(self) -> Config:
         """The values in effect for the keys of this server."""
         return self.layers.current
+
+    @property
+    def static(self) -> Config:
+        """The operator's part: the values without the clients' settings."""
+        return self._static
+
+    def change_static(self, static: Config) -> None:
+        """Replace the operator's part; the clients' settings still overlay it."""
+        self._static = static
+        self._refresh()
 
     def _layered(self) -> ConfigLayers:
         settings = self._catalogue.broker_configs

@@ -27,6 +27,7 @@ from broker.server.listeners import Listener, StartError, open_http_listener, op
 from broker.server.notify import READY, STOPPING, show_life, tell_supervisor
 from broker.server.operations import Operations, Pages, standard_pages
 from broker.server.reactor import Reactor
+from broker.server.reload import Load, Reloader
 from broker.server.watchdog import Watchdog
 from broker.server.workers import DiskWorkers
 from broker.start import open_broker
@@ -54,11 +55,17 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def main(config: Config, *, ready: Callable[[str], None], pages: Pages = standard_pages) -> int:
+def main(
+    config: Config,
+    *,
+    ready: Callable[[str], None],
+    pages: Pages = standard_pages,
+    load: Load | None = None,
+) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit status.
 
     `ready` is called once, when clients are answered, with HOST:PORT of the first listener; `pages` makes the
-    pages of the HTTP server.
+    pages of the HTTP server; `load` reads the configuration again on SIGHUP, None: there is no file.
 
     Raises:
         StartError, wal.store.StoreError: the server cannot start; the text says why and what to do.
@@ -69,6 +76,8 @@ def main(config: Config, *, ready: Callable[[str], None], pages: Pages = standar
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     # A record batch over the process's file size limit must fail one write, not end the process.
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    # The file was read a moment ago; until the server runs there is nothing to change.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     sockets = ExitStack()
     with sockets:
         listeners = open_listeners(config)
@@ -89,7 +98,7 @@ def main(config: Config, *, ready: Callable[[str], None], pages: Pages = standar
             offload=workers.submit_task,
         )
         sockets.pop_all()
-    return trio.run(_serve, broker, workers, listeners, http, http_problem, ready, pages)
+    return trio.run(_serve, broker, workers, listeners, http, http_problem, ready, pages, load)
 
 
 def _raise_open_files_limit() -> None:
@@ -106,6 +115,7 @@ async def _serve(
     http_problem: str,
     ready: Callable[[str], None],
     pages: Pages,
+    load: Load | None,
 ) -> int:
     workers.grow(broker.disk_threads)
     reactor = Reactor(
@@ -122,7 +132,8 @@ async def _serve(
     watchdog.start()
     signals = thread_dump.DumpOnSignal(broker)
     signals.start()
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as ends:
+    reloader = Reloader(broker, load)
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as orders:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(reactor.run)
             calm_collector()
@@ -133,7 +144,10 @@ async def _serve(
                 nursery.start_soon(Operations(broker, http, now_ms, pages).run)
             elif http_problem:
                 logger.warning("%s; the server runs without it (--http gives another address)", http_problem)
-            async for number in ends:
+            async for number in orders:
+                if number == signal.SIGHUP:
+                    nursery.start_soon(reloader.reload)
+                    continue
                 logger.info("%s: stopping", signal.Signals(number).name)
                 tell_supervisor(STOPPING, os.environ)
                 break

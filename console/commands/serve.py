@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 
 from console.errors import OK, CommandError
 from console.help import describe
-from console.server_flags import add_flags, as_table, loaded_config
+from console.server_flags import add_flags, as_table, config_file, loaded_config, read_again
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         """Serve Kafka clients from a data directory.  The server prints 'kawal ready HOST:PORT' on standard
-        output once it answers; SIGTERM or Ctrl-C ends it cleanly.
+        output once it answers; SIGTERM or Ctrl-C ends it cleanly, SIGHUP makes it read the TOML file again.
 
         A setting comes from a flag, else from the environment (KAWAL_NUM_PARTITIONS for num.partitions), else
         from the TOML file, else it has its default ('kawal config explain' lists them all).""",
@@ -51,7 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     from wal.errors import StoreError
 
     try:
-        return main(loaded.config, ready=_announce)
+        load = partial(read_again, arguments) if config_file(arguments) else None
+        return main(loaded.config, ready=_announce, load=load)
     except (StartError, StoreError, DiskError) as error:
         raise CommandError(str(error)) from error
 

@@ -1,11 +1,13 @@
 """`kawal serve`: the settings it gives the server, and its end when the server cannot start."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from broker import server
 from broker.config.config import Config
+from broker.config.config_sources import LoadedConfig
 from broker.server.listeners import StartError
 from console.cli import main
 from wal.errors import StoreError, StoreInUse
@@ -22,7 +24,7 @@ from wal.errors import StoreError, StoreInUse
 def test_a_server_that_cannot_start_ends_with_its_sentence(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse(config: Config, *, ready: Callable[[str], None]) -> int:
+    def refuse(config: Config, *, ready: Callable[[str], None], load: object) -> int:
         raise error
 
     monkeypatch.setattr(server, "main", refuse)
@@ -35,7 +37,7 @@ def test_the_ready_line_is_printed_when_the_server_says_so(
 ) -> None:
     configs = []
 
-    def serve(config: Config, *, ready: Callable[[str], None]) -> int:
+    def serve(config: Config, *, ready: Callable[[str], None], load: object) -> int:
         configs.append(config)
         ready("127.0.0.1:4321")
         return 0
@@ -60,3 +62,25 @@ def test_a_key_without_effect_is_warned_of(capsys: pytest.CaptureFixture[str]) -
     captured = capsys.readouterr()
     assert captured.err.startswith("kawal: warning: --set num.io.threads: ")
     assert "listeners " in captured.out
+
+
+def test_the_file_is_read_again_with_the_same_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[Callable[[], LoadedConfig] | None] = []
+
+    def serve(
+        config: Config, *, ready: Callable[[str], None], load: Callable[[], LoadedConfig] | None
+    ) -> int:
+        loads.append(load)
+        return 0
+
+    monkeypatch.setattr(server, "main", serve)
+    monkeypatch.delenv("KAWAL_CONFIG", raising=False)
+    file = tmp_path / "kawal.toml"
+    file.write_text('"num.partitions" = 8\n')
+    assert main(["serve", "--config", str(file), "--set", "broker.rack=r1"]) == 0
+    file.write_text('"num.partitions" = 9\n"broker.rack" = "r2"\n')
+    (load,) = loads
+    assert load is not None
+    assert (load().config.num_partitions, load().config.broker_rack) == (9, "r1")
+    assert main(["serve"]) == 0
+    assert loads[-1] is None

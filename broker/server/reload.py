@@ -1,0 +1,106 @@
+"""Reading the configuration file again while the server runs, on SIGHUP.
+
+read, in a thread (the file may lie on a slow disk)      any error: it is logged, nothing changes
+compare with the values in effect                        broker/config/config_reload.py
+apply what can take effect, as one change                broker/catalogue/live_config.py
+log what changed, and once what needs a restart
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable
+
+import trio
+
+from broker.config.config import Config
+from broker.config.config_keys import ConfigProblem
+from broker.config.config_reload import HIDDEN, KeyChange, Reload, reloaded
+from broker.config.config_sources import LoadedConfig
+from broker.config.server_keys import KEYS
+from broker.core import Broker
+from broker.loop.internal_errors import ErrorPlace
+from broker.server import logs
+from broker.server.notify import READY, tell_supervisor
+
+logger = logging.getLogger("kawal.server")
+
+SHOWN_MAX = 200
+"""Characters of a key's change in the log."""
+
+Load = Callable[[], LoadedConfig]
+"""Reads file, environment and flags as the start did.  Raises: ConfigProblem."""
+
+
+class Reloader:
+    """Applies the configuration file again whenever it is asked to; `load` is None when there is no file."""
+
+    def __init__(self, broker: Broker, load: Load | None) -> None:
+        self._broker = broker
+        self._load = load
+        self._one_at_a_time = trio.Lock()
+        # The values that need a restart and were named in the log, by key.
+        self._named: dict[str, str] = {}
+
+    async def reload(self) -> None:
+        """Read and apply the file; whatever is wrong with it is logged and changes nothing."""
+        if self._load is None:
+            logger.warning("SIGHUP: there is no configuration file to read again; start with --config FILE")
+            return
+        async with self._one_at_a_time:
+            # sd_notify(3): READY ends the state "reloading", whatever the outcome.
+            tell_supervisor(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}", os.environ)
+            try:
+                self.apply(await trio.to_thread.run_sync(self._load, abandon_on_cancel=True))
+            except ConfigProblem as problem:
+                logger.error("SIGHUP: the configuration was not changed: %s", problem)
+            except Exception as error:  # noqa: BLE001  (the net)
+                self._broker.internal_errors.note(
+                    ErrorPlace.BACKGROUND, "reading the configuration again", error
+                )
+            tell_supervisor(READY, os.environ)
+
+    def apply(self, loaded: LoadedConfig) -> Reload:
+        """Apply a configuration that was read and checked, and log the outcome."""
+        live = self._broker.live_config
+        before = live.current
+        outcome = reloaded(live.static, loaded.config)
+        for warning in loaded.warnings:
+            logger.warning("%s", warning)
+        if outcome.config != live.static:
+            live.change_static(outcome.config)
+        self._report(outcome)
+        _change_log(before, live.current)
+        return outcome
+
+    def _report(self, outcome: Reload) -> None:
+        changed = ", ".join(map(self._with_clients, outcome.changed)) or "nothing"
+        # Whole messages, not arguments: the log cuts each argument, and this may name many keys.
+        logger.info(f"SIGHUP: the configuration was read again; changed: {changed}")
+        waiting = [change for change in outcome.waiting if self._named.get(change.name) != change.new]
+        self._named = {change.name: change.new for change in outcome.waiting}
+        if waiting:
+            names = ", ".join(map(_cut, waiting))
+            logger.warning(f"SIGHUP: these take effect at the next start only: {names}")
+
+    def _with_clients(self, change: KeyChange) -> str:
+        """Return the change in words, and the setting made by clients that stands over it."""
+        layers = self._broker.live_config.layers
+        for texts in (layers.node, layers.cluster):
+            if change.name in texts:
+                shown = HIDDEN if KEYS[change.name].sensitive else texts[change.name]
+                return f"{_cut(change)} (not in effect: clients have set {_cut(shown)})"
+        return _cut(change)
+
+
+def _cut(shown: object) -> str:
+    text = str(shown)
+    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"
+
+
+def _change_log(before: Config, after: Config) -> None:
+    """Apply level and format of the log."""
+    if (before.kawal_log_format, before.kawal_log_level) != (after.kawal_log_format, after.kawal_log_level):
+        logs.set_up(json_lines=after.kawal_log_format == "json", level=after.kawal_log_level)
