@@ -22,7 +22,7 @@ STALL_MS = 500
 @pytest.fixture
 def own(start_broker: StartBroker) -> Broker:
     """Start a gateway whose memory only this test uses."""
-    return start_broker(kawal_http_listen="none")
+    return start_broker(kawal_http_listen="none", kawal_max_partitions_per_request="100000")
 
 
 def test_a_fuzzer_changes_nothing_for_a_good_client(own: Broker) -> None:

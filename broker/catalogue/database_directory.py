@@ -34,6 +34,7 @@ from broker.catalogue.databases import (
     value_of,
     vnode_options,
 )
+from broker.catalogue.guards import check_droppable
 from broker.errors import RequestError
 from broker.storage.vnode import Vnode, settle
 from protocol.error_codes import ErrorCode
@@ -183,6 +184,7 @@ class DatabaseDirectory:
         database = find_database(name, self._databases)
         if name == DEFAULT_DATABASE:
             raise RequestError(ErrorCode.POLICY_VIOLATION, "database 'default' always exists")
+        check_droppable(database, self._metadata.config)
         inside = self.topics_of(name)
         if inside:
             shown = ", ".join(map(repr, sorted(inside)[:NAMED_MAX]))

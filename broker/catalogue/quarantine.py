@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 
 from broker.catalogue.catalogue_records import TopicConfigs, TopicCreated, ViewDefinition
-from broker.catalogue.topic_admin import check_room
+from broker.catalogue.guards import check_room
 from broker.catalogue.topics import INTERNAL_TOPICS, Catalogue, Topic
 from broker.catalogue.view_admin import declared, definition_configs
 from broker.config.config import Config
@@ -51,7 +51,7 @@ def quarantine_record(
     _check_free(name, source.name, catalogue)
     # The source itself may not be counted yet.
     is_new = source.name not in catalogue.by_name
-    check_room(source.partition_count * (1 + is_new), catalogue, config)
+    check_room(source.partition_count * (1 + is_new), "default", catalogue, config)
     return TopicCreated(
         name=name,
         topic_id=UUID(int=random.getrandbits(128), version=4).hex,

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from broker.catalogue.catalogue_records import PartitionsAdded, TopicCreated
 from broker.catalogue.databases import DEFAULT_DATABASE, Database, no_such_database
+from broker.catalogue.guards import check_room
 from broker.catalogue.topic_configs import checked
 from broker.catalogue.topics import OFFSETS_TOPIC, Catalogue, Topic
 from broker.catalogue.view_admin import (
@@ -85,7 +86,7 @@ def new_topic_record(
         _check_factor(new.replication_factor)
         partition_count = _partition_count(new.partition_count, config)
         replication_factor = _replication_factor(new.replication_factor, config)
-    check_room(partition_count, catalogue, config)
+    check_room(partition_count, database.name, catalogue, config)
     return TopicCreated(
         name=new.name,
         topic_id=UUID(int=random.getrandbits(128), version=4).hex,
@@ -115,11 +116,11 @@ def _new_view_record(
             _replication_factor(new.replication_factor, config),
         )
     check_partition_count(new.name, asked, count, definition.source)
-    check_room(count, catalogue, config)
+    check_room(count, DEFAULT_DATABASE, catalogue, config)
     return TopicCreated(
         name=new.name,
         topic_id=UUID(int=random.getrandbits(128), version=4).hex,
-        database="default",
+        database=DEFAULT_DATABASE,
         first_stream=0,
         partition_count=count,
         first_vnode=0,
@@ -236,16 +237,6 @@ def check_replicas(assignments: Iterable[list[int]], config: Config) -> None:
                 )
 
 
-def check_room(added: int, catalogue: Catalogue, config: Config) -> None:
-    """Refuse more partitions than the node may hold.  Raises: RequestError(POLICY_VIOLATION)."""
-    if catalogue.partition_count + added > config.kawal_max_partitions:
-        raise RequestError(
-            ErrorCode.POLICY_VIOLATION,
-            f"{added} more partitions would exceed kawal.max.partitions={config.kawal_max_partitions}"
-            f" ({catalogue.partition_count} exist).",
-        )
-
-
 def growth_record(
     topic: Topic, count: int, assignments: list[list[int]] | None, *, catalogue: Catalogue, config: Config
 ) -> PartitionsAdded:
@@ -272,5 +263,5 @@ def growth_record(
                 " assignment(s) were specified.",
             )
         check_replicas(assignments, config)
-    check_room(added, catalogue, config)
+    check_room(added, topic.database, catalogue, config)
     return PartitionsAdded(topic_id=topic.topic_id.hex, first_stream=catalogue.next_stream, count=added)

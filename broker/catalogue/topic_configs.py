@@ -83,7 +83,8 @@ def effective(
     overrides = {**(defaults or {}), **overrides}
     values: dict[str, Any] = {}
     for field in TopicSettings.__slots__:
-        key = TOPIC_KEYS[field.replace("_", ".")]
+        name = field.replace("_", ".")
+        key = TOPIC_KEYS.get(name) or KAWAL_TOPIC_KEYS[name]
         override = overrides.get(key.name)
         values[field] = server_default(key, config) if override is None else key.parse(override)
     internal = overrides.get(INTERNAL_SEGMENT_BYTES.name)

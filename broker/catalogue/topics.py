@@ -139,6 +139,8 @@ class Catalogue:
         # Every id below it may have been given out.
         self.next_producer_id = 0
         self.partition_count = 0
+        # The same by database; views count where they are recorded.
+        self.partitions_of: Counter[str] = Counter()
         # Names with '_' for '.': two topics may not share one, as Kafka's metric names would collide.
         self.collision_names: dict[str, str] = {}
         # What clients have set for nodes, by their ids ("": for every node), and for groups.
@@ -232,7 +234,7 @@ class Catalogue:
         topic.ranges.append((topic.planned_count, record.first_stream))
         topic.planned_count += record.count
         self.next_stream = max(self.next_stream, record.first_stream + record.count)
-        self.partition_count += record.count
+        self._count(topic, record.count)
 
         def confirm() -> None:
             topic.partition_count += record.count
@@ -242,13 +244,17 @@ class Catalogue:
         def undo() -> None:
             topic.ranges.pop()
             topic.planned_count -= record.count
-            self.partition_count -= record.count
+            self._count(topic, -record.count)
 
         return Change(confirm, undo)
 
+    def _count(self, topic: Topic, added: int) -> None:
+        self.partition_count += added
+        self.partitions_of[topic.database] += added
+
     def _follow(self, view: Topic, source: Topic) -> None:
         """Give a view as many partitions as its source."""
-        self.partition_count += source.partition_count - view.partition_count
+        self._count(view, source.partition_count - view.partition_count)
         view.partition_count = view.planned_count = source.partition_count
 
     def _plan_deletion(self, topic: Topic) -> Change:
@@ -277,7 +283,7 @@ class Catalogue:
         self.by_name[topic.name] = topic
         self.by_id[topic.topic_id] = topic
         self.collision_names[collision_key(topic.name)] = topic.name
-        self.partition_count += topic.planned_count
+        self._count(topic, topic.planned_count)
         if topic.view is not None:
             by_source, key = self._source_of(topic.view)
             by_source.setdefault(key, {})[topic.topic_id] = topic
@@ -295,7 +301,7 @@ class Catalogue:
         del self.by_name[topic.name]
         del self.by_id[topic.topic_id]
         self.collision_names.pop(collision_key(topic.name), None)
-        self.partition_count -= topic.planned_count
+        self._count(topic, -topic.planned_count)
         if topic.view is not None:
             by_source, key = self._source_of(topic.view)
             del by_source[key][topic.topic_id]

@@ -43,6 +43,8 @@ class Config:
     kawal_drop_policy: str = _of("kawal.drop.policy")
     kawal_out_of_range: str = _of("kawal.out.of.range")
     kawal_max_partitions: int = _of("kawal.max.partitions")
+    kawal_max_partitions_per_request: int = _of("kawal.max.partitions.per.request")
+    kawal_deletion_protected: bool = _of("kawal.deletion.protected")
     min_insync_replicas: int = _of("min.insync.replicas")
     message_max_bytes: int = _of("message.max.bytes")
     compression_type: str = _of("compression.type")

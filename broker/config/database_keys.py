@@ -32,11 +32,17 @@ INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
 
 # fmt: off
 _TABLE: tuple[Key, ...] = (
+    Key("deletion.protected", ConfigType.BOOLEAN, None,
+        "Refuse to drop it, and to delete its topics or their records where they do not say otherwise.",
+        synonyms=("kawal.deletion.protected",)),
     Key("durability", ConfigType.STRING, None,
         "What acks=all waits for: `disk` until records are synced, `os` until they are in the page cache.",
         choices=("disk", "os"), synonyms=("kawal.durability",)),
     Key("flush.ms", ConfigType.INT, None, "How often durability `os` syncs.",
         minimum=1, maximum=HOUR_MS, unit="ms", synonyms=("kawal.flush.ms",)),
+    Key("max.partitions", ConfigType.INT, None,
+        "Most partitions of its topics; creating more is answered with POLICY_VIOLATION.",
+        minimum=1, unit="partitions", synonyms=("kawal.max.partitions",)),
     Key("retention.bytes", ConfigType.LONG, None,
         "Size at which a partition's oldest records are deleted, for topics that set none; -1: no limit.",
         minimum=-1, unit="bytes", synonyms=("log.retention.bytes",)),

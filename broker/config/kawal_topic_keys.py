@@ -14,6 +14,9 @@ from broker.config.view_bounds import parse_bound, parse_speed
 
 STRING: Final = ConfigType.STRING
 
+CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+"""The codecs of record batches, each at the place of its number."""
+
 
 def _columns_problem(value: Value) -> str | None:
     """Return what is wrong with declared columns; the parser is loaded when the first are declared."""
@@ -127,6 +130,40 @@ SCHEMA_SHOWN: Final = Key(
 
 SOURCE_SHOWN: Final = Key("kawal.source", STRING, "", "The topic or database that a view reads.")
 
+PROTECTED_KEY: Final = Key(
+    "kawal.deletion.protected",
+    ConfigType.BOOLEAN,
+    False,
+    "Refuses, with POLICY_VIOLATION, to delete the topic or its records; retention and compaction go on.  Not"
+    " set: as its database, else the server, says.",
+    synonyms=("kawal.deletion.protected",),
+)
+
+READ_ONLY_KEY: Final = Key(
+    "kawal.read.only",
+    ConfigType.BOOLEAN,
+    False,
+    "Refuses, with POLICY_VIOLATION, what is produced to the topic.",
+)
+
+CODECS_KEY: Final = Key(
+    "kawal.codecs.allowed",
+    ConfigType.LIST,
+    CODECS,
+    "Codecs in which batches may be produced; others are refused with UNSUPPORTED_COMPRESSION_TYPE.",
+    choices=CODECS,
+)
+
+MAX_PARTITION_BYTES_KEY: Final = Key(
+    "kawal.max.partition.bytes",
+    ConfigType.LONG,
+    -1,
+    "Refuses, with POLICY_VIOLATION, what is produced to a partition that holds this much, until retention,"
+    " compaction or a deletion makes room; batches on their way to the disk do not count; -1: no limit.",
+    minimum=-1,
+    unit="bytes",
+)
+
 KAWAL_TOPIC_KEYS: Final = {
     key.name: key
     for key in (
@@ -139,6 +176,10 @@ KAWAL_TOPIC_KEYS: Final = {
         SPEED_KEY,
         COLUMNS_KEY,
         QUARANTINE_KEY,
+        PROTECTED_KEY,
+        READ_ONLY_KEY,
+        CODECS_KEY,
+        MAX_PARTITION_BYTES_KEY,
         SCHEMA_SHOWN,
         SOURCE_SHOWN,
     )

@@ -55,6 +55,13 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("kawal.max.partitions", INT, 200_000,
         "Most partitions of this node; creating more is answered with POLICY_VIOLATION.",
         minimum=1, unit="partitions", dynamic=True),
+    Key("kawal.max.partitions.per.request", INT, 10_000,
+        "Most partitions that one CreateTopics or CreatePartitions may ask for, over all its topics; with "
+        "more, all of it is answered with POLICY_VIOLATION (Kafka has this limit, but no key for it).",
+        minimum=1, unit="partitions", dynamic=True),
+    Key("kawal.deletion.protected", BOOLEAN, False,
+        "Refuse, with POLICY_VIOLATION, to delete topics, their records, and databases that do not say "
+        "otherwise.", dynamic=True),
     Key("min.insync.replicas", INT, 1,
         "Replicas that must have a record before acks=all is answered; one node has one replica.",
         minimum=1, dynamic=True),

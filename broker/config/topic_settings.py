@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from broker.config.kawal_topic_keys import CODECS
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSettings:
@@ -25,6 +27,10 @@ class TopicSettings:
     min_cleanable_dirty_ratio: float
     min_compaction_lag_ms: int
     max_compaction_lag_ms: int
+    kawal_read_only: bool = False
+    kawal_codecs_allowed: tuple[str, ...] = CODECS
+    kawal_max_partition_bytes: int = -1
+    """-1: no limit."""
 
     @property
     def deletes(self) -> bool:

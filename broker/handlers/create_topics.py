@@ -1,7 +1,8 @@
 """CreateTopics: v2-7.
 
 Behaviour: every topic is checked on its own, in Kafka's order (broker/catalogue/topic_admin.py); the answer
-leaves when the new topics are durable.  A name given twice refuses both with INVALID_REQUEST.
+leaves when the new topics are durable.  A name given twice refuses both with INVALID_REQUEST.  A request for
+more partitions than kawal.max.partitions.per.request is refused as a whole with POLICY_VIOLATION.
 Differences from Apache Kafka: `timeout_ms` is ignored: the answer leaves when the topic exists.
 Version notes: v4 -1 for defaults; v5 flexible, the effective configs in the answer (KIP-525); v7 topic ids.
 """
@@ -13,9 +14,11 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.catalogue.catalogue_records import TopicCreated
+from broker.catalogue.guards import check_request_size
 from broker.catalogue.topic_admin import NewTopic
 from broker.catalogue.topic_configs import described
 from broker.catalogue.view_admin import is_definition
+from broker.config.config import Config
 from broker.config.config_keys import ConfigSource
 from broker.config.described_configs import Described
 from broker.config.kawal_topic_keys import FIXED_NAMES, QUARANTINE_KEY
@@ -57,6 +60,12 @@ def handle(broker: Broker, call: Call[CreateTopicsRequest]) -> CreateTopicsRespo
 def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> WaitingSteps:
     request = call.request
     asked = Counter(topic.name for topic in request.topics)
+    try:
+        check_request_size((_asked_count(topic, broker.config) for topic in request.topics), broker.config)
+    except RequestError as error:
+        return CreateTopicsResponse(
+            topics=[_refused(topic.name, error) for topic in _first_of_each(request.topics)]
+        )
     makes_views = any(_makes_view(topic) for topic in request.topics)
     if makes_views:
         yield from load_in_thread(broker.scheduler)
@@ -76,6 +85,13 @@ def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> WaitingSteps
     per_step = 1 if makes_views else TOPICS_PER_STEP
     results = yield from made_of(_first_of_each(request.topics), create, per_step=per_step)
     return pending.answer(CreateTopicsResponse(topics=results))
+
+
+def _asked_count(topic: CreatableTopic, config: Config) -> int:
+    """Return how many partitions a topic is to have, as far as the request says."""
+    if topic.assignments:
+        return len(topic.assignments)
+    return config.num_partitions if topic.num_partitions == -1 else topic.num_partitions
 
 
 def _makes_view(topic: CreatableTopic) -> bool:

@@ -3,7 +3,7 @@
 Behaviour: a partition's log start moves up to the offset, -1 meaning the high watermark; an offset below the
 log start changes nothing.  The answer gives the log start and leaves when it is durable; fetches below it
 then answer OFFSET_OUT_OF_RANGE.  The bytes are freed once no stream needs their segment.  A view stores no
-records to delete and answers POLICY_VIOLATION.
+records to delete and answers POLICY_VIOLATION, and so does a topic that kawal.deletion.protected protects.
 Differences from Apache Kafka: `timeout_ms` is ignored, because there is no other node to wait for.  If a
 partition is named twice, the last offset counts, as in Kafka.
 Version notes: v2 flexible.  Source: KIP-107.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from broker.catalogue.guards import check_deletable
 from broker.catalogue.view_admin import check_changeable
 from broker.errors import RequestError, storage_error
 from broker.loop.call import PARKED, Call, Parked
@@ -149,6 +150,7 @@ def _find(broker: Broker, name: str, index: int) -> Partition:
     if topic.internal:
         raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION)
     check_changeable(topic, "it stores no records that could be deleted")
+    check_deletable(topic, broker.catalogue, broker.config)
     settings = broker.topics.settings(topic)
     if settings.compacts and not settings.deletes:
         raise RequestError(ErrorCode.POLICY_VIOLATION)

@@ -3,7 +3,8 @@
 Behaviour: a topic's records are gone when the answer leaves; its id and stream ids are never used again.
 Parked fetches on it are answered at once.  A topic that views read is kept: POLICY_VIOLATION, and the message
 names the views.  With kawal.drop.policy=refuse a topic that members of groups subscribe to is kept in the
-same way.  A name or id given twice is refused once, and so is a topic given by both its name and its id.
+same way, and so is a topic that kawal.deletion.protected protects.  A name or id given twice is refused once,
+and so is a topic given by both its name and its id.
 Differences from Apache Kafka: none known; a name that no topic can have answers 3, as in Kafka.
 Version notes: v4 flexible; v5 error messages; v6 either the name or the topic id (KIP-516).
 """
@@ -15,6 +16,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from broker.catalogue.guards import check_deletable
 from broker.catalogue.topics import Topic
 from broker.catalogue.view_admin import check_unused
 from broker.errors import RequestError
@@ -88,6 +90,7 @@ def _delete(broker: Broker, topic: Topic, now_ms: int) -> DeletableTopicResult:
         if broker.catalogue.by_id.get(topic.topic_id) is not topic:
             # Another request has deleted it since this one began.
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        check_deletable(topic, broker.catalogue, broker.config)
         check_unused(topic, broker.catalogue)
         _check_subscribers(broker, topic)
         broker.delete_topic(topic, now_ms)

@@ -2,9 +2,10 @@
 
 Behaviour: one node, which leads every partition with epoch 0.  A topic that does not exist is created if the
 client allows it (v4+, implied below) and `auto.create.topics.enable` is true; the answer waits until the new
-topic is durable and then shows it, so that no client has to ask twice.  v0: no topics means all of them.  A
-topic named twice is answered once, and if any id is given, only ids count.  Without an authorizer everything
-is authorised.
+topic is durable and then shows it, so that no client has to ask twice; once a request has created
+kawal.max.partitions.per.request partitions, further topics stay unknown until the next one.  v0: no topics
+means all of them.  A topic named twice is answered once, and if any id is given, only ids count.  Without an
+authorizer everything is authorised.
 Differences from Apache Kafka: a topic created here is in the same answer (Kafka answers 3 first).  With
 `kawal.accept.replication.factor` the replica list still names the only replica.
 Version notes: v1 null topics = all, controller; v2 cluster id; v4 allow auto creation; v5 offline replicas;
@@ -14,6 +15,7 @@ the request; v12 by topic id; v13 top-level error.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.catalogue.topic_admin import NewTopic, check_name, offsets_topic
@@ -79,8 +81,9 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
         return _with_operations(request, response)
     asked = _distinct(asked)
     refused: dict[str, ErrorCode] = {}
+    room = Room(broker.config.kawal_max_partitions_per_request)
     if request.allow_auto_topic_creation and broker.config.auto_create_topics_enable:
-        yield from made_of(asked, lambda item: _create_missing(broker, call, item, refused), per_step=5)
+        yield from made_of(asked, lambda item: _create_missing(broker, call, item, refused, room), per_step=5)
     in_the_making = {item.name for item in asked if _is_planned(broker, item.name)}
     if in_the_making:
         error = yield from until_durable(broker.metadata_log, call.received_ms)
@@ -134,17 +137,31 @@ def _is_planned(broker: Broker, name: str | None) -> bool:
     return topic is not None and not topic.recorded
 
 
+@dataclass(slots=True)
+class Room:
+    """The partitions that one request may still create."""
+
+    partitions: int
+
+
 def _create_missing(
-    broker: Broker, call: Call[MetadataRequest], item: MetadataRequestTopic, refused: dict[str, ErrorCode]
+    broker: Broker,
+    call: Call[MetadataRequest],
+    item: MetadataRequestTopic,
+    refused: dict[str, ErrorCode],
+    room: Room,
 ) -> None:
     """Create the named topic if it does not exist, or add the refusal to those by name."""
     name = item.name
     if name is None or item.topic_id != ZERO_UUID or name in broker.catalogue.by_name:
         return
+    if room.partitions <= 0:
+        return  # it stays unknown, so that the client asks again
     try:
         new = offsets_topic(broker.config) if name == OFFSETS_TOPIC else NewTopic(name=name)
         record = broker.topics.check_new(new, broker.clock.wall_ms(call.received_ms))
         broker.topics.create(record, call.received_ms)
+        room.partitions -= record.partition_count
     except RequestError as error:
         refused[name] = error.code
 

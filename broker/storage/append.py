@@ -11,6 +11,7 @@ from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError, code_of, storage_error
 from broker.loop.call import Call
 from broker.storage.partition import Partition
+from broker.storage.produce_guards import check_produce
 from protocol.batch_check import BatchRefused, TimestampOutOfRange, check_batch, check_timestamps
 from protocol.error_codes import ErrorCode
 from protocol.errors import Malformed
@@ -68,6 +69,7 @@ def append_batch(
     Raises: RequestError, with Kafka's code; nothing was appended.
     """
     header, batch = _checked_batch(call, settings, records)
+    check_produce(partition, header, settings)
     try:
         append_time_ms = _stamp_time(batch, header, settings, wall_ms)
         if settings.compacts:

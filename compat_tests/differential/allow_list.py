@@ -100,14 +100,6 @@ ALLOWED: Final = (
     Allowed(
         apis=(ApiKey.CREATE_TOPICS,),
         path=r"topics\[\]\.error_code",
-        what="more than 10,000 partitions in one request: Kafka refuses them (44); Kawal creates them",
-        kafka=ErrorCode.POLICY_VIOLATION,
-        kawal=ABSENT,
-        reason="Kawal's limit is kawal.max.partitions, for the whole node",
-    ),
-    Allowed(
-        apis=(ApiKey.CREATE_TOPICS,),
-        path=r"topics\[\]\.error_code",
         what="names in one request that differ only in '.' and '_': Kafka creates both topics; Kawal refuses"
         " the second, as it would in a request of its own",
         kafka=ABSENT,

@@ -15,6 +15,8 @@ from compat_tests.overload.partitions import measure_partitions
 
 PARTITIONS = "partitions"
 
+SETTINGS = {"kawal.http.listen": "none", "kawal.max.partitions.per.request": "100000"}
+
 
 def main() -> None:
     """Run the loads that are named, or all."""
@@ -28,7 +30,7 @@ def main() -> None:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
     for name in arguments.loads or [*LOADS, PARTITIONS]:
         with tempfile.TemporaryDirectory(prefix="kawal-overload-") as directory:
-            broker = KawalBroker(Path(directory), {"kawal.http.listen": "none"})
+            broker = KawalBroker(Path(directory), SETTINGS)
             broker.start()
             try:
                 if name == PARTITIONS:
@@ -38,7 +40,7 @@ def main() -> None:
                         )
                         print(figures.line, flush=True)
                         broker.stop()
-                        broker = KawalBroker(Path(directory) / str(topics), {"kawal.http.listen": "none"})
+                        broker = KawalBroker(Path(directory) / str(topics), SETTINGS)
                         broker.start()
                 else:
                     print(
