@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from wal.format import FIRST_FRAME_POSITION
 from wal.index import ActiveIndex, SegmentIndex, index_frame
-from wal.scan import Scan
+from wal.scan import NO_TIMESTAMP, Scan
 from wal.segment import Segment
 from wal.state import LogState
 from wal.stream import Stream
@@ -83,10 +83,17 @@ def _remember(stream: Stream, segment: Segment) -> Segment:
     return segment
 
 
-def next_with(state: LogState, stream_id: int, segment: Segment) -> Segment | None:
-    """Return the next segment after `segment` that has data of the stream."""
+def next_with(
+    state: LogState, stream_id: int, segment: Segment, *, since_ms: int = NO_TIMESTAMP
+) -> Segment | None:
+    """Return the next segment after `segment` that has data of the stream.
+
+    Segments without any record at or after the time `since_ms` are passed over unseen.
+    """
     segments = state.segments.all
     for row in range(state.segments.row_of(segment.base_version) + 1, len(segments)):
+        if segments[row].totals.max_timestamp < since_ms:
+            continue
         if index_of(state, segments[row]).slots(stream_id):
             return segments[row]
     return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from wal.locate import index_of
-from wal.reader import batches, extent_bytes, extents_from
+from wal.reader import batches, extent_bytes, extents_from, slots_from
 from wal.scan import NO_TIMESTAMP
 from wal.state import LogState
 from wal.stream import Stream
@@ -24,20 +24,37 @@ class TimeHit(NamedTuple):
 def find_timestamp(state: LogState, stream: Stream, timestamp_ms: int, from_offset: int) -> TimeHit | None:
     """Return the first visible batch at or after `from_offset` with a record at or after `timestamp_ms`.
 
-    The extents' largest timestamps are compared first, so usually only one extent is opened.
+    Largest timestamps are compared, of blocks of extents and of the extents in one block, so usually only one
+    extent is opened.
     """
     start = max(from_offset, stream.log_start)
-    for segment, index, row, data_start in extents_from(state, stream, start):
+    found = slots_from(state, stream, start, since_ms=timestamp_ms)
+    for segment, index, stream_id, rows, place, data_start in found:
         start = max(start, data_start)
-        if index.max_timestamp[row] < timestamp_ms:
-            continue
-        data = memoryview(extent_bytes(state, segment, index.position[row], index.size[row]))
-        base = index.base[row]
-        for position, size, next_offset, max_timestamp in batches(data):
-            if next_offset > start and max_timestamp >= timestamp_ms:
-                return TimeHit(base, next_offset, max_timestamp, data[position : position + size])
-            base = next_offset
+        while (place := index.place_since(stream_id, place, timestamp_ms)) < len(rows):
+            row = rows[place]
+            data = memoryview(extent_bytes(state, segment, index.position[row], index.size[row]))
+            base = index.base[row]
+            for position, size, next_offset, max_timestamp in batches(data):
+                if next_offset > start and max_timestamp >= timestamp_ms:
+                    return TimeHit(base, next_offset, max_timestamp, data[position : position + size])
+                base = next_offset
+            place += 1
     return None
+
+
+def offset_since(state: LogState, stream: Stream, timestamp_ms: int, from_offset: int) -> int:
+    """Return the first offset from `from_offset` on whose extent has a record at or after the time.
+
+    It is the high watermark when there is none.
+    """
+    start = max(from_offset, stream.log_start)
+    found = slots_from(state, stream, start, since_ms=timestamp_ms)
+    for _, index, stream_id, rows, first, data_start in found:
+        place = index.place_since(stream_id, first, timestamp_ms)
+        if place < len(rows):
+            return max(start, index.base[rows[place]], data_start)
+    return stream.high_watermark
 
 
 def max_timestamp(state: LogState, stream: Stream) -> tuple[int, int] | None:
@@ -50,16 +67,22 @@ def max_timestamp(state: LogState, stream: Stream) -> tuple[int, int] | None:
     if stream.max_timestamp_offset >= stream.log_start:
         return stream.max_timestamp, stream.max_timestamp_offset
     best: tuple[int, int] | None = None
-    for segment, index, row, data_start in extents_from(state, stream, stream.log_start):
-        timestamp, offset = index.max_timestamp[row], index.base[row]
+    for segment, index, stream_id, rows, place, data_start in slots_from(state, stream, stream.log_start):
         start = max(stream.log_start, data_start)
-        if offset < start:
+        found = []
+        if place < len(rows) and index.base[rows[place]] < start:
             # Part of this extent is deleted; the rest may have a lower maximum.
+            row = rows[place]
             data = extent_bytes(state, segment, index.position[row], index.size[row])
             visible = [timestamp for _, _, next_offset, timestamp in batches(data) if next_offset > start]
-            timestamp, offset = max(visible, default=NO_TIMESTAMP), start
-        if best is None or timestamp > best[0]:
-            best = timestamp, offset
+            found.append((max(visible, default=NO_TIMESTAMP), start))
+            place += 1
+        if place < len(rows):
+            timestamp, at = index.newest_from(stream_id, place)
+            found.append((timestamp, index.base[rows[at]]))
+        for timestamp, offset in found:
+            if best is None or timestamp > best[0]:
+                best = timestamp, offset
     if best is not None:
         stream.max_timestamp, stream.max_timestamp_offset = best
     return best
@@ -96,8 +119,12 @@ def end_of_data(state: LogState, stream_id: int) -> int:
 def bytes_between(state: LogState, stream: Stream, start: int, offset: int) -> int:
     """Return the total size of the extents from the one with `start` on that end at or below `offset`."""
     total = 0
-    for _, index, row, _ in extents_from(state, stream, start):
-        if index.base[row] + index.count[row] > offset:
+    for _, index, _, rows, place, _ in slots_from(state, stream, start):
+        end = index.place(rows, offset) + 1
+        if end and index.base[rows[end - 1]] + index.count[rows[end - 1]] > offset:
+            end -= 1
+        if end > place:
+            total += index.bytes_of(rows[place:end])
+        if end < len(rows):
             break
-        total += index.size[row]
     return total

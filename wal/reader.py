@@ -17,6 +17,7 @@ from wal.errors import LogDamaged, OffsetOutOfRange
 from wal.format import BATCH_PREFIX
 from wal.index import EXTENT_BYTES, SegmentIndex
 from wal.locate import index_of, locate, next_with
+from wal.scan import NO_TIMESTAMP
 from wal.segment import FileRange, Segment
 from wal.state import LogState
 from wal.stream import Stream
@@ -152,40 +153,64 @@ def batches(data: Buffer) -> Iterator[tuple[int, int, int, int]]:
         position += prefix[1] + 12
 
 
+class Slots(NamedTuple):
+    """The extents of a stream in one segment, from a place on."""
+
+    segment: Segment
+    index: SegmentIndex
+    stream_id: int
+    """The stream that they are written under: of the compacted part, that of the copies."""
+    rows: Sequence[int]
+    """The rows of all its extents in the index."""
+    place: int
+    """The place in `rows` to begin at; it may be their number."""
+    data_start: int
+    """The offset below which its batches do not count."""
+
+
+def slots_from(
+    state: LogState, stream: Stream, offset: int, *, since_ms: int = NO_TIMESTAMP
+) -> Iterator[Slots]:
+    """Yield the extents from the one that holds `offset` on, by segment.
+
+    First come the copies up to the clean end, then the extents as they were written. Segments after the first
+    one may be left out when they have no record at or after the time `since_ms`.
+    """
+    if not stream.copies_id:
+        yield from _slots_from(state, stream, offset, 0, since_ms)
+        return
+    clean_end = stream.clean_end
+    if offset < clean_end:
+        copies = state.streams.get(stream.copies_id)
+        if copies is not None:
+            yield from _slots_from(state, copies, offset, 0, since_ms)
+        offset = clean_end
+    yield from _slots_from(state, stream, offset, clean_end, since_ms)
+
+
+def _slots_from(state: LogState, stream: Stream, offset: int, start: int, since_ms: int) -> Iterator[Slots]:
+    segment = locate(state, stream, offset)
+    while segment is not None:
+        index = index_of(state, segment)
+        rows: Sequence[int] | None = index.slots(stream.stream_id)
+        if rows:
+            place = max(0, index.place(rows, offset))
+            row = rows[place]
+            if index.base[row] + index.count[row] <= offset:
+                place += 1
+            yield Slots(segment, index, stream.stream_id, rows, place, start)
+        segment = next_with(state, stream.stream_id, segment, since_ms=since_ms)
+
+
 Extents = Iterator[tuple[Segment, SegmentIndex, int, int]]
 """Extents: segment, its index, the row in it, and the offset below which its batches do not count."""
 
 
 def extents_from(state: LogState, stream: Stream, offset: int) -> Extents:
-    """Yield the extents from the one that holds `offset` on: the copies' up to the clean end, then others."""
-    if stream.copies_id:
-        return _with_copies(state, stream, offset)
-    return _extents_from(state, stream, offset, 0)
-
-
-def _with_copies(state: LogState, stream: Stream, offset: int) -> Extents:
-    clean_end = stream.clean_end
-    if offset < clean_end:
-        copies = state.streams.get(stream.copies_id)
-        if copies is not None:
-            yield from _extents_from(state, copies, offset, 0)
-        offset = clean_end
-    yield from _extents_from(state, stream, offset, clean_end)
-
-
-def _extents_from(state: LogState, stream: Stream, offset: int, start: int) -> Extents:
-    segment = locate(state, stream, offset)
-    while segment is not None:
-        index = index_of(state, segment)
-        slots: Sequence[int] | None = index.slots(stream.stream_id)
-        if slots:
-            place = max(0, index.place(slots, offset))
-            row = slots[place]
-            if index.base[row] + index.count[row] <= offset:
-                place += 1
-            for row in slots[place:]:
-                yield segment, index, row, start
-        segment = next_with(state, stream.stream_id, segment)
+    """Yield the same extents one by one."""
+    for segment, index, _, rows, place, start in slots_from(state, stream, offset):
+        for row in rows[place:]:
+            yield segment, index, row, start
 
 
 def extent_bytes(state: LogState, segment: Segment, position: int, size: int) -> Buffer:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from wal.lookup import StreamExtent, TimeHit, find_timestamp, max_timestamp, stream_extents
+from wal.lookup import (
+    StreamExtent,
+    TimeHit,
+    bytes_between,
+    find_timestamp,
+    max_timestamp,
+    offset_since,
+    stream_extents,
+)
 from wal.producers import StreamProducers
 from wal.reader import ReadResult, read
 from wal.state import LogState
@@ -90,6 +98,19 @@ class LogReading:
         """Return the visible extents of a stream from the log start, or a later offset, on."""
         stream = self._state.streams.get(stream_id)
         return stream_extents(self._state, stream, from_offset) if stream is not None else iter(())
+
+    def offset_since(self, stream_id: int, timestamp_ms: int, *, from_offset: int) -> int:
+        """Return the first offset from `from_offset` on whose extent has a record at or after the time.
+
+        It is the high watermark when there is none. The extent may begin with older records.
+        """
+        stream = self._state.streams.get(stream_id)
+        return offset_since(self._state, stream, timestamp_ms, from_offset) if stream is not None else 0
+
+    def bytes_between(self, stream_id: int, start: int, end: int) -> int:
+        """Return the total size of the extents from the one with `start` on that end at or below `end`."""
+        stream = self._state.streams.get(stream_id)
+        return bytes_between(self._state, stream, start, end) if stream is not None else 0
 
     def read_versions(self, from_version: int, max_bytes: int) -> list[VersionedEntry]:
         """Return visible entries of all streams from `from_version` on, in arrival order, in whole frames."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import NamedTuple
@@ -160,16 +161,19 @@ def first_frame_since(
         if segment.totals.max_timestamp < timestamp_ms:
             continue
         index = index_of(state, segment)
-        start = max(0, index.frame_of(from_version))
+        if not len(index.frame_version):
+            continue
+        first_of_frame = index.frame_version[max(0, index.frame_of(from_version))]
         best = -1
         for stream_id in index.stream_ids():
             if not wanted(stream_id):
                 continue
-            for row in index.slots(stream_id) or ():
-                version = index.version[row]
-                if index.max_timestamp[row] >= timestamp_ms and index.frame_of(version) >= start:
-                    best = version if best < 0 else min(best, version)
-                    break
+            slots = index.slots(stream_id) or ()
+            first_place = bisect_left(slots, first_of_frame, key=index.version.__getitem__)
+            place = index.place_since(stream_id, first_place, timestamp_ms)
+            if place < len(slots):
+                version = index.version[slots[place]]
+                best = version if best < 0 else min(best, version)
         if best >= 0:
             return _frame_at(state, segment, index, index.frame_of(best))
     return None

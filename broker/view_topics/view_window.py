@@ -145,12 +145,15 @@ class WindowPartition(ViewPartition):
         extents = [
             extent for extent in self.vnode.log.extents(self.stream_id, first) if extent.base_offset < end
         ]
-        inside = [extent for extent in extents if first <= extent.base_offset and extent.next_offset <= end]
+        inside, at_bounds = [], []
+        for extent in extents:
+            is_inside = first <= extent.base_offset and extent.next_offset <= end
+            (inside if is_inside else at_bounds).append(extent)
         best: TimeHit | None = None
         if inside:
             newest = max(inside, key=lambda extent: extent.max_timestamp)
             best = self.find_timestamp(newest.max_timestamp, from_offset=newest.base_offset)
-        for extent in (extent for extent in extents if extent not in inside):
+        for extent in at_bounds:
             above = -1 if best is None else best.max_timestamp + 1
             best = self._newest_in(extent, above) or best
         return best

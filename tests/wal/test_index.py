@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 
 from tests.wal.logs import batch, commit, open_log
 from wal.format import FIRST_FRAME_POSITION
 from wal.index import (
+    BLOCK_EXTENTS,
     EXTENT_BYTES,
     ActiveIndex,
     FileIndex,
@@ -156,3 +158,66 @@ def test_what_a_scan_found_is_indexed_as_it_was_when_written() -> None:
     for name in ("base", "count", "position", "size", "max_timestamp", "frame_version", "frame_position"):
         assert getattr(found, name) == getattr(written, name), name
     assert found.version == written.version
+
+
+def many(extents: int, chance: random.Random, *, streams: int = 2) -> ActiveIndex:
+    """Return an index with times that ascend, more or less."""
+    index = ActiveIndex()
+    for number in range(extents):
+        index.add(
+            1 + number % streams,
+            base=number,
+            count=1,
+            position=64 + 61 * number,
+            size=61,
+            max_timestamp=10 * number + chance.randrange(-400, 400),
+            version=number,
+        )
+    return index
+
+
+@pytest.mark.parametrize("extents", [0, 1, BLOCK_EXTENTS, 3 * BLOCK_EXTENTS + 7, 2_000])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_places_by_time_are_those_of_a_walk(extents: int, is_stored: bool) -> None:
+    chance = random.Random(extents)
+    active = many(extents, chance)
+    index = stored(active) if is_stored else active
+    slots = index.slots(1) or ()
+    times = [index.max_timestamp[row] for row in slots]
+    for _ in range(300):
+        place = chance.randrange(len(slots) + 1)
+        wanted = chance.randrange(-500, 10 * extents + 500)
+        walked = next((at for at in range(place, len(slots)) if times[at] >= wanted), len(slots))
+        assert index.place_since(1, place, wanted) == walked
+        if place < len(slots):
+            newest = max(times[place:])
+            assert index.newest_from(1, place) == (newest, times.index(newest, place))
+
+
+class CountedColumn(Sequence[int]):
+    """A column that counts the rows that are looked at."""
+
+    def __init__(self, column: Sequence[int]) -> None:
+        self.column = column
+        self.looks = 0
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def __getitem__(self, row):  # type: ignore[no-untyped-def]
+        self.looks += 1
+        return self.column[row]
+
+
+@pytest.mark.parametrize("extents", [20_000, 200_000])
+def test_a_search_by_time_looks_at_the_extents_of_two_blocks_however_many_there_are(extents: int) -> None:
+    index = stored(many(extents, random.Random(1), streams=1))
+    index.block_times(1)
+    index.max_timestamp = counted = CountedColumn(index.max_timestamp)
+    assert index.place_since(1, 3, 10 * extents - 500) > extents - 200
+    assert index.place_since(1, 3, 10**9) == extents
+    assert counted.looks <= 4 * BLOCK_EXTENTS
+    counted.looks = 0
+    newest, _ = index.newest_from(1, 3)
+    assert newest > 10 * extents - 500
+    assert counted.looks <= 3 * BLOCK_EXTENTS

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.wal.logs import batch, commit, maintain, open_log, small_options
+from tests.wal.logs import batch, calls_of, commit, maintain, open_log, small_options
 from wal.memory_disk import MemoryDisk
 from wal.options import LogOptions
 
@@ -97,3 +97,47 @@ def test_the_largest_time_is_found_anew_when_its_record_was_deleted() -> None:
 
     found = [(hit.base_offset, hit.max_timestamp) for hit in newest if hit is not None]
     assert found == [(0, 900), (4, 500), (4, 500), (10, 499)]
+
+
+def test_the_offset_since_a_time_is_that_of_the_first_extent_as_new() -> None:
+    log = open_log(MemoryDisk())
+    for timestamp in (900, 10, 500):
+        log.append(1, batch(2, timestamp=timestamp))
+        commit(log)
+
+    assert [log.offset_since(1, time, from_offset=0) for time in (0, 900, 901)] == [0, 0, 6]
+    assert [log.offset_since(1, time, from_offset=3) for time in (0, 11, 501)] == [3, 4, 6]
+    assert log.offset_since(2, 0, from_offset=0) == 0
+
+
+def test_the_size_between_offsets_is_that_of_the_extents_that_end_between_them() -> None:
+    log = open_log(MemoryDisk(), small_options())
+    sizes = []
+    for number in range(60):
+        data = batch(2, body=bytes(300 + number))
+        sizes.append(len(data))
+        log.append(1, data)
+        log.append(2, batch())
+        commit(log)
+    maintain(log)
+    for start, end in ((0, 120), (0, 0), (10, 11), (10, 12), (11, 90), (90, 120)):
+        assert log.bytes_between(1, start, end) == sum(sizes[start // 2 : end // 2])
+    assert log.bytes_between(3, 0, 10) == 0
+
+
+def test_a_search_by_time_loads_no_index_of_a_segment_without_such_a_time() -> None:
+    disk = MemoryDisk()
+    log = open_log(disk, small_options(tail_cache_bytes=0))
+    for number in range(400):
+        log.append(1, batch(body=bytes(900), timestamp=number))
+        commit(log)
+    maintain(log)
+    log.close(0)
+    log = open_log(disk, small_options(index_cache_bytes=1))
+    assert log.usage()[0] > 8
+    read = calls_of(disk, "read")
+    hit = log.find_timestamp(1, 399)
+
+    assert hit is not None
+    assert hit.base_offset == 399
+    assert len({call.path for call in read if call.path.endswith(".idx")}) <= 2
