@@ -108,7 +108,7 @@ class Broker:
         self.coordinators = NodeCoordinators(self, self, random)
         self.retirement = Retirement(self.timers, self.topics, self.vnodes)
         self.retention = RetentionTask(self, self, self.vnodes, lambda: self.groups, now_ms)
-        self.compaction = CompactionTask(self, self, now_ms)
+        self.compaction = CompactionTask(self, self, now_ms, compacted=self.retention.compacted)
         self._reconfigure(self.config)
 
     def _prepare_for_clients(self) -> None:
@@ -308,6 +308,7 @@ class Broker:
         """Remove the topic and answer the fetches that wait for its records.  Raises: RequestError."""
         self.waiters.wake(self.topics.delete(topic, now_ms), now_ms)
         self.retirement.topic_deleted(topic, now_ms)
+        self.retention.deleted(topic)
         self.views.forget(topic)
 
     # --- disk ------------------------------------------------------------------------------------------
@@ -361,6 +362,7 @@ class Broker:
             self._crashed(vnode, fault, now_ms)
             return
         settle(vnode, self.internal_errors, now_ms)
+        self.retention.advanced(streams)
         for advanced in streams:
             self.waiters.advanced(advanced.stream_id, advanced.added_bytes, now_ms)
         self.views.advanced(vnode, streams, now_ms)

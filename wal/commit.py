@@ -232,6 +232,7 @@ def commit_done(state: LogState, job: CommitJob) -> list[Advanced]:
     segment.last_crc = state.expected_crc = job.last_crc
     segment.totals = job.totals
     segment.sealed = job.closes
+    state.unindexed |= job.closes
     if job.needs_sync:
         state.durable_sequence = job.next_sequence
     if job.built is None:
@@ -246,7 +247,7 @@ def roll_done(state: LogState, job: CommitJob) -> None:
     seal = job.seal
     if seal is not None and seal.done and not seal.segment.sealed:
         old = seal.segment
-        old.sealed = True
+        old.sealed = state.unindexed = True
         old.end_position = seal.position + len(seal.footer)
         old.last_crc = state.expected_crc = seal.footer_crc
         old.next_sequence += 1

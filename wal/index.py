@@ -125,7 +125,7 @@ class SegmentIndex:
         return len(slots)
 
     def newest_from(self, stream_id: int, place: int) -> tuple[int, int]:
-        """Return the largest timestamp of the extents from `place` on, and the place of the first that has it.
+        """Return the largest timestamp from `place` on, and the place of the first extent that has it.
 
         There must be an extent at `place`.
         """

@@ -23,6 +23,7 @@ def index_of(state: LogState, segment: Segment) -> SegmentIndex:
         if index is None:
             index = segment.index = rebuild_index(state, segment)
             segment.index_stored = False
+            state.unindexed = True
         state.index_cache.loaded(segment)
     return index
 

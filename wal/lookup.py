@@ -28,12 +28,12 @@ def find_timestamp(state: LogState, stream: Stream, timestamp_ms: int, from_offs
     extent is opened.
     """
     start = max(from_offset, stream.log_start)
-    found = slots_from(state, stream, start, since_ms=timestamp_ms)
-    for segment, index, stream_id, rows, place, data_start in found:
-        start = max(start, data_start)
-        while (place := index.place_since(stream_id, place, timestamp_ms)) < len(rows):
-            row = rows[place]
-            data = memoryview(extent_bytes(state, segment, index.position[row], index.size[row]))
+    for found in slots_from(state, stream, start, since_ms=timestamp_ms):
+        index, place = found.index, found.place
+        start = max(start, found.data_start)
+        while (place := index.place_since(found.stream_id, place, timestamp_ms)) < len(found.rows):
+            row = found.rows[place]
+            data = memoryview(extent_bytes(state, found.segment, index.position[row], index.size[row]))
             base = index.base[row]
             for position, size, next_offset, max_timestamp in batches(data):
                 if next_offset > start and max_timestamp >= timestamp_ms:
@@ -49,11 +49,10 @@ def offset_since(state: LogState, stream: Stream, timestamp_ms: int, from_offset
     It is the high watermark when there is none.
     """
     start = max(from_offset, stream.log_start)
-    found = slots_from(state, stream, start, since_ms=timestamp_ms)
-    for _, index, stream_id, rows, first, data_start in found:
-        place = index.place_since(stream_id, first, timestamp_ms)
-        if place < len(rows):
-            return max(start, index.base[rows[place]], data_start)
+    for found in slots_from(state, stream, start, since_ms=timestamp_ms):
+        place = found.index.place_since(found.stream_id, found.place, timestamp_ms)
+        if place < len(found.rows):
+            return max(start, found.index.base[found.rows[place]], found.data_start)
     return stream.high_watermark
 
 
@@ -67,18 +66,19 @@ def max_timestamp(state: LogState, stream: Stream) -> tuple[int, int] | None:
     if stream.max_timestamp_offset >= stream.log_start:
         return stream.max_timestamp, stream.max_timestamp_offset
     best: tuple[int, int] | None = None
-    for segment, index, stream_id, rows, place, data_start in slots_from(state, stream, stream.log_start):
-        start = max(stream.log_start, data_start)
+    for slots in slots_from(state, stream, stream.log_start):
+        index, rows, place = slots.index, slots.rows, slots.place
+        start = max(stream.log_start, slots.data_start)
         found = []
         if place < len(rows) and index.base[rows[place]] < start:
             # Part of this extent is deleted; the rest may have a lower maximum.
             row = rows[place]
-            data = extent_bytes(state, segment, index.position[row], index.size[row])
+            data = extent_bytes(state, slots.segment, index.position[row], index.size[row])
             visible = [timestamp for _, _, next_offset, timestamp in batches(data) if next_offset > start]
             found.append((max(visible, default=NO_TIMESTAMP), start))
             place += 1
         if place < len(rows):
-            timestamp, at = index.newest_from(stream_id, place)
+            timestamp, at = index.newest_from(slots.stream_id, place)
             found.append((timestamp, index.base[rows[at]]))
         for timestamp, offset in found:
             if best is None or timestamp > best[0]:
@@ -119,7 +119,8 @@ def end_of_data(state: LogState, stream_id: int) -> int:
 def bytes_between(state: LogState, stream: Stream, start: int, offset: int) -> int:
     """Return the total size of the extents from the one with `start` on that end at or below `offset`."""
     total = 0
-    for _, index, _, rows, place, _ in slots_from(state, stream, start):
+    for found in slots_from(state, stream, start):
+        index, rows, place = found.index, found.rows, found.place
         end = index.place(rows, offset) + 1
         if end and index.base[rows[end - 1]] + index.count[rows[end - 1]] > offset:
             end -= 1

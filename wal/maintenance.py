@@ -152,9 +152,12 @@ class Maintenance:
         return Witness(self.witness_generation, state.durable_sequence, state.written_version, base)
 
     def _index(self) -> Job | None:
+        if not self.state.unindexed:
+            return None
         for segment in self.state.segments.all:
             if segment.sealed and not segment.index_stored and isinstance(segment.index, ActiveIndex):
                 return IndexJob(self.state.disk, segment, segment.index, self.state.options.vnode_id)
+        self.state.unindexed = False
         return None
 
     def _checkpoint(self) -> Job | None:
@@ -181,7 +184,7 @@ class Maintenance:
         return CheckpointJob(state.disk, state.directory, checkpoint, self._sync_first(), state.next_sequence)
 
     def _rename(self) -> Job | None:
-        if self._capture is not None:
+        if self._capture is not None or not self.state.retired_bases:
             return None
         retired = [segment for segment in self.state.segments.all if segment.retired]
         if not retired:
@@ -307,16 +310,18 @@ def retirable(state: LogState, segment: Segment) -> bool:
     """Return whether no live stream has data at or above its log start in the segment."""
     if not segment.sealed or segment.retired:
         return False
-    index = index_of(state, segment)
-    if segment.blocker is not None and _needs(state, segment.blocker, index.range_of(segment.blocker)):
+    if segment.blocker is not None and _needs(state, *segment.blocker):
         return False
+    index = index_of(state, segment)
     for stream_id in index.stream_ids():
-        if stream_id in state.streams and _needs(state, stream_id, index.range_of(stream_id)):
-            segment.blocker = stream_id
+        offsets = index.range_of(stream_id) if stream_id in state.streams else None
+        if offsets is not None and _needs(state, stream_id, offsets[1]):
+            segment.blocker = stream_id, offsets[1]
             return False
     return True
 
 
-def _needs(state: LogState, stream_id: int, offsets: tuple[int, int] | None) -> bool:
+def _needs(state: LogState, stream_id: int, end_offset: int) -> bool:
+    """Whether the stream has data below `end_offset`, where its extents in the segment end."""
     stream = state.streams.get(stream_id)
-    return stream is not None and offsets is not None and stream.data_start < offsets[1]
+    return stream is not None and stream.data_start < end_offset

@@ -153,7 +153,8 @@ def batches(data: Buffer) -> Iterator[tuple[int, int, int, int]]:
         position += prefix[1] + 12
 
 
-class Slots(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Slots:
     """The extents of a stream in one segment, from a place on."""
 
     segment: Segment
@@ -208,8 +209,9 @@ Extents = Iterator[tuple[Segment, SegmentIndex, int, int]]
 
 def extents_from(state: LogState, stream: Stream, offset: int) -> Extents:
     """Yield the same extents one by one."""
-    for segment, index, _, rows, place, start in slots_from(state, stream, offset):
-        for row in rows[place:]:
+    for found in slots_from(state, stream, offset):
+        segment, index, start = found.segment, found.index, found.data_start
+        for row in found.rows[found.place :]:
             yield segment, index, row, start
 
 

@@ -13,6 +13,9 @@ Kafka would have made, and moving its log start over whole ones.
                                      then while their largest timestamp is older than retention.ms
     none goes                        that reaches above the high watermark; the newest may go too
 
+A walk goes from the log start to the first record that keeps its segment whatever follows, and the next walk
+continues there. So each extent is looked at about once in its life, when it is about to expire.
+
 Times are milliseconds of the wall clock, as in records; a limit of -1 means none. Not followed:
 segment.jitter.ms, and rolling because an index file is full. `wal.maintenance` finds the files that no stream
 needs any more.
@@ -106,8 +109,7 @@ class LogicalSegment:
 class LogicalSegments:
     """The segments of one stream, oldest first.
 
-    Made anew from the stream's extents, or kept and extended: a later change of the roll policy then leaves
-    the old segments as they are, as in Kafka.
+    Kept and extended, they do not change with a later change of the roll policy, as in Kafka.
     """
 
     __slots__ = ("segments",)
@@ -137,43 +139,147 @@ class LogicalSegments:
                 for batch in batches_of(run):
                     self.add(batch, policy)
 
-    def delete_old(
-        self, policy: RetentionPolicy, *, log_start: int, log_end: int, high_watermark: int, now_ms: int
-    ) -> int:
-        """Drop the segments that are due for deletion, and return the stream's new log start.
 
-        `log_end` is the offset of the next record. If the log start then cannot be moved, this object is
-        no longer valid.
+class Oldest:
+    """The logical segment at a stream's log start, as far as it has been walked; walks continue from there.
+
+    The log start may move on inside it: the segment still counts whole, as a file of Kafka's does.
+    """
+
+    __slots__ = ("end_offset", "hidden_bytes", "policy", "segment")
+
+    def __init__(self, policy: RollPolicy) -> None:
+        self.policy = policy
+        self.segment: LogicalSegment | None = None
+        self.end_offset: int | None = None
+        """The base offset of the segment after it; None while it may still grow."""
+        self.hidden_bytes = 0
+        """The part of its first extent that belongs to the segment before it."""
+
+    def holds(self, log_start: int) -> bool:
+        """Return whether the log start lies in what was walked, so that a walk can continue."""
+        segment = self.segment
+        if segment is None:
+            return False
+        end = segment.next_offset if self.end_offset is None else self.end_offset
+        return segment.base_offset <= log_start < end
+
+    @property
+    def next_offset(self) -> int | None:
+        """The offset at which to continue; None before the first extent."""
+        if self.end_offset is not None:
+            return self.end_offset
+        return self.segment.next_offset if self.segment is not None else None
+
+
+class Walk:
+    """One walk over the oldest segments of a stream, an extent at a time."""
+
+    def __init__(
+        self,
+        oldest: Oldest,
+        policy: RetentionPolicy,
+        *,
+        log_start: int,
+        size_bytes: int,
+        now_ms: int,
+        limit: Callable[[], int],
+        batches_of: Callable[[Run], Iterable[Run]],
+    ) -> None:
+        """Walk on from `oldest`, which keeps the result.
+
+        `size_bytes` is the stream's size from the beginning of the oldest segment, `limit` the offset above
+        which records are kept for another reason; it is asked for when something is due.
         """
-        if not self.segments:
-            return log_start
-        ends = [segment.base_offset for segment in self.segments[1:]] + [log_end]
-        visible = sum(end <= high_watermark for end in ends)
-        gone = 0
-        while gone < min(visible, len(ends) - 1) and ends[gone] <= log_start:
-            gone += 1
-        gone = self._over_size(policy.retention_bytes, gone, visible)
-        gone = self._over_age(policy.retention_ms, gone, visible, now_ms)
-        if gone:
-            log_start = max(log_start, ends[gone - 1])
-            del self.segments[:gone]
-        return log_start
+        self._oldest = oldest
+        self._policy = policy
+        self._excess = size_bytes - policy.retention_bytes if policy.retention_bytes >= 0 else -1
+        self._now_ms = now_ms
+        self._limit = limit
+        self._batches_of = batches_of
+        self.log_start = log_start
+        self.is_over = False
+        """Whether nothing further may go now, so that no further extent need be looked at."""
+        self.is_held = False
+        """Whether more would have gone without the limit."""
+        self._judge()
 
-    def _over_size(self, retention_bytes: int, gone: int, visible: int) -> int:
-        if retention_bytes < 0:
-            return gone
-        excess = sum(segment.size_bytes for segment in self.segments[gone:]) - retention_bytes
-        while gone < visible and excess >= self.segments[gone].size_bytes:
-            excess -= self.segments[gone].size_bytes
-            gone += 1
-        return gone
-
-    def _over_age(self, retention_ms: int, gone: int, visible: int, now_ms: int) -> int:
-        if retention_ms < 0:
-            return gone
-        while gone < visible:
-            newest_ms = self.segments[gone].newest_ms
-            if newest_ms < 0 or now_ms - newest_ms <= retention_ms:
+    def take(self, runs: Iterable[Run]) -> int:
+        """Walk over the stream's next extents, no more than are needed; return their number."""
+        taken = 0
+        for run in runs:
+            taken += 1
+            segment = self._oldest.segment
+            if segment is None or segment.rolls_before(run, self._oldest.policy):
+                self._open(run)
+            else:
+                segment.add(run)
+            self._judge()
+            if self.is_over:
                 break
-            gone += 1
-        return gone
+        return taken
+
+    def end(self, *, log_end: int, high_watermark: int) -> None:
+        """End the walk at the end of the data: the newest segment may go unless something follows it."""
+        segment = self._oldest.segment
+        if self.is_over or segment is None:
+            return
+        self.is_over = True
+        if log_end == high_watermark and self._goes(segment) and self._release(log_end):
+            self._oldest.segment = None
+
+    def due_ms(self) -> int | None:
+        """Return the earliest time of day at which the oldest segment may be too old.
+
+        None when it has no time yet: nothing expires before something is appended.
+        """
+        segment, retention_ms = self._oldest.segment, self._policy.retention_ms
+        if segment is None or retention_ms < 0 or segment.newest_ms < 0:
+            return None
+        return segment.newest_ms + retention_ms + 1
+
+    def _open(self, run: Run) -> None:
+        """Walk over the batches of an extent in which a segment may begin."""
+        oldest = self._oldest
+        batches = list(self._batches_of(run))
+        rest = sum(batch.size_bytes for batch in batches)
+        for batch in batches:
+            segment = oldest.segment
+            if segment is None or segment.rolls_before(batch, oldest.policy):
+                if segment is not None:
+                    oldest.end_offset = batch.base_offset
+                    self._judge()
+                    if self.is_over:
+                        return
+                oldest.segment, oldest.end_offset = LogicalSegment(batch), None
+                oldest.hidden_bytes = run.size_bytes - rest
+            else:
+                segment.add(batch)
+            rest -= batch.size_bytes
+
+    def _judge(self) -> None:
+        """Let the oldest segment go if it is whole and due; end the walk if it stays whatever follows."""
+        oldest, segment = self._oldest, self._oldest.segment
+        if segment is None:
+            return
+        if oldest.end_offset is None:
+            may_age = segment.newest_ms < 0 and self._policy.retention_ms >= 0
+            self.is_over = not (self._goes(segment) or may_age)
+        elif self._goes(segment) and self._release(oldest.end_offset):
+            oldest.segment = oldest.end_offset = None
+            self._excess -= segment.size_bytes
+        else:
+            self.is_over = True
+
+    def _goes(self, segment: LogicalSegment) -> bool:
+        if self._excess >= segment.size_bytes:
+            return True
+        retention_ms, newest_ms = self._policy.retention_ms, segment.newest_ms
+        return 0 <= retention_ms < self._now_ms - newest_ms and newest_ms >= 0
+
+    def _release(self, end_offset: int) -> bool:
+        """Move the log start up to there, as far as the limit allows; return whether it does."""
+        limit = self._limit()
+        self.log_start = max(self.log_start, min(end_offset, limit))
+        self.is_held = limit < end_offset
+        return not self.is_held

@@ -131,8 +131,8 @@ class Segment:
         """Whether its `.idx` is on disk, as far as is known."""
         self.tail: dict[int, list[Buffer]] = {}
         """Batches by the position of their extent, as long as they are kept in memory."""
-        self.blocker: int | None = None
-        """A stream that was found still to need the segment."""
+        self.blocker: tuple[int, int] | None = None
+        """A stream that was found still to need the segment, and the end of its offsets in it."""
         self.retired = False
         self.damage: LogDamaged | None = None
         """The damage that a scrub found; extents in it are not handed out."""

@@ -37,6 +37,8 @@ class LogState:
         self.deletions = 0
         """The number of deletions since the start: log starts moved, streams dropped."""
         self.segments = Segments()
+        self.unindexed = True
+        """Whether a sealed segment may be without its `.idx`."""
         self.tail = TailCache(options.tail_cache_bytes)
         self.index_cache = IndexCache(options.index_cache_bytes)
         self.pending: deque[OpenFrame] = deque()

@@ -36,6 +36,7 @@ from broker.catalogue.catalogue_records import (
     ViewDefinition,
 )
 from broker.catalogue.database_table import Databases
+from broker.catalogue.stream_table import StreamTable
 from broker.config.topic_names import collision_key
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ class Catalogue:
         self.changes = 0
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
+        self.streams: StreamTable[Topic] = StreamTable()
         self.next_stream = 1
         # Every id below it may have been given out.
         self.next_producer_id = 0
@@ -232,6 +234,7 @@ class Catalogue:
     def _plan_growth(self, record: PartitionsAdded) -> Change:
         topic = self.by_id[UUID(hex=record.topic_id)]
         topic.ranges.append((topic.planned_count, record.first_stream))
+        self.streams.add_run(topic, topic.planned_count, record.first_stream)
         topic.planned_count += record.count
         self.next_stream = max(self.next_stream, record.first_stream + record.count)
         self._count(topic, record.count)
@@ -243,6 +246,7 @@ class Catalogue:
 
         def undo() -> None:
             topic.ranges.pop()
+            self.streams.remove_run(record.first_stream)
             topic.planned_count -= record.count
             self._count(topic, -record.count)
 
@@ -282,6 +286,7 @@ class Catalogue:
     def _add(self, topic: Topic) -> None:
         self.by_name[topic.name] = topic
         self.by_id[topic.topic_id] = topic
+        self.streams.add(topic)
         self.collision_names[collision_key(topic.name)] = topic.name
         self._count(topic, topic.planned_count)
         if topic.view is not None:
@@ -300,6 +305,7 @@ class Catalogue:
     def _remove(self, topic: Topic) -> None:
         del self.by_name[topic.name]
         del self.by_id[topic.topic_id]
+        self.streams.remove(topic)
         self.collision_names.pop(collision_key(topic.name), None)
         self._count(topic, -topic.planned_count)
         if topic.view is not None:

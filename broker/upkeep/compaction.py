@@ -12,7 +12,7 @@ coordinator (broker/coordinators/copier.py).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -76,7 +76,11 @@ class CompactionStats:
 class CompactionTask:
     """Runs compaction over all partitions for as long as the broker lives."""
 
-    def __init__(self, metadata: Metadata, loop: Loop, now_ms: int) -> None:
+    def __init__(
+        self, metadata: Metadata, loop: Loop, now_ms: int, *, compacted: Callable[[Partition], None]
+    ) -> None:
+        """Schedule the first look; `compacted(partition)` is called after each pass that was completed."""
+        self._compacted_one = compacted
         self.stats = CompactionStats()
         self._metadata = metadata
         self._loop = loop
@@ -204,6 +208,7 @@ class CompactionTask:
             self._loop.scheduler.soon(lambda: self._look(self._loop.clock.turn_ms))
 
     def _note_done(self, partition: Partition, result: Result, now_ms: int) -> None:
+        self._compacted_one(partition)
         stats = self.stats
         stats.passes += 1
         stats.read_bytes += result.read_bytes

@@ -1,20 +1,26 @@
 """Retention, on a timer: moves log starts past whole logical segments, then removes files no stream needs.
 
-Every `log.retention.check.interval.ms` all partitions with data are checked, some in each slice so that the
-event loop stays free.  A partition whose oldest records are young and whose size is within its limit costs
-two comparisons; only the others are cut into logical segments (wal/retention.py), as Kafka would have rolled
-them.  Old records are deleted whether or not consumers have read them, unless a group is important
+Every `log.retention.check.interval.ms` the streams are looked at that were written to since, or whose oldest
+records may have become too old (retention_queue.py), some in each slice so that the event loop stays free.
+The first check after a start, and after a change of the server's settings, looks at all of them.  A stream
+whose oldest records are young and whose size is within its limit costs two comparisons; only the others are
+cut into logical segments (wal/retention.py), as Kafka would have rolled them, and only as far as needed.
+Old records are deleted whether or not consumers have read them, unless a group is important
 (retention_holds.py).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
+from itertools import chain, islice
 from typing import Final
+from uuid import UUID
 
+from broker.catalogue.catalogue_records import CatalogueRecord, DatabaseConfigs, TopicConfigs
 from broker.catalogue.metadata import Metadata
+from broker.catalogue.topics import Topic
 from broker.config.topic_settings import TopicSettings
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
@@ -22,23 +28,28 @@ from broker.loop.slices import Steps, or_again
 from broker.storage.partition import Partition
 from broker.storage.vnodes import Vnodes
 from broker.upkeep.retention_holds import GroupProgress, Holds
+from broker.upkeep.retention_queue import NEVER, Known, RetentionQueue
 from protocol.records import iter_batches, read_batch_header
+from wal.commit import Advanced
 from wal.disk import DiskError
 from wal.errors import WalError
-from wal.retention import LogicalSegments, RetentionPolicy, RollPolicy, Run
+from wal.retention import Oldest, RetentionPolicy, RollPolicy, Run, Walk
 from wal.segment import FileRange
 
 logger = logging.getLogger("kawal.retention")
 
 PARTITIONS_PER_SLICE: Final = 200
-"""Partitions checked before other work gets a turn: about 0.2 ms if nothing is to be deleted."""
+"""Partitions looked at before other work gets a turn: about 1 ms if nothing is to be deleted."""
+
+EXTENTS_PER_SLICE: Final = 500
+"""Extents walked over before other work gets a turn: 1 to 2 ms."""
 
 LOADING_PAUSE_MS: Final = 100
 """The pause before another check whether the groups' offsets are loaded."""
 
 
 class RetentionTask:
-    """Runs retention over all partitions at intervals, a slice at a time."""
+    """Runs retention over the partitions in which something may be due, at intervals, a slice at a time."""
 
     def __init__(
         self, metadata: Metadata, loop: Loop, vnodes: Vnodes, groups: Callable[[], GroupProgress], now_ms: int
@@ -48,9 +59,58 @@ class RetentionTask:
         self._loop = loop
         self._vnodes = vnodes
         self._groups = groups
+        self._queue = RetentionQueue()
+        self._checked_config: object = None
+        """The server's settings at the last check; after a change all streams are looked at."""
+        self._all_due = False
+        self._changed: list[Topic] = []
+        """Topics with new settings, and those being deleted, until the next check."""
+        self._holds: Holds | None = None
+        """The holds of groups, collected when the present check finds something to delete."""
+        self.looked_at = 0
+        """The partitions looked at so far."""
         self.held_partitions = 0
-        """Partitions that the last whole pass kept longer than their retention, for groups."""
+        """Partitions that the last check kept longer than their retention, for groups."""
+        metadata.metadata_log.listen(self._catalogue_changed)
         self._schedule(now_ms)
+
+    # --- what is to be looked at -----------------------------------------------------------------------
+
+    def advanced(self, streams: Iterable[Advanced]) -> None:
+        """Note the streams that have more records."""
+        self._queue.touch([stream.stream_id for stream in streams])
+
+    def compacted(self, partition: Partition) -> None:
+        """Note a partition whose old part was replaced by copies."""
+        self._queue.touch([partition.stream_id])
+
+    def deleted(self, topic: Topic) -> None:
+        """Note a topic that is being deleted."""
+        self._changed.append(topic)
+
+    def _catalogue_changed(self, record: CatalogueRecord, _now_ms: int) -> None:
+        if isinstance(record, DatabaseConfigs):
+            self._all_due = True
+        elif isinstance(record, TopicConfigs):
+            topic = self._metadata.catalogue.by_id.get(UUID(hex=record.topic_id))
+            if topic is not None:
+                self._changed.append(topic)
+
+    def _due(self) -> Iterator[int]:
+        """Return the streams to look at now."""
+        config = self._metadata.config
+        due: Iterable[int] = self._queue.take(self._wall_ms())
+        topics, self._changed = self._changed, []
+        if config is not self._checked_config or self._all_due:
+            due = ()
+            topics += self._metadata.catalogue.by_name.values()
+        self._checked_config, self._all_due = config, False
+        return chain(due, (stream_id for topic in topics for stream_id in topic.stream_ids()))
+
+    def _wall_ms(self) -> int:
+        return self._loop.clock.wall_ms(self._loop.clock.turn_ms)
+
+    # --- one check -------------------------------------------------------------------------------------
 
     def _schedule(self, now_ms: int) -> None:
         interval_ms = self._metadata.config.log_retention_check_interval_ms
@@ -62,52 +122,82 @@ class RetentionTask:
             self._loop.timers.add(now_ms + LOADING_PAUSE_MS, self._begin)
             return
         again = partial(self._schedule, now_ms)
-        self._loop.scheduler.add_work(or_again(self._pass(), again))
+        self._loop.scheduler.add_work(or_again(self._check(), again))
 
-    def _pass(self) -> Steps:
-        """Apply retention to every partition with data, then retire segments."""
-        holds = Holds(self._metadata, self._groups)
-        for number, partition in enumerate(self._partitions(), start=1):
-            if partition.high_watermark > partition.log_start:
-                self._apply_safely(partition, holds)
-            if not number % PARTITIONS_PER_SLICE:
-                yield
-        self._note_held(holds.partitions)
+    def _check(self) -> Steps:
+        """Apply retention to every partition in which something may be due, then retire segments."""
+        self._holds = None
+        held = 0
+        try:
+            for number, stream_id in enumerate(self._due(), start=1):
+                held += yield from self._look_safely(stream_id)
+                if not number % PARTITIONS_PER_SLICE:
+                    yield
+        except Exception:
+            # What was due is forgotten by now.
+            self._all_due = True
+            raise
+        self._note_held(held)
         self._retire_segments()
         self._schedule(self._loop.clock.turn_ms)
 
-    def _partitions(self) -> Iterator[Partition]:
-        """Yield the partitions from which records may be deleted; topics may be deleted in between."""
-        catalogue, topics = self._metadata.catalogue, self._metadata.topics
-        for topic in tuple(catalogue.by_name.values()):
-            if topic.view is not None:
-                continue
-            for index in range(topic.partition_count):
-                if topic.topic_id not in catalogue.by_id or not topics.settings(topic).deletes:
-                    break
-                yield topics.partition(topic, index)
-
-    def _apply_safely(self, partition: Partition, holds: Holds) -> None:
+    def _look_safely(self, stream_id: int) -> Generator[None, None, bool]:
+        """Look at one stream; return whether a group keeps records in it that would have been deleted."""
+        partition = self._partition_of(stream_id)
+        if partition is None:
+            self._queue.forget(stream_id)
+            return False
+        self.looked_at += 1
+        name, index = partition.topic.name, partition.index
         try:
-            self._apply(partition, holds)
-        except Exception as error:  # noqa: BLE001  (the other partitions are looked at)
-            what = f"retention skips {partition.topic.name}-{partition.index}"
-            self._loop.internal_errors.note(ErrorPlace.BACKGROUND, what, error)
-
-    def _apply(self, partition: Partition, holds: Holds) -> None:
-        settings = self._metadata.topics.settings(partition.topic)
-        clock = self._loop.clock
-        wall_ms = clock.wall_ms(clock.turn_ms)
-        try:
-            if not _may_delete(partition, settings, wall_ms):
-                return
-            log_start = new_log_start(partition, settings, wall_ms)
-            if log_start > partition.log_start:
-                log_start = holds.start(partition, log_start, wall_ms)
-            if log_start > partition.log_start:
-                partition.vnode.log.set_log_start(partition.stream_id, log_start)
+            return (yield from self._look(partition))
         except (WalError, DiskError) as error:
-            logger.error("retention of %s-%d is postponed: %s", partition.topic.name, partition.index, error)
+            logger.error("retention of %s-%d is postponed: %s", name, index, error)
+        except Exception as error:  # noqa: BLE001  (the other partitions are looked at)
+            what = f"retention skips {name}-{index}"
+            self._loop.internal_errors.note(ErrorPlace.BACKGROUND, what, error)
+        self._queue.touch([stream_id])
+        return False
+
+    def _partition_of(self, stream_id: int) -> Partition | None:
+        """Return the partition of a stream if it has records and retention may delete some."""
+        found = self._metadata.catalogue.streams.find(stream_id)
+        if found is None:
+            return None
+        topic, index = found
+        settings = self._metadata.topics.settings(topic)
+        is_limited = settings.retention_ms >= 0 or settings.retention_bytes >= 0
+        if index >= topic.partition_count or not settings.deletes or not is_limited:
+            return None
+        partition = self._metadata.topics.partition(topic, index)
+        return partition if partition.high_watermark > partition.log_start else None
+
+    def _look(self, partition: Partition) -> Generator[None, None, bool]:
+        settings, wall_ms = self._metadata.topics.settings(partition.topic), self._wall_ms()
+        known = self._queue.known(partition.stream_id)
+        oldest = _oldest(partition, settings, known)
+        if oldest.segment is None:
+            quiet_until_ms = _quiet_until(partition, settings, wall_ms)
+            if quiet_until_ms is not None:
+                self._queue.put(partition.stream_id, quiet_until_ms)
+                return False
+        known.oldest, known.clean_end = oldest, _clean_end(partition)
+        walk = yield from walked(
+            partition, oldest, settings, wall_ms, lambda: self._held_from(partition, wall_ms)
+        )
+        moved = walk.log_start > partition.log_start and self._partition_of(partition.stream_id) is partition
+        if moved:
+            partition.vnode.log.set_log_start(partition.stream_id, walk.log_start)
+        due_ms = walk.due_ms()
+        # A move may yet be lost with its frame, and a group may read on: both are looked at again.
+        again_ms = wall_ms if moved or walk.is_held else NEVER if due_ms is None else due_ms
+        self._queue.put(partition.stream_id, again_ms)
+        return walk.is_held
+
+    def _held_from(self, partition: Partition, wall_ms: int) -> int:
+        if self._holds is None:
+            self._holds = Holds(self._metadata, self._groups)
+        return self._holds.limit(partition, wall_ms)
 
     def _note_held(self, held: int) -> None:
         if held != self.held_partitions:
@@ -123,42 +213,81 @@ class RetentionTask:
                 logger.error("vnode %s: segments cannot be retired: %s", vnode.name, error)
 
 
-def _may_delete(partition: Partition, settings: TopicSettings, wall_ms: int) -> bool:
-    """Whether any limit can be exceeded, judged by the stream's size and its oldest extent alone."""
+def _clean_end(partition: Partition) -> int:
+    return partition.vnode.log.clean_end(partition.stream_id)
+
+
+def _oldest(partition: Partition, settings: TopicSettings, known: Known) -> Oldest:
+    """Return the oldest logical segment as far as it was walked, or an empty one to begin with."""
+    policy = RollPolicy(settings.segment_bytes, settings.segment_ms)
+    oldest = known.oldest
+    if (
+        oldest is None
+        or oldest.policy != policy
+        or known.clean_end != _clean_end(partition)
+        or not oldest.holds(partition.log_start)
+    ):
+        return Oldest(policy)
+    return oldest
+
+
+def _quiet_until(partition: Partition, settings: TopicSettings, wall_ms: int) -> int | None:
+    """Return the time of day up to which nothing can expire; None if the partition must be walked.
+
+    It is judged by the stream's size and its oldest extent alone.
+    """
     log, stream_id = partition.vnode.log, partition.stream_id
     if 0 <= settings.retention_bytes <= log.stream_size_bytes(stream_id):
-        return True
+        return None
     if settings.retention_ms < 0:
-        return False
+        return NEVER
     extent = next(iter(log.extents(stream_id)), None)
     if extent is None:
-        return False
+        return NEVER
     oldest: Run | None = Run(*extent)
     if log.clean_end(stream_id) > partition.log_start:
         # Records that compaction kept are close together, whatever their age.
         oldest = next(batches_of(partition, Run(*extent)), None)
-    return oldest is not None and wall_ms - oldest.max_timestamp > settings.retention_ms
+    if oldest is None:
+        return NEVER
+    due_ms = oldest.max_timestamp + settings.retention_ms + 1
+    return due_ms if due_ms > wall_ms and oldest.max_timestamp >= 0 else None
 
 
-def new_log_start(partition: Partition, settings: TopicSettings, wall_ms: int) -> int:
-    """Return the partition's log start after retention."""
+def walked(
+    partition: Partition, oldest: Oldest, settings: TopicSettings, wall_ms: int, limit: Callable[[], int]
+) -> Generator[None, None, Walk]:
+    """Walk over the oldest logical segments of a partition, in slices, and return how far retention goes."""
     log, stream_id = partition.vnode.log, partition.stream_id
-    segments = LogicalSegments()
-    segments.add_all(
-        (
-            Run(extent.base_offset, extent.next_offset, extent.size_bytes, extent.max_timestamp)
-            for extent in log.extents(stream_id)
-        ),
-        RollPolicy(settings.segment_bytes, settings.segment_ms),
-        batches_of=lambda run: batches_of(partition, run),
-    )
-    return segments.delete_old(
+    walk = Walk(
+        oldest,
         RetentionPolicy(settings.retention_bytes, settings.retention_ms),
         log_start=partition.log_start,
-        log_end=log.next_offset(stream_id),
-        high_watermark=partition.high_watermark,
+        size_bytes=_size_from(partition, oldest) if settings.retention_bytes >= 0 else 0,
         now_ms=wall_ms,
+        limit=limit,
+        batches_of=lambda run: batches_of(partition, run),
     )
+    while not walk.is_over:
+        offset = walk.log_start if oldest.next_offset is None else oldest.next_offset
+        # A new look for each slice: segments may come and go in between.
+        extents = islice(log.extents(stream_id, offset), EXTENTS_PER_SLICE)
+        taken = walk.take(Run(max(extent.base_offset, offset), *extent[1:]) for extent in extents)
+        if taken < EXTENTS_PER_SLICE:
+            walk.end(log_end=partition.log_end, high_watermark=partition.high_watermark)
+            break
+        yield
+    return walk
+
+
+def _size_from(partition: Partition, oldest: Oldest) -> int:
+    """Return the partition's size from the beginning of its oldest segment."""
+    log, stream_id = partition.vnode.log, partition.stream_id
+    size_bytes = partition.size_bytes
+    segment = oldest.segment
+    if segment is not None and segment.base_offset < partition.log_start:
+        size_bytes += log.bytes_between(stream_id, segment.base_offset, partition.log_start)
+    return size_bytes - oldest.hidden_bytes
 
 
 def batches_of(partition: Partition, run: Run) -> Iterator[Run]:

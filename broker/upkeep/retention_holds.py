@@ -31,6 +31,8 @@ IMPORTANT_TOPICS = "kawal.retention.important.topics"
 IMPORTANT_MAX_BYTES = "kawal.retention.important.max.bytes"
 AVAILABILITY_MS = "kawal.retention.availability.ms"
 NO_LIMIT = -1
+NO_OFFSET = 1 << 63
+"""Above every offset."""
 
 
 class GroupProgress(Protocol):
@@ -73,24 +75,21 @@ class Holds:
         self.partitions = 0
         """The number of partitions, so far, in which records were kept that would have been deleted."""
 
-    def start(self, partition: Partition, wanted: int, wall_ms: int) -> int:
-        """Return the log start that keeps the records of every hold; `wanted` is the one retention found."""
-        start = wanted
-        for hold in self._by_topic.get(partition.topic.name, ()):
-            start = min(start, self._held_from(partition, hold, wall_ms))
-        start = max(start, partition.log_start)
-        self.partitions += start < wanted
-        return start
+    def limit(self, partition: Partition, wall_ms: int) -> int:
+        """Return the offset up to which retention may delete records; NO_OFFSET if it may delete all."""
+        holds = self._by_topic.get(partition.topic.name, ())
+        return min((self._held_from(partition, hold, wall_ms) for hold in holds), default=NO_OFFSET)
 
     def _held_from(self, partition: Partition, hold: Hold, wall_ms: int) -> int:
         committed = self._groups().committed(hold.group_id, partition.topic.name, partition.index)
         log_start = partition.log_start
         floor = log_start if committed is None else max(committed.offset, log_start)
-        extents = partition.vnode.log.extents(partition.stream_id, floor)
+        log, stream_id = partition.vnode.log, partition.stream_id
         if hold.availability_ms != NO_LIMIT:
-            return _young_from(floor, extents, wall_ms - hold.availability_ms)
+            return log.offset_since(stream_id, wall_ms - hold.availability_ms, from_offset=floor)
         if hold.max_bytes != NO_LIMIT:
-            return _last_bytes_from(floor, list(extents), hold.max_bytes)
+            total = log.bytes_between(stream_id, floor, partition.high_watermark)
+            return _last_bytes_from(floor, log.extents(stream_id, floor), total, hold.max_bytes)
         return floor
 
 
@@ -113,20 +112,9 @@ def _topics_named(overrides: dict[str, str], layers: ConfigLayers) -> tuple[str,
     return found
 
 
-def _young_from(floor: int, extents: Iterator[StreamExtent], oldest_ms: int) -> int:
-    """Return the first offset from `floor` on whose extent has a record no older than `oldest_ms`."""
-    for extent in extents:
-        if extent.max_timestamp >= oldest_ms:
-            return max(floor, extent.base_offset)
-        floor = extent.next_offset
-    return floor
-
-
-def _last_bytes_from(floor: int, extents: list[StreamExtent], max_bytes: int) -> int:
-    """Return the first offset from `floor` on from which the extents have at most so many bytes."""
-    total = 0
-    for extent in reversed(extents):
-        total += extent.size_bytes
-        if total > max_bytes:
-            return max(floor, extent.next_offset)
+def _last_bytes_from(floor: int, extents: Iterator[StreamExtent], total: int, max_bytes: int) -> int:
+    """Return the first offset from `floor` on from which the extents, `total` bytes, have at most so many."""
+    while total > max_bytes and (extent := next(extents, None)) is not None:
+        total -= extent.size_bytes
+        floor = max(floor, extent.next_offset)
     return floor

@@ -145,7 +145,8 @@ class WindowPartition(ViewPartition):
         extents = [
             extent for extent in self.vnode.log.extents(self.stream_id, first) if extent.base_offset < end
         ]
-        inside, at_bounds = [], []
+        inside: list[StreamExtent] = []
+        at_bounds: list[StreamExtent] = []
         for extent in extents:
             is_inside = first <= extent.base_offset and extent.next_offset <= end
             (inside if is_inside else at_bounds).append(extent)

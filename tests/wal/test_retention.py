@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wal.retention import LogicalSegments, RetentionPolicy, RollPolicy, Run
+from wal.retention import LogicalSegments, Oldest, RetentionPolicy, RollPolicy, Run, Walk
 
 FOREVER = 10**15
 KEEP = RetentionPolicy(retention_bytes=-1, retention_ms=-1)
@@ -30,23 +31,44 @@ def bases(segments: LogicalSegments) -> list[int]:
     return [segment.base_offset for segment in segments.segments]
 
 
-def delete(
-    segments: LogicalSegments,
+def walk(
+    runs: list[Run],
+    oldest: Oldest | None = None,
     *,
     retention_bytes: int = -1,
     retention_ms: int = -1,
     log_start: int = 0,
-    high_watermark: int | None = None,
+    log_end: int | None = None,
     now_ms: int = 0,
-) -> int:
-    end = segments.segments[-1].next_offset if segments.segments else log_start
-    return segments.delete_old(
+    limit: int = FOREVER,
+    invisible_bytes: int = 0,
+    opened: Callable[[Run], list[Run]] = lambda run: [run],
+) -> Walk:
+    """Walk over the visible runs of a stream, as retention does."""
+    oldest = oldest if oldest is not None else Oldest(ROLL)
+    segment = oldest.segment
+    begin = segment.base_offset if segment is not None else log_start
+    size_bytes = sum(run.size_bytes for run in runs if run.next_offset > begin) - oldest.hidden_bytes
+    made = Walk(
+        oldest,
         RetentionPolicy(retention_bytes, retention_ms),
         log_start=log_start,
-        log_end=end,
-        high_watermark=end if high_watermark is None else high_watermark,
+        size_bytes=size_bytes + invisible_bytes,
         now_ms=now_ms,
+        limit=lambda: limit,
+        batches_of=lambda run: [batch for batch in opened(run) if batch.next_offset > run.base_offset],
     )
+    if not made.is_over:
+        offset = made.log_start if oldest.next_offset is None else oldest.next_offset
+        made.take(Run(max(offset, run.base_offset), *run[1:]) for run in runs if run.next_offset > offset)
+        end = runs[-1].next_offset if runs else log_start
+        made.end(log_end=end if log_end is None else log_end, high_watermark=end)
+    return made
+
+
+def delete(runs: list[Run], **limits: Any) -> int:
+    """Return the log start after a walk."""
+    return walk(runs, **limits).log_start
 
 
 def test_a_segment_is_filled_to_the_last_byte() -> None:
@@ -82,82 +104,90 @@ def test_a_segment_spans_no_more_offsets_than_an_int32_can_tell() -> None:
 
 
 def test_without_limits_nothing_goes() -> None:
-    segments = cut(batches(*[600] * 5))
-    assert delete(segments, now_ms=FOREVER) == 0
-    assert len(segments.segments) == 5
+    assert delete(batches(*[600] * 5), now_ms=FOREVER) == 0
 
 
 def test_by_size_whole_segments_go_while_enough_is_left() -> None:
-    segments = cut(batches(*[600] * 5))
-    assert delete(segments, retention_bytes=1300) == 20
-    assert bases(segments) == [20, 30, 40]
-    assert delete(segments, retention_bytes=1200, log_start=20) == 30
-    assert delete(segments, retention_bytes=1200, log_start=30) == 30
+    runs = batches(*[600] * 5)
+    assert delete(runs, retention_bytes=1300) == 20
+    assert delete(runs, retention_bytes=1200, log_start=20) == 30
+    assert delete(runs, retention_bytes=1200, log_start=30) == 30
 
 
 def test_by_size_zero_everything_goes() -> None:
-    segments = cut(batches(600, 600))
-    assert delete(segments, retention_bytes=0) == 20
-    assert segments.segments == []
+    assert delete(batches(600, 600), retention_bytes=0) == 20
 
 
 @pytest.mark.parametrize(("now_ms", "log_start"), [(1100, 0), (1101, 10), (2100, 10), (2101, 20), (3101, 30)])
 def test_by_age_a_segment_goes_when_its_newest_record_is_too_old(now_ms: int, log_start: int) -> None:
     runs = [Run(10 * at, 10 * at + 10, 600, 1000 * at + 1000, 0) for at in range(3)]
-    assert delete(cut(runs), retention_ms=100, now_ms=now_ms) == log_start
+    walked = walk(runs, retention_ms=100, now_ms=now_ms)
+    assert walked.log_start == log_start
+    assert walked.due_ms() == (1101 + 100 * log_start if log_start < 30 else None)
 
 
 def test_by_age_a_young_segment_keeps_the_older_ones_behind_it() -> None:
     runs = [Run(0, 10, 600, 9000), Run(10, 20, 600, 1000), Run(20, 30, 600, 1000)]
-    assert delete(cut(runs), retention_ms=100, now_ms=5000) == 0
+    assert delete(runs, retention_ms=100, now_ms=5000) == 0
 
 
 def test_a_timestamp_in_the_future_keeps_its_segment() -> None:
-    assert delete(cut([Run(0, 10, 600, FOREVER)]), retention_ms=0, now_ms=5000) == 0
+    assert delete([Run(0, 10, 600, FOREVER)], retention_ms=0, now_ms=5000) == 0
 
 
 def test_without_timestamps_the_time_of_append_is_the_age() -> None:
     runs = [Run(0, 10, 600, -1, 1000), Run(10, 20, 600, -2, 2000)]
-    assert delete(cut(runs), retention_ms=100, now_ms=1101) == 10
+    assert delete(runs, retention_ms=100, now_ms=1101) == 10
 
 
 def test_without_any_time_nothing_is_too_old() -> None:
-    assert delete(cut([Run(0, 10, 600, -1)]), retention_ms=100, now_ms=FOREVER) == 0
-
-
-def test_nothing_above_the_high_watermark_goes() -> None:
-    segments = cut(batches(*[600] * 3))
-    assert delete(segments, retention_ms=1, high_watermark=19, now_ms=FOREVER) == 10
-    assert delete(segments, retention_ms=1, high_watermark=20, now_ms=FOREVER, log_start=10) == 20
+    walked = walk([Run(0, 10, 600, -1)], retention_ms=100, now_ms=FOREVER)
+    assert (walked.log_start, walked.due_ms()) == (0, None)
 
 
 def test_the_newest_segment_stays_while_a_record_behind_it_is_on_its_way() -> None:
-    segments = cut(batches(600))
-    policy = RetentionPolicy(-1, 0)
-    kept = segments.delete_old(policy, log_start=0, log_end=15, high_watermark=10, now_ms=FOREVER)
-    assert kept == 0
-
-
-def test_segments_below_the_log_start_are_forgotten_and_do_not_move_it() -> None:
-    segments = cut(batches(*[600] * 3))
-    assert delete(segments, log_start=25) == 25
-    assert bases(segments) == [20]
+    runs = batches(600, 600)
+    assert delete(runs, retention_ms=0, now_ms=FOREVER, log_end=25) == 10
+    assert delete(runs, retention_ms=0, now_ms=FOREVER, log_end=20) == 20
 
 
 def test_a_segment_that_the_log_start_cut_counts_whole() -> None:
-    segments = cut(batches(*[600] * 3))
-    assert delete(segments, retention_bytes=1200, log_start=5) == 10
+    runs, oldest = batches(*[600] * 3), Oldest(ROLL)
+    assert walk(runs, oldest, retention_bytes=1800).log_start == 0
+    assert oldest.holds(5)
+    assert walk(runs, oldest, retention_bytes=1200, log_start=5).log_start == 10
 
 
 def test_a_stream_without_records_keeps_its_log_start() -> None:
-    assert delete(LogicalSegments(), retention_ms=0, log_start=7, now_ms=FOREVER) == 7
+    assert delete([], retention_ms=0, log_start=7, now_ms=FOREVER) == 7
 
 
-def test_a_changed_policy_leaves_old_segments_as_they_are() -> None:
-    segments = cut(batches(600, 600))
-    segments.add(Run(20, 30, 600, 0), RollPolicy(10**6, FOREVER))
-    segments.add(Run(30, 40, 600, 0), RollPolicy(10**6, FOREVER))
-    assert bases(segments) == [0, 10]
+@pytest.mark.parametrize(("limit", "log_start"), [(0, 0), (7, 7), (10, 10), (13, 13), (99, 30)])
+def test_nothing_at_or_above_the_limit_goes(limit: int, log_start: int) -> None:
+    runs = batches(*[600] * 3)
+    walked = walk(runs, retention_ms=1, now_ms=FOREVER, limit=limit)
+    assert (walked.log_start, walked.is_held) == (log_start, limit < 30)
+
+
+def test_a_walk_goes_on_where_the_last_one_stopped() -> None:
+    """Every extent is looked at once, until it goes."""
+    runs = [Run(at, at + 1, 10, 100 * at) for at in range(100)]
+    oldest, looked, log_start = Oldest(RollPolicy(10**6, 10**6)), 0, 0
+    for now_ms in range(0, 10_000, 100):
+        walked = Walk(
+            oldest,
+            RetentionPolicy(-1, 50),
+            log_start=log_start,
+            size_bytes=0,
+            now_ms=now_ms,
+            limit=lambda: FOREVER,
+            batches_of=lambda run: [run],
+        )
+        if not walked.is_over:
+            looked += walked.take(runs[oldest.next_offset or 0 :])
+        assert walked.log_start == 0
+    assert looked == 100
+    assert walked.is_over
 
 
 class KafkaSegment:
@@ -251,43 +281,48 @@ STEP = st.one_of(
         st.just("append"), st.lists(st.tuples(st.integers(1, 5), st.integers(-2, 60)), min_size=1, max_size=4)
     ),
     st.tuples(st.just("clock"), st.integers(0, 40)),
-    st.tuples(st.just("delete_records"), st.integers(0, 100)),
-    st.tuples(st.just("retention"), st.tuples(st.integers(-1, 20), st.integers(-1, 40), st.integers(0, 100))),
-    st.tuples(st.just("roll policy"), st.tuples(st.integers(1, 12), st.integers(0, 40))),
+    st.tuples(st.just("retention"), st.tuples(st.integers(-1, 20), st.integers(-1, 40), st.integers(0, 3))),
 )
 
 
-@given(st.lists(STEP, max_size=40))
-def test_log_starts_and_segments_are_kafkas(steps: list[tuple[str, object]]) -> None:
-    """Appends of several batches at once, fed whole where allowed; clock, limits and policies vary."""
-    kafka, ours, log_start = KafkaLog(), LogicalSegments(), 0
-    roll, now = RollPolicy(6, 30), 0
+@given(st.lists(STEP, max_size=40), st.integers(1, 12), st.integers(0, 40))
+def test_log_starts_are_kafkas(steps: list[tuple[str, object]], size_max: int, age_max: int) -> None:
+    """Appends of several batches at once, fed whole where allowed; clock, limits and visible part vary."""
+    roll = RollPolicy(size_max, age_max)
+    kafka, oldest, log_start = KafkaLog(), Oldest(roll), 0
+    extents: list[list[Run]] = []
+    now = 0
     for kind, value in steps:
         match kind, value:
             case "append", list(values):
-                runs = list(as_batches(values, kafka.log_end, now))
-                for run in runs:
+                extents.append(list(as_batches(values, kafka.log_end, now)))
+                for run in extents[-1]:
                     kafka.append(run, roll, now)
-                ours.add_all([joined(runs)], roll, batches_of=lambda _, runs=runs: runs)  # type: ignore[misc]
             case "clock", int(step):
                 now += step
-            case "delete_records", int(percent):
-                log_start = kafka.log_start = max(log_start, kafka.log_end * percent // 100)
-            case "roll policy", (int(size), int(age)):
-                roll = RollPolicy(size, age)
-            case "retention", (int(size), int(age), int(percent)):
-                high_watermark = max(log_start, kafka.log_end * percent // 100)
-                policy = RetentionPolicy(size, age)
-                kafka.delete_old_segments(policy, high_watermark, now)
-                log_start = ours.delete_old(
-                    policy,
+            case "retention", (int(size), int(age), int(hidden)):
+                visible = extents[: max(0, len(extents) - hidden)]
+                if not visible:
+                    continue
+                end = visible[-1][-1].next_offset
+                # Ours is a record late: a segment is whole when the first record after it can be read.
+                seen = end if end == kafka.log_end else end - 1
+                kafka.delete_old_segments(RetentionPolicy(size, age), max(log_start, seen), now)
+                ends = {runs[-1].next_offset: runs for runs in visible}
+                if not oldest.holds(log_start):
+                    oldest = Oldest(roll)
+                log_start = walk(
+                    [joined(runs) for runs in visible],
+                    oldest,
+                    retention_bytes=size,
+                    retention_ms=age,
                     log_start=log_start,
                     log_end=kafka.log_end,
-                    high_watermark=high_watermark,
                     now_ms=now,
-                )
+                    invisible_bytes=sum(run.size_bytes for runs in extents[len(visible) :] for run in runs),
+                    opened=lambda run, ends=ends: ends[run.next_offset],  # type: ignore[misc]
+                ).log_start
         assert log_start == kafka.log_start
-        assert bases(ours) == [segment.base_offset for segment in kafka.segments if segment.size]
 
 
 def as_batches(values: list[tuple[int, int]], offset: int, now: int) -> Iterator[Run]:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Generator, Iterator
 
 import pytest
 
 from broker.loop.internal_errors import ErrorPlace
 from broker.storage.partition import Partition
 from broker.upkeep.retention import PARTITIONS_PER_SLICE, RetentionTask
-from broker.upkeep.retention_holds import Holds
 from protocol.messages.delete_topics import DeleteTopicsRequest
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, offset_of, read, send
+from wal.lookup import StreamExtent
 from wal.memory_faults import failing
+from wal.reading import LogReading
 
 INTERVAL_MS = 10_000
 SETTINGS = {"log_retention_check_interval_ms": INTERVAL_MS}
@@ -192,14 +199,14 @@ def test_an_internal_error_about_one_partition_leaves_the_others_to_retention(
     for name in ("broken", "t"):
         create(client, name, retention_ms="5000")
         send(client, name, batch(b"a", timestamp_ms=START_MS))
-    apply = RetentionTask._apply
+    look = RetentionTask._look
 
-    def break_one(self: RetentionTask, partition: Partition, holds: Holds) -> None:
+    def break_one(self: RetentionTask, partition: Partition) -> Generator[None, None, bool]:
         if partition.topic.name == "broken":
             raise IndexError("a bug")
-        apply(self, partition, holds)
+        return look(self, partition)
 
-    monkeypatch.setattr(RetentionTask, "_apply", break_one)
+    monkeypatch.setattr(RetentionTask, "_look", break_one)
     gateway.break_things()
     pass_time(gateway, INTERVAL_MS)
     assert (start_of(client, "broken"), start_of(client, "t")) == (0, 1)
@@ -213,8 +220,125 @@ def test_a_check_that_an_internal_error_ends_is_made_again(
     send(client, "t", batch(b"a", timestamp_ms=START_MS))
     gateway.break_things()
     with monkeypatch.context() as broken:
-        broken.setattr(RetentionTask, "_partitions", lambda _self: iter([None]))
+        broken.setattr(RetentionTask, "_look_safely", lambda _self, _stream_id: 1 // 0)
         pass_time(gateway, INTERVAL_MS)
     assert start_of(client, "t") == 0
     pass_time(gateway, INTERVAL_MS)
     assert start_of(client, "t") == 1
+
+
+@pytest.fixture
+def walked(monkeypatch: pytest.MonkeyPatch) -> list[StreamExtent]:
+    """Return a list that fills with the extents that are looked at."""
+    seen: list[StreamExtent] = []
+    extents = LogReading.extents
+
+    def counted(self: LogReading, stream_id: int, from_offset: int = 0) -> Iterator[StreamExtent]:
+        for extent in extents(self, stream_id, from_offset):
+            seen.append(extent)
+            yield extent
+
+    monkeypatch.setattr(LogReading, "extents", counted)
+    return seen
+
+
+def test_a_check_looks_only_at_what_was_written_or_is_due(gateway: Gateway, client: Client) -> None:
+    for number in range(30):
+        create(client, f"t{number}", retention_ms="60000")
+        send(client, f"t{number}", batch(b"a", timestamp_ms=START_MS))
+    pass_time(gateway, INTERVAL_MS)
+    retention = gateway.broker.retention
+    looked_at = retention.looked_at
+    assert looked_at >= 30
+    pass_time(gateway, INTERVAL_MS)
+    assert retention.looked_at == looked_at
+    send(client, "t7", batch(b"b", timestamp_ms=gateway.now_ms))
+    pass_time(gateway, INTERVAL_MS)
+    assert retention.looked_at == looked_at + 1
+    pass_time(gateway, 5 * INTERVAL_MS)
+    assert retention.looked_at > looked_at + 30
+    starts = [start_of(client, f"t{number}") for number in range(30)]
+    assert starts == [0 if number == 7 else 1 for number in range(30)]
+
+
+@pytest.mark.parametrize("limits", [("100000", "-1"), ("-1", "5000")])
+def test_extents_that_must_stay_are_walked_over_once(
+    gateway: Gateway, client: Client, walked: list[StreamExtent], limits: tuple[str, str]
+) -> None:
+    """Their logical segment is old in part, or too large in part, and grows on."""
+    create(client, "t", retention_ms=limits[0], retention_bytes=limits[1])
+    extents = 0
+    for _ in range(30):
+        for _ in range(5):
+            send(client, "t", batch(bytes(30), timestamp_ms=gateway.now_ms))
+            extents += 1
+        pass_time(gateway, INTERVAL_MS)
+    checks = 30
+    assert start_of(client, "t") == 0
+    assert len(walked) <= extents + 4 * checks
+    assert len(walked) >= 50
+
+
+def test_extents_are_walked_over_in_slices(
+    gateway: Gateway, client: Client, walked: list[StreamExtent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("broker.upkeep.retention.EXTENTS_PER_SLICE", 4)
+    create(client, "t", retention_bytes="1", retention_ms="-1", internal_segment_bytes="300")
+    for _ in range(40):
+        send(client, "t", batch(bytes(30)))
+    gateway.now_ms += INTERVAL_MS
+    gateway.tick()
+    steps = most = 0
+    while gateway.broker.scheduler.pending:
+        before = len(walked)
+        gateway.broker.scheduler.run()
+        most = max(most, len(walked) - before)
+        steps += 1
+    gateway.settle()
+    assert steps > 8
+    assert most <= 5
+    assert start_of(client, "t") >= 37
+
+
+def alter(client: Client, kind: int, name: str, key: str) -> None:
+    config = AlterableConfig(name=key, config_operation=0, value="5000")
+    resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=[config])
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    assert client.call(request, 1).responses[0].error_code == 0
+
+
+def test_changed_settings_count_at_the_next_check(gateway: Gateway, client: Client) -> None:
+    for name in ("a", "b"):
+        create(client, name)
+        send(client, name, batch(b"a", timestamp_ms=START_MS))
+    pass_time(gateway, 2 * INTERVAL_MS)
+    alter(client, 2, "a", "retention.ms")
+    pass_time(gateway, INTERVAL_MS)
+    assert (start_of(client, "a"), start_of(client, "b")) == (1, 0)
+    alter(client, 4, "", "log.retention.ms")
+    pass_time(gateway, INTERVAL_MS)
+    assert start_of(client, "b") == 1
+
+
+def test_records_without_a_time_do_not_stop_retention_of_those_with_one(
+    gateway: Gateway, client: Client
+) -> None:
+    create(client, "t", retention_ms="15000", segment_ms="1000")
+    send(client, "t", batch(b"a", timestamp_ms=-1))
+    pass_time(gateway, INTERVAL_MS)
+    send(client, "t", batch(b"b", timestamp_ms=gateway.now_ms))
+    pass_time(gateway, INTERVAL_MS)
+    assert start_of(client, "t") == 0
+    pass_time(gateway, INTERVAL_MS)
+    assert start_of(client, "t") == 2
+
+
+def test_the_queue_does_not_outgrow_the_streams_it_knows(gateway: Gateway, client: Client) -> None:
+    for number in range(200):
+        create(client, "t", retention_ms="3600000")
+        send(client, "t", batch(b"a", timestamp_ms=gateway.now_ms))
+        pass_time(gateway, INTERVAL_MS)
+        client.call(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1_000), 5)
+        assert number < 199 or len(gateway.broker.retention._queue._heap) < 100
+    pass_time(gateway, INTERVAL_MS)
+    assert len(gateway.broker.retention._queue) == 0
