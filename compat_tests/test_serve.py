@@ -136,7 +136,7 @@ def test_sigquit_writes_all_stacks_into_the_log_and_the_server_goes_on(serve: An
     port = served.wait_until_ready()
 
     def dumps() -> int:
-        return served.err.read_text().count("thread kawal-signals")
+        return int(served.err.read_text().count("thread kawal-signals"))
 
     served.process.send_signal(signal.SIGQUIT)
     eventually(dumps, waiting_for="the stacks")
