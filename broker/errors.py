@@ -5,7 +5,7 @@ RequestError(code, message)      one item of a request, or the whole of it, is r
 
 from __future__ import annotations
 
-from protocol.error_codes import ErrorCode
+from protocol.error_codes import ErrorCode, cut_message
 
 _BY_NUMBER = {int(code): code for code in ErrorCode}
 
@@ -16,7 +16,7 @@ def code_of(number: int) -> ErrorCode:
 
 
 class RequestError(Exception):
-    """An item of a request is refused with a Kafka error code and a sentence for its sender."""
+    """An item of a request is refused with a Kafka error code and a sentence for its sender, cut if long."""
 
     def __init__(
         self,
@@ -25,6 +25,8 @@ class RequestError(Exception):
         *,
         record_errors: tuple[tuple[int, str], ...] = (),
     ) -> None:
+        if message is not None:
+            message = cut_message(message)
         super().__init__(f"{code.name}: {message}")
         self.code = code
         self.message = message

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from protocol.error_codes import ErrorCode
+from protocol.error_codes import ErrorCode, cut_message
 
 
 class GroupError(Exception):
@@ -25,7 +25,7 @@ class GroupError(Exception):
     code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
 
     def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or self.code.text)
+        super().__init__(cut_message(message) if message else self.code.text)
 
     @property
     def message(self) -> str:

@@ -13,7 +13,7 @@ from groups.consumer_group import ConsumerGroup
 from groups.consumer_sessions import arm as arm_consumer
 from groups.context import Context
 from groups.effects import EncodedRecord
-from groups.offsets import OffsetTable
+from groups.offsets import OffsetTable, unreadable
 from groups.record_keys import (
     ClassicGroupKey,
     CurrentKey,
@@ -40,12 +40,25 @@ GROUPS_LOOKED_AT = 1_000
 def replay_record(context: Context, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
     """Apply one record of a partition that is being loaded; records that are not ours are skipped.
 
+    Offsets are kept undecoded.  One that cannot be read is left out here, because each later use would fail;
+    the group goes on with its other offsets.
     Raises: Malformed, UnsupportedVersion.
     """
     record = decode_record(key, value)
-    if record is not None:
-        context.replay(*record)
-        context.replayed.add(record[0].group_id)
+    if record is None:
+        return
+    found, decoded = record
+    if isinstance(found, OffsetKey) and decoded is not None and (why := unreadable(decoded)) is not None:
+        logger.error(
+            "an offset of group %.100r in %.100s-%d is left out: %s",
+            found.group_id,
+            found.topic,
+            found.partition,
+            why,
+        )
+        return
+    context.replay(found, decoded)
+    context.replayed.add(found.group_id)
 
 
 def finish_loading(context: Context, partitions: Collection[int]) -> None:

@@ -6,6 +6,18 @@ from enum import IntEnum
 
 RETRY = True
 
+MESSAGE_CHARS_MAX = 1_000
+"""The longest sentence about an error.
+
+A name of 32 KB, said again for each of 20,000 partitions, would make an answer of 640 MB, and a sentence with
+such a name in it does not fit into a string of the protocol.
+"""
+
+
+def cut_message(text: str) -> str:
+    """Return a sentence that every answer has room for, with an ellipsis if it had to be cut."""
+    return text if len(text) <= MESSAGE_CHARS_MAX else f"{text[: MESSAGE_CHARS_MAX - 1]}…"
+
 
 class ErrorCode(IntEnum):
     """Kafka 4.3's error codes: number, meaning, and whether a client may simply retry.

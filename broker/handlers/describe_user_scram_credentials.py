@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from broker.loop.call import Call
 from broker.security.scram import Mechanism, iterations_of
-from protocol.error_codes import ErrorCode
+from protocol.error_codes import ErrorCode, cut_message
 from protocol.messages.describe_user_scram_credentials import (
     CredentialInfo,
     DescribeUserScramCredentialsRequest,
@@ -42,12 +42,14 @@ def _described(
     result = DescribeUserScramCredentialsResult(user=user, error_message="", credential_infos=[])
     if times > 1:
         result.error_code = ErrorCode.DUPLICATE_RESOURCE
-        result.error_message = (
+        result.error_message = cut_message(
             f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
         )
     elif credentials is None:
         result.error_code = ErrorCode.RESOURCE_NOT_FOUND
-        result.error_message = f"Attempt to describe a user credential that does not exist: {user}"
+        result.error_message = cut_message(
+            f"Attempt to describe a user credential that does not exist: {user}"
+        )
     else:
         result.credential_infos = [
             CredentialInfo(mechanism=mechanism, iterations=iterations_of(credentials[mechanism.name]))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from broker.loop.call import Call
-from protocol.error_codes import ErrorCode
+from protocol.error_codes import ErrorCode, cut_message
 from protocol.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
@@ -63,4 +63,4 @@ def _answer(broker: Broker, name: str, index: int) -> PartitionResult:
         code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}"
     elif not 0 <= index < topic.partition_count:
         code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}"
-    return PartitionResult(partition_id=index, error_code=code, error_message=message)
+    return PartitionResult(partition_id=index, error_code=code, error_message=cut_message(message))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.config.features import FEATURES
 from broker.loop.call import Call
-from protocol.error_codes import ErrorCode
+from protocol.error_codes import ErrorCode, cut_message
 from protocol.messages.update_features import (
     FeatureUpdateKey,
     UpdatableFeatureResult,
@@ -35,8 +35,11 @@ def handle(broker: Broker, call: Call[UpdateFeaturesRequest]) -> UpdateFeaturesR
         if problem:
             return UpdateFeaturesResponse(
                 error_code=ErrorCode.INVALID_UPDATE_VERSION,
-                error_message="The update failed for all features since the following feature had an error:"
-                f" Invalid update version {update.max_version_level} for feature {update.feature}. {problem}",
+                error_message=cut_message(
+                    "The update failed for all features since the following feature had an error:"
+                    f" Invalid update version {update.max_version_level} for feature {update.feature}."
+                    f" {problem}"
+                ),
             )
     results = [UpdatableFeatureResult(feature=update.feature, error_message="NONE") for update in updates]
     return UpdateFeaturesResponse(results=results if call.version <= RESULTS_UNTIL else [])

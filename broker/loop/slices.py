@@ -82,18 +82,25 @@ def _from(waits: Until, steps: WaitingSteps) -> WaitingSteps:
 def in_thread(offload: Offload, work: Callable[[], Made]) -> Generator[Until, None, Made]:
     """Return what `work` returns, from a thread; an error that it raises is raised here."""
     made: list[Made] = []
-    ended: list[Exception | None] = []
+    failed: list[Exception] = []
+
+    def do_it() -> None:
+        try:
+            made.append(work())
+        except Exception as error:  # noqa: BLE001  (raised below, where it is judged: it may be foreseen)
+            failed.append(error)
 
     def start(resume: Callable[[], None]) -> None:
         def done(error: Exception | None) -> None:
-            ended.append(error)
+            if error is not None:
+                failed.append(error)
             resume()
 
-        offload(lambda: made.append(work()), done)
+        offload(do_it, done)
 
     yield Until(start)
-    if ended[0] is not None:
-        raise ended[0]
+    if failed:
+        raise failed[0]
     return made[0]
 
 

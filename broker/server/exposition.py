@@ -79,7 +79,8 @@ def _encoder_for(accept: str) -> tuple[Callable[..., bytes], str]:
     """Return the format that a client asks for, the plain one if its wish cannot be understood."""
     try:
         found: tuple[Callable[..., bytes], str] = choose_encoder(accept)
-    except ValueError:
+    except (TypeError, ValueError):
+        # prometheus_client compares and converts what the header says of versions without a look at it.
         found = choose_encoder("")
     return found
 

@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from broker.errors import RequestError, code_of, storage_error
-from protocol.error_codes import ErrorCode
+from protocol.error_codes import MESSAGE_CHARS_MAX, ErrorCode
 from wal.disk_errors import disk_error
 from wal.errors import LogFailed
 
@@ -30,3 +30,11 @@ def test_a_refusal_may_name_records() -> None:
     refused = RequestError(ErrorCode.INVALID_TIMESTAMP, "too old", record_errors=((3, "older"),))
     assert refused.record_errors == ((3, "older"),)
     assert str(refused) == "INVALID_TIMESTAMP: too old"
+
+
+def test_a_sentence_with_a_very_long_name_in_it_is_cut() -> None:
+    refused = RequestError(ErrorCode.INVALID_REQUEST, f"no topic named {'x' * 32_767}")
+    assert refused.message is not None
+    assert refused.message.startswith("no topic named xxx")
+    assert refused.message.endswith("x…")
+    assert len(refused.message) == MESSAGE_CHARS_MAX

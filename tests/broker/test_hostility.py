@@ -15,6 +15,7 @@ import pytest
 from broker.handlers import APIS, Api
 from broker.loop.stats import Cause
 from protocol.compression import Codec
+from protocol.layout import Layout, layout
 from protocol.messages import request_type
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.fetch import FetchRequest
@@ -26,6 +27,7 @@ from tests.strategies import random_message
 
 SEEDS = int(os.environ.get("KAWAL_HOSTILE_SEEDS", "6"))
 FRAMES_PER_CONNECTION = 30
+LONGEST = "x" * 32_767
 VERSIONS = [(api, version) for api in APIS.values() for version in range(api.minimum, api.maximum + 1)]
 
 
@@ -171,6 +173,34 @@ def test_bytes_in_any_portions_give_the_same_answers(seed: int) -> None:
         position += size
     assert whole.connection.close_reason == split.connection.close_reason
     assert len(take_outgoing(whole.connection)) == len(take_outgoing(split.connection))
+
+
+def with_longest_strings(message: Any, found: Layout) -> Any:
+    """Fill the strings of a message, wherever they are, with the longest that the protocol has."""
+    for field in found.plain:
+        value = getattr(message, field.name)
+        if isinstance(value, str):
+            setattr(message, field.name, LONGEST)
+        elif isinstance(value, list) and field.layout is not None:
+            for item in value:
+                with_longest_strings(item, field.layout)
+        elif isinstance(value, list):
+            setattr(message, field.name, [LONGEST if isinstance(item, str) else item for item in value])
+    return message
+
+
+@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+def test_an_answer_to_the_longest_strings_can_be_written(api: Api) -> None:
+    gateway = gateway_with_topics()
+    for version in range(api.minimum, api.maximum + 1):
+        for seed in range(SEEDS):
+            made = random_message(request_type(api.key), version, Random(seed), tagged=0)
+            message = with_longest_strings(made, layout(type(made), version))
+            client = gateway.client()
+            client.send_bytes(request_frame(message, version, 1))
+            drain(gateway, client)
+            assert_no_bug(client, (seed, api.name, version))
+            client.close()
 
 
 def test_a_frame_that_never_ends_holds_no_more_than_came_of_it() -> None:

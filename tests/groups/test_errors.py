@@ -6,7 +6,7 @@ import pytest
 
 from groups import errors
 from groups.errors import GroupError, append_error
-from protocol.error_codes import ErrorCode
+from protocol.error_codes import MESSAGE_CHARS_MAX, ErrorCode
 
 CLASSES = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, GroupError)]
 
@@ -43,3 +43,9 @@ def test_a_failed_append_is_told_in_words_that_clients_understand(
     failure: ErrorCode, told: ErrorCode
 ) -> None:
     assert append_error(failure) == told
+
+
+def test_a_sentence_with_a_very_long_group_in_it_is_cut() -> None:
+    message = errors.GroupNotFound(f"Group {'g' * 32_767} not found.").message
+    assert message.startswith("Group ggg")
+    assert len(message) == MESSAGE_CHARS_MAX

@@ -277,3 +277,15 @@ def test_what_a_timer_raises_is_kept_with_its_group_and_partition(driver: Driver
         (None, "", "broken on purpose"),
     ]
     assert driver.coordinator.take_internal_errors() == []
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"\0", b"\0\3", b"\0\x09" + bytes(20), b"\0\3" + bytes(12) + b"\x7f\xff"]
+)
+def test_an_offset_that_cannot_be_read_is_left_out_and_its_group_served(
+    driver: Driver, value: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    key, _ = encode_record(OffsetKey("simple", "t", 0), None)
+    coordinator = loaded(driver, [*driver.log[0], (key, value)])
+    assert "an offset of group 'simple' in t-0 is left out" in caplog.text
+    assert state(coordinator) == state(loaded(driver, driver.log[0]))

@@ -70,3 +70,9 @@ def test_a_filter_that_makes_no_sense_is_refused(
 ) -> None:
     answer = ask(client, *components)
     assert (answer.error_code, answer.error_message, answer.entries) == (code, message, None)
+
+
+def test_an_entity_type_as_long_as_a_string_may_be_gets_an_answer(client: Client) -> None:
+    answer = ask(client, ("x" * 32_767, 0, "a"))
+    assert answer.error_code != 0
+    assert answer.error_message.endswith("…")

@@ -43,3 +43,9 @@ def test_what_is_not_there_is_told_each_time(client: Client) -> None:
     assert [answer.error_code for answer in answers] == [0, 0, 3, 3, 3, 17, 17]
     assert answers[4].error_message == "This server does not host this topic-partition."
     assert "ASCII" in answers[5].error_message
+
+
+def test_a_name_of_32_kb_is_not_said_again_for_each_of_its_partitions(client: Client) -> None:
+    answers = ask(client, ("x" * 32_767, list(range(1_000))))
+    assert {answer.error_code for answer in answers} == {17}
+    assert sum(len(answer.error_message) for answer in answers) <= 1_000 * 1_000

@@ -104,6 +104,26 @@ def test_work_in_a_thread_returns_its_result_or_raises_its_error() -> None:
         next(failing)
 
 
+def test_an_error_in_a_thread_is_judged_where_it_is_raised_again_and_not_by_the_thread() -> None:
+    seen: list[Exception | None] = []
+
+    def offload(work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
+        def noted(error: Exception | None) -> None:
+            seen.append(error)
+            done(error)
+
+        run_here(work, noted)
+
+    def broken() -> object:
+        raise ValueError("foreseen: what a client sent cannot be read")
+
+    waits = next(failing := in_thread(offload, broken))
+    waits.start(lambda: None)
+    with pytest.raises(ValueError, match="foreseen"):
+        next(failing)
+    assert seen == [None]
+
+
 def test_regular_work_that_raises_arranges_its_next_time_and_then_raises() -> None:
     def broken() -> Steps:
         yield

@@ -167,3 +167,12 @@ def test_the_manual_names_every_metric_and_none_that_there_is_not(gateway: Gatew
         and not any(name.endswith(ending) for ending in endings)
     }
     assert missing == set()
+
+
+@pytest.mark.parametrize("version", ["x", "1.x", "1.0.0rc1", "²", "1.0.0-ÿ"])
+@pytest.mark.parametrize("kind", ["text/plain", "application/openmetrics-text"])
+def test_a_version_that_is_none_gets_the_plain_format(kind: str, version: str, gateway: Gateway) -> None:
+    snapshot = Snapshot.take(gateway.broker)
+    snapshot.data_directory = "/"
+    _, content_type = render(snapshot, GroupSnapshot(held_partitions=0), f"{kind};version={version}")
+    assert content_type.startswith("text/plain; version=0.0.4")
