@@ -7,7 +7,7 @@ makes the same plan from them, whatever columns the source has gained since.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from views.binder import Binder, check_size
@@ -17,6 +17,7 @@ from views.column_types import Kind as ValueKind
 from views.columns import Column, Columns
 from views.errors import ColumnsProblem, NotAllowed, TypeProblem, UnknownColumn
 from views.expressions import Expression, OutputColumn, literal
+from views.star import Star, columns_left_out
 from views.statement import Kind, Projection, Statement, parse_view
 from views.text_growth import check_growth, long_passes
 
@@ -43,6 +44,8 @@ class Plan:
     predicate: Expression | None
     output: tuple[OutputColumn, ...] | None
     bounds: Bounds
+    left_out: frozenset[str] = field(default=frozenset(), kw_only=True)
+    """The declared columns that the statement's star does not stand for."""
 
     @property
     def used_columns(self) -> frozenset[str]:
@@ -93,13 +96,14 @@ class Plan:
     def schema(self) -> dict[str, Any]:
         """The frozen part, as JSON: the result's columns, and the source's columns that are read.
 
-        `columns` is None where values stay as they are.
+        `columns` is None where values stay as they are; `left_out` is there if a star leaves columns out.
         """
         columns = None
         if self.output is not None:
             columns = [{"name": column.name, "type": str(column.expression.type)} for column in self.output]
         uses = [{"name": column.name, "type": str(column.type), "tag": column.is_tag} for column in self.uses]
-        return {"version": SCHEMA_VERSION, "columns": columns, "uses": uses}
+        schema = {"version": SCHEMA_VERSION, "columns": columns, "uses": uses}
+        return schema | {"left_out": sorted(self.left_out)} if self.left_out else schema
 
     def conflicts_with(self, columns: Columns | None) -> list[str]:
         """Return a sentence for each column that the view reads and that `columns` drops or changes."""
@@ -159,14 +163,25 @@ def plan_view(statement: Statement, columns: Columns | None) -> Plan:
 
     Raises: NotAllowed, UnknownColumn, TypeProblem, TooComplex.
     """
+    return _plan(statement, columns, columns_left_out(_stars(statement), columns))
+
+
+def _stars(statement: Statement) -> list[Star]:
+    return [projection.star for projection in statement.projections if projection.star is not None]
+
+
+def _plan(statement: Statement, columns: Columns | None, left_out: frozenset[str]) -> Plan:
     qualifiers = frozenset(
         filter(None, (statement.source, statement.source.rpartition(".")[2], statement.alias))
     )
+    for star in _stars(statement):
+        if star.qualifier and star.qualifier not in qualifiers:
+            raise UnknownColumn(f"{star.qualifier}.*: {star.qualifier!r} is not the source of this view")
     if statement.kind is Kind.UNFIT:
         return _plan_unfit(statement, columns, qualifiers)
     binder = Binder(columns, qualifiers, tags_only=statement.kind is Kind.STABLE)
     predicate = None if statement.predicate is None else binder.predicate(statement.predicate)
-    output = _output(binder, statement.projections) if statement.kind is Kind.QUERY else None
+    output = _output(binder, statement.projections, left_out) if statement.kind is Kind.QUERY else None
     roots = [*(column.expression for column in output or ()), *([predicate] if predicate else [])]
     check_size(sum(root.size for root in roots))
     check_growth(roots)
@@ -175,7 +190,7 @@ def plan_view(statement: Statement, columns: Columns | None) -> Plan:
     }
     uses = tuple(column for column in columns or () if column.name in used)
     bounds = EVERYTHING if predicate is None else find_bounds(predicate)
-    return Plan(statement, uses, predicate, output, bounds)
+    return Plan(statement, uses, predicate, output, bounds, left_out=left_out)
 
 
 def _plan_unfit(statement: Statement, columns: Columns | None, qualifiers: frozenset[str]) -> UnfitPlan:
@@ -225,9 +240,10 @@ def restore_plan(text: str, schema: Mapping[str, Any]) -> Plan:
                 f"the schema has version {schema['version']!r}; only {SCHEMA_VERSION} is known"
             )
         columns = Columns(tuple(_column(stored) for stored in schema["uses"]))
+        left_out = frozenset(map(str, schema.get("left_out", ())))
     except (KeyError, TypeError, AttributeError) as error:
         raise ColumnsProblem(f"the schema of a view is damaged: {type(error).__name__} {error}") from None
-    return plan_view(parse_view(text), columns if columns.declared else None)
+    return _plan(parse_view(text), columns if columns.declared else None, left_out)
 
 
 def _column(stored: Mapping[str, Any]) -> Column:
@@ -237,12 +253,17 @@ def _column(stored: Mapping[str, Any]) -> Column:
     return Column(stored["name"], kind, bool(stored["tag"]))
 
 
-def _output(binder: Binder, projections: tuple[Projection, ...]) -> tuple[OutputColumn, ...] | None:
-    if len(projections) == 1 and projections[0].node is None:
+def _output(
+    binder: Binder, projections: tuple[Projection, ...], left_out: frozenset[str]
+) -> tuple[OutputColumn, ...] | None:
+    if len(projections) == 1 and projections[0].star is not None and projections[0].star.keeps_all:
         return None
     output: list[OutputColumn] = []
     for projection in projections:
-        output += _star(binder) if projection.node is None else [_one(binder, projection)]
+        if projection.star is None:
+            output.append(_one(binder, projection))
+        else:
+            output += _all_but(binder, frozenset() if projection.star.keeps_all else left_out)
     if len(output) > OUTPUT_COLUMNS_MAX:
         raise NotAllowed(f"the view has {len(output)} columns; at most {OUTPUT_COLUMNS_MAX} are allowed")
     seen: set[str] = set()
@@ -253,10 +274,14 @@ def _output(binder: Binder, projections: tuple[Projection, ...]) -> tuple[Output
     return tuple(output)
 
 
-def _star(binder: Binder) -> list[OutputColumn]:
+def _all_but(binder: Binder, left_out: frozenset[str]) -> list[OutputColumn]:
     if binder.columns is None:
         raise NotAllowed("* beside other columns needs kawal.columns on the source; * alone needs nothing")
-    return [OutputColumn(column.name, binder.declared(column.name)) for column in binder.columns]
+    return [
+        OutputColumn(column.name, binder.declared(column.name))
+        for column in binder.columns
+        if column.name not in left_out
+    ]
 
 
 def _one(binder: Binder, projection: Projection) -> OutputColumn:

@@ -23,6 +23,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from views.clauses import alias_of, check_clauses, refuse_windows
 from views.dialect import near, parse_select, tokenize
 from views.errors import NotAllowed, SyntaxProblem
+from views.star import Star, star_of
 from views.token_text import cut_at_commas, normalised, position_of
 
 # `2026.us` is one VAR, point included; keywords are words of names, too.
@@ -49,11 +50,12 @@ class Meta(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """One column of the result: its parse tree (None for `*`), and its name, "" for that of a column."""
+    """One column of the result: its parse tree, or its star; and its name, "" for that of a column."""
 
     node: Any
     name: str
     text: str
+    star: Star | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,10 +272,8 @@ class _Reader:
             text = normalised(part, self.text)
             if isinstance(node, exp.Alias):
                 projections.append(Projection(node.this, node.alias, text))
-            elif isinstance(node, exp.Star) or (
-                isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
-            ):
-                projections.append(Projection(None, "", text))
+            elif (star := star_of(node, part)) is not None:
+                projections.append(Projection(None, "", text, star))
             else:
                 projections.append(Projection(node, "" if isinstance(node, exp.Column) else text, text))
         return tuple(projections)
