@@ -28,7 +28,7 @@ from groups.record_keys import (
     TargetKey,
 )
 from groups.records import decode_record, encode_record
-from groups.topic_changes import refresh
+from groups.topic_changes import follow_since_start, refresh
 from protocol.error_codes import ErrorCode
 
 logger = logging.getLogger("kawal.groups")
@@ -87,6 +87,8 @@ def _begin_serving(context: Context, group: ClassicGroup | ConsumerGroup) -> Non
             refresh(context, group)
     elif len(group.members) > context.config.group_max_size:
         prepare(context, group)
+    else:
+        follow_since_start(context, group)
 
 
 def _forget_missing_topics(context: Context, group_ids: Iterable[str]) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable
 
+from groups.assignment import partitions_of
 from groups.changes import Changes, nothing
+from groups.classic_assignment import assignment_of, server_assigns
 from groups.classic_group import ClassicGroup
 from groups.classic_rebalance import prepare
 from groups.consumer_group import ConsumerGroup
@@ -61,6 +63,26 @@ def _server_must_assign(group: ClassicGroup, changed: frozenset[str]) -> bool:
     if not group.server_assigned or group.state != GroupState.STABLE:
         return False
     return bool(changed & (group.subscribed_topics() or frozenset()))
+
+
+def follow_since_start(context: Context, group: ClassicGroup) -> None:
+    """Notice what the records of a classic group do not say, and changes of topics that a stop kept from it.
+
+    The records tell neither whether the server assigned the partitions, which follows from the settings, nor
+    of how many partitions.
+    """
+    group.server_assigned = group.state == GroupState.STABLE and server_assigns(context, group)
+    if not group.server_assigned:
+        return
+    held = {
+        place
+        for member in group.members.values()
+        for place in partitions_of(assignment_of(context.topics, member))
+    }
+    known = context.topics.by_name
+    topics = [known[name] for name in group.subscribed_topics() or () if name in known]
+    if held != {(topic.topic_id, index) for topic in topics for index in range(topic.partition_count)}:
+        prepare(context, group)
 
 
 def refresh(context: Context, group: ConsumerGroup) -> None:

@@ -224,7 +224,7 @@ class CoordinatorRuntime(Generic[MachineT]):
                 created = (name,)
             case PartitionsAdded(topic_id=topic_id):
                 topic = self._metadata.catalogue.by_id.get(UUID(hex=topic_id))
-                grown = () if topic is None else (topic.name,)
+                grown = () if topic is None else self._with_views(topic)
             case TopicDeleted(name=name):
                 deleted = (name,)
             case _:
@@ -232,6 +232,10 @@ class CoordinatorRuntime(Generic[MachineT]):
         with self.step(now_ms) as machine:
             if created or deleted or grown:
                 machine.topics_changed(now_ms, created=created, deleted=deleted, grown=grown)
+
+    def _with_views(self, topic: Topic) -> tuple[str, ...]:
+        """Return the names of a topic and of the views over it, which have as many partitions."""
+        return (topic.name, *(view.name for view in self._metadata.catalogue.views_over(topic)))
 
     def _own_topic_created(self, now_ms: int) -> None:
         """Use the topic as it is: a client may have created it, with any number of partitions."""

@@ -32,6 +32,7 @@ from tests.broker.groups import (
     syncing,
 )
 from tests.broker.kit import batch, create, send
+from tests.broker.topic_changes import grow
 from wal.memory_faults import failing
 
 SETTINGS = {"kawal_vnodes": 2, "group_initial_rebalance_delay_ms": 0, "kawal_rebalance_interval_ms": 0}
@@ -193,8 +194,7 @@ def test_new_partitions_reach_the_members(gateway: Gateway, client: Client) -> N
     held = given(joined)
     assert held is not None
     (topic_id,) = held
-    grown = CreatePartitionsTopic(name="t", count=4, assignments=None)
-    client.call(CreatePartitionsRequest(topics=[grown], timeout_ms=1_000, validate_only=False), 3)
+    grow(client, "t", 4)
     gateway.advance(1_000)
     answer = client.call(beating("g", "a", joined.member_epoch, owned=held), 1)
     assert given(answer) == {topic_id: [0, 1, 2, 3]}
