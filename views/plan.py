@@ -240,10 +240,13 @@ def restore_plan(text: str, schema: Mapping[str, Any]) -> Plan:
                 f"the schema has version {schema['version']!r}; only {SCHEMA_VERSION} is known"
             )
         columns = Columns(tuple(_column(stored) for stored in schema["uses"]))
-        left_out = frozenset(map(str, schema.get("left_out", ())))
+        statement = parse_view(text)
+        # Stored before EXCEPT was understood, a schema names no columns.
+        written = [name for star in _stars(statement) for name in star.left_out]
+        left_out = frozenset(map(str, schema.get("left_out", written)))
     except (KeyError, TypeError, AttributeError) as error:
         raise ColumnsProblem(f"the schema of a view is damaged: {type(error).__name__} {error}") from None
-    return _plan(parse_view(text), columns if columns.declared else None, left_out)
+    return _plan(statement, columns if columns.declared else None, left_out)
 
 
 def _column(stored: Mapping[str, Any]) -> Column:

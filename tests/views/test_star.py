@@ -43,6 +43,12 @@ def test_a_column_that_differs_in_case_from_one_that_is_left_out_is_still_shown_
     assert values(run(build_evaluator(again), records({"a": 1, "A": 2}))) == [{"A": 2}]
 
 
+def test_a_view_stored_before_except_was_understood_hides_what_it_names() -> None:
+    schema = make_plan("SELECT * FROM f WHERE id > 0 AND secret = 's'", COLUMNS).schema
+    again = restore_plan("SELECT * EXCEPT (secret) FROM f WHERE id > 0 AND secret = 's'", schema)
+    assert values(run(build_evaluator(again), records(RECORD))) == [{"id": 1}]
+
+
 def test_a_column_that_is_left_out_is_not_read() -> None:
     plan = make_plan("SELECT * EXCEPT (secret) FROM f", COLUMNS)
     assert plan.used_columns == {"id", "Secret2", "odd name"}
