@@ -15,7 +15,11 @@ from tests.broker.groups import beating, given, joining, syncing
 from tests.broker.kit import create
 from tests.broker.topic_changes import grow
 
-SETTINGS = {"kawal_vnodes": 2, "group_initial_rebalance_delay_ms": 0, "kawal_rebalance_interval_ms": 0}
+SETTINGS: dict[str, Any] = {
+    "kawal_vnodes": 2,
+    "group_initial_rebalance_delay_ms": 0,
+    "kawal_rebalance_interval_ms": 0,
+}
 TOPICS = {"t": 2}
 
 VIEWS = {
