@@ -73,6 +73,7 @@ def open_broker(
         catalogue = Catalogue()
         for data in store.catalogue.records:
             catalogue.replay(decode_record(data))
+        store.catalogue.records.clear()
         if DEFAULT_DATABASE not in catalogue.databases:
             _refuse_to_lose(store)
             _create_default_database(store, catalogue, config, now_ms)

@@ -11,6 +11,7 @@ a segment that it replaces may be deleted; the snapshot before it is kept.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -46,15 +47,19 @@ class Snapshot(NamedTuple):
 class SnapshotJob(Job):
     """A job that writes a snapshot in a thread."""
 
-    def __init__(self, disk: Disk, directory: str, snapshot: Snapshot) -> None:
+    def __init__(self, disk: Disk, directory: str, snapshot: Snapshot, records: Iterable[bytes]) -> None:
+        """`snapshot` is still without its records, which the thread takes from `records`."""
         self.disk = disk
         self.directory = directory
         self.snapshot = snapshot
+        self.records = records
+        self.size_bytes = 0
 
     def run(self) -> None:
         """Write the snapshot so that a crash leaves the old generation or the new one."""
         name = SNAPSHOT_NAMES[self.snapshot.generation % len(SNAPSHOT_NAMES)]
-        data = encode_snapshot(self.snapshot)
+        data = encode_snapshot(self.snapshot._replace(records=list(self.records)))
+        self.size_bytes = len(data)
         replace_file(self.disk, self.directory, name, data, temporary=SNAPSHOT_TEMPORARY)
 
 
@@ -65,9 +70,11 @@ class Catalogue:
         self.log = log
         self._disk = disk
         self._directory = directory
-        self._snapshots = snapshots
+        self._snapshots = [snapshot._replace(records=[]) for snapshot in snapshots]
         self.records: list[bytes] = list(snapshots[0].records) if snapshots else []
-        """The records of the snapshot and the later ones as found at start, in order."""
+        """The records of the snapshot and the later ones as found at start, in order; the caller clears it."""
+        self.snapshot_bytes = sum(map(len, self.records))
+        """The size of the newest snapshot."""
         self.bytes_since_snapshot = 0
 
     @classmethod
@@ -108,17 +115,20 @@ class Catalogue:
         self.bytes_since_snapshot += len(record)
         return self.log.append_meta(CATALOGUE_STREAM, record)
 
-    def begin_snapshot(self, records: list[bytes]) -> SnapshotJob:
-        """Return a job that writes `records` in place of all that is visible in the log now."""
+    def begin_snapshot(self, records: Iterable[bytes]) -> SnapshotJob:
+        """Return a job that writes `records` in place of all that is visible in the log now.
+
+        They are iterated over in the job's thread.
+        """
         generation = self._snapshots[0].generation + 1 if self._snapshots else 0
-        return SnapshotJob(
-            self._disk, self._directory, Snapshot(generation, self.log.next_version, list(records))
-        )
+        snapshot = Snapshot(generation, self.log.next_version, [])
+        return SnapshotJob(self._disk, self._directory, snapshot, records)
 
     def snapshot_done(self, job: SnapshotJob) -> None:
         """Take back a job whose `run` returned; segments below the snapshot before it may be deleted."""
         self._snapshots = [job.snapshot, *self._snapshots[:1]]
         self.bytes_since_snapshot = 0
+        self.snapshot_bytes = job.size_bytes
         if len(self._snapshots) > 1:
             self.log.retire_below(self._snapshots[1].version)
 

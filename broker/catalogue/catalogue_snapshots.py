@@ -1,4 +1,8 @@
-"""Snapshots of the catalogue, which keep its log short: each replaces all records before it."""
+"""Snapshots of the catalogue, which keep its log short: each replaces all records before it.
+
+One is due when the records since the last one are as large as it is, so that a change costs the same however
+much exists.  The event loop only copies references; a thread encodes the records and writes them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kawal.broker")
 
 SNAPSHOT_AFTER_BYTES: Final = 1 << 20
-"""The size of the records after which the next snapshot is due: replaying 1 MiB takes about 20 ms."""
+"""The least size of the records before a snapshot is due: replaying 1 MiB takes about 20 ms."""
 
 
 class CatalogueSnapshots:
@@ -40,11 +44,12 @@ class CatalogueSnapshots:
 
         It begins only while every change is durable: a snapshot must not hold what the log may still lose.
         """
-        if self._job is not None or self._log.bytes_since_snapshot < self.after_bytes:
+        due_bytes = max(self.after_bytes, self._log.snapshot_bytes)
+        if self._job is not None or self._log.bytes_since_snapshot < due_bytes:
             return None
         if self._meta.last_version >= self._meta.log.next_version:
             return None
-        self._job = self._log.begin_snapshot([encode_record(record) for record in self._catalogue.snapshot()])
+        self._job = self._log.begin_snapshot(map(encode_record, self._catalogue.snapshot()))
         return self._job
 
     def done(self, error: Exception | None) -> None:

@@ -36,6 +36,7 @@ from broker.catalogue.catalogue_records import (
     ViewDefinition,
 )
 from broker.catalogue.database_table import Databases
+from broker.catalogue.snapshot_records import SnapshotRecords
 from broker.catalogue.stream_table import StreamTable
 from broker.config.topic_names import collision_key
 
@@ -137,6 +138,7 @@ class Catalogue:
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
         self.streams: StreamTable[Topic] = StreamTable()
+        self._records = SnapshotRecords()
         self.next_stream = 1
         # Every id below it may have been given out.
         self.next_producer_id = 0
@@ -188,6 +190,15 @@ class Catalogue:
     def plan(self, record: CatalogueRecord) -> Change:
         """Apply a record as far as is right while it may still be lost."""
         self.changes += 1
+        change = self._plan(record)
+
+        def confirm() -> None:
+            change.confirm()
+            self._records.apply(record)
+
+        return Change(confirm, change.undo)
+
+    def _plan(self, record: CatalogueRecord) -> Change:
         match record:
             case TopicCreated():
                 return self._plan_topic(record)
@@ -316,20 +327,13 @@ class Catalogue:
             self.meta_views[self._database_of(topic.view)] -= topic.view.meta != "none"
 
     def snapshot(self) -> list[CatalogueRecord]:
-        """Return the shortest list of records that replays to this catalogue; all changes must be durable."""
-        records: list[CatalogueRecord] = list(self.databases.snapshot())
-        # A view's source must be there before the view.
-        for topic in sorted(self.by_name.values(), key=lambda topic: topic.view is not None):
-            records.extend(_topic_records(topic))
-        for broker_id, configs in self.broker_configs.items():
-            records.append(BrokerConfigs(broker_id=broker_id, configs=configs))
-        for group, configs in self.group_configs.items():
-            records.append(GroupConfigs(group=group, configs=configs))
-        for user, credentials in self.scram_credentials.items():
-            records.append(ScramCredentials(user=user, credentials=credentials))
-        records.append(StreamIdsUsed(next_id=self.next_stream))
-        records.append(ProducerIdBlock(next_id=self.next_producer_id))
-        return records
+        """Return a short list of records that replays to this catalogue; all changes must be durable."""
+        return [
+            *self.databases.snapshot(),
+            *self._records.all(),
+            StreamIdsUsed(next_id=self.next_stream),
+            ProducerIdBlock(next_id=self.next_producer_id),
+        ]
 
 
 def _plan_settings(
@@ -346,24 +350,3 @@ def _plan_settings(
 
     put(configs)
     return Change(_nothing, lambda: put(before))
-
-
-def _topic_records(topic: Topic) -> Iterator[CatalogueRecord]:
-    bounds = [first for first, _ in topic.ranges] + [topic.partition_count]
-    topic_id = topic.topic_id.hex
-    yield TopicCreated(
-        name=topic.name,
-        topic_id=topic_id,
-        database=topic.database,
-        first_stream=topic.ranges[0][1],
-        partition_count=bounds[1],
-        first_vnode=topic.first_vnode,
-        created_ms=topic.created_ms,
-        replication_factor=topic.replication_factor,
-        configs=dict(topic.configs),
-        view=topic.view,
-    )
-    for run, (_, first_stream) in enumerate(topic.ranges[1:], start=1):
-        yield PartitionsAdded(
-            topic_id=topic_id, first_stream=first_stream, count=bounds[run + 1] - bounds[run]
-        )

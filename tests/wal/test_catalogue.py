@@ -148,7 +148,7 @@ def test_a_snapshot_that_could_not_be_synced_leaves_the_one_before() -> None:
 def test_two_generations_are_kept_in_turn() -> None:
     disk = MemoryDisk()
     for generation in range(5):
-        SnapshotJob(disk, "", Snapshot(generation, generation, [])).run()
+        SnapshotJob(disk, "", Snapshot(generation, generation, []), []).run()
 
     assert [kept.generation for kept in load_snapshots(disk, "")[0]] == [4, 3]
     assert disk.list("") == ["snapshot.0", "snapshot.1"]

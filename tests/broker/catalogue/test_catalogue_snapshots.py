@@ -7,9 +7,11 @@ import errno
 import pytest
 
 from broker.catalogue import catalogue_snapshots
+from broker.catalogue.catalogue_records import CatalogueRecord, encode_record
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from protocol.messages.metadata import MetadataRequest
 from tests.broker.gateway import Gateway
+from wal.catalogue import SnapshotJob
 from wal.memory_faults import failing
 
 
@@ -53,3 +55,47 @@ def test_a_failed_snapshot_leaves_the_log_as_it_is() -> None:
         create(gateway, f"topic-{number:02}")
     gateway.crash()
     assert names(gateway) == [f"topic-{number:02}" for number in range(20)]
+
+
+def test_the_records_are_encoded_by_the_job_not_by_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = Gateway()
+    snapshots = gateway.broker.snapshots
+    create(gateway, "t")
+    encoded: list[object] = []
+
+    def encode(record: CatalogueRecord) -> bytes:
+        encoded.append(record)
+        return encode_record(record)
+
+    monkeypatch.setattr(catalogue_snapshots, "encode_record", encode)
+    snapshots.after_bytes = 0
+    job = snapshots.begin()
+    assert job is not None
+    assert encoded == []
+    create(gateway, "made-meanwhile")
+    job.run()
+    assert len(encoded) >= 3
+    snapshots.done(None)
+    gateway.crash()
+    assert names(gateway) == ["made-meanwhile", "t"]
+
+
+def test_snapshots_cost_no_more_than_the_changes_however_much_exists() -> None:
+    """The bytes written for snapshots are at most twice those of the changes."""
+    gateway = Gateway()
+    written = 0
+    snapshot_done = gateway.broker.store.catalogue.snapshot_done
+
+    def counted(job: SnapshotJob) -> None:
+        nonlocal written
+        written += job.size_bytes
+        snapshot_done(job)
+
+    gateway.broker.store.catalogue.snapshot_done = counted  # type: ignore[method-assign]
+    changes = 0
+    for number in range(200):
+        before = gateway.broker.meta.log.next_version
+        create(gateway, f"topic-{number:03}")
+        changes += gateway.broker.meta.log.next_version > before
+    record_bytes = 200 * changes
+    assert 0 < written <= 3 * record_bytes
