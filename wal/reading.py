@@ -24,6 +24,7 @@ from wal.versions import (
     first_frame_since,
     frames_from,
     newest_frames,
+    offset_at_version,
     read_versions,
     version_of,
 )
@@ -141,14 +142,33 @@ class LogReading:
         stream = self._state.streams.get(stream_id)
         return version_of(self._state, stream, offset) if stream is not None else None
 
+    def offset_at_version(self, stream_id: int, version: int) -> int:
+        """Return the first offset of a stream whose record has that version or a later one; may block.
+
+        If only copies of compaction may be that old, it is the log start.
+        """
+        stream = self._state.streams.get(stream_id)
+        return offset_at_version(self._state, stream, version) if stream is not None else 0
+
     def undecided_streams(self) -> list[int]:
         """Return the streams with a transaction that is open, or whose marker is not durable yet."""
         return self._state.producers.undecided_streams()
 
     @property
     def deletions(self) -> int:
-        """A number that grows whenever records are deleted, which makes copies of them elsewhere invalid."""
+        """A number that grows whenever records are deleted, which makes copies of them elsewhere invalid.
+
+        Compaction deletes records when the segment in which they were written is deleted.
+        """
         return self._state.deletions
+
+    def compaction(self, stream_id: int) -> int:
+        """Return a number that grows when compaction replaces a stream's batches below its clean end.
+
+        Copies of them elsewhere are then invalid; 0 for a stream that was never compacted.
+        """
+        stream = self._state.streams.get(stream_id)
+        return stream.copies_id if stream is not None else 0
 
     def usage(self) -> tuple[int, int]:
         """Return the number of segments and the bytes written to them, without preallocated room."""

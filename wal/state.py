@@ -35,7 +35,7 @@ class LogState:
         self.announced_starts: dict[int, int] = {}
         """The log starts that are not durable yet, by stream."""
         self.deletions = 0
-        """The number of deletions since the start: log starts moved, streams dropped."""
+        """The number of deletions since the start: log starts moved, streams dropped, segments removed."""
         self.segments = Segments()
         self.unindexed = True
         """Whether a sealed segment may be without its `.idx`."""

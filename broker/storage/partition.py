@@ -46,6 +46,11 @@ class Partition:
         return self.vnode.log.high_watermark(self.stream_id)
 
     @property
+    def is_complete(self) -> bool:
+        """Whether nothing will ever be added at the end: of all partitions, only a view's may have one."""
+        return False
+
+    @property
     def last_stable_offset(self) -> int:
         """The offset up to which no transaction is open."""
         log = self.vnode.log

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from broker.storage.vnode import Vnode
     from broker.view_topics.stream_owners import Owner
     from broker.view_topics.view_host import ViewHost
-    from broker.view_topics.view_partition import ViewRead
     from broker.view_topics.view_slices import SliceBudget
 
 NO_STREAM: Final = -1
@@ -75,15 +74,14 @@ class DatabasePartition(ScannedPartition):
 
     # --- reading ---------------------------------------------------------------------------------------
 
-    def steps(self, read: ViewRead) -> Iterator[None]:
-        """Show the records there are; after a deletion, forget what was found and look again."""
+    def forget_stale(self) -> None:
+        """Forget what was found, if some of it has been deleted."""
         if self.vnode.log.deletions != self._deletions:
             self._deletions = self.vnode.log.deletions
             self.forget()
-        yield from super().steps(read)
 
     def forget(self) -> None:
-        """Forget what was found, as some of it has been deleted."""
+        """Forget what was found."""
         self.ranges.clear()
 
     # --- looking ---------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ are stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from broker.loop.slices import Steps, in_pairs
 from broker.view_topics.routed_reader import RoutedReader
 from broker.view_topics.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
 from broker.view_topics.view_cache import Evaluated
+from broker.view_topics.view_compaction import CompactedSource
 from broker.view_topics.view_host import ViewHost
 from broker.view_topics.view_partition import ViewRead
 from broker.view_topics.view_routing import route_of
@@ -44,7 +45,16 @@ PAIRED_FROM: Final = 16
 class QueryPartition(ScannedPartition):
     """One partition of a view over one topic."""
 
-    __slots__ = ("_busy", "_counters", "_evaluator", "_filter", "_tags", "is_identity", "routed")
+    __slots__ = (
+        "_busy",
+        "_compacted",
+        "_counters",
+        "_evaluator",
+        "_filter",
+        "_tags",
+        "is_identity",
+        "routed",
+    )
 
     def __init__(self, host: ViewHost, topic: Topic, index: int, source: Topic) -> None:
         partition = host.metadata.topics.partition(source, index)
@@ -66,6 +76,7 @@ class QueryPartition(ScannedPartition):
         # The reader through an index shared with other views; set with the evaluator.
         self.routed: RoutedReader | None = None
         self._counters: ViewCounters | None = None
+        self._compacted = CompactedSource(self.vnode, self.stream_id)
         # The first offsets of batches that are being evaluated in several slices.
         self._busy: set[int] = set()
 
@@ -131,6 +142,10 @@ class QueryPartition(ScannedPartition):
             self._source.watch(self.routed.index)
             self.routed.index.watch(self)
 
+    def forget_stale(self) -> None:
+        """Forget what was found in batches that compaction has replaced since."""
+        self._compacted.forget_replaced(self.ranges)
+
     def close(self) -> None:
         """Free the memory of what was found."""
         if self.routed is not None:
@@ -154,6 +169,7 @@ class QueryPartition(ScannedPartition):
 
         If tags count, the earlier records of their keys are evaluated first.
         """
+        self.forget_stale()
         self.ranges.forget_before(self.log_start)
         if self.routed is not None and self.routed.is_shared:
             yield from self.routed.look(offset, budget)
@@ -167,32 +183,49 @@ class QueryPartition(ScannedPartition):
                 yield
             return
         end = self.high_watermark
+        rest = yield from self._examine(offset, end, history, budget)
+        if rest is None:
+            return
+        if rest < end:
+            # Nothing is stored from here on: compaction has removed it.
+            self.ranges.add(Evaluated(rest, end, None))
+        if history is not None:
+            history.passed(max(rest, end))
+
+    def _examine(
+        self, offset: int, end: int, history: TagHistory | None, budget: SliceBudget
+    ) -> Generator[None, None, int | None]:
+        """Evaluate some batches; return the offset from which on none is stored up to `end`, or None.
+
+        If compaction replaces the batches meanwhile, the rest is left: the caller looks again.
+        """
+        compaction = self._compacted.compaction
         result = self.vnode.log.read(self.stream_id, offset, SCAN_BYTES)
         aborted = self.vnode.log.producers(self.stream_id).aborted_between(offset, result.next_offset)
         data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
         for batch in iter_batches(data):
             header = read_batch_header(batch)
             if header.base_offset >= end:
-                data = b""
-                break
+                return offset
             if header.base_offset in self._busy or (
                 history is not None and history.is_busy(header.base_offset)
             ):
                 yield  # another fetch is evaluating it, and yields in turn
-                break
+                return None
             start, offset = min(offset, header.base_offset), header.last_offset + 1
             is_learned = history is None or offset <= history.end
-            if self.ranges.find(max(start, header.base_offset)) is None or not is_learned:
-                is_hidden = header.is_control or is_aborted(header, aborted)
-                yield from self._evaluate(batch, header, start, history, is_hidden=is_hidden)
-                if budget.spend(records=header.record_count, size_bytes=header.size_bytes):
-                    yield
-        if offset < end and not data:
-            # Nothing is stored from here on: compaction has removed it.
-            self.ranges.add(Evaluated(offset, end, None))
-            offset = end
-        if history is not None and not data:
-            history.passed(offset)
+            if self.ranges.find(max(start, header.base_offset)) is not None and is_learned:
+                continue
+            is_hidden = header.is_control or is_aborted(header, aborted)
+            shown = yield from self._evaluate(batch, header, history, is_hidden=is_hidden)
+            if compaction != self._compacted.compaction:
+                return None
+            self._remember(start, offset, shown)
+            if budget.spend(records=header.record_count, size_bytes=header.size_bytes):
+                yield
+                if compaction != self._compacted.compaction:
+                    return None
+        return None if data else offset
 
     def _passed_over(self, offset: int) -> int:
         """Return the offset up to which no record can match, judged by the extents alone."""
@@ -219,11 +252,11 @@ class QueryPartition(ScannedPartition):
         self,
         batch: memoryview,
         header: BatchHeader,
-        start: int,
         history: TagHistory | None,
         *,
         is_hidden: bool,
     ) -> Steps:
+        """Find what is shown of a batch, in slices, unless it is hidden; return it at the end."""
         shown: bytes | None = None
         if not is_hidden:
             self._busy.add(header.base_offset)
@@ -233,10 +266,13 @@ class QueryPartition(ScannedPartition):
                 self._busy.discard(header.base_offset)
         elif history is not None:
             history.passed(header.last_offset + 1)
+        return shown
+
+    def _remember(self, start: int, end: int, shown: bytes | None) -> None:
         if shown is None:
-            self.ranges.add_nothing(start, header.last_offset + 1)
+            self.ranges.add_nothing(start, end)
         else:
-            self.ranges.add(Evaluated(start, header.last_offset + 1, shown))
+            self.ranges.add(Evaluated(start, end, shown))
 
     def filtered(self, batch: memoryview, tags: KeyTags | None) -> Steps:
         """Find what the view shows of a batch, in slices; return a `Filtered` at the end."""

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from broker.loop.slices import in_pairs
 from broker.view_topics.scanned_view import SCAN_BYTES, is_aborted
 from broker.view_topics.view_cache import KeptRanges
+from broker.view_topics.view_compaction import CompactedSource
 from protocol.records import iter_batches, read_batch_header
 from wal.disk import DiskError
 from wal.errors import OffsetOutOfRange, WalError
@@ -194,6 +195,7 @@ class RouteIndex:
         self._vnode, self._stream_id, self._partition = vnode, stream_id, partition
         # The first offsets of the ranges that are being made.
         self._busy: set[int] = set()
+        self._compacted = CompactedSource(vnode, stream_id)
         # The open views by their values, their number, and those for which fetches may wait.
         self._views: dict[Any, list[RoutedView]] = {}
         self._count = 0
@@ -224,12 +226,25 @@ class RouteIndex:
 
     # --- looking ---------------------------------------------------------------------------------------
 
+    @property
+    def compaction(self) -> int:
+        """The last pass of compaction over the source; a range that was found before it is not to be used."""
+        return self._compacted.compaction
+
+    def find(self, offset: int) -> IndexedRange | None:
+        """Return the range that holds the offset, if it is known and the source's batches are still there."""
+        self._compacted.forget_replaced(self.ranges)
+        return self.ranges.find(offset)
+
     def make(self, offset: int, budget: SliceBudget) -> Generator[None, None, IndexedRange | None]:
-        """Index some of the source from `offset` on, where nothing is known; None if another fetch does so.
+        """Index some of the source from `offset` on, where nothing is known.
+
+        None if another fetch does so, or if compaction has replaced what was read.
 
         Raises: OffsetOutOfRange, WalError, DiskError.
         """
-        log, stream_id = self._vnode.log, self._stream_id
+        log, stream_id, compaction = self._vnode.log, self._stream_id, self.compaction
+        self._compacted.forget_replaced(self.ranges)
         self.ranges.forget_before(log.log_start(stream_id))
         result = log.read(stream_id, offset, SCAN_BYTES)
         aborted = log.producers(stream_id).aborted_between(offset, max(result.next_offset, offset + 1))
@@ -256,6 +271,8 @@ class RouteIndex:
                         yield
         finally:
             self._busy.discard(start)
+        if compaction != self.compaction:
+            return None
         self.ranges.add(made)
         return made
 
@@ -313,7 +330,7 @@ class RouteIndex:
         """Collect many ranges after the tail before waking any fetch: waking costs more than indexing."""
         at = self.tail
         while at < self.end and len(news) < NEWS_MAX:
-            found = self.ranges.find(at) or (yield from self.make(at, budget))
+            found = self.find(at) or (yield from self.make(at, budget))
             if found is not None:
                 news.append(found)
                 at = found.end

@@ -46,11 +46,11 @@ class RoutedReader:
 
     def knows(self, offset: int) -> bool:
         """Whether looking at the offset costs next to nothing."""
-        return self.is_shared and self.index.ranges.find(offset) is not None
+        return self.is_shared and self.index.find(offset) is not None
 
     def recalled(self, offset: int) -> Evaluated | None:
         """Return the range that holds the offset, if the index knows that none of it is shown."""
-        found = self.index.ranges.find(offset) if self.is_shared else None
+        found = self.index.find(offset) if self.is_shared else None
         if found is None:
             return None
         first = found.first(self._value, offset)
@@ -64,11 +64,11 @@ class RoutedReader:
 
         Raises: OffsetOutOfRange, WalError, DiskError.
         """
-        found = self.index.ranges.find(offset)
+        found = self.index.find(offset)
         if found is None:
             yield from self.index.make(offset, budget)
             return
-        shown_bytes = 0
+        shown_bytes, compaction = 0, self.index.compaction
         while offset < found.end and shown_bytes < SHOWN_BYTES:
             routed = found.first(self._value, offset)
             end = found.end if routed is None else routed.header.base_offset
@@ -80,6 +80,8 @@ class RoutedReader:
             offset = routed.header.last_offset + 1
             if budget.spend_units(UNITS_OF_SHOWING):
                 yield
+                if compaction != self.index.compaction:
+                    return
 
     def _pass(self, found: IndexedRange, start: int, end: int) -> Evaluated:
         """Note that nothing is shown of these offsets."""

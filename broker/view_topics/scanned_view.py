@@ -72,6 +72,9 @@ class ScannedPartition(ViewPartition):
         """
         raise NotImplementedError
 
+    def forget_stale(self) -> None:
+        """Forget what was found in records that have been deleted or replaced since."""
+
     def stored(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult | None:
         """Return the batches at the offset if all are shown as they are stored; None if they must be scanned.
 
@@ -103,6 +106,7 @@ class ScannedPartition(ViewPartition):
         budget = SliceBudget(self.host.loop.stats.clock_ns)
         slices, end = 0, self.high_watermark
         while not read.is_full and (read.position < end or read.position < (end := self.high_watermark)):
+            self.forget_stale()
             must = read.minimum_one and not read.parts
             whole = self.stored(read.position, read.max_bytes - read.size_bytes, minimum_one=must)
             if whole is not None:
@@ -211,6 +215,7 @@ class ScannedPartition(ViewPartition):
 
     def _found_at(self, offset: int) -> tuple[int, int] | None:
         """Return (end, bytes shown) of the range known at the offset, or None if none is known."""
+        self.forget_stale()
         whole = self.stored(offset, SCAN_BYTES)
         if whole is not None:
             return whole.next_offset, whole.size_bytes

@@ -15,6 +15,7 @@ from uuid import UUID
 from broker.view_topics.database_view import DatabasePartition
 from broker.view_topics.query_view import QueryPartition
 from broker.view_topics.stream_owners import HEADER_COUNT, StreamOwners
+from broker.view_topics.view_compaction import CompactedSource
 from broker.view_topics.view_slices import SliceBudget
 from protocol.record_headers import with_headers
 from protocol.records import read_batch_header
@@ -31,21 +32,28 @@ if TYPE_CHECKING:
 class StableMetaPartition(DatabasePartition):
     """One partition of a topic, with the topic's changes."""
 
-    __slots__ = ("_records",)
+    __slots__ = ("_compacted", "_records")
 
     def __init__(self, host: ViewHost, topic: Topic, index: int, source: Topic) -> None:
         # The ordinary view, which shows the topic's records at their offsets.
         self._records = QueryPartition(host, topic, index, source)
         owners = StreamOwners(host.metadata.catalogue, source.database).only(self._records.stream_id)
         super().__init__(host, topic, index, self._records.vnode, owners)
+        self._compacted = CompactedSource(self._records.vnode, self._records.stream_id)
 
     def close(self) -> None:
         """Free the memory of what was found."""
         super().close()
         self._records.close()
 
+    def forget_stale(self) -> None:
+        """Forget what was found, if some of it has been deleted or replaced."""
+        super().forget_stale()
+        if self._compacted.is_replaced():
+            self.forget()
+
     def forget(self) -> None:
-        """Forget what was found, as some of it has been deleted."""
+        """Forget what was found."""
         super().forget()
         self._records.ranges.clear()
 
@@ -67,6 +75,7 @@ class StableMetaPartition(DatabasePartition):
         return entry.base_offset + entry.record_count > self._records.log_start
 
     def _known(self, entry: VersionedEntry) -> Evaluated | None:
+        self._records.forget_stale()
         return self._records.ranges.find(self._first_of(entry))
 
     def batch_of(self, entry: VersionedEntry, owner: Owner) -> bytearray | None:
@@ -78,6 +87,9 @@ class StableMetaPartition(DatabasePartition):
         if found is None or found.batch is None:
             return None
         shown = read_batch_header(found.batch)
+        if not entry.base_offset <= shown.base_offset < entry.base_offset + entry.record_count:
+            # Compaction has left nothing of this batch; the range goes on to the next one that it left.
+            return None
         version = entry.version + shown.base_offset - entry.base_offset
         return with_headers(found.batch, owner.headers_of, HEADER_COUNT, base_offset=version)
 

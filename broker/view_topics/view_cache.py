@@ -158,6 +158,11 @@ class KeptRanges(Generic[Kept]):
         while self._entries and self._entries[0].end <= offset:
             self.remove(self._starts[0])
 
+    def forget_below(self, offset: int) -> None:
+        """Drop the ranges that begin below the offset."""
+        while self._starts and self._starts[0] < offset:
+            self.remove(self._starts[0])
+
     def remove(self, start: int) -> None:
         """Forget the range that begins there."""
         place = bisect_left(self._starts, start)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.config.view_bounds import Bound, parse_bound, parse_speed
 from broker.storage.timestamps import first_at_or_after, newest_of
+from broker.view_topics.view_compaction import CompactedSource
 from broker.view_topics.view_pacing import Anchor, Pacing
 from broker.view_topics.view_partition import ViewPartition, ViewRead
 from protocol.record_reader import iter_records
@@ -33,7 +34,7 @@ PACED_BYTES: Final = 64 << 10
 class WindowPartition(ViewPartition):
     """One partition of a view, seen through bounds or at a pace."""
 
-    __slots__ = ("_checked", "_end", "_first", "_floor", "_from", "_pacing", "_to", "inner")
+    __slots__ = ("_checked", "_compacted", "_end", "_first", "_floor", "_from", "_pacing", "_to", "inner")
 
     def __init__(
         self, host: ViewHost, topic: Topic, index: int, inner: ViewPartition, pacing: Pacing | None
@@ -51,6 +52,7 @@ class WindowPartition(ViewPartition):
         # If no record has reached `_from` yet: all present records are before it.
         self._floor = inner.high_watermark
         self._checked = inner.high_watermark
+        self._compacted = CompactedSource(inner.vnode, inner.stream_id)
 
     def close(self) -> None:
         """Free the memory of the inner view."""
@@ -68,7 +70,12 @@ class WindowPartition(ViewPartition):
         return offset if offset >= 0 else None
 
     def _check_bounds(self) -> None:
-        """Look up the times that no record had reached before, if there are new records."""
+        """Look up the times that no record had reached before, if there are new records.
+
+        Compaction may have removed the record that a time had led to: all times are looked up again.
+        """
+        if self._compacted.is_replaced():
+            self._first, self._end = self._offset_of(self._from), self._offset_of(self._to)
         if self.inner.high_watermark == self._checked:
             return
         self._checked = self.inner.high_watermark
@@ -101,7 +108,7 @@ class WindowPartition(ViewPartition):
         return max(end, self.log_start)
 
     @property
-    def _is_complete(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether nothing will ever be added at the end."""
         return self._end is not None and self.inner.high_watermark >= self._end
 
@@ -206,7 +213,7 @@ class WindowPartition(ViewPartition):
     def began_waiting(self, position: int, now_ms: int) -> None:
         """Watch the source for a fetch that waits at the end; one that waits for a moment is not woken."""
         if position >= self.high_watermark:
-            if not self._is_complete:
+            if not self.is_complete:
                 self.inner.began_waiting(max(position, self.inner.high_watermark), now_ms)
         elif self._pacing is None:
             self.inner.began_waiting(position, now_ms)

@@ -178,6 +178,23 @@ def test_the_newest_frame_with_a_stream_is_found_and_every_records_version(seed:
     assert log.version_of(99, 0) is None
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_first_record_of_a_stream_at_or_after_a_version_is_found(seed: int) -> None:
+    log, _ = busy_log(MemoryDisk(), seed)
+    versions: dict[int, list[int]] = {}
+    for entry in log.read_versions(0, 1 << 30):
+        if entry.kind == EntryKind.DATA:
+            versions.setdefault(entry.stream_id, []).extend(
+                range(entry.version, entry.version + entry.record_count)
+            )
+    for stream_id, known in versions.items():
+        first = log.next_offset(stream_id) - len(known)
+        for version in range(log.next_version + 1):
+            expected = first + sum(at < version for at in known)
+            assert log.offset_at_version(stream_id, version) == max(expected, log.log_start(stream_id))
+    assert log.offset_at_version(99, 0) == 0
+
+
 def timed_log(seed: int, end: int) -> tuple[VnodeLog, dict[int, tuple[int, int]]]:
     """Return a log of batches with times below `end`, and the stream and time of each version."""
     chance = random.Random(seed)
