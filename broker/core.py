@@ -138,7 +138,7 @@ class Broker:
             random=self.random,
             open_view=self.views.open_partition,
         )
-        self.topics.drop_orphans()
+        self.topics.take_stock()
         self.databases = DatabaseDirectory(self, self, store=store, vnodes=self.vnodes, random=self.random)
         self.snapshots = CatalogueSnapshots(catalogue, store.catalogue, self.meta)
         self.producer_ids = ProducerIds(catalogue, self.metadata_log)

@@ -162,6 +162,7 @@ def _gauges(broker: Broker, partitions_shown: int) -> dict[str, int]:
         "answers_unsent_bytes": broker.memory.answers_bytes,
         "topics": len(broker.catalogue.by_name),
         "partitions": broker.catalogue.partition_count,
+        "orphan_streams": len(broker.topics.orphans),
         "uncompacted_partitions": broker.compaction.stats.uncleanable,
         "view_cache_bytes": broker.views.used_bytes,
         "partitions_without_metrics": broker.catalogue.partition_count - partitions_shown,

@@ -14,6 +14,7 @@ from broker.catalogue.catalogue_records import (
     decode_record,
     encode_record,
 )
+from broker.catalogue.catalogue_replay import replay_all, with_default_database
 from broker.catalogue.databases import DEFAULT_DATABASE, Database, log_options, vnode_options
 from broker.catalogue.topics import Catalogue
 from broker.config.config import Config
@@ -70,10 +71,10 @@ def open_broker(
         options=log_options(config, {}, vnode_count=config.kawal_vnodes),
     )
     try:
-        catalogue = Catalogue()
-        for data in store.catalogue.records:
-            catalogue.replay(decode_record(data))
+        records = [decode_record(data) for data in store.catalogue.records]
         store.catalogue.records.clear()
+        vnode_ids = [index for database, index in store.vnodes() if database == DEFAULT_DATABASE]
+        catalogue = replay_all(with_default_database(records, vnode_ids, config.kawal_durability))
         if DEFAULT_DATABASE not in catalogue.databases:
             _refuse_to_lose(store)
             _create_default_database(store, catalogue, config, now_ms)

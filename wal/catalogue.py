@@ -17,7 +17,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from wal.disk import Disk
-from wal.errors import MetadataLost
+from wal.errors import LogDamaged, MetadataLost
 from wal.log import VnodeLog
 from wal.maintenance_jobs import Job
 from wal.options import MIB, LogOptions
@@ -72,7 +72,7 @@ class Catalogue:
         self._directory = directory
         self._snapshots = [snapshot._replace(records=[]) for snapshot in snapshots]
         self.records: list[bytes] = list(snapshots[0].records) if snapshots else []
-        """The records of the snapshot and the later ones as found at start, in order; the caller clears it."""
+        """The records of the snapshot and the later ones found at the start, in order, until the caller clears it."""
         self.snapshot_bytes = sum(map(len, self.records))
         """The size of the newest snapshot."""
         self.bytes_since_snapshot = 0
@@ -95,7 +95,10 @@ class Catalogue:
                 f"holds them (not valid: {', '.join(odd) or 'none'}); restore the directory from a backup"
             )
         catalogue = cls(disk, directory, log, snapshots)
-        catalogue._replay(start)
+        try:
+            catalogue._replay(start)
+        except LogDamaged as error:
+            raise MetadataLost(f"the catalogue is damaged: {error}") from error
         return catalogue
 
     def _replay(self, version: int) -> None:

@@ -59,6 +59,7 @@ class SegmentIndex:
 
     __slots__ = (
         "base",
+        "checked",
         "count",
         "frame_position",
         "frame_version",
@@ -79,6 +80,9 @@ class SegmentIndex:
     frame_position: Column
     newest: dict[int, array[int]]
     """The largest timestamps of whole blocks, by stream; of a stored index, as far as they were needed."""
+    checked: bytearray | None
+    """A flag for each of the first extents: whether its bytes were compared with their CRCs since the index
+    was loaded. Extents after them, and all with None, were written or read whole by this process."""
 
     def slots(self, stream_id: int) -> Sequence[int] | None:
         """Return the rows of a stream's extents, oldest first; None when it has none here."""
@@ -145,6 +149,10 @@ class SegmentIndex:
         """Return the total size of the extents in these rows."""
         return sum(map(self.size.__getitem__, slots))
 
+    def trust_nothing(self) -> None:
+        """Let the bytes of all extents so far be compared with their CRCs before they are handed out."""
+        self.checked = bytearray(len(self.base))
+
     def frame_of(self, version: int) -> int:
         """Return the row of the last frame that begins at or before `version`; -1 when all come after it."""
         return bisect_right(self.frame_version, version) - 1
@@ -175,6 +183,7 @@ class ActiveIndex(SegmentIndex):
         self.frame_position = array("I")
         self.by_stream: dict[int, array[int]] = {}
         self.newest = {}
+        self.checked = None
 
     def slots(self, stream_id: int) -> Sequence[int] | None:
         """Return the rows of a stream's extents; the array grows with the segment."""
@@ -282,6 +291,7 @@ class FileIndex(SegmentIndex):
         self.size = columns.take("I", extents)
         self.frame_position = columns.take("I", frames)
         self.newest = {}
+        self.checked = bytearray(extents)
 
     def block_times(self, stream_id: int) -> Sequence[int]:
         """Return the largest timestamp of each whole block of a stream's extents."""

@@ -35,6 +35,7 @@ def rebuild_index(state: LogState, segment: Segment) -> ActiveIndex:
     start, sequence = FIRST_FRAME_POSITION, segment.base_sequence
     for frame in Scan(file, seed=segment.seed, position=start, sequence=sequence, skim=True):
         index_frame(index, frame)
+    index.trust_nothing()
     return index
 
 

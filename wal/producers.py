@@ -104,6 +104,11 @@ class Producers:
         """Return the producers of a stream, read-only; nothing is kept for a stream without any."""
         return self._streams.get(stream_id, _NOBODY)
 
+    def largest_id(self, below: int) -> int:
+        """Return the largest producer id less than `below`; -1 without any."""
+        ids = (producer_id for stream in self._streams.values() for producer_id in stream.states)
+        return max((producer_id for producer_id in ids if producer_id < below), default=-1)
+
     def undecided_streams(self) -> list[int]:
         """Return the streams with a transaction that is open, or whose marker is not durable yet."""
         return [

@@ -64,6 +64,10 @@ class LogReading:
         """Return the stream's producers and transactions, for the check of a batch."""
         return self._state.producers.of(stream_id)
 
+    def largest_producer_id(self, below: int) -> int:
+        """Return the largest id less than `below` of a producer that a stream remembers; -1 without any."""
+        return self._state.producers.largest_id(below)
+
     def leader_epoch(self, stream_id: int) -> int:
         """Return the stream's leader epoch."""
         stream = self._state.streams.get(stream_id)

@@ -249,6 +249,8 @@ class Recovery:
                 self._found(segment, frame)
                 if scan.sequence >= self._replay_from:
                     break
+            if not self.thorough:
+                segment.active_index.trust_nothing()
             if scan.sequence < self._replay_from or scan.finished:
                 return scan
         scan = Scan(file, seed=segment.seed, position=scan.position, sequence=scan.sequence)

@@ -8,15 +8,28 @@ from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import NamedTuple
 
+from crc32c import crc32c
+
+from wal.disk import Buffer
 from wal.errors import LogDamaged
-from wal.format import ENTRY, HEADER_BYTES, EntryKind, MetaKind, decode_frame_header
+from wal.format import (
+    ENTRY,
+    HEADER_BYTES,
+    EntryKind,
+    FrameHeader,
+    MetaKind,
+    decode_frame_header,
+    table_seed,
+)
 from wal.index import SegmentIndex
 from wal.locate import index_of
 from wal.reader import extents_from
-from wal.scan import NO_TIMESTAMP
+from wal.scan import NO_TIMESTAMP, payload_problem
 from wal.segment import Segment, SharedFile
 from wal.state import LogState
 from wal.stream import Stream
+
+NO_FRAME = "no frame where the index has one"
 
 
 class VersionedEntry(NamedTuple):
@@ -51,6 +64,8 @@ class FrameRef(NamedTuple):
     base_version: int
     next_version: int
     """The first version of the next frame."""
+    trusted: bool
+    """Whether this process wrote the frame, or has read it whole: then its CRCs are not checked again."""
 
     def read(self) -> bytes:
         """Return the bytes of the frame, which may have to come from the device."""
@@ -66,8 +81,9 @@ class FrameRef(NamedTuple):
         file = self.file.file
         decoded = decode_frame_header(file.read_at(self.position, HEADER_BYTES), 0, self.segment.seed)
         if decoded is None:
-            raise _no_frame(self)
+            raise _damaged(self, NO_FRAME)
         table = file.read_at(self.position + HEADER_BYTES, decoded[0].table_bytes)
+        _check_table(self, decoded[0], table)
         return [entry[:2] for entry in ENTRY.iter_unpack(table)]
 
 
@@ -102,7 +118,8 @@ def _frame_at(state: LogState, segment: Segment, index: SegmentIndex, row: int) 
     end = segment.end_position if is_last else index.frame_position[row + 1]
     following = segment.next_version if is_last else index.frame_version[row + 1]
     file = segment.open_shared(state.disk)
-    return FrameRef(segment, file, position, end - position, index.frame_version[row], following)
+    trusted = index.checked is None
+    return FrameRef(segment, file, position, end - position, index.frame_version[row], following, trusted)
 
 
 def frame_entries(frame: FrameRef, data: bytes) -> list[VersionedEntry]:
@@ -112,10 +129,15 @@ def frame_entries(frame: FrameRef, data: bytes) -> list[VersionedEntry]:
     """
     decoded = decode_frame_header(data[:HEADER_BYTES], 0, frame.segment.seed)
     if decoded is None or len(data) < decoded[0].size_bytes:
-        raise _no_frame(frame)
+        raise _damaged(frame, NO_FRAME)
     header = decoded[0]
-    view = memoryview(data)[HEADER_BYTES:]
+    view = memoryview(data)[HEADER_BYTES : header.size_bytes]
     start = header.table_bytes
+    if not frame.trusted:
+        _check_table(frame, header, view[:start])
+        problem = payload_problem(view[:start], view[start:])
+        if problem:
+            raise _damaged(frame, f"frame {header.sequence}: {problem}")
     found = []
     for stream_id, kind, _, _, base_offset, count, size, _, _, delta in ENTRY.iter_unpack(view[:start]):
         batch = view[start : start + size]
@@ -130,9 +152,13 @@ def frame_entries(frame: FrameRef, data: bytes) -> list[VersionedEntry]:
 _version = itemgetter(0)
 
 
-def _no_frame(frame: FrameRef) -> LogDamaged:
-    end = frame.position + frame.size_bytes
-    return LogDamaged(frame.segment.path, frame.position, end, "no frame where the index has one")
+def _check_table(frame: FrameRef, header: FrameHeader, table: Buffer) -> None:
+    if crc32c(table, table_seed(frame.segment.seed, header.sequence)) != header.table_crc:
+        raise _damaged(frame, f"the entry table of frame {header.sequence} has a wrong crc")
+
+
+def _damaged(frame: FrameRef, problem: str) -> LogDamaged:
+    return LogDamaged(frame.segment.path, frame.position, frame.position + frame.size_bytes, problem)
 
 
 def end_of_frames_with(state: LogState, wanted: Callable[[int], bool]) -> int:

@@ -91,11 +91,15 @@ class TopicCreated(msgspec.Struct, tag="topic_created", frozen=True, kw_only=Tru
 
 
 class PartitionsAdded(msgspec.Struct, tag="partitions_added", frozen=True, kw_only=True):
-    """The topic has grown by `count` partitions whose streams begin at `first_stream`."""
+    """The topic has grown by `count` partitions whose streams begin at `first_stream`.
+
+    `first_partition` is the first of them (-1 in older records: the topic's count until then).
+    """
 
     topic_id: str
     first_stream: int
     count: int
+    first_partition: int = -1
 
 
 class TopicDeleted(msgspec.Struct, tag="topic_deleted", frozen=True, kw_only=True):
@@ -140,9 +144,13 @@ class ProducerIdBlock(msgspec.Struct, tag="producer_ids", frozen=True, kw_only=T
 
 
 class StreamIdsUsed(msgspec.Struct, tag="stream_ids", frozen=True, kw_only=True):
-    """Every stream id below `next_id` has been given out, also those whose topics were deleted."""
+    """Every stream id below `next_id` has been given out, also those whose topics were deleted.
+
+    `deleted` has (first, count) of streams that may still be in the logs although their topics were deleted.
+    """
 
     next_id: int
+    deleted: list[tuple[int, int]] = []
 
 
 CatalogueRecord: TypeAlias = (

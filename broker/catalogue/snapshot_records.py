@@ -42,7 +42,7 @@ class SnapshotRecords:
                 known = self._by_subject[TopicCreated, record.topic_id]
                 known[0] = replace(known[0], configs=record.configs)
             case TopicDeleted():
-                self._by_subject.pop((TopicCreated, record.topic_id), None)
+                self.forget(record.topic_id)
             case BrokerConfigs():
                 self._put((BrokerConfigs, record.broker_id), record, is_set=bool(record.configs))
             case GroupConfigs():
@@ -51,6 +51,10 @@ class SnapshotRecords:
                 self._put((ScramCredentials, record.user), record, is_set=bool(record.credentials))
             case _:
                 pass
+
+    def forget(self, topic_id: str) -> None:
+        """Leave out a topic although no record says that it was deleted."""
+        self._by_subject.pop((TopicCreated, topic_id), None)
 
     def _put(self, subject: tuple[type, str], record: CatalogueRecord, *, is_set: bool) -> None:
         if is_set:

@@ -264,4 +264,9 @@ def growth_record(
             )
         check_replicas(assignments, config)
     check_room(added, topic.database, catalogue, config)
-    return PartitionsAdded(topic_id=topic.topic_id.hex, first_stream=catalogue.next_stream, count=added)
+    return PartitionsAdded(
+        topic_id=topic.topic_id.hex,
+        first_stream=catalogue.next_stream,
+        count=added,
+        first_partition=topic.planned_count,
+    )

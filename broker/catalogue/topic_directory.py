@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from broker.catalogue.catalogue_records import TopicConfigs, TopicCreated, TopicDeleted
 from broker.catalogue.live_config import LiveConfig
 from broker.catalogue.metadata_log import MetadataLog
+from broker.catalogue.orphans import Orphan, adoption, raise_ids, report, unowned
 from broker.catalogue.topic_admin import NewTopic, new_topic_record
 from broker.catalogue.topic_configs import effective
 from broker.catalogue.topics import Catalogue, Topic
@@ -56,6 +57,8 @@ class TopicDirectory:
         self._open_view = open_view
         # Streams of deleted topics that a log has refused to drop so far.
         self._undropped: list[tuple[Vnode, int]] = []
+        # Streams without a topic whose deletion no record tells, as found at the start.
+        self.orphans: list[Orphan] = []
 
     def partition(self, topic: Topic, index: int) -> Partition:
         """Return a partition of the topic.
@@ -138,8 +141,8 @@ class TopicDirectory:
         """Remove the topic; its streams are dropped once that is durable.
 
         Return the keys under which fetches on its partitions wait (`Partition.wait_key`).  The catalogue is
-        the authority: streams that a crash kept from being dropped are dropped at the next start, as no topic
-        owns them.
+        the authority: streams that a crash kept from being dropped are dropped at the next start, as its
+        record of the deletion names them.
 
         Raises: RequestError as `MetadataLog.append`.
         """
@@ -173,6 +176,7 @@ class TopicDirectory:
         waiting, self._undropped = self._undropped, []
         for vnode, stream_id in waiting:
             if stream_id not in vnode.log.streams():
+                self._catalogue.deleted_streams.discard(stream_id)
                 continue
             try:
                 vnode.log.drop_stream(stream_id)
@@ -182,19 +186,40 @@ class TopicDirectory:
 
     def forget_vnodes(self, vnodes: list[Vnode]) -> None:
         """Drop no more streams of these vnodes, which are removed as a whole."""
+        self._catalogue.deleted_streams -= {stream for vnode, stream in self._undropped if vnode in vnodes}
         self._undropped = [(vnode, stream_id) for vnode, stream_id in self._undropped if vnode not in vnodes]
+        self.orphans = [orphan for orphan in self.orphans if orphan.vnode not in vnodes]
         self._log.changes.forget(vnodes)
 
-    def drop_orphans(self) -> int:
-        """Drop streams that no topic owns, as a crash between two logs may leave; return their number."""
-        owned = {stream_id for topic in self._catalogue.by_id.values() for stream_id in topic.stream_ids()}
-        self._undropped = [
-            (vnode, stream_id)
-            for vnodes in self._vnodes.values()
-            for vnode in vnodes
-            for stream_id in vnode.log.streams()
-            if stream_id not in owned
-        ]
-        count = len(self._undropped)
+    def take_stock(self) -> None:
+        """At the start, drop the streams of deleted topics that a crash between two logs left.
+
+        A stream is dropped only when the catalogue knows that its topic was deleted; others without a topic
+        are `orphans`, which are kept.
+        """
+        deleted, found = self._catalogue.deleted_streams, unowned(self._catalogue, self._vnodes)
+        self._undropped = [(vnode, stream_id) for vnode, stream_id in found if stream_id in deleted]
+        self.orphans = [orphan for orphan in found if orphan.stream_id not in deleted]
+        deleted.intersection_update(stream_id for _, stream_id in self._undropped)
+        report(self.orphans)
+        raise_ids(self._catalogue, self._vnodes)
         self.drop_again()
-        return count
+
+    def adopt(self, name: str, *, database: str, first: int, last: int, now_ms: int) -> Topic:
+        """Make orphans a topic: partition i is the stream `first + i`.
+
+        Raises: RequestError as `adoption` and `MetadataLog.append`.
+        """
+        record = adoption(
+            name,
+            database=database,
+            first=first,
+            last=last,
+            orphans=self.orphans,
+            catalogue=self._catalogue,
+            random=self._random,
+            wall_ms=self._clock.wall_ms(now_ms),
+        )
+        self._log.append(record, now_ms)
+        self.orphans = [orphan for orphan in self.orphans if not first <= orphan.stream_id <= last]
+        return self._catalogue.by_name[name]

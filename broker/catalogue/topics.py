@@ -140,6 +140,8 @@ class Catalogue:
         self.streams: StreamTable[Topic] = StreamTable()
         self._records = SnapshotRecords()
         self.next_stream = 1
+        # The streams whose topic was deleted and that may still be in the logs. Only these are ever dropped.
+        self.deleted_streams: set[int] = set()
         # Every id below it may have been given out.
         self.next_producer_id = 0
         self.partition_count = 0
@@ -220,9 +222,11 @@ class Catalogue:
             case ScramCredentials():
                 return _plan_settings(self.scram_credentials, record.user, record.credentials, _nothing)
             case ProducerIdBlock():
-                return Change(lambda: self._reserve_ids(record.next_id), _nothing)
+                return Change(lambda: self.reserve_producer_ids(record.next_id), _nothing)
             case StreamIdsUsed():
                 self.next_stream = max(self.next_stream, record.next_id)
+                for first, count in record.deleted:
+                    self.deleted_streams.update(range(first, first + count))
                 return Change(_nothing, _nothing)
             case DatabaseCreated() | DatabaseConfigs() | DatabaseDropped() | DirectoryRemoved():
                 return Change(*self.databases.plan(record))
@@ -274,7 +278,10 @@ class Catalogue:
 
     def _plan_deletion(self, topic: Topic) -> Change:
         self._remove(topic)
-        return Change(_nothing, lambda: self._add(topic))
+        return Change(
+            lambda: self.deleted_streams.update(topic.stream_ids()),
+            lambda: self._add(topic),
+        )
 
     def _plan_configs(self, record: TopicConfigs) -> Change:
         topic = self.by_id[UUID(hex=record.topic_id)]
@@ -287,7 +294,8 @@ class Catalogue:
         set_configs(dict(record.configs))
         return Change(_nothing, lambda: set_configs(before))
 
-    def _reserve_ids(self, next_id: int) -> None:
+    def reserve_producer_ids(self, next_id: int) -> None:
+        """Give out no producer id below `next_id` any more."""
         self.next_producer_id = max(self.next_producer_id, next_id)
 
     def topic_defaults(self, topic: Topic) -> dict[str, str]:
@@ -313,6 +321,11 @@ class Catalogue:
         """Return the table that lists the views over the same source, and their key there."""
         return self._views[not view.source_id], view.source_id or view.source
 
+    def forget(self, topic: Topic) -> None:
+        """Remove a topic whose deletion no record tells, so that its streams are kept."""
+        self._remove(topic)
+        self._records.forget(topic.topic_id.hex)
+
     def _remove(self, topic: Topic) -> None:
         del self.by_name[topic.name]
         del self.by_id[topic.topic_id]
@@ -331,9 +344,20 @@ class Catalogue:
         return [
             *self.databases.snapshot(),
             *self._records.all(),
-            StreamIdsUsed(next_id=self.next_stream),
+            StreamIdsUsed(next_id=self.next_stream, deleted=_runs(sorted(self.deleted_streams))),
             ProducerIdBlock(next_id=self.next_producer_id),
         ]
+
+
+def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+    """Return sorted numbers as (first, count) of their runs."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and sum(runs[-1]) == number:
+            runs[-1] = runs[-1][0], runs[-1][1] + 1
+        else:
+            runs.append((number, 1))
+    return runs
 
 
 def _plan_settings(

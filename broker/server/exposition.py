@@ -69,6 +69,7 @@ GAUGES: Final = {
     "answers_unsent_bytes": "Memory of answers that clients have not taken yet.",
     "topics": "Topics.",
     "partitions": "Partitions.",
+    "orphan_streams": "Streams that belong to no topic and are kept: 'kawal wal orphans' shows them.",
     "uncompacted_partitions": "Partitions that compaction cannot read and leaves alone until a restart.",
     "view_cache_bytes": "Memory for what views found in their sources.",
     "partitions_without_metrics": "Partitions without metrics, beyond kawal.metrics.partitions.max.",

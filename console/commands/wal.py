@@ -84,6 +84,40 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     repair.add_argument("path", metavar="DATA", help="data directory; its server must be stopped")
     repair.add_argument("--accept-loss", action="store_true", help="give up what cannot be read")
+    _configure_orphans(actions)
+
+
+def _configure_orphans(actions: Actions) -> None:
+    orphans = actions.add(
+        "orphans",
+        summary="show streams that belong to no topic",
+        description="""Show the streams in the logs that no topic owns although no record says that theirs was
+            deleted: the catalogue lost records, or is older than the logs.  They are kept until they are
+            adopted.  The partitions of one topic have consecutive numbers, on one vnode after another; those
+            that never had a record are missing.""",
+        examples=[
+            ("wal orphans ./data", "each stream on one line"),
+            ("wal orphans ./data --json", "the same, for a program"),
+        ],
+        run=_orphans,
+    )
+    orphans.add_argument("path", metavar="DATA", help="data directory; its server must be stopped")
+    orphans.add_argument("--json", action="store_true", help="print one JSON object per line")
+    adopt = actions.add(
+        "adopt",
+        summary="make such streams a topic",
+        description="""Make streams without a topic a new one, whose partition 0 is the first of them.  It can
+            then be read, or deleted, like any other.""",
+        examples=[
+            ("wal adopt ./data found --streams 5-8", "a topic of four partitions"),
+            ("wal adopt ./data found --streams 5 --database metrics", "one partition, in a database"),
+        ],
+        run=_adopt,
+    )
+    adopt.add_argument("path", metavar="DATA", help="data directory; its server must be stopped")
+    adopt.add_argument("topic", metavar="TOPIC", help="name of the new topic")
+    adopt.add_argument("--streams", required=True, metavar="FIRST-LAST", help="streams of its partitions")
+    adopt.add_argument("--database", default="default", metavar="NAME", help="database that has them")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -192,4 +226,20 @@ def _repair(arguments: argparse.Namespace) -> int:
         raise CommandError(
             "nothing was changed; restore the files named, or give up what is damaged with --accept-loss"
         )
+    return OK
+
+
+def _orphans(arguments: argparse.Namespace) -> int:
+    from console.wal_orphans import show  # it imports the whole broker, which inspecting does not need
+
+    for line in show(arguments.path.rstrip("/") or "/", as_json=arguments.json):
+        print(line)
+    return OK
+
+
+def _adopt(arguments: argparse.Namespace) -> int:
+    from console.wal_orphans import adopt
+
+    path = arguments.path.rstrip("/") or "/"
+    print(adopt(path, arguments.topic, arguments.streams, arguments.database))
     return OK

@@ -42,7 +42,7 @@ class Gateway:
 
     def __init__(self, disk: MemoryDisk | None = None, **settings: Any) -> None:
         self.disk = disk if disk is not None else MemoryDisk()
-        self.config = replace(Config(), log_dirs="/data", **settings)
+        self.config = replace(Config(), **{"log_dirs": "/data", **settings})
         self.now_ms = START_MS
         self.broker = self._start()
 
