@@ -72,7 +72,7 @@ class Catalogue:
         self._directory = directory
         self._snapshots = [snapshot._replace(records=[]) for snapshot in snapshots]
         self.records: list[bytes] = list(snapshots[0].records) if snapshots else []
-        """The records found at the start: the snapshot's and the later ones, in order; the caller clears it."""
+        """The records found at the start: the snapshot's and the later ones; the caller clears the list."""
         self.snapshot_bytes = sum(map(len, self.records))
         """The size of the newest snapshot."""
         self.bytes_since_snapshot = 0
