@@ -1,15 +1,22 @@
-"""Hostile load beside a good client, for seconds; `python -m compat_tests.overload` does it at full size."""
+"""Hostile load beside good clients, for seconds; `python -m compat_tests.overload` does it at full size."""
 
 from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from compat_tests.broker import Broker
-from compat_tests.conftest import StartBroker
-from compat_tests.overload.good_client import percentile, round_trips
-from compat_tests.overload.loads import IDLE_COUNT
-from compat_tests.overload.measure import loaded, measure, memory_of, peak_memory_of, prepare
+from compat_tests.overload.crowds import IDLE_COUNT
+from compat_tests.overload.figures import memory_of, peak_memory_of
+from compat_tests.overload.good_client import TOPIC, GoodClients, percentile
+from compat_tests.overload.load import Load
+from compat_tests.overload.loads import LOADS
+from compat_tests.overload.measure import gateway_for, loaded, measure
 from compat_tests.overload.partitions import measure_partitions
+from compat_tests.topics import create_topic
 
 pytestmark = pytest.mark.only_kawal(
     reason="the limits are the gateway's; Kafka's memory is a heap of fixed size"
@@ -18,32 +25,62 @@ pytestmark = pytest.mark.only_kawal(
 STALL_MS = 500
 """A round trip of the good client takes 2 ms; on a busy machine one in a hundred may take this long."""
 
+PLAIN = Load("plain", lambda _: "", "nothing but a gateway")
+
+QUICK_SECONDS = 2.0
+QUICK_FACTOR = 0.02
+
+WITHOUT_A_QUICK_DOSE = frozenset({"fuzz", "idle", "large-requests", "half-open", "retention-extents"})
+"""Loads with tests of their own, and those that are the same as others when they are small."""
+
 
 @pytest.fixture
-def own(start_broker: StartBroker) -> Broker:
+def own(tmp_path: Path) -> Iterator[Broker]:
     """Start a gateway whose memory only this test uses."""
-    return start_broker(kawal_http_listen="none", kawal_max_partitions_per_request="100000")
+    broker = gateway_for(PLAIN, tmp_path)
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+@pytest.mark.parametrize("name", sorted(LOADS.keys() - WITHOUT_A_QUICK_DOSE))
+def test_a_small_dose_of_a_load_ends_nothing_and_meets_no_fault_of_ours(name: str, tmp_path: Path) -> None:
+    # Bars of time are for a machine that does nothing else.
+    broker = gateway_for(LOADS[name], tmp_path)
+    broker.start()
+    try:
+        figures = measure(
+            broker, LOADS[name], seconds=QUICK_SECONDS, seed=1, factor=QUICK_FACTOR, seconds_before=0.5
+        )
+    finally:
+        broker.kill()
+    assert figures.faults == [], figures.line
+    assert figures.memory_peak < 512, figures.line
 
 
 def test_a_fuzzer_changes_nothing_for_a_good_client(own: Broker) -> None:
-    # The good client checks each of its answers.
-    figures = measure(own, "fuzz", seconds=10, seed=1, seconds_before=3)
-    assert figures.p99_during < max(2 * figures.p99_before, STALL_MS), figures.line
+    # The good clients check each of their answers.
+    figures = measure(own, LOADS["fuzz"], seconds=10, seed=1, seconds_before=3)
+    assert figures.faults == [], figures.line
+    assert figures.during["records"].p99 < max(2 * figures.before["records"].p99, STALL_MS), figures.line
     assert figures.memory_after < figures.memory_before + 32, figures.line
     assert " ERROR " not in own.process.output()
 
 
 def test_ten_thousand_idle_connections_cost_little_memory(own: Broker) -> None:
-    with loaded(own, "idle", seconds=0, seed=1) as load:
+    with loaded(own, LOADS["idle"], seconds=0, seed=1) as load:
         assert memory_of(own) < 250
         output, _ = load.communicate(timeout=30)
     assert output.startswith(f"{IDLE_COUNT} connections answered")
 
 
 def test_requests_left_half_sent_stop_nobody_and_take_the_memory_that_they_may(own: Broker) -> None:
-    prepare(own, "large-requests")
-    with loaded(own, "large-requests", seconds=10, seed=1):
-        took = round_trips(own, 4)
+    create_topic(own, TOPIC)
+    with loaded(own, LOADS["large-requests"], seconds=10, seed=1), GoodClients(own) as good:
+        time.sleep(4)
+    took = [found.took for found in good.rounds("records", 0, float("inf"))]
+    assert took
+    assert good.failures == []
     # The 400 MiB have to be read once, in turn with the good client; stopped connections stay so for 10 s.
     assert percentile(took, 0.99) < 4
     # 256 MiB for requests (queued.max.request.bytes), an eighth in reserve, and the gateway itself.

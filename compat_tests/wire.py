@@ -6,9 +6,9 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-from compat_tests.broker import HOST, Broker
+from compat_tests.broker import HOST
 from protocol.headers import decode_response_header, encode_request_header
 from protocol.messages import response_type
 from protocol.schema import declaration
@@ -17,10 +17,18 @@ from protocol.wire import decode, encode
 TIMEOUT_SECONDS = 20
 
 
+class Addressed(Protocol):
+    """Anything that listens on this machine: a broker, most often."""
+
+    @property
+    def port(self) -> int:
+        """The port of its Kafka listener."""
+
+
 class RawClient:
     """One connection. Requests are sent at once; answers are read when asked for."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Addressed) -> None:
         """Connect."""
         self.socket = socket.create_connection((HOST, broker.port), timeout=TIMEOUT_SECONDS)
         self._last_id = 0
@@ -94,7 +102,7 @@ class RawClient:
 
 
 @contextmanager
-def raw_client(broker: Broker) -> Iterator[RawClient]:
+def raw_client(broker: Addressed) -> Iterator[RawClient]:
     """Connect for the length of a block."""
     client = RawClient(broker)
     try:

@@ -28,6 +28,8 @@ _TEXT_AT: Final = {b"\0\0": 12, b"\0\1": 12, b"\0\2": 12, b"\0\3": 16}
 """The position of the metadata's text in a value, by its first bytes: the version."""
 _AFTER_TEXT: Final = {b"\0\0": 8, b"\0\1": 16, b"\0\2": 8, b"\0\3": 8}
 """The number of bytes after that text: one time or two."""
+_ROWS_MAX: Final = 2**63 - 1
+"""The greatest count of rows that an answer has room for; commits to and fro between extremes pass it."""
 _NOTHING: Final[dict[str, dict[int, bytes]]] = {}
 
 
@@ -227,7 +229,7 @@ class OffsetTable:
         if before is not None and after.offset > before.offset:
             rows = self._rows.setdefault(key.group_id, {})
             place = (key.topic, key.partition)
-            rows[place] = rows.get(place, 0) + after.offset - before.offset
+            rows[place] = min(rows.get(place, 0) + after.offset - before.offset, _ROWS_MAX)
 
     def rows(self, group_id: str, topic: str, partition: int) -> int:
         """Return how many records commits have passed since the server started."""

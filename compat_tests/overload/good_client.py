@@ -1,30 +1,131 @@
-"""A client that behaves, and records how long each of its round trips takes."""
+"""Clients that behave, and note how long each of their round trips takes, from when it was due.
+
+Counting from when a round was due, not from when it began, lets one stall show in every round it delays.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
 
 from compat_tests.batches import Batch
-from compat_tests.broker import Broker
+from compat_tests.broker import HOST, Broker
+from compat_tests.overload.figures import loop_seconds
 from compat_tests.requests import fetch_request, produce_request
-from compat_tests.wire import raw_client
+from compat_tests.wire import RawClient, raw_client
+from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
-TOPIC = "good"
+TOPIC: Final = "good"
+GROUP: Final = "good"
 
-ROUNDS_PER_SECOND = 50
+PATIENCE_SECONDS: Final = 120.0
+"""A round that takes longer has failed."""
 
 
-def round_trips(broker: Broker, seconds: float) -> list[float]:
-    """Produce a record and read it back, 50 times a second; return each round's seconds from its due time.
+class Round(NamedTuple):
+    """One round trip."""
 
-    Counting from when a round was due, not from when it began, lets one stall show in every round it delays.
-    Raises: AssertionError if an answer is wrong.
-    """
-    took: list[float] = []
+    due: float
+    """By the monotonic clock."""
+    took: float
+    loop: float
+    """Processor seconds of the server's event loop between the request and its answer."""
+
+
+Call = Callable[[], None]
+
+
+class GoodClient(threading.Thread):
+    """One client in a thread; what goes wrong with it is kept in `failures`, and it connects again."""
+
+    def __init__(self, broker: Broker, kind: str, per_second: float) -> None:
+        super().__init__(daemon=True, name=f"good client: {kind}")
+        self.kind = kind
+        self.rounds: list[Round] = []
+        self.failures: list[str] = []
+        self._broker = broker
+        self._pause = 1 / per_second
+        self._pid = broker.process.pid
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Make rounds until `end`."""
+        due = time.monotonic()
+        while not self._ended.is_set():
+            try:
+                with KINDS[self.kind][0](self._broker) as call:
+                    while not self._ended.is_set():
+                        time.sleep(max(0.0, due - time.monotonic()))
+                        self._round(call, due)
+                        due = max(due + self._pause, time.monotonic() - 1)
+            except (AssertionError, OSError) as error:
+                if not self._ended.is_set():
+                    self.failures.append(f"{self.kind}: {type(error).__name__}: {error}")
+                    time.sleep(0.2)
+
+    def _round(self, call: Call, due: float) -> None:
+        before = loop_seconds(self._pid)
+        call()
+        self.rounds.append(Round(due, time.monotonic() - due, loop_seconds(self._pid) - before))
+
+    def end(self) -> None:
+        """Finish the round that is under way."""
+        self._ended.set()
+        self.join(PATIENCE_SECONDS)
+
+
+class GoodClients:
+    """All kinds of good clients beside each other; the server must have the topic `good`."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.clients = [GoodClient(broker, kind, rate) for kind, (_, rate) in KINDS.items()]
+        self._http_port = broker.settings.get("kawal.http.listen", "none")
+        if not self._http_port.startswith(HOST):
+            self.clients = [client for client in self.clients if client.kind != "health"]
+
+    def __enter__(self) -> GoodClients:
+        """Start them."""
+        for client in self.clients:
+            client.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End them."""
+        for client in self.clients:
+            client.end()
+
+    @property
+    def failures(self) -> list[str]:
+        """Descriptions of wrong answers and lost connections."""
+        return [failure for client in self.clients for failure in client.failures]
+
+    def rounds(self, kind: str, since: float, until: float) -> list[Round]:
+        """Return the rounds of a kind that were due between two times."""
+        for client in self.clients:
+            if client.kind == kind:
+                return [found for found in client.rounds if since <= found.due < until]
+        return []
+
+
+@contextmanager
+def _connected(broker: Broker) -> Iterator[RawClient]:
     with raw_client(broker) as client:
-        began = time.monotonic()
-        while (due := began + len(took) / ROUNDS_PER_SECOND) < began + seconds:
-            time.sleep(max(0.0, due - time.monotonic()))
+        client.socket.settimeout(PATIENCE_SECONDS)
+        yield client
+
+
+@contextmanager
+def _records(broker: Broker) -> Iterator[Call]:
+    """Produce a record with acks=all and read it back."""
+    with _connected(broker) as client:
+
+        def call() -> None:
             produced = client.call(produce_request(TOPIC, Batch(values=[b"x" * 100])), 9)
             part = produced.responses[0].partition_responses[0]
             assert part.error_code == 0, part
@@ -32,11 +133,73 @@ def round_trips(broker: Broker, seconds: float) -> list[float]:
             data = fetched.responses[0].partitions[0]
             assert data.error_code == 0, data
             assert data.records, "the record that was acknowledged is not there"
-            took.append(time.monotonic() - due)
-    return took
+
+        yield call
+
+
+@contextmanager
+def _metadata(broker: Broker) -> Iterator[Call]:
+    """Ask for the metadata of one topic."""
+    with _connected(broker) as client:
+
+        def call() -> None:
+            answer = client.call(MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)]), 12)
+            assert answer.topics[0].error_code == 0, answer.topics[0]
+
+        yield call
+
+
+@contextmanager
+def _heartbeats(broker: Broker) -> Iterator[Call]:
+    """Be the only member of a consumer group."""
+    with _connected(broker) as client:
+        member: dict[str, Any] = {"member_id": f"good-{time.monotonic_ns()}", "member_epoch": 0}
+
+        def call() -> None:
+            joining = member["member_epoch"] == 0
+            answer = client.call(
+                ConsumerGroupHeartbeatRequest(
+                    group_id=GROUP,
+                    **member,
+                    rebalance_timeout_ms=60_000 if joining else -1,
+                    subscribed_topic_names=[TOPIC] if joining else None,
+                    topic_partitions=[] if joining else None,
+                ),
+                1,
+            )
+            # A stall may have cost the membership; joining again is an ordinary client's answer to that.
+            if answer.error_code in (25, 110):
+                member["member_epoch"] = 0
+                return
+            assert answer.error_code in (0, 14, 15, 16), answer
+            if answer.error_code == 0:
+                member["member_epoch"] = answer.member_epoch
+
+        yield call
+
+
+@contextmanager
+def _health(broker: Broker) -> Iterator[Call]:
+    """Ask /healthz, on a new connection each time as a supervisor does."""
+    url = f"http://{broker.settings['kawal.http.listen']}/healthz"
+
+    def call() -> None:
+        with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as answer:
+            assert answer.status == 200
+
+    yield call
+
+
+KINDS: Final[dict[str, tuple[Callable[[Broker], Any], float]]] = {
+    "records": (_records, 50.0),
+    "metadata": (_metadata, 20.0),
+    "heartbeats": (_heartbeats, 20.0),
+    "health": (_health, 5.0),
+}
+"""The kinds of clients, and their rounds in a second."""
 
 
 def percentile(values: list[float], share: float) -> float:
-    """Return the value below which this share of the values lies."""
+    """Return the value below which this share of the values lies; 0 if there are none."""
     ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0

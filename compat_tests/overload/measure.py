@@ -1,155 +1,291 @@
-"""A gateway under a load, with a good client beside it: what the client noticed and what memory it took."""
+"""A gateway under a load, with good clients beside it: what they noticed, and what it took of the machine."""
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import IO, Any, Final
 
-from compat_tests.batches import Batch
-from compat_tests.broker import Broker
-from compat_tests.overload.good_client import TOPIC, percentile, round_trips
-from compat_tests.requests import produce
+from compat_tests.broker import HOST, Broker, answers_api_versions, free_port
+from compat_tests.kawal_broker import KawalBroker
+from compat_tests.overload.figures import (
+    forget_peak,
+    internal_errors,
+    longest_turn_ms,
+    memory_of,
+    metrics_of,
+    peak_memory_of,
+    slow_turns,
+)
+from compat_tests.overload.good_client import KINDS, TOPIC, GoodClients, Round, percentile
+from compat_tests.overload.load import Load
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
-from compat_tests.wire import raw_client
 
-MIB = 1 << 20
+TURN_MS_MAX: Final = 20.0
+P99_RATIO_MAX: Final = 2.0
+WORST_MS_MAX: Final = 100.0
+MEMORY_MIB_MAX: Final = 512.0
 
-LARGE_BATCHES = 60
-"""Batches of 1 MiB in the topic that slow readers ask for: more than the 55 MiB of one answer."""
-
-SETTLE_SECONDS = 60.0
-STEADY_SECONDS = 15.0
+SETTLE_SECONDS: Final = 60.0
+STEADY_SECONDS: Final = 15.0
 """Memory that has not fallen for this long stays as it is: what allocators keep, they keep."""
-STEADY_MIB = 0.25
+STEADY_MIB: Final = 0.25
+
+NORMAL_SECONDS: Final = 1.0
+"""Good clients are as before when no round of theirs is slow for this long."""
+
+START_SECONDS: Final = 30.0
+
+PREPARE_SECONDS: Final = 600.0
 
 
 @dataclass(frozen=True)
+class Times:
+    """The round trips of one kind of good client in one part of the measurement, in milliseconds."""
+
+    rounds: int
+    p50: float
+    p99: float
+    worst: float
+
+    @classmethod
+    def of(cls, rounds: list[Round]) -> Times:
+        """Return the figures of some rounds."""
+        took = [1000 * found.took for found in rounds]
+        return cls(len(took), percentile(took, 0.5), percentile(took, 0.99), max(took, default=0.0))
+
+
+@dataclass
 class Figures:
-    """The figures measured; times in milliseconds, memory in MiB."""
+    """The figures of a load: times in milliseconds, memory in MiB."""
 
     load: str
-    did: str
-    p50_before: float
-    p99_before: float
-    p50_during: float
-    p99_during: float
-    worst_during: float
-    p99_after: float
-    waited_for_core: float
+    did: str = ""
+    before: dict[str, Times] = field(default_factory=dict)
+    during: dict[str, Times] = field(default_factory=dict)
+    after: dict[str, Times] = field(default_factory=dict)
+    turn_ms: float = 0.0
+    """The longest turn of the event loop of the last one or two minutes, by the server's own clock."""
+    slow_turns: int = 0
+    """Turns of the event loop that took longer than 17 ms while the load lasted, by that clock."""
+    loop_ms: float = 0.0
+    """The most processor time of the event loop between a good client's request and its answer."""
+    waited_for_core: float = 0.0
     """Seconds in which the gateway could have run, but other processes did: how busy the machine was."""
-    memory_before: float
-    memory_during: float
-    memory_after: float
+    memory_before: float = 0.0
+    memory_peak: float = 0.0
+    memory_after: float = 0.0
+    seconds_until_normal: float = 0.0
+    start_seconds: float = 0.0
+    """How long the server took to start again on what the load has left; 0: it was not tried."""
+    faults: list[str] = field(default_factory=list)
+    """Whatever no machine excuses: ends, errors of the server's own, wrong answers."""
+
+    @property
+    def broken(self) -> list[str]:
+        """The bars that are broken; those of time are for a machine that does nothing else."""
+        found = list(self.faults)
+        if self.loop_ms > TURN_MS_MAX:
+            found.append(f"the loop worked {self.loop_ms:.0f} ms before an answer")
+        if self.memory_peak > MEMORY_MIB_MAX:
+            found.append(f"memory {self.memory_peak:.0f} MiB")
+        for kind, times in self.during.items():
+            bar = max(1.0, P99_RATIO_MAX * self.before[kind].p99)
+            if times.p99 > bar:
+                found.append(f"p99 of {kind} {self.before[kind].p99:.1f} -> {times.p99:.1f} ms")
+            if times.worst > WORST_MS_MAX:
+                found.append(f"worst of {kind} {times.worst:.0f} ms")
+        return found
 
     @property
     def line(self) -> str:
         """The figures for people."""
-        return (
-            f"{self.load}: {self.did}\n"
-            f"    good client p50 {self.p50_before:.1f} -> {self.p50_during:.1f} ms,"
-            f" p99 {self.p99_before:.1f} -> {self.p99_during:.1f} -> {self.p99_after:.1f} ms,"
-            f" worst {self.worst_during:.0f} ms\n"
-            f"    the gateway waited {self.waited_for_core:.1f} s for a core\n"
-            f"    memory {self.memory_before:.0f} -> {self.memory_during:.0f} -> {self.memory_after:.0f} MiB"
+        lines = [f"{self.load}: {self.did}"]
+        for kind, times in self.during.items():
+            before, after = self.before[kind], self.after.get(kind, Times.of([]))
+            lines.append(
+                f"    {kind:10}  p50 {before.p50:7.1f} {times.p50:7.1f} {after.p50:7.1f}"
+                f"   p99 {before.p99:7.1f} {times.p99:7.1f} {after.p99:7.1f}"
+                f"   worst {before.worst:7.0f} {times.worst:7.0f} {after.worst:7.0f} ms"
+            )
+        lines.append(
+            f"    loop {self.loop_ms:.0f} ms before an answer, {self.slow_turns} turns above 17 ms;"
+            f" memory {self.memory_before:.0f} -> {self.memory_peak:.0f} -> {self.memory_after:.0f} MiB;"
+            f" normal after {self.seconds_until_normal:.1f} s; waited {self.waited_for_core:.1f} s for a core"
+            + (f"; started again in {self.start_seconds:.1f} s" if self.start_seconds else "")
         )
+        return "\n".join(lines + [f"    BROKEN: {problem}" for problem in self.broken])
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything in a form for a file."""
+        return {**asdict(self), "broken": self.broken}
 
 
-def measure(broker: Broker, load: str, *, seconds: float, seed: int, seconds_before: float = 10.0) -> Figures:
-    """Put the load on the broker for this long; measure the good client alone before and after.
+def gateway_for(load: Load, directory: Path) -> KawalBroker:
+    """Return a gateway with the settings that the load needs, not yet started, and its metrics on a port."""
+    own = {"kawal.http.listen": f"{HOST}:{free_port()}", "kawal.max.partitions.per.request": "1000000"}
+    return KawalBroker(directory, {**own, **load.settings})
 
-    A short round before warms up what is loaded at its first use. Memory afterwards is read when it is back
-    to a tenth above what it was, or stops falling, or after a minute.
+
+def http_port_of(broker: Broker) -> int:
+    """Return the port of a gateway's metrics."""
+    return int(broker.settings["kawal.http.listen"].rpartition(":")[2])
+
+
+def measure(
+    broker: Broker,
+    load: Load,
+    *,
+    seconds: float,
+    seed: int,
+    factor: float = 1.0,
+    seconds_before: float = 5.0,
+) -> Figures:
+    """Put the load on the broker for this long; measure the good clients before, beside and after it.
+
+    Memory afterwards is read when it is back to a tenth above what it was, or stops falling, or after a
+    minute.
     """
-    prepare(broker, load)
-    round_trips(broker, min(seconds, 2))
-    with loaded(broker, load, seconds=1, seed=seed):
-        round_trips(broker, 1)
-    before = round_trips(broker, min(seconds, seconds_before))
-    memory_before, waited_before = memory_of(broker), broker.process.queued_seconds()
-    with loaded(broker, load, seconds=seconds, seed=seed + 1) as process:
-        during = round_trips(broker, max(1.0, seconds - 1))
-        memory_during = memory_of(broker)
-        waited = broker.process.queued_seconds() - waited_before
-        did = _output(process, within_seconds=seconds + 60)
-    after = round_trips(broker, min(seconds, seconds_before))
-    return Figures(
-        load=load,
-        did=did,
-        p50_before=1000 * percentile(before, 0.5),
-        p99_before=1000 * percentile(before, 0.99),
-        p50_during=1000 * percentile(during, 0.5),
-        p99_during=1000 * percentile(during, 0.99),
-        worst_during=1000 * max(during),
-        p99_after=1000 * percentile(after, 0.99),
-        waited_for_core=waited,
-        memory_before=memory_before,
-        memory_during=memory_during,
-        memory_after=_memory_when_settled(broker, 1.1 * memory_before),
-    )
-
-
-def prepare(broker: Broker, load: str) -> None:
-    """Create what the good client and the load need."""
+    figures = Figures(load.name)
     create_topic(broker, TOPIC)
-    if load == "slow-readers":
-        create_topic(broker, "large", 1, {"max.message.bytes": str(2 * MIB)})
-        with raw_client(broker) as client:
-            for _ in range(LARGE_BATCHES):
-                assert produce(client, "large", Batch(values=[b"x" * MIB])).error_code == 0
+    with prepared(broker, load, seconds=seconds, seed=seed, factor=factor) as process:
+        with GoodClients(broker) as good:
+            time.sleep(1)
+            begun = time.monotonic()
+            time.sleep(seconds_before)
+            figures.memory_before = memory_of(broker)
+            forget_peak(broker)
+            waited_before = broker.process.queued_seconds()
+            slow_before = slow_turns(metrics_of(http_port_of(broker)))
+            loaded_at = time.monotonic()
+            _let_go(process)
+            figures.did = _end_of(process, figures, within_seconds=seconds + 300)
+            over_at = time.monotonic()
+            if broker.process.exit_code is None:
+                figures.waited_for_core = broker.process.queued_seconds() - waited_before
+                figures.memory_peak = peak_memory_of(broker)
+                time.sleep(seconds_before)
+        figures.faults += good.failures[:3]
+    _evaluate(figures, good, begun, loaded_at, over_at)
+    _judge_server(figures, broker)
+    figures.slow_turns -= slow_before
+    if load.restarts and broker.process.exit_code is None:
+        figures.start_seconds = _start_again(figures, broker)
+    return figures
+
+
+def _evaluate(figures: Figures, good: GoodClients, begun: float, loaded_at: float, over_at: float) -> None:
+    slow_until = over_at
+    for client in good.clients:
+        kind = client.kind
+        before = good.rounds(kind, begun, loaded_at)
+        during = good.rounds(kind, loaded_at, over_at)
+        after = good.rounds(kind, over_at, float("inf"))
+        figures.before[kind] = Times.of(before)
+        figures.during[kind] = Times.of(during)
+        figures.after[kind] = Times.of(after)
+        figures.loop_ms = max([figures.loop_ms, *(1000 * found.loop for found in during)])
+        slow = max(0.01, P99_RATIO_MAX * figures.before[kind].p99 / 1000)
+        for found in after:
+            if found.took > slow and found.due < slow_until + NORMAL_SECONDS:
+                slow_until = max(slow_until, found.due + found.took)
+    figures.seconds_until_normal = slow_until - over_at
+
+
+def _judge_server(figures: Figures, broker: Broker) -> None:
+    if broker.process.exit_code is not None:
+        figures.faults.append(f"the server ended: {broker.process.tail()}")
+        return
+    try:
+        metrics = metrics_of(http_port_of(broker))
+    except OSError as error:
+        figures.faults.append(f"/metrics: {error}")
+        return
+    figures.turn_ms = longest_turn_ms(metrics)
+    figures.slow_turns = slow_turns(metrics)
+    if found := internal_errors(metrics):
+        figures.faults.append(f"errors of the server's own: {found}")
+    figures.memory_after = _memory_when_settled(broker, 1.1 * figures.memory_before)
+
+
+def _start_again(figures: Figures, broker: Broker) -> float:
+    """Kill the server and start it on what the load has left; return the seconds until it answers."""
+    broker.kill()
+    began = time.monotonic()
+    try:
+        broker.restart()
+        eventually(
+            lambda: answers_api_versions(broker.port), waiting_for="an answer", within_seconds=START_SECONDS
+        )
+        time.sleep(1)
+        assert broker.process.exit_code is None, broker.process.tail()
+    except AssertionError as error:
+        figures.faults.append(f"does not start again: {error}")
+    return time.monotonic() - began
 
 
 @contextmanager
-def loaded(broker: Broker, load: str, *, seconds: float, seed: int) -> Iterator[subprocess.Popen[str]]:
-    """Run the load in a process, from when it is there to when it ends."""
-    command = [
-        sys.executable,
-        "-m",
-        "compat_tests.overload.loads",
-        load,
-        str(broker.port),
-        str(seconds),
-        str(seed),
-    ]
+def prepared(
+    broker: Broker, load: Load, *, seconds: float, seed: int, factor: float = 1.0
+) -> Iterator[subprocess.Popen[str]]:
+    """Start the process of a load; it has made what it needs, and waits to be let go."""
+    command = [sys.executable, "-m", "compat_tests.overload.loads", load.name, str(broker.port)]
+    command += [str(http_port_of(broker)), str(seconds), str(factor), str(seed)]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
     ) as process:
         try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            assert line == "going\n", f"the load {load} did not begin: {line!r}"
+            _expect(process, "ready")
             yield process
         finally:
             process.kill()
 
 
-def _output(process: subprocess.Popen[str], *, within_seconds: float) -> str:
-    output, _ = process.communicate(timeout=within_seconds)
-    assert process.returncode == 0, f"the load ended with {process.returncode}"
+@contextmanager
+def loaded(
+    broker: Broker, load: Load, *, seconds: float, seed: int, factor: float = 1.0
+) -> Iterator[subprocess.Popen[str]]:
+    """Run the load in a process, from when it is there to when it ends."""
+    with prepared(broker, load, seconds=seconds, seed=seed, factor=factor) as process:
+        _let_go(process)
+        yield process
+
+
+def _let_go(process: subprocess.Popen[str]) -> None:
+    _stream(process.stdin).write("go\n")
+    _stream(process.stdin).flush()
+    _expect(process, "going")
+
+
+def _expect(process: subprocess.Popen[str], word: str) -> None:
+    line = _stream(process.stdout).readline()
+    assert line == f"{word}\n", f"the load said {line!r}, not {word!r}"
+
+
+def _stream(stream: IO[str] | None) -> IO[str]:
+    assert stream is not None
+    return stream
+
+
+def _end_of(process: subprocess.Popen[str], figures: Figures, *, within_seconds: float) -> str:
+    try:
+        output, _ = process.communicate(timeout=within_seconds)
+    except subprocess.TimeoutExpired:
+        figures.faults.append(f"the load was not served to its end within {within_seconds:.0f} s")
+        return "did not end"
+    if process.returncode:
+        figures.faults.append(f"the load ended with {process.returncode}")
     return output.strip()
-
-
-def memory_of(broker: Broker) -> float:
-    """Return the memory that the broker's process holds now, in MiB."""
-    return _status(broker, "VmRSS")
-
-
-def peak_memory_of(broker: Broker) -> float:
-    """Return the most memory that it held, in MiB."""
-    return _status(broker, "VmHWM")
-
-
-def _status(broker: Broker, name: str) -> float:
-    text = Path(f"/proc/{broker.process.pid}/status").read_text()
-    found = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)
-    assert found
-    return int(found[1]) / 1024
 
 
 def _memory_when_settled(broker: Broker, goal: float) -> float:
@@ -166,3 +302,6 @@ def _memory_when_settled(broker: Broker, goal: float) -> float:
 
     eventually(settled, waiting_for="memory to be given back", within_seconds=SETTLE_SECONDS + 5)
     return memory_of(broker)
+
+
+__all__ = ["KINDS", "Figures", "Times", "gateway_for", "loaded", "measure", "prepared"]

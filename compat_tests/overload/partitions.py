@@ -9,8 +9,8 @@ from random import Random
 
 from compat_tests.batches import Batch
 from compat_tests.broker import Broker, answers_api_versions
+from compat_tests.overload.figures import memory_of, peak_memory_of
 from compat_tests.overload.frames import request_frame
-from compat_tests.overload.measure import memory_of, peak_memory_of
 from compat_tests.requests import produce_request
 from compat_tests.waiting import eventually
 from compat_tests.wire import RawClient, raw_client

@@ -1,0 +1,111 @@
+"""Hunt for some minutes, in pieces: `python -m compat_tests.hunt --minutes 10 --directory DIR`.
+
+Each piece has a seed of its own, made of `--seed` and its number, an empty data directory and other settings.
+The directory keeps the sums in `hunt.json`, so that a hunt that is started again goes on with the next piece,
+and for each piece with problems its findings: texts, the bytes sent, the server's log and its data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from compat_tests.hunt.actors import ACTORS
+from compat_tests.hunt.pieces import Piece, Verdict
+from compat_tests.hunt.replay import replay
+
+
+def main() -> int:
+    """Hunt; return exit code 1 when something was found."""
+    options = _options()
+    if options.replay:
+        return replay(options.replay, options.port)
+    directory = options.directory or Path(tempfile.mkdtemp(prefix="kawal-hunt-"))
+    directory.mkdir(parents=True, exist_ok=True)
+    sums = _load(directory / "hunt.json", options.seed)
+    _tell(f"findings and sums are in {directory}; seed {sums['seed']}, next piece {sums['pieces'] + 1}")
+    ends_at = time.monotonic() + 60 * options.minutes
+    found = 0
+    while (left := ends_at - time.monotonic()) > 0:
+        seconds = max(6.0, min(options.piece_seconds, left))
+        seed = f"{sums['seed']}-{sums['pieces'] + 1}"
+        piece = Piece(seed, directory / f"piece-{seed}", options.only, _tell)
+        began = time.monotonic()
+        verdict = piece.run(seconds)
+        _add(sums, verdict, time.monotonic() - began)
+        (directory / "hunt.json").write_text(json.dumps(sums, indent=1))
+        _tell(_line(sums, verdict))
+        found += len(verdict.problems)
+        if not verdict.problems:
+            shutil.rmtree(piece.directory)
+        elif options.stop_at_first:
+            break
+    _tell(_summary(sums))
+    return 1 if found else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m compat_tests.hunt", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--directory", type=Path, help="default: a new temporary one")
+    parser.add_argument("--piece-seconds", type=float, default=60.0, help="time on one server")
+    parser.add_argument("--only", nargs="*", default=[], choices=list(ACTORS), metavar="ACTOR")
+    parser.add_argument("--stop-at-first", action="store_true", help="stop after a piece with problems")
+    parser.add_argument("--replay", type=Path, metavar="FINDING.bin", help="send its bytes again")
+    parser.add_argument("--port", type=int, default=0, help="where to: a running server; 0: one of its own")
+    return parser.parse_args()
+
+
+def _load(path: Path, seed: int) -> dict[str, Any]:
+    if path.exists():
+        found: dict[str, Any] = json.loads(path.read_text())
+        return found
+    names = ("pieces", "seconds", "requests", "bytes", "connections", "starts", "memory_mib", "loop_ms")
+    return {"seed": seed, **dict.fromkeys(names, 0), "sent": {}, "problems": []}
+
+
+def _add(sums: dict[str, Any], verdict: Verdict, seconds: float) -> None:
+    sums["pieces"] += 1
+    sums["seconds"] += seconds
+    for name in ("requests", "bytes", "connections", "starts"):
+        sums[name] += getattr(verdict, name)
+    for name in ("memory_mib", "loop_ms"):
+        sums[name] = max(sums[name], getattr(verdict, name))
+    sums["sent"] = dict(Counter(sums["sent"]) + verdict.sent)
+    sums["problems"] += [f"{verdict.seed}: {problem}" for problem in verdict.problems]
+
+
+def _line(sums: dict[str, Any], verdict: Verdict) -> str:
+    return (
+        f"{sums['seconds'] / 60:6.1f} min  piece {verdict.seed}: {verdict.requests} requests,"
+        f" {verdict.bytes >> 20} MiB, {verdict.connections} connections, {verdict.starts} starts;"
+        f" memory {verdict.memory_mib:.0f} MiB, loop {verdict.loop_ms:.0f} ms,"
+        f" worst {verdict.worst_ms:.0f} ms, {len(verdict.problems)} problems"
+    )
+
+
+def _summary(sums: dict[str, Any]) -> str:
+    return (
+        f"in all {sums['seconds'] / 60:.1f} minutes, {sums['pieces']} pieces, {sums['requests']} requests of"
+        f" {len(sums['sent'])} APIs, {sums['bytes'] >> 20} MiB, {sums['starts']} starts;"
+        f" most memory {sums['memory_mib']:.0f} MiB, most work of the loop before an answer"
+        f" {sums['loop_ms']:.0f} ms; {len(sums['problems'])} problems"
+    )
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

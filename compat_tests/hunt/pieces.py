@@ -1,0 +1,206 @@
+"""A piece of the hunt: a server, played on for some seconds and started again, a few times, and judged."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+from compat_tests.broker import HOST, free_port
+from compat_tests.kawal_broker import KawalBroker
+from compat_tests.overload.figures import forget_peak, internal_errors, metrics_of, peak_memory_of
+from compat_tests.overload.good_client import TOPIC, GoodClients
+from compat_tests.topics import create_topic
+
+ROOT: Final = Path(__file__).parents[2]
+
+PHASES: Final = 3
+"""A server is played on and ended this often before it gets an empty directory."""
+
+MEMORY_MIB_MAX: Final = 512
+LOOP_MS_MAX: Final = 100
+"""Processor time of the event loop that a good client's request may have to wait for: some turns of 20 ms."""
+
+START_SECONDS_MAX: Final = 30
+
+SETTINGS: Final[dict[str, tuple[str, ...]]] = {
+    "log.retention.check.interval.ms": ("300", "5000"),
+    "log.cleaner.backoff.ms": ("100", "3000"),
+    "log.segment.delete.delay.ms": ("0", "500"),
+    "offsets.retention.check.interval.ms": ("500",),
+    "offsets.retention.minutes": ("1", "10080"),
+    "group.initial.rebalance.delay.ms": ("0", "3000"),
+    "kawal.rebalance.interval.ms": ("0", "500"),
+    "producer.id.expiration.ms": ("1000", "86400000"),
+    "kawal.max.producers.per.partition": ("2", "10000"),
+    "kawal.segment.bytes": ("1048576", "67108864"),
+    "kawal.vnodes": ("1", "3"),
+    "kawal.group.assignor": ("client", "server"),
+    "kawal.out.of.range": ("error", "first"),
+    "kawal.max.partitions": ("2000", "200000"),
+    "kawal.max.partitions.per.request": ("10000", "1000000"),
+    "auto.create.topics.enable": ("true", "false"),
+    "max.incremental.fetch.session.cache.slots": ("3", "1000"),
+}
+"""Settings that bring timers, compaction and retention close together; a piece takes one value of each."""
+
+FAULT: Final = re.compile(r"internal error|Traceback \(most recent|cannot be written", re.IGNORECASE)
+
+
+@dataclass
+class Verdict:
+    """The figures of a piece, and what was wrong."""
+
+    seed: str
+    requests: int = 0
+    bytes: int = 0
+    connections: int = 0
+    starts: int = 0
+    memory_mib: float = 0.0
+    loop_ms: float = 0.0
+    """The most processor time of the loop between a good client's request and its answer."""
+    worst_ms: float = 0.0
+    sent: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+
+class Piece:
+    """One server's life under the hunt."""
+
+    def __init__(self, seed: str, directory: Path, actors: list[str], tell: Callable[[str], None]) -> None:
+        self.seed = seed
+        self.directory = directory
+        self.actors = actors
+        self.tell = tell
+        self.chance = Random(seed)
+        self.http_port = free_port()
+        settings = {key: self.chance.choice(values) for key, values in SETTINGS.items()}
+        settings["kawal.http.listen"] = f"{HOST}:{self.http_port}"
+        self.broker = KawalBroker(directory / "server", settings)
+        self.verdict = Verdict(seed)
+
+    def run(self, seconds: float) -> Verdict:
+        """Play, restart, play; return the verdict."""
+        (self.directory / "settings.json").parent.mkdir(parents=True, exist_ok=True)
+        (self.directory / "settings.json").write_text(json.dumps(self.broker.settings, indent=1))
+        try:
+            for phase in range(PHASES):
+                if not self._start():
+                    break
+                self._phase(phase, seconds / PHASES)
+            if self.broker.process.exit_code is not None:
+                self._start()
+        finally:
+            self.broker.kill()
+        return self.verdict
+
+    def _start(self) -> bool:
+        began = time.monotonic()
+        try:
+            self.broker.start()
+            create_topic(self.broker, TOPIC) if not self.verdict.starts else None
+        except Exception as error:  # noqa: BLE001  (a server that does not come up is the worst finding)
+            self._problem(f"start {self.verdict.starts + 1}: {str(error)[:2_000]}")
+            return False
+        self.verdict.starts += 1
+        took = time.monotonic() - began
+        if took > START_SECONDS_MAX:
+            self._problem(f"start {self.verdict.starts} took {took:.0f} s")
+        forget_peak(self.broker)
+        return True
+
+    def _phase(self, phase: int, seconds: float) -> None:
+        findings = self.directory / f"phase-{phase}"
+        findings.mkdir(parents=True, exist_ok=True)
+        with GoodClients(self.broker) as good:
+            played = self._play(findings, phase, seconds)
+            alive = self.broker.process.exit_code is None
+            if alive:
+                self._look(good)
+        if not alive:
+            self._problem(f"the server ended: {self.broker.process.tail()}")
+        elif self.chance.random() < 0.5:
+            self.broker.kill()
+        else:
+            code, _ = self.broker.stop()
+            if code:
+                self._problem(f"SIGTERM ended the server with {code}: {self.broker.process.tail()}")
+        self._judge(findings, played, good)
+
+    def _play(self, findings: Path, phase: int, seconds: float) -> dict[str, Any]:
+        command = [sys.executable, "-m", "compat_tests.hunt.player"]
+        command += [str(self.broker.port), str(self.http_port), f"{self.seed}/{phase}", str(seconds)]
+        with subprocess.Popen(
+            [*command, str(findings), *self.actors], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        ) as player:
+            try:
+                output, _ = player.communicate(timeout=seconds + 300)
+            except subprocess.TimeoutExpired:
+                player.kill()
+                self._problem("the player did not come to its end: some request was answered much too late")
+                return {}
+        if player.returncode:
+            self._problem(f"the player ended with {player.returncode}")
+            return {}
+        found: dict[str, Any] = json.loads(output)
+        return found
+
+    def _look(self, good: GoodClients) -> None:
+        """Take the figures of a server that still runs."""
+        verdict = self.verdict
+        verdict.memory_mib = max(verdict.memory_mib, peak_memory_of(self.broker))
+        try:
+            errors = internal_errors(metrics_of(self.http_port))
+        except OSError as error:
+            self._problem(f"/metrics: {error}")
+            return
+        if errors:
+            self._problem(f"internal errors: {errors}")
+        for client in good.clients:
+            for found in list(client.rounds):
+                verdict.loop_ms = max(verdict.loop_ms, 1000 * found.loop)
+                verdict.worst_ms = max(verdict.worst_ms, 1000 * found.took)
+
+    def _judge(self, findings: Path, played: dict[str, Any], good: GoodClients) -> None:
+        verdict = self.verdict
+        verdict.requests += played.get("requests", 0)
+        verdict.bytes += played.get("bytes", 0)
+        verdict.connections += played.get("connections", 0)
+        verdict.sent.update(played.get("sent", {}))
+        if self.broker.process.exit_code is not None or good.failures:
+            for failure in good.failures[:3]:
+                self._problem(f"good client: {failure[:500]}")
+        if verdict.memory_mib > MEMORY_MIB_MAX:
+            self._problem(f"memory {verdict.memory_mib:.0f} MiB")
+        if verdict.loop_ms > LOOP_MS_MAX:
+            self._problem(f"the loop worked {verdict.loop_ms:.0f} ms while a good client waited")
+        for text in sorted(findings.glob("*.txt")):
+            self._problem(f"{text.stem}: {text.read_text()[:1_500]}")
+        log = self.broker.process.output()
+        for line in log.splitlines():
+            if FAULT.search(line):
+                self._problem(_shortened(line))
+
+    def _problem(self, text: str) -> None:
+        """Keep it, once; figures in it do not make it another."""
+        if _likeness(text) not in {_likeness(problem) for problem in self.verdict.problems}:
+            self.verdict.problems.append(text)
+            self.tell(f"  PROBLEM ({self.directory}): {text}")
+
+
+def _shortened(line: str) -> str:
+    """Return a line of the log with the beginning and the end of its stack."""
+    return line if len(line) < 1_200 else f"{line[:300]} ... {line[-900:]}"
+
+
+def _likeness(text: str) -> str:
+    """Return the text's end without figures: the cause of an error stands last."""
+    return re.sub(r"\d+", "0", text[-90:])

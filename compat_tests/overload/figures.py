@@ -1,0 +1,86 @@
+"""A server's figures, read from outside: memory, processor time, and what it tells of itself."""
+
+from __future__ import annotations
+
+import re
+import urllib.request
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from compat_tests.broker import HOST, Broker
+
+INTERNAL_ERRORS = "kawal_internal_errors_total"
+TURN_BUCKETS = "kawal_loop_turn_seconds_bucket"
+SLOW_TURN_SECONDS = 0.02
+LONGEST_TURN = "kawal_loop_turn_longest_seconds"
+
+
+def memory_of(broker: Broker) -> float:
+    """Return the memory that the broker's process holds now, in MiB."""
+    return _status(broker, "VmRSS")
+
+
+def peak_memory_of(broker: Broker) -> float:
+    """Return the most memory that it held since its start or since `forget_peak`, in MiB."""
+    return _status(broker, "VmHWM")
+
+
+def forget_peak(broker: Broker) -> None:
+    """Let the peak of the memory count from now on.  Source: Linux, proc(5), /proc/PID/clear_refs."""
+    Path(f"/proc/{broker.process.pid}/clear_refs").write_text("5")
+
+
+def _status(broker: Broker, name: str) -> float:
+    text = Path(f"/proc/{broker.process.pid}/status").read_text()
+    found = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)
+    assert found
+    return int(found[1]) / 1024
+
+
+def loop_seconds(pid: int) -> float:
+    """Return the processor time of the event loop, which is the process's first thread.
+
+    The kernel brings the figure up to date every 1 to 4 ms.
+    Source: Linux, Documentation/scheduler/sched-stats.rst: running ns, waiting ns, time slices.
+    """
+    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
+Metrics = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+"""The value of each sample by its name and labels."""
+
+
+def metrics_of(http_port: int, *, within_seconds: float = 60.0) -> Metrics:
+    """Return what the server's /metrics shows."""
+    url = f"http://{HOST}:{http_port}/metrics"
+    with urllib.request.urlopen(url, timeout=within_seconds) as answer:
+        text = answer.read().decode()
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def internal_errors(metrics: Metrics) -> dict[str, int]:
+    """Return how many errors of its own the server has met, by their place; none is the only good answer."""
+    return {
+        dict(labels)["place"]: int(value)
+        for (name, labels), value in metrics.items()
+        if name == INTERNAL_ERRORS and value
+    }
+
+
+def slow_turns(metrics: Metrics) -> int:
+    """Return how many turns of the event loop took longer than 17 ms, by the clock on the wall."""
+    buckets = {
+        float(dict(labels)["le"]): value for (name, labels), value in metrics.items() if name == TURN_BUCKETS
+    }
+    below = [value for bound, value in buckets.items() if bound < SLOW_TURN_SECONDS]
+    return int(buckets[float("inf")] - max(below)) if below else 0
+
+
+def longest_turn_ms(metrics: Metrics) -> float:
+    """Return the longest turn of the event loop of the last one to two minutes, in milliseconds."""
+    return 1000 * metrics.get((LONGEST_TURN, ()), 0.0)
