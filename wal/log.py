@@ -47,7 +47,7 @@ class VnodeLog(LogCompacting):
         self._job: SyncJob | None = None
         self._last_commit_ms = state.now_ms
         self._last_seal_ms = state.now_ms
-        self._unsealed = False
+        self._unsealed = marks.unsealed
         self._maintenance = Maintenance(state, marks)
         self._next_expiry_ms = state.now_ms
         self._stop_error: BaseException | None = None

@@ -53,6 +53,10 @@ class Marks(NamedTuple):
     """The last witness's generation."""
     sequences: tuple[int, int]
     """The first frames after the two checkpoint generations, older first."""
+    witnessed_sequence: int
+    """Frames below this sequence were synced, according to witness and checkpoints."""
+    unsealed: bool
+    """Whether no frame declares the newest data frame synced."""
     cost_bytes: int
     """The cost of the scan after the newest checkpoint."""
 
@@ -70,7 +74,7 @@ class Maintenance:
         self.job: Job | None = None
         self._sequences = marks.sequences
         """The first frames after the two checkpoint generations: segments below the older may be deleted."""
-        self._witnessed_sequence = state.durable_sequence
+        self._witnessed_sequence = marks.witnessed_sequence
         self._next_witness_ms = state.now_ms
         self._next_flush_ms = state.now_ms
         self._not_before_ms = state.now_ms

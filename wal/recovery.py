@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from wal.checkpoint import Checkpoint, Witness, load_checkpoints, load_witness
+from wal.checkpoint import Checkpoint, Witness, load_checkpoints, load_witness, write_witness
 from wal.compaction import forget_unfinished
-from wal.disk import Disk, File
+from wal.disk import Disk, DiskFull, File
 from wal.errors import LogDamaged, UnknownFormat
 from wal.format import (
     FIRST_FRAME_POSITION,
@@ -148,6 +148,8 @@ class Recovery:
             generation=found[0].generation + 1 if found else 0,
             witness_generation=self.witness.generation if self.witness is not None else 0,
             sequences=(found[1].sequence, found[0].sequence) if len(found) > 1 else (0, 0),
+            witnessed_sequence=self._promised,
+            unsealed=any(frame.header.kind == FrameKind.DATA for frame in self._unproven),
             cost_bytes=cost,
         )
 
@@ -369,6 +371,19 @@ class Recovery:
                 data = file.read_at(frame.position, frame.header.size_bytes)
                 file.write_at(frame.position, [data])
 
+    def _witness_frames(self) -> None:
+        """Record that the frames found are synced: damage to the last of them is then no torn tail."""
+        state = self.state
+        generation = self.witness.generation + 1 if self.witness is not None else 1
+        base = state.active.base_version if state.active is not None else 0
+        witness = Witness(generation, state.durable_sequence, state.written_version, base)
+        try:
+            write_witness(self.disk, self.directory, witness)
+        except DiskFull:
+            return  # maintenance writes it once there is room
+        self.witness = witness
+        self._promised = witness.durable_sequence
+
     def _finish(self, checkpoint: Checkpoint | None) -> None:
         """Make sure that the frames found are on the disk before anything is built on them."""
         state = self.state
@@ -384,6 +399,8 @@ class Recovery:
                 active.shared.file.sync()
             self.disk.sync_directory(self.directory)
         state.durable_sequence = state.next_sequence
+        if self.report.damage is None and state.durable_sequence > self._promised:
+            self._witness_frames()
         if active is not None and active.sealed and active.base_version == state.next_version:
             state.next_version = state.written_version = active.base_version + 1
         for segment in state.segments.all:

@@ -16,11 +16,21 @@ from tests.wal.damaged import (
     torn_log,
     wal_files,
 )
-from tests.wal.logs import DIRECTORY, batch, commit, content, open_log, read_all, small_options
+from tests.wal.logs import (
+    DIRECTORY,
+    batch,
+    commit,
+    content,
+    maintain,
+    open_log,
+    read_all,
+    small_options,
+)
 from wal.errors import LogDamaged
+from wal.inspect import frames
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
-from wal.memory_image import KEEP_ALL
+from wal.memory_image import DROP_ALL, KEEP_ALL
 from wal.options import LogOptions
 
 
@@ -190,3 +200,58 @@ def test_a_torn_tail_is_kept_aside_and_cut() -> None:
     log.append(1, batch(body=b"second"))
     commit(log)
     assert read_all(open_log(disk, OPTIONS), 1).endswith(b"second")
+
+
+def crashed_idle() -> tuple[MemoryDisk, bytes]:
+    """Return a log killed just after it acknowledged a frame, and started once more without an append."""
+    disk = MemoryDisk()
+    log = open_log(disk)
+    data = batch(body=b"last" * 30)
+    for number in range(3):
+        log.append(1, data)
+        commit(log, number)
+    disk.restart()
+    open_log(disk, now_ms=10)
+    disk.restart()
+    return disk, read_all(open_log(disk.crash(DROP_ALL), now_ms=20), 1)
+
+
+def test_after_a_crash_and_a_start_without_appends_damage_to_the_last_frame_is_reported() -> None:
+    disk, sent = crashed_idle()
+    (path,) = wal_files(disk)
+    last = [frame for frame in frames(disk, path) if frame.kind == "data"][-1]
+    for position in range(last.position, last.position + last.header.size_bytes, 7):
+
+        def spoil(data: bytearray, position: int = position) -> bytes:
+            data[position] ^= 1
+            return bytes(data)
+
+        assert assert_reported_or_harmless(change(disk, path, spoil), {1: sent}, small_options())
+
+        def cut(data: bytearray, position: int = position) -> bytes:
+            return bytes(data[:position])
+
+        assert assert_reported_or_harmless(change(disk, path, cut), {1: sent}, small_options())
+
+
+def test_frames_found_after_a_crash_get_a_seal_once_and_not_at_every_start() -> None:
+    disk, _ = crashed_idle()
+    (path,) = wal_files(disk)
+    for number in range(3):
+        log = open_log(disk, now_ms=5_000 * number)
+        commit(log, 5_000 * number + 1_500)
+        disk.restart()
+    assert [frame.kind for frame in frames(disk, path)].count("seal") == 1
+
+
+def test_a_full_disk_does_not_keep_a_log_without_a_witness_from_opening() -> None:
+    disk = MemoryDisk()
+    log = open_log(disk)
+    log.append(1, batch())
+    commit(log)
+    disk.restart()
+    disk.capacity_bytes = disk.used_bytes()
+    log = open_log(disk)
+    assert log.state == "OPEN"
+    disk.capacity_bytes = None
+    assert "WitnessJob" in maintain(log, 10)
