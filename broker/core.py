@@ -181,7 +181,7 @@ class Broker:
 
     def tick(self, now_ms: int) -> None:
         """Do all work that is due."""
-        self.timers.run_due(now_ms)
+        self.timers.run_due(now_ms, self.stats.clock_ns)
         self.coordinators.tick(now_ms)
         for vnode in self.vnodes.every:
             try:

@@ -12,7 +12,14 @@ from collections import Counter
 from dataclasses import replace
 from typing import Final
 
-from groups.classic_member import ClassicMember, Protocols, join_refused, member_of_record, sync_refused
+from groups.classic_member import (
+    ClassicMember,
+    Protocols,
+    Tally,
+    join_refused,
+    member_of_record,
+    sync_refused,
+)
 from groups.record_schemas import GroupMetadataValue
 from groups.states import TRANSITIONS, Event, GroupState
 from protocol.consumer_protocol import decode_subscription
@@ -44,6 +51,7 @@ class ClassicGroup:
         "skipped",
         "state",
         "stored_generation",
+        "tally",
         "unsynced",
         "was_empty",
         "written",
@@ -63,6 +71,7 @@ class ClassicGroup:
         self.protocol: str | None = None
         self.leader: str | None = None
         self.members: dict[str, ClassicMember] = {}
+        self.tally = Tally()
         self.instances: dict[str, str] = {}
         self.pending: set[str] = set()
         self.unsynced: set[str] = set()
@@ -82,12 +91,12 @@ class ClassicGroup:
     @property
     def waiting_joins(self) -> int:
         """The number of members that have joined the running rebalance."""
-        return sum(member.join is not None for member in self.members.values())
+        return self.tally.waiting_joins
 
     @property
     def all_have_joined(self) -> bool:
         """Whether the running rebalance waits for no more members."""
-        return not self.pending and all(member.join is not None for member in self.members.values())
+        return not self.pending and self.tally.waiting_joins == len(self.members)
 
     @property
     def rebalance_timeout_ms(self) -> int:
@@ -98,21 +107,19 @@ class ClassicGroup:
         """Whether a member with these protocols fits in: all others must know at least one of them."""
         if not self.members:
             return bool(protocol_type) and bool(protocols)
-        common = self.common_protocols()
-        return self.protocol_type == protocol_type and any(name in common for name, _ in protocols)
+        known, count = self.tally.names, len(self.members)
+        return self.protocol_type == protocol_type and any(known[name] == count for name, _ in protocols)
 
     def common_protocols(self) -> set[str]:
         """Return the protocols that every member knows."""
-        known = Counter(name for member in self.members.values() for name, _ in member.protocols)
-        return {name for name, count in known.items() if count == len(self.members)}
+        return {name for name, count in self.tally.names.items() if count == len(self.members)}
 
     def choose_protocol(self) -> str:
         """Return the protocol that most members prefer among those that all know."""
         common = self.common_protocols()
-        votes = Counter(
-            next((name for name, _ in member.protocols if name in common), "")
-            for member in self.members.values()
-        )
+        votes: Counter[str] = Counter()
+        for preference, count in self.tally.preferences.items():
+            votes[next((name for name in preference if name in common), "")] += count
         return min(votes, key=lambda name: (-votes[name], name))
 
     def subscribed_topics(self) -> frozenset[str] | None:
@@ -153,6 +160,7 @@ class ClassicGroup:
         """Let a member in; the first one becomes the leader and decides the protocol type."""
         self.pending.discard(member.member_id)
         self.members[member.member_id] = member
+        member.enter(self.tally)
         if member.instance_id is not None:
             self.instances[member.instance_id] = member.member_id
         if self.leader is None:
@@ -163,6 +171,8 @@ class ClassicGroup:
         member = self.members.pop(member_id, None)
         self.pending.discard(member_id)
         self.unsynced.discard(member_id)
+        if member is not None:
+            member.enter(None)
         instance_id = None if member is None else member.instance_id
         if instance_id is not None and self.instances.get(instance_id) == member_id:
             del self.instances[instance_id]

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from typing import TypeVar
 
 from groups.activity import Activity
 from groups.record_schemas import MemberMetadata
+from protocol.consumer_protocol import decode_subscription
 from protocol.error_codes import ErrorCode
+from protocol.errors import Malformed
 from protocol.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
 from protocol.messages.sync_group import SyncGroupResponse
+
+Key = TypeVar("Key")
 
 JoinReply = Callable[[JoinGroupResponse], None]
 SyncReply = Callable[[SyncGroupResponse], None]
@@ -33,19 +39,52 @@ def sync_refused(code: ErrorCode) -> SyncGroupResponse:
     return SyncGroupResponse(error_code=code, assignment=b"")
 
 
+class Tally:
+    """Counts over the members of a group, which the members keep up to date: a join looks at no other."""
+
+    __slots__ = ("names", "preferences", "waiting_joins")
+
+    def __init__(self) -> None:
+        self.waiting_joins = 0
+        """The members whose JoinGroup waits."""
+        self.names: Counter[str] = Counter()
+        """The members that know each protocol."""
+        self.preferences: Counter[tuple[str, ...]] = Counter()
+        """The members with each order of protocols."""
+
+    def add(self, member: ClassicMember, change: int) -> None:
+        """Count a member that comes (1) or goes (-1)."""
+        self.waiting_joins += change * (member.join is not None)
+        self.add_protocols(member.protocols, change)
+
+    def add_protocols(self, protocols: Protocols, change: int) -> None:
+        """Count the protocols that a member knows from now on (1) or no longer (-1)."""
+        order = tuple(name for name, _ in protocols)
+        for name in set(order):
+            _count(self.names, name, change)
+        _count(self.preferences, order, change)
+
+
+def _count(counts: Counter[Key], key: Key, change: int) -> None:
+    counts[key] += change
+    if not counts[key]:
+        del counts[key]
+
+
 class ClassicMember:
     """One member, with its waiting calls: at most one of each kind."""
 
     __slots__ = (
+        "_join",
+        "_protocols",
+        "_tally",
         "activity",
         "assignment",
         "client_host",
         "client_id",
         "instance_id",
         "is_new",
-        "join",
         "member_id",
-        "protocols",
         "rebalance_timeout_ms",
         "session_timeout_ms",
         "sync",
@@ -70,13 +109,46 @@ class ClassicMember:
         self.client_host = client_host
         self.session_timeout_ms = session_timeout_ms
         self.rebalance_timeout_ms = rebalance_timeout_ms
-        self.protocols = protocols
+        self._protocols = protocols
+        self._join: JoinReply | None = None
+        # The counts of its group, once it is a member.
+        self._tally: Tally | None = None
         self.assignment = assignment
         # True until the first JoinGroup is answered: until then its client has no id for heartbeats.
         self.is_new = False
-        self.join: JoinReply | None = None
         self.sync: SyncReply | None = None
         self.activity = activity or Activity()
+
+    @property
+    def join(self) -> JoinReply | None:
+        """The JoinGroup that waits."""
+        return self._join
+
+    @join.setter
+    def join(self, reply: JoinReply | None) -> None:
+        if self._tally is not None:
+            self._tally.waiting_joins += (reply is not None) - (self._join is not None)
+        self._join = reply
+
+    @property
+    def protocols(self) -> Protocols:
+        """The protocols that it supports."""
+        return self._protocols
+
+    @protocols.setter
+    def protocols(self, protocols: Protocols) -> None:
+        if self._tally is not None and protocols != self._protocols:
+            self._tally.add_protocols(self._protocols, -1)
+            self._tally.add_protocols(protocols, 1)
+        self._protocols = protocols
+
+    def enter(self, tally: Tally | None) -> None:
+        """Be counted among the members of a group; None: of no group any more."""
+        if self._tally is not None:
+            self._tally.add(self, -1)
+        self._tally = tally
+        if tally is not None:
+            tally.add(self, 1)
 
     @property
     def waits(self) -> bool:
@@ -85,7 +157,14 @@ class ClassicMember:
 
     def metadata(self, protocol: str | None) -> bytes:
         """Return the member's metadata for a protocol; empty if it does not know the protocol."""
-        return dict(self.protocols).get(protocol or "", b"")
+        return next((metadata for name, metadata in self.protocols if name == protocol), b"")
+
+    def subscribed_topics(self, protocol: str | None) -> tuple[str, ...]:
+        """Return the topics that it subscribes to, sorted, as far as they can be known."""
+        try:
+            return tuple(sorted(set(decode_subscription(self.metadata(protocol)).topics)))
+        except Malformed:
+            return ()
 
     def answer_join(self, response: JoinGroupResponse) -> None:
         """Answer the waiting JoinGroup, if there is one."""

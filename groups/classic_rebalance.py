@@ -122,7 +122,7 @@ def note_lost(context: Context, group: ClassicGroup, member: ClassicMember, reas
             client_id=member.client_id,
             host=member.client_host,
             user=member.activity.user,
-            topics=tuple(sorted(group.subscribed_topics() or ())),
+            topics=member.subscribed_topics(group.protocol),
             lost_ms=context.wall_ms,
             reason=reason,
         )

@@ -43,6 +43,7 @@ class ConsumerGroup:
         "_subscriptions",
         "activity",
         "assigned_ms",
+        "classic_count",
         "current",
         "epoch",
         "group_id",
@@ -67,6 +68,7 @@ class ConsumerGroup:
         self.target_ms = 0
         self.regexes: dict[str, ResolvedRegex] = {}
         # Derived from the records.
+        self.classic_count = 0  # the members that speak the classic protocol
         self.instances: dict[str, str] = {}  # instance id -> member id
         self.owners: dict[Partition, str] = {}  # what members have or are giving up
         self._subscriptions: dict[Subscription, int] = {}  # how many members have it
@@ -203,6 +205,8 @@ class ConsumerGroup:
             self._subscriptions[subscription] = count
         else:
             del self._subscriptions[subscription]
+        if member.classic is not None:
+            self.classic_count += change
 
     def _set_current(self, member_id: str, value: MemberAssignment | None) -> Undo:
         old = self.current.get(member_id)

@@ -31,12 +31,13 @@ from groups.states import GroupState
 
 def can_become_classic(context: Context, group: ConsumerGroup, leaving: Collection[str]) -> bool:
     """Whether only classic members remain when these leave, and the group may follow them."""
-    staying = [member for member_id, member in group.metadata.items() if member_id not in leaving]
+    gone = [group.metadata[member_id] for member_id in set(leaving) if member_id in group.metadata]
+    staying = len(group.metadata) - len(gone)
+    classic = group.classic_count - sum(member.classic is not None for member in gone)
     return (
-        bool(staying)
-        and all(member.classic is not None for member in staying)
+        0 < staying == classic
         and context.config.group_consumer_migration_policy.downgrades
-        and len(staying) <= context.config.group_max_size
+        and staying <= context.config.group_max_size
     )
 
 

@@ -7,6 +7,7 @@ heap holds one entry per timer.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
@@ -81,13 +82,16 @@ class Timers:
                 heappop(heap)
         return None
 
-    def run_due(self, now_ms: int, failed: Failed | None = None) -> None:
-        """Run every action whose time has come, in the order of their deadlines.
+    def run_due(self, now_ms: int, failed: Failed | None = None, *, at_most: int = sys.maxsize) -> None:
+        """Run the actions whose time has come, in the order of their deadlines.
 
         One that raises is over, and the others run all the same: `failed(key, error)` learns of it.  Without
-        `failed` the error is raised here.
+        `failed` the error is raised here.  What is beyond `at_most` stays due.
         """
-        while (due_ms := self.next_deadline()) is not None and due_ms <= now_ms:
+        for _ in range(at_most):
+            due_ms = self.next_deadline()
+            if due_ms is None or due_ms > now_ms:
+                return
             _, _, key = heappop(self._heap)
             _, action, _ = self._set.pop(key)
             try:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.coordinators.groups import client_of
+from broker.loop.answers import reply_in_turn
 from broker.loop.call import PARKED, Call, Parked
 from protocol.messages.join_group import JoinGroupRequest
 
@@ -21,5 +22,6 @@ if TYPE_CHECKING:
 def handle(broker: Broker, call: Call[JoinGroupRequest]) -> Parked:
     """Pass the request to the group coordinator."""
     with broker.groups.step(call.received_ms) as coordinator:
-        coordinator.join_group(call.request, client_of(call), call.reply, call.received_ms)
+        reply = reply_in_turn(broker, call)
+        coordinator.join_group(call.request, client_of(call), reply, call.received_ms)
     return PARKED

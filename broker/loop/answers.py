@@ -1,15 +1,32 @@
-"""Answers that wait for the disk: a change is answered when it is durable."""
+"""Answers that wait: for the disk, as a change is answered when it is durable, or for their turn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from broker.loop.call import PARKED, Call, Parked
+from broker.loop.loop import Loop
 from broker.loop.slices import ITEMS_PER_SLICE, Offload, Until
 from protocol.error_codes import ErrorCode
 
+ANSWERS_SHARE_NS: Final = 4_000_000
+"""The age of a turn after which further answers are encoded in slices: 10,000 members join at once."""
+
 Response = TypeVar("Response")
+
+
+def reply_in_turn(loop: Loop, call: Call[Any]) -> Callable[[object], None]:
+    """Return a function that answers the call: now, or in a slice if this turn has taken long already."""
+
+    def reply(response: object) -> None:
+        turns = loop.stats.turns
+        if turns.clock_ns() - turns.began_ns < ANSWERS_SHARE_NS:
+            call.reply(response)
+        else:
+            loop.scheduler.soon(lambda: call.reply(response))
+
+    return reply
 
 
 class Item(Protocol):

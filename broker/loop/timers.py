@@ -12,6 +12,14 @@ from broker.loop.internal_errors import ErrorPlace, InternalErrors
 SWEEP_AFTER: Final = 64
 """Cancelled timers that stay in the heap before any are removed."""
 
+SHARE_NS: Final = 3_000_000
+"""The time that timers may take of a turn of the event loop; the last one may exceed it."""
+
+
+def no_clock() -> int:
+    """Return no time: where no clock is given, no time passes."""
+    return 0
+
 
 class Timer:
     """One moment and its action.  Cancelling it releases what the action refers to."""
@@ -78,11 +86,17 @@ class Timers:
             self._cancelled -= 1
         return heap[0][0] if heap else None
 
-    def run_due(self, now_ms: int) -> None:
-        """Run every action whose time has come; one that raises is over, and the others run all the same."""
+    def run_due(self, now_ms: int, clock_ns: Callable[[], int] = no_clock) -> None:
+        """Run the actions whose time has come; one that raises is over, and the others run all the same.
+
+        After SHARE_NS by `clock_ns` the others stay due, for the next turn.
+        """
+        ends_ns = clock_ns() + SHARE_NS
         while (deadline_ms := self.next_deadline()) is not None and deadline_ms <= now_ms:
             timer = heappop(self._heap)[2]
             try:
                 timer.run(now_ms)
             except Exception as error:  # noqa: BLE001  (the net)
                 self._errors.note(ErrorPlace.TIMER, f"the timer that was due at {deadline_ms} ms", error)
+            if clock_ns() >= ends_ns:
+                return

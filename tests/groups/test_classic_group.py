@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from groups.classic_group import ClassicGroup
-from groups.classic_member import ClassicMember, Protocols
+from groups.classic_member import ClassicMember, Protocols, join_refused
+from protocol.error_codes import ErrorCode
 from tests.groups.driver import subscription
 
 
@@ -103,3 +106,52 @@ def test_a_record_keeps_the_group() -> None:
     assert (again.leader, again.since_ms, again.instances) == ("a", 77, {"i": "a"})
     assert [stored.assignment for stored in again.members.values()] == [b"A", b"B"]
     assert again.subscribed_topics() == frozenset({"t", "u"})
+
+
+STEP = st.tuples(
+    st.sampled_from(["add", "remove", "wait", "answer", "change", "replace"]),
+    st.integers(0, 4),
+    st.lists(st.sampled_from("abc"), unique=True, max_size=3),
+)
+
+
+@given(st.lists(STEP, max_size=40))
+def test_what_is_counted_is_what_a_walk_over_the_members_finds(
+    steps: list[tuple[str, int, list[str]]],
+) -> None:
+    counted = group()
+    for number, (kind, which, names) in enumerate(steps):
+        protocols = tuple((name, b"") for name in names)
+        known = list(counted.members.values())
+        if kind == "add":
+            counted.add(member(f"m{number}", protocols, instance_id=f"i{number}"))
+        elif known:
+            chosen = known[which % len(known)]
+            if kind == "remove":
+                counted.remove(chosen.member_id)
+            elif kind == "wait":
+                chosen.join = lambda _: None
+            elif kind == "answer":
+                chosen.answer_join(join_refused(ErrorCode.NONE))
+            elif kind == "change":
+                chosen.protocols = protocols
+            else:
+                counted.replace_static(chosen.member_id, f"new-{number}")
+    members = counted.members.values()
+    assert counted.waiting_joins == sum(found.join is not None for found in members)
+    assert counted.all_have_joined == all(found.join is not None for found in members)
+    if members:
+        orders = [[name for name, _ in found.protocols] for found in members]
+        common = set("abc").intersection(*orders)
+        assert counted.common_protocols() == common
+        votes = [next((name for name in order if name in common), "") for order in orders]
+        assert counted.choose_protocol() == min(votes, key=lambda name: (-votes.count(name), name))
+
+
+def test_a_removed_member_counts_no_longer_whatever_becomes_of_it() -> None:
+    gone = member("gone", ranged("t"))
+    counted = group(member("stays", ranged("t")), gone)
+    counted.remove("gone")
+    gone.join = lambda _: None
+    gone.protocols = (("other", b""),)
+    assert (counted.waiting_joins, counted.common_protocols()) == (0, {"range"})

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from groups.classic_member import ClassicMember
 from groups.config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from groups.states import GroupState
 from protocol.error_codes import ErrorCode
@@ -355,3 +356,40 @@ def test_an_id_made_of_the_longest_name_there_can_be_still_fits_a_string(driver:
     static = driver.join("static", instance_id="i" * 32_767, version=5)
     driver.advance(3_000)
     assert len(static.value.member_id) == 32_767
+
+
+class WatchedMembers(dict[str, ClassicMember]):
+    """Members of a group that count how often something walks over them all."""
+
+    walks = 0
+
+    def values(self):  # type: ignore[no-untyped-def]
+        self.walks += 1
+        return super().values()
+
+    def items(self):  # type: ignore[no-untyped-def]
+        self.walks += 1
+        return super().items()
+
+
+def test_a_join_a_heartbeat_and_a_lost_member_look_at_no_other_member() -> None:
+    driver = Driver("t", group_initial_rebalance_delay_ms=3_000)
+    first = new_id(driver)
+    answer = driver.join("g", first)
+    group = group_of(driver)
+    group.members = watched = WatchedMembers(group.members)
+    others = [join_waiting(driver)[0] for _ in range(150)]
+    assert watched.walks == 0
+    while answer.waits:
+        driver.advance(3_000)
+    generation = answer.value.generation_id
+    for member_id in others:
+        driver.sync_group("g", member_id, generation)
+    driver.sync_group("g", first, generation, {})
+    per_generation = watched.walks
+    for member_id in others:
+        driver.heartbeat("g", member_id, generation)
+    assert watched.walks == per_generation <= 12
+    driver.advance(400_000)
+    assert not group.members
+    assert watched.walks <= 3 * per_generation

@@ -133,3 +133,14 @@ def test_a_timer_that_raises_is_over_and_the_others_run() -> None:
     timers.run_due(5, lambda key, error: failed.append((key, str(error))))
     assert (ran, failed) == (["b"], [(TimerKey("session", "g", "a"), "broken")])
     assert timers.next_deadline() is None
+
+
+def test_of_very_many_due_timers_some_run_at_once_and_the_others_stay_due() -> None:
+    timers, ran = Timers(), list[int]()
+    for number in range(100):
+        timers.set(TimerKey("k", str(number)), 10, noting(ran, number))
+    timers.run_due(10, at_most=30)
+    assert len(ran) == 30
+    assert timers.next_deadline() == 10
+    timers.run_due(10, at_most=100)
+    assert sorted(ran) == list(range(100))

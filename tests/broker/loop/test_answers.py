@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+from typing import Any
 
 import pytest
 
+from broker.loop.answers import ANSWERS_SHARE_NS, reply_in_turn
 from protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResource
 from tests.broker.gateway import Gateway
 from wal.memory_faults import failing
@@ -22,3 +24,25 @@ def test_nothing_is_answered_before_the_change_is_durable(broken: bool, code: in
     assert client.answers() == []
     gateway.settle()
     assert [response.error_code for response in client.answers()[0].responses] == [code]
+
+
+def test_answers_that_come_up_late_in_a_turn_are_given_in_slices() -> None:
+    gateway = Gateway()
+    broker, answered = gateway.broker, list[object]()
+    now_ns = 0
+    broker.stats.clock_ns = lambda: now_ns
+    replies = [reply_in_turn(broker, noting(answered)) for _ in range(6)]
+    for reply in replies:
+        reply("answer")
+        now_ns += ANSWERS_SHARE_NS // 2
+    assert len(answered) == 2
+    for _ in range(4):
+        broker.scheduler.run()
+    assert answered == ["answer"] * 6
+
+
+def noting(answered: list[object]) -> Any:
+    class Noting:
+        reply = staticmethod(answered.append)
+
+    return Noting()

@@ -1,7 +1,7 @@
 """Timers run in the order of their time, unless they are cancelled."""
 
 from broker.loop.internal_errors import InternalErrors
-from broker.loop.timers import Timers
+from broker.loop.timers import SHARE_NS, Timers
 
 
 def test_deadlines_run_in_the_order_of_their_time() -> None:
@@ -49,3 +49,22 @@ def test_cancelled_deadlines_are_swept_out() -> None:
     assert len(timers) == len(kept)
     assert len(timers._heap) < 200
     assert timers.next_deadline() == 10_000
+
+
+def test_timers_that_are_due_at_once_take_no_more_than_their_share_of_a_turn() -> None:
+    timers, ran = Timers(InternalErrors()), list[int]()
+    now_ns = 0
+
+    def action(_now_ms: int) -> None:
+        nonlocal now_ns
+        now_ns += SHARE_NS // 4
+        ran.append(now_ns)
+
+    for _ in range(10):
+        timers.add(5, action)
+    turns = []
+    while timers.next_deadline() is not None:
+        before = len(ran)
+        timers.run_due(5, lambda: now_ns)
+        turns.append(len(ran) - before)
+    assert turns == [4, 4, 2]
