@@ -16,7 +16,6 @@ from typing import Any
 from groups.context import Context
 from groups.effects import EncodedRecord, Undo
 from groups.errors import append_error
-from groups.offsets import read_committed
 from groups.record_keys import ClassicGroupKey, CurrentKey, Key, OffsetKey
 from groups.record_schemas import GroupMetadataValue
 from groups.records import encode_record
@@ -118,10 +117,9 @@ class Changes:
     def _replay_offsets(self) -> None:
         offsets = self._context.offsets
         for key, value in self._offsets:
-            before = offsets.get(*key)
-            offsets.replay(key, value)
             if value is not None:
-                offsets.count_rows(key, before, read_committed(value))
+                offsets.count_rows(key, value)
+            offsets.replay(key, value)
 
 
 def nothing() -> None:

@@ -233,10 +233,15 @@ class Coordinator:
         offset_commit.commit_offsets(self._at(now_ms), request, client, reply)
 
     def offset_fetch(
-        self, request: OffsetFetchRequest, client: Client, reply: offset_fetch.Reply, now_ms: int
-    ) -> None:
-        """Serve OffsetFetch v1-10."""
-        offset_fetch.fetch_offsets(self._at(now_ms), request, client, reply)
+        self, request: OffsetFetchRequest, client: Client, begin: offset_fetch.Begin, now_ms: int
+    ) -> int:
+        """Serve OffsetFetch v1-10; return the number of partitions in the answer.
+
+        `begin(steps)` is called when the offsets may be read, maybe at once.
+        """
+        context = self._at(now_ms)
+        offset_fetch.fetch_offsets(context, request, client, begin)
+        return offset_fetch.partition_count(context, request, client.version)
 
     def offset_delete(
         self, request: OffsetDeleteRequest, reply: deletion.OffsetDeleteReply, now_ms: int

@@ -7,7 +7,7 @@ Source: KIP-88, KIP-447, KIP-709, KIP-848; Kafka 4.3's OffsetMetadataManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -34,7 +34,13 @@ TOPIC_IDS_SINCE: Final = 10
 TOP_LEVEL_ERROR_SINCE: Final = 2
 NO_OFFSET: Final = -1
 
-Reply = Callable[[OffsetFetchResponse], None]
+PARTITIONS_PER_STEP: Final = 100
+"""The partitions looked up between two steps: about 0.3 ms."""
+
+Steps = Generator[None, None, OffsetFetchResponse]
+"""Steps that return the answer; a group may have offsets in very many partitions."""
+
+Begin = Callable[[Steps], None]
 
 
 class Wanted(NamedTuple):
@@ -45,23 +51,33 @@ class Wanted(NamedTuple):
     partitions: Iterable[int]
 
 
-def fetch_offsets(context: Context, request: OffsetFetchRequest, client: Client, reply: Reply) -> None:
-    """Answer with the offsets of all requested groups, when they may be read."""
-    if client.version >= GROUPS_SINCE:
-        _when_stable(
-            context,
-            [group.group_id for group in request.groups],
-            request,
-            lambda: reply(
-                OffsetFetchResponse(
-                    groups=[_fetch_group(context, group, client.version) for group in request.groups]
-                )
-            ),
-        )
+def fetch_offsets(context: Context, request: OffsetFetchRequest, client: Client, begin: Begin) -> None:
+    """Begin to answer with the offsets of all requested groups, when they may be read."""
+    version = client.version
+    if version >= GROUPS_SINCE:
+        group_ids = [group.group_id for group in request.groups]
+        _when_stable(context, group_ids, request, lambda: begin(_fetch_groups(context, request, version)))
     else:
         _when_stable(
-            context, [request.group_id], request, lambda: reply(_fetch_one(context, request, client.version))
+            context, [request.group_id], request, lambda: begin(_fetch_one(context, request, version))
         )
+
+
+def partition_count(context: Context, request: OffsetFetchRequest, version: int) -> int:
+    """Return the number of partitions that the answer will have."""
+    if version < GROUPS_SINCE:
+        indexes = None if request.topics is None else [topic.partition_indexes for topic in request.topics]
+        return _count(context, request.group_id, indexes)
+    count = len(request.groups)
+    for group in request.groups:
+        indexes = None if group.topics is None else [topic.partition_indexes for topic in group.topics]
+        count += _count(context, group.group_id, indexes)
+    return count
+
+
+def _count(context: Context, group_id: str, indexes: list[list[int]] | None) -> int:
+    lists = context.offsets.topics(group_id).values() if indexes is None else indexes
+    return sum(len(partitions) for partitions in lists)
 
 
 def _when_stable(
@@ -85,7 +101,17 @@ def _when_stable(
         context.journal.after_writes(partition, done, context.now_ms)
 
 
-def _fetch_group(context: Context, asked: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponseGroup:
+def _fetch_groups(context: Context, request: OffsetFetchRequest, version: int) -> Steps:
+    groups = []
+    for group in request.groups:
+        groups.append((yield from _fetch_group(context, group, version)))
+        yield
+    return OffsetFetchResponse(groups=groups)
+
+
+def _fetch_group(
+    context: Context, asked: OffsetFetchRequestGroup, version: int
+) -> Generator[None, None, OffsetFetchResponseGroup]:
     answer = OffsetFetchResponseGroup(group_id=asked.group_id, topics=[])
     try:
         context.check_loaded(asked.group_id)
@@ -93,6 +119,7 @@ def _fetch_group(context: Context, asked: OffsetFetchRequestGroup, version: int)
     except GroupError as error:
         answer.error_code = error.code
         return answer
+    done = 0
     for wanted in _wanted(context, asked, version):
         topic = OffsetFetchResponseTopics(name=wanted.name or "", topic_id=wanted.topic_id, partitions=[])
         for index in wanted.partitions:
@@ -106,6 +133,9 @@ def _fetch_group(context: Context, asked: OffsetFetchRequestGroup, version: int)
                     error_code=ErrorCode.UNKNOWN_TOPIC_ID if wanted.name is None else ErrorCode.NONE,
                 )
             )
+            done += 1
+            if not done % PARTITIONS_PER_STEP:
+                yield
         answer.topics.append(topic)
     return answer
 
@@ -131,7 +161,8 @@ def _wanted(context: Context, asked: OffsetFetchRequestGroup, version: int) -> I
     by_id = version >= TOPIC_IDS_SINCE
     if asked.topics is None:
         known = context.topics.by_name
-        for name, partitions in context.offsets.topics(asked.group_id).items():
+        # A copy: the group may commit between two steps.
+        for name, partitions in tuple(context.offsets.topics(asked.group_id).items()):
             topic_id = known[name].topic_id if name in known else ZERO_UUID
             if not by_id or topic_id != ZERO_UUID:
                 yield Wanted(name, topic_id, list(partitions))
@@ -154,7 +185,7 @@ def _committed(context: Context, group_id: str, name: str | None, index: int) ->
     return _NONE if value is None else read_committed(value)
 
 
-def _fetch_one(context: Context, request: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
+def _fetch_one(context: Context, request: OffsetFetchRequest, version: int) -> Steps:
     """Answer in the layout of one group, which has no place for the group's error before v2."""
     try:
         context.check_loaded(request.group_id)
@@ -166,15 +197,17 @@ def _fetch_one(context: Context, request: OffsetFetchRequest, version: int) -> O
         wanted = [(name, list(partitions)) for name, partitions in stored.items()]
     else:
         wanted = [(topic.name, topic.partition_indexes) for topic in names]
-    return OffsetFetchResponse(
-        topics=[
-            OffsetFetchResponseTopic(
-                name=name,
-                partitions=[_partition(context, request.group_id, name, index) for index in partitions],
-            )
-            for name, partitions in wanted
-        ]
-    )
+    answer = OffsetFetchResponse(topics=[])
+    done = 0
+    for name, partitions in wanted:
+        topic = OffsetFetchResponseTopic(name=name, partitions=[])
+        answer.topics.append(topic)
+        for index in partitions:
+            topic.partitions.append(_partition(context, request.group_id, name, index))
+            done += 1
+            if not done % PARTITIONS_PER_STEP:
+                yield
+    return answer
 
 
 def _partition(context: Context, group_id: str, name: str, index: int) -> OffsetFetchResponsePartition:

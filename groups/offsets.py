@@ -22,6 +22,7 @@ NO_EXPIRY: Final = -1
 NO_LEADER_EPOCH: Final = -1
 
 _INT16: Final = packing.Struct(">h")
+_INT64: Final = packing.Struct(">q")
 _WITH_EXPIRY: Final = b"\0\1"
 """The first bytes of the only value version that has an expiry time of its own."""
 _TEXT_AT: Final = {b"\0\0": 12, b"\0\1": 12, b"\0\2": 12, b"\0\3": 16}
@@ -31,6 +32,7 @@ _AFTER_TEXT: Final = {b"\0\0": 8, b"\0\1": 16, b"\0\2": 8, b"\0\3": 8}
 _ROWS_MAX: Final = 2**63 - 1
 """The greatest count of rows that an answer has room for; commits to and fro between extremes pass it."""
 _NOTHING: Final[dict[str, dict[int, bytes]]] = {}
+_NO_TOPICS: Final[Mapping[str, Mapping[int, object]]] = {}
 
 
 class Committed(NamedTuple):
@@ -96,8 +98,8 @@ class OffsetTable:
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[str, dict[int, bytes]]] = {}
-        # By group, then key: the number of records on their way, and the last one's value.
-        self._pending: dict[str, dict[OffsetKey, tuple[int, bytes | None]]] = {}
+        # By group, topic and partition: the number of records on their way, and the last one's value.
+        self._pending: dict[str, dict[str, dict[int, tuple[int, bytes | None]]]] = {}
         self._rows: dict[str, dict[tuple[str, int], int]] = {}
         self._count = 0
         self._expiring = 0
@@ -173,43 +175,41 @@ class OffsetTable:
 
     def announce(self, key: OffsetKey, value: bytes | None) -> None:
         """Note a record that was written but is not durable yet."""
-        pending = self._pending.setdefault(key.group_id, {})
-        waiting = pending.get(key, (0, None))[0]
-        pending[key] = (waiting + 1, value)
+        pending = self._pending.setdefault(key.group_id, {}).setdefault(key.topic, {})
+        waiting = pending.get(key.partition, (0, None))[0]
+        pending[key.partition] = (waiting + 1, value)
 
     def settle(self, key: OffsetKey) -> None:
         """Note that an announced record is durable, or has failed."""
-        pending = self._pending[key.group_id]
-        waiting, value = pending[key]
+        topics = self._pending[key.group_id]
+        pending = topics[key.topic]
+        waiting, value = pending[key.partition]
         if waiting > 1:
-            pending[key] = (waiting - 1, value)
+            pending[key.partition] = (waiting - 1, value)
             return
-        del pending[key]
+        del pending[key.partition]
         if not pending:
+            del topics[key.topic]
+        if not topics:
             del self._pending[key.group_id]
 
     def keys(self, group_id: str, topic: str | None = None) -> set[OffsetKey]:
         """Return every partition that has, or may come to have, an offset; of one topic or of all."""
-        found = {key for key in self._pending.get(group_id, ()) if topic in (None, key.topic)}
-        topics = self.topics(group_id)
-        for name in topics if topic is None else (topic,):
-            found.update(OffsetKey(group_id, name, index) for index in topics.get(name, ()))
+        found: set[OffsetKey] = set()
+        for topics in (self._pending.get(group_id, _NO_TOPICS), self.topics(group_id)):
+            for name in topics if topic is None else (topic,):
+                found.update(OffsetKey(group_id, name, index) for index in topics.get(name, ()))
         return found
 
     def groups_of(self, topic: str) -> set[str]:
         """Return the groups that have, or may come to have, offsets in a topic."""
-        found = {
-            group_id
-            for group_id, pending in self._pending.items()
-            if any(key.topic == topic for key in pending)
-        }
+        found = {group_id for group_id, topics in self._pending.items() if topic in topics}
         found.update(group_id for group_id, topics in self._groups.items() if topic in topics)
         return found
 
     def newest_topics(self, group_id: str) -> list[str]:
         """Return the topics in which the group has, or may come to have, offsets; sorted."""
-        pending = {key.topic for key in self._pending.get(group_id, ())}
-        return sorted(pending.union(self.topics(group_id)))
+        return sorted({*self._pending.get(group_id, ()), *self.topics(group_id)})
 
     def newest_groups(self) -> list[str]:
         """Return the groups that have, or may come to have, offsets."""
@@ -217,19 +217,24 @@ class OffsetTable:
 
     def newest(self, key: OffsetKey) -> bytes | None:
         """Return the value written last, durable or not."""
-        pending = self._pending.get(key.group_id)
-        if pending is not None and key in pending:
-            return pending[key][1]
+        pending = self._pending.get(key.group_id, {}).get(key.topic, {}).get(key.partition)
+        if pending is not None:
+            return pending[1]
         return self.topics(key.group_id).get(key.topic, {}).get(key.partition)
 
     # --- rows consumed, as TDengine counts them -------------------------------------------------------------
 
-    def count_rows(self, key: OffsetKey, before: Committed | None, after: Committed) -> None:
-        """Count the records between two commits as consumed; going back counts nothing."""
-        if before is not None and after.offset > before.offset:
+    def count_rows(self, key: OffsetKey, value: bytes) -> None:
+        """Count the records up to the offset in the next value as consumed; going back counts nothing."""
+        before = self._groups.get(key.group_id, _NOTHING).get(key.topic, {}).get(key.partition)
+        if before is None:
+            return
+        # The offset comes first in every version.
+        passed = _INT64.unpack_from(value, 2)[0] - _INT64.unpack_from(before, 2)[0]
+        if passed > 0:
             rows = self._rows.setdefault(key.group_id, {})
             place = (key.topic, key.partition)
-            rows[place] = min(rows.get(place, 0) + after.offset - before.offset, _ROWS_MAX)
+            rows[place] = min(rows.get(place, 0) + passed, _ROWS_MAX)
 
     def rows(self, group_id: str, topic: str, partition: int) -> int:
         """Return how many records commits have passed since the server started."""

@@ -11,6 +11,7 @@ from uuid import UUID
 from groups.config import NO_SETTINGS, GroupConfig, GroupSettings
 from groups.coordinator import Coordinator
 from groups.effects import Effects, EncodedRecord
+from groups.offset_fetch import Steps
 from groups.topics import Client
 from protocol.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -157,6 +158,20 @@ class Driver:
         method(*arguments, answer, self.now_ms)
         self.flush()
         return answer
+
+    def offset_fetch(
+        self, request: OffsetFetchRequest, client: Client, reply: Answer[OffsetFetchResponse], now_ms: int
+    ) -> None:
+        """Fetch offsets, all steps of the answer at once."""
+
+        def begin(steps: Steps) -> None:
+            try:
+                while True:
+                    next(steps)
+            except StopIteration as end:
+                reply(end.value)
+
+        self.coordinator.offset_fetch(request, client, begin, now_ms)
 
     def join(
         self,
@@ -330,7 +345,7 @@ class Driver:
             ],
             require_stable=require_stable,
         )
-        return self.call(self.coordinator.offset_fetch, request, client(version))
+        return self.call(self.offset_fetch, request, client(version))
 
     def committed(self, group_id: str, topic: str, partition: int) -> int | None:
         found = self.coordinator.committed(group_id, topic, partition)

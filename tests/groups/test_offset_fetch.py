@@ -61,7 +61,7 @@ def test_several_groups_are_answered_at_once(driver: Driver) -> None:
     request = OffsetFetchRequest(
         groups=[OffsetFetchRequestGroup(group_id=name, topics=topics) for name in ("g", "h", "nobody")]
     )
-    answer = driver.call(driver.coordinator.offset_fetch, request, client(8))
+    answer = driver.call(driver.offset_fetch, request, client(8))
     offsets = [group.topics[0].partitions[0].committed_offset for group in answer.value.groups]
     assert offsets == [5, 9, -1]
 
@@ -82,7 +82,7 @@ def test_version_10_names_topics_by_id(driver: Driver) -> None:
             )
         ]
     )
-    answer = driver.call(driver.coordinator.offset_fetch, request, client(10))
+    answer = driver.call(driver.offset_fetch, request, client(10))
     first, second = answer.value.groups[0].topics
     assert (first.topic_id, first.partitions[0].committed_offset) == (known, 5)
     assert second.topic_id == unknown
@@ -108,9 +108,7 @@ def one_group(driver: Driver, version: int, topics: dict[str, list[int]] | None)
             OffsetFetchRequestTopic(name=name, partition_indexes=indexes) for name, indexes in topics.items()
         ],
     )
-    answer: Answer[OffsetFetchResponse] = driver.call(
-        driver.coordinator.offset_fetch, request, client(version)
-    )
+    answer: Answer[OffsetFetchResponse] = driver.call(driver.offset_fetch, request, client(version))
     return answer.value
 
 
@@ -193,4 +191,4 @@ def test_require_stable_does_not_wait_for_what_is_lost(driver: Driver) -> None:
 
 def test_require_stable_without_groups_is_answered(driver: Driver) -> None:
     request = OffsetFetchRequest(groups=[], require_stable=True)
-    assert driver.call(driver.coordinator.offset_fetch, request, client(9)).value.groups == []
+    assert driver.call(driver.offset_fetch, request, client(9)).value.groups == []

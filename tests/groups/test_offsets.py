@@ -115,11 +115,9 @@ def test_the_newest_value_is_the_one_written_last() -> None:
 def test_rows_are_counted_forwards_only() -> None:
     table = OffsetTable()
     key = OffsetKey("g", "t", 0)
-    commits = [Committed(offset, -1, "", 0, NO_EXPIRY) for offset in (10, 25, 5, 7)]
-    before = None
-    for committed in commits:
-        table.count_rows(key, before, committed)
-        before = committed
+    for offset in (10, 25, 5, 7):
+        table.count_rows(key, value(offset))
+        table.replay(key, value(offset))
     assert table.rows("g", "t", 0) == 15 + 2
     assert table.rows("g", "t", 1) == table.rows("h", "t", 0) == 0
 

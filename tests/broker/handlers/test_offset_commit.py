@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 from uuid import UUID
 
+from broker.handlers.offset_commit import PARTITIONS_PER_STEP
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -13,6 +15,7 @@ from protocol.messages.offset_commit import (
 from tests.broker.gateway import Client, Gateway
 from tests.broker.groups import codes, commit, committed, committing, join
 from tests.broker.kit import create
+from wal.memory_faults import failing
 
 SETTINGS = {"kawal_vnodes": 1, "group_initial_rebalance_delay_ms": 0, "kawal_rebalance_interval_ms": 0}
 TOPICS = {"t": 4}
@@ -64,3 +67,48 @@ def test_many_offsets_are_one_commit(gateway: Gateway, client: Client) -> None:
     gateway.crash()
     gateway.advance(10)
     assert committed(gateway.client(), "g") == {("wide", index): index for index in range(1_000)}
+
+
+def test_very_many_offsets_are_committed_a_part_at_a_time_beside_other_requests(
+    gateway: Gateway, client: Client
+) -> None:
+    create(client, "wide", partitions=450)
+    offsets = [("wide", index, index) for index in range(450)]
+    offsets.insert(300, ("unknown", 0, 1))
+    client.send(committing("g", *offsets), 9)
+    broker, other = gateway.broker, gateway.client()
+    other.send(committing("h", ("t", 0, 7)), 9)
+    steps = 0
+    while broker.scheduler.pending:
+        broker.scheduler.run()
+        steps += 1
+    assert steps >= 450 // PARTITIONS_PER_STEP
+    gateway.settle()
+    assert codes(other.answers()[0]) == [0]
+    answer = client.answers()[0]
+    found = [
+        (topic.name, item.partition_index, item.error_code)
+        for topic in answer.topics
+        for item in topic.partitions
+    ]
+    expected = [(name, index, 3 if name == "unknown" else 0) for name, index, _ in offsets]
+    assert found == expected
+    gateway.crash()
+    gateway.advance(10)
+    assert committed(gateway.client(), "g") == {("wide", index): index for index in range(450)}
+
+
+def test_parts_of_a_commit_that_are_lost_are_refused(gateway: Gateway, client: Client) -> None:
+    create(client, "wide", partitions=450)
+    commit(client, "g", ("wide", 0, 1))
+    gateway.disk.faults.append(failing("sync", errno.EIO, path="vnode"))
+    answer = client.call(committing("g", *(("wide", index, 9) for index in range(450))), 9)
+    found = codes(answer)
+    assert len(found) == 450
+    assert set(found) <= {0, ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    assert ErrorCode.COORDINATOR_NOT_AVAILABLE in found
+    taken = {("wide", index) for index, code in enumerate(found) if code == 0}
+    gateway.crash()
+    gateway.advance(2_000)
+    stored = committed(gateway.client(), "g")
+    assert {place for place, offset in stored.items() if offset == 9} == taken

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from groups.offset_fetch import PARTITIONS_PER_STEP
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -14,6 +15,7 @@ from protocol.messages.offset_fetch import (
 )
 from tests.broker.gateway import Client, Gateway
 from tests.broker.groups import beating, commit, committed, committing, fetching_offsets
+from tests.broker.kit import create
 
 SETTINGS = {"kawal_vnodes": 1, "group_initial_rebalance_delay_ms": 0, "kawal_rebalance_interval_ms": 0}
 TOPICS = {"t": 4}
@@ -78,3 +80,27 @@ def test_members_of_the_consumer_protocol_prove_their_epoch(
     )
     (group,) = client.call(OffsetFetchRequest(groups=[asked]), 9).groups
     assert group.error_code == code
+
+
+def test_very_many_offsets_are_fetched_in_slices_even_while_the_group_commits(
+    gateway: Gateway, client: Client
+) -> None:
+    create(client, "wide", partitions=2_000)
+    commit(client, "g", *(("wide", index, index) for index in range(2_000)))
+    group = OffsetFetchRequestGroup(group_id="g", topics=None)
+    client.send(OffsetFetchRequest(groups=[group], require_stable=False), 9)
+    scheduler = gateway.broker.scheduler
+    steps = 1
+    while scheduler.pending:
+        scheduler.run()
+        if steps == 3:
+            gateway.client().send(committing("g", ("t", 0, 5)), 9)
+            while gateway.run_jobs():
+                continue
+        steps += 1
+    assert steps > 2_000 // PARTITIONS_PER_STEP // 2
+    (answer,) = client.answers()
+    (topic,) = answer.groups[0].topics
+    assert [(item.partition_index, item.committed_offset) for item in topic.partitions] == [
+        (index, index) for index in range(2_000)
+    ]
