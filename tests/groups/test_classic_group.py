@@ -42,6 +42,8 @@ def group(*members: ClassicMember, protocol_type: str = "consumer") -> ClassicGr
         ([["a"]], "a"),
         ([["a", "b"], ["b", "a"]], "a"),
         ([["a", "b"], ["b", "a"], ["b", "a"]], "b"),
+        # A member that names a protocol twice knows it once.
+        ([["x", "x", "a"], ["a"]], "a"),
         # A protocol that most prefer does not help a member that does not know it.
         ([["x", "a"], ["x", "a"], ["a"]], "a"),
         ([["x", "b", "a"], ["y", "a", "b"], ["b", "a"]], "b"),
