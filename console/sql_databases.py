@@ -26,6 +26,7 @@ from console.database_admin import (
     told,
 )
 from console.errors import UsageError
+from console.sql_statement import without_comments
 from protocol.messages.kawal_databases import DatabaseAction, DatabaseResult
 
 NAME: Final = r"(?:`(?P<quoted>[^`]+)`|(?P<word>[\w.-]+))"
@@ -67,12 +68,12 @@ class DatabaseStatement(NamedTuple):
 
 def is_about_databases(text: str) -> bool:
     """Return whether the statement is about databases, well-formed or not."""
-    return _ABOUT.match(text) is not None
+    return _ABOUT.match(without_comments(text)) is not None
 
 
 def parse_database_statement(text: str) -> DatabaseStatement:
     """Read a statement.  Raises: UsageError with an example of what was probably meant."""
-    whole = text.strip().rstrip(";").rstrip()
+    whole = without_comments(text).strip().rstrip(";").rstrip()
     for verb, form in FORMS.items():
         match = form.match(whole)
         if match is None:

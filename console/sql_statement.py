@@ -50,7 +50,7 @@ _EXAMPLES: Final = {
 
 def parse(text: str) -> Statement:
     """Read a statement.  Raises: UsageError with an example of what was probably meant."""
-    whole = text.strip().rstrip(";").rstrip()
+    whole = without_comments(text).strip().rstrip(";").rstrip()
     for verb, form in FORMS.items():
         found = form.match(whole)
         if found is not None:
@@ -60,10 +60,32 @@ def parse(text: str) -> Statement:
     raise UsageError(_explained(whole))
 
 
+def without_comments(text: str) -> str:
+    """Return the text with a blank for each comment, `-- …` or `/* … */`, that is not inside quotes."""
+    return _QUOTED_OR_COMMENT.sub(lambda found: found[0] if found["quoted"] else " ", text)
+
+
+_QUOTED_OR_COMMENT: Final = re.compile(
+    r"""(?P<quoted>'[^']*'|"[^"]*"|`[^`]*`)|--[^\n]*|/\*.*?\*/""", re.DOTALL
+)
+
+_COMMANDS: Final = {
+    "consumers": "kawal consumers",
+    "subscriptions": "kawal subscriptions",
+    "groups": "kawal groups list",
+    "vgroups": "kawal databases describe",
+    "vnodes": "kawal databases describe",
+}
+"""What other SHOW statements of TDengine are here."""
+
+
 def _explained(text: str) -> str:
-    first = text.split(maxsplit=1)[0].lower() if text else ""
+    words = text.lower().split()
+    first = words[0] if words else ""
     if not first:
         return 'the statement is empty; try "SHOW TOPICS"'
+    if first == "show" and (command := _COMMANDS.get(words[-1].rpartition(".")[2])) is not None:
+        return f"{text[:80]!r} is not a statement here; the command '{command}' shows that"
     example = _EXAMPLES.get(first)
     if example is not None:
         return f"{text[:80]!r} is not a statement; write it like {example!r}"

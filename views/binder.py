@@ -12,6 +12,7 @@ node with an unexpected part.  Conversions are few and explicit:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ from views.column_types import (
     NULL,
     STRING,
     Kind,
+    length_hint,
     parse_type,
 )
 from views.columns import Columns
@@ -89,7 +91,10 @@ class Binder:
         if self.count > EXPRESSIONS_MAX:
             raise TooComplex(f"the statement has more than {EXPRESSIONS_MAX} expressions")
         if self.depth > DEPTH_MAX:
-            raise TooComplex(f"expressions are nested more than {DEPTH_MAX} deep")
+            raise TooComplex(
+                f"more than {DEPTH_MAX} operators or functions stand inside each other (in a + b + c there"
+                " are two); split the expression over several columns"
+            )
         try:
             bound = bind(self, node)
         finally:
@@ -102,7 +107,7 @@ class Binder:
         name, quoted = node.name, bool(node.this.args.get("quoted"))
         qualifier = ".".join(part.name for part in node.parts[:-1])
         if qualifier and qualifier not in self.qualifiers:
-            raise UnknownColumn(f"{shown(node)}: {qualifier!r} is not the source of this view")
+            raise UnknownColumn(f"{shown(node)}: {self._not_source(qualifier, name)}")
         if not quoted and not qualifier:
             if (duration := parse_duration(name)) is not None:
                 return literal(duration, DURATION)
@@ -112,6 +117,15 @@ class Binder:
         if (meta := META_COLUMNS.get(name.lower())) is not None and not quoted:
             return Expression("meta", meta, value=name.lower(), nullable=name.lower() in ("_key", "tbname"))
         return self.declared(name)
+
+    def _not_source(self, qualifier: str, name: str) -> str:
+        """Return a sentence about a name before a point that is not the source's."""
+        column = self.columns.find(qualifier) if self.columns is not None else None
+        if column is None:
+            return f"{qualifier!r} is not the source of this view"
+        if column.type is JSON:
+            return f"{qualifier!r} is a column; the member of its object is {column.name}->'{name}'"
+        return f"{qualifier!r} is a column of type {column.type}, which has no members"
 
     def declared(self, name: str) -> Expression:
         """Bind the name of a declared column."""
@@ -126,6 +140,11 @@ class Binder:
                 f"use {', '.join(META_COLUMNS)} or header('name')"
             )
         found = self.columns.find(name)
+        if found is None and name[:1].isdigit():
+            raise UnknownColumn(
+                f"{name!r} is neither a number nor a column, and no duration: those are whole numbers of b,"
+                " u, a (ns, µs, ms), s, m, h, d and w"
+            )
         if found is None:
             raise UnknownColumn(
                 f"column {name!r} is unknown; the source declares {_listed(self.columns.names)}"
@@ -215,6 +234,15 @@ def _literal(binder: Binder, node: exp.Expr) -> Expression:
         return literal(operators.finite(float(text)), DOUBLE)
     except ValueError:
         raise SyntaxProblem(f"{text[:40]!r} is not a valid double") from None
+
+
+def _hexadecimal(binder: Binder, node: exp.Expr) -> Expression:
+    digits = node.this
+    if not re.fullmatch(r"[0-9A-Fa-f]{1,100}", digits):
+        raise SyntaxProblem(f"0x{digits[:40]} is not a number in hexadecimal digits")
+    if int(digits, 16) > INT64_MAX:
+        raise TypeProblem(f"0x{digits[:40]} is larger than a bigint can be")
+    return literal(int(digits, 16), BIGINT)
 
 
 def _negation(binder: Binder, node: exp.Expr) -> Expression:
@@ -315,7 +343,8 @@ def _cast(binder: Binder, node: exp.Expr) -> Expression:
     name = f"n{name}" if name.startswith("char(") else name
     target = parse_type(_SQL_TYPES.get(name, name))
     if target is None or target is JSON:
-        raise NotAllowed(f"{shown(node)}: CAST to {name} is not possible in a view")
+        hint = length_hint(name) or "is not possible in a view"
+        raise NotAllowed(f"{shown(node)}: CAST to {name} {hint}")
     return operators.cast(binder.bind(node.this), target)
 
 
@@ -357,6 +386,7 @@ _Binding = tuple[Callable[[Binder, Any], Expression], frozenset[str]]
 _BINDINGS: dict[type, _Binding] = {
     exp.Column: (Binder.column, frozenset({"this", "table", "db", "catalog"})),
     exp.Literal: (_literal, frozenset({"this", "is_string"})),
+    exp.HexString: (_hexadecimal, _ONE),
     exp.Null: (lambda binder, node: literal(None, NULL), frozenset()),
     exp.Boolean: (lambda binder, node: literal(bool(node.this), BOOL), _ONE),
     exp.Paren: (_paren, _ONE),

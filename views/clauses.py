@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from views.errors import NotAllowed
+from views.errors import NotAllowed, SyntaxProblem
 from views.token_text import depth_zero
 
 _WINDOWS = frozenset(
@@ -66,10 +66,15 @@ def check_clauses(select: exp.Select) -> None:
 
 
 def alias_of(select: exp.Select) -> str:
-    """Return the alias that FROM gives its topic, "" for none.  Raises: NotAllowed."""
+    """Return the alias that FROM gives its topic, "" for none.  Raises: NotAllowed, SyntaxProblem."""
     alias = select.args["from_"].this.args.get("alias")
     if alias is None:
         return ""
+    if not isinstance(alias.this, exp.Identifier):
+        raise SyntaxProblem(
+            f"{alias.sql()[:40]!r} after the name in FROM is no alias; a name with characters other than"
+            " letters, digits, _, . and - must be in back-quotes"
+        )
     if alias.args.get("columns"):
         raise NotAllowed("an alias with columns in FROM is not possible in a view")
     return str(alias.name)

@@ -32,7 +32,7 @@ _HEAD = """
 def scan(state, count):
     body, source, at = state.body, state.source, state.at
     base_timestamp, base_offset, append_time = state.base_timestamp, state.base_offset, state.append_time
-    partition, tags, out = state.partition, state.tags, state.out
+    partition, tags, out, max_timestamp = state.partition, state.tags, state.out, state.max_timestamp
     room, value_max, record_max = state.room, state.value_max, state.record_max
     matched, unfit, newest = state.matched, state.unfit, state.newest
     run_start, run_end = state.run_start, state.run_end
@@ -120,6 +120,8 @@ _TIMESTAMP = """
             rowts = append_time
         if not INT64_MIN <= rowts <= INT64_MAX:
             raise Malformed(p, "record timestamp", f"is {rowts}")
+        if rowts > max_timestamp:
+            rowts = max_timestamp
 """
 _VALUE_LENGTH = """
         start = p

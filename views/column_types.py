@@ -116,6 +116,14 @@ TYPE_NAMES: Final = (
 )
 
 
+def length_hint(text: str) -> str:
+    """Return what is wrong with the length in the name of a type, "" if that is not what is wrong."""
+    match = _PARAMETER.fullmatch(" ".join(text.lower().split()))
+    if match is None or match[1] not in _WITH_LENGTH:
+        return ""
+    return f"is not possible: its length is a number from 1 to {LENGTH_MAX:,}"
+
+
 def parse_type(text: str) -> Type | None:
     """Return the type named `text` in any case, or None when there is no such type."""
     name = " ".join(text.lower().split())

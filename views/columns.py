@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from views.column_types import TYPE_NAMES, Type, parse_type
+from views.column_types import TYPE_NAMES, Type, length_hint, parse_type
 from views.errors import ColumnsProblem
 
 TEXT_LENGTH_MAX: Final = 64 << 10
@@ -144,7 +144,9 @@ def _column(number: int, part: str) -> Column:
         )
     if name.lower() in RESERVED:
         raise ColumnsProblem(f"column {name!r}: every record has a column of this name already")
-    if (kind := parse_type(rest)) is None:
+    if (kind := parse_type(rest)) is None and (hint := length_hint(rest)):
+        raise ColumnsProblem(f"column {name!r}: type {_shown(rest)!r} {hint}")
+    if kind is None:
         raise ColumnsProblem(f"column {name!r} has the unknown type {_shown(rest)!r}; known are {TYPE_NAMES}")
     return Column(name, kind, is_tag)
 

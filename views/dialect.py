@@ -1,8 +1,8 @@
 """The SQL dialect of views: TDengine's flavour, read by sqlglot and checked for bounds before and after.
 
 Strings are in single or double quotes, which are doubled inside; there are no backslash escapes, so that
-patterns are written as they are.  Names that are not words are in back-quotes.  `1h` is a duration.  sqlglot
-does not interpret functions at all: only `functions.py` knows them.
+patterns are written as they are.  Names that are not words are in back-quotes.  `1h` is a duration, `0x1F` a
+number.  sqlglot does not interpret functions at all: only `functions.py` knows them.
 
 sqlglot takes 0.1 s to import: it and its importers are loaded when the first view is parsed.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, Final
 
 from sqlglot import exp, parser, tokens
@@ -59,6 +60,7 @@ class ViewDialect(Dialect):
         STRING_ESCAPES: ClassVar[Any] = ["'", '"']
         IDENTIFIERS: ClassVar[Any] = ["`"]
         COMMENTS: ClassVar[Any] = ["--", ("/*", "*/")]
+        HEX_STRINGS: ClassVar[Any] = [("0x", ""), ("0X", "")]
         KEYWORDS: ClassVar[Any] = {
             **tokens.Tokenizer.KEYWORDS,
             "MATCH": TokenType.RLIKE,
@@ -104,7 +106,8 @@ def tokenize(text: str) -> list[Token]:
     try:
         read: list[Token] = DIALECT.tokenize(text)
     except SqlglotError as error:
-        raise SyntaxProblem(f"the statement cannot be read: {_first_line(error)}") from None
+        problem = not_closed(text) or f"the statement cannot be read: {_first_line(error)}"
+        raise SyntaxProblem(problem) from None
     if len(read) > TOKENS_MAX:
         raise TooComplex(f"the statement has {len(read)} words and signs; at most {TOKENS_MAX} are allowed")
     _check_nesting(read)
@@ -125,11 +128,53 @@ def _check_nesting(read: Sequence[Token]) -> None:
         raise TooComplex(f"the statement has more than {_OPENERS_MAX} CASE expressions")
 
 
+def _check_words(read: Sequence[Token]) -> None:
+    """Refuse what other databases write, with what to write here."""
+    for left, right in pairwise(read):
+        if right.text in _NOT_HERE and right.token_type not in _AS_WRITTEN:
+            raise NotAllowed(f"{near(right)}: {_NOT_HERE[right.text]}")
+        if left.token_type is TokenType.IN and right.token_type is not TokenType.L_PAREN:
+            raise SyntaxProblem(f"{near(right)}: IN takes a list in brackets, as in a IN (1, 2)")
+
+
+_AS_WRITTEN: Final = (TokenType.STRING, TokenType.IDENTIFIER)
+_NOT_HERE: Final = {
+    "->>": "->> is not possible in a view; write CAST(column->'name' AS string)",
+    "#>": "#> is not possible in a view; write column->'name'->'name'",
+    "#>>": "#>> is not possible in a view; write CAST(column->'name'->'name' AS string)",
+    "::": ":: is not possible in a view; write CAST(value AS type)",
+}
+
+
+def not_closed(text: str) -> str:
+    """Return a sentence about the quote or comment that is not closed, "" if all are."""
+    at = 0
+    while at < len(text):
+        found = _OPENS.search(text, at)
+        if found is None:
+            return ""
+        opening = found[0]
+        end = text.find(_CLOSED_BY.get(opening, opening), found.end())
+        if end < 0:
+            if opening == "--":
+                return ""
+            line = text.count("\n", 0, found.start()) + 1
+            column = found.start() - (text.rfind("\n", 0, found.start()) + 1) + 1
+            return f"the {opening} at line {line}, column {column} is not closed"
+        at = end + len(_CLOSED_BY.get(opening, opening))
+    return ""
+
+
+_OPENS: Final = re.compile(r"['\"`]|--|/\*")
+_CLOSED_BY: Final = {"--": "\n", "/*": "*/"}
+
+
 def parse_select(read: list[Token], text: str) -> exp.Select:
     """Parse the tokens of one SELECT.
 
     Raises: SyntaxProblem, TooComplex, NotAllowed for anything but a plain SELECT.
     """
+    _check_words(read)
     try:
         parsed = [statement for statement in DIALECT.parser().parse(read, text) if statement is not None]
     except (RecursionError, Exhausted):

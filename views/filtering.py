@@ -92,6 +92,8 @@ class ScanState:
     base_timestamp: int
     base_offset: int
     append_time: int | None
+    max_timestamp: int
+    """The largest timestamp that the header names: what was older was passed over by it."""
     partition: int
     tags: KeyTags
     room: int
@@ -183,6 +185,7 @@ def start_scan(
         header.base_timestamp,
         header.base_offset,
         header.max_timestamp if header.is_append_time else None,
+        header.max_timestamp,
         partition,
         TagTable() if tags is None else tags,
         limits.output_bytes_max,

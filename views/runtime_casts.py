@@ -1,7 +1,7 @@
 """CAST: one function for each pair of kinds that has a meaning; what cannot be cast is None, never an error.
 
 - to an integer: doubles are cut towards zero; text is an integer or a number with a point, blanks around it
-  allowed; what the target type cannot hold is None
+  allowed, and is cut exactly; what the target type cannot hold is None
 - to a string: as in JSON; timestamps as ISO 8601 in UTC; `varchar(n)` cuts after n characters
 - to a timestamp: integers count in the target's unit, text is ISO 8601
 - to a bool: numbers other than 0 are true; text is true or false, in any case
@@ -24,7 +24,10 @@ from views.timestamps import format_timestamp, parse_timestamp
 Cast = Callable[[Any], Any]
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,5})?")
+_NUMBER = re.compile(
+    r"(?P<sign>[+-]?)(?P<digits>[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE](?P<exponent>[+-]?[0-9]{1,5}))?"
+)
+_PLACES_MAX: Final = 20
 _BLANKS: Final = " \t\r\n"
 _BOOLEANS: Final = {"true": True, "false": False}
 _to_json = msgspec.json.encode
@@ -76,8 +79,18 @@ def _integer_of_text(text: str) -> int | None:
     text = text.strip(_BLANKS)
     if _INTEGER.fullmatch(text):
         return int(text)
-    number = _double_of_text(text)
-    return None if number is None else int(number)
+    match = _NUMBER.fullmatch(text) if len(text) <= 1_000 else None
+    if match is None:
+        return None
+    # Not by way of a double, which would change numbers above 2^53.
+    whole, _, fraction = match["digits"].partition(".")
+    places = int(match["exponent"] or 0) - len(fraction)
+    digits = int((whole + fraction) or 0)
+    if digits and places > _PLACES_MAX:
+        return None
+    unit = int(10 ** min(abs(places), len(whole + fraction) + _PLACES_MAX))
+    size = digits * unit if places >= 0 else digits // unit
+    return -size if match["sign"] == "-" else size
 
 
 def _to_double(source: Type, target: Type) -> Cast | None:

@@ -63,7 +63,10 @@ def rounded(number: float, digits: int = 0) -> float | None:
 
 
 def _half_away(number: float) -> int:
-    return math.floor(number + 0.5) if number >= 0 else math.ceil(number - 0.5)
+    # Adding 0.5 would itself round: 0.49999999999999994 + 0.5 is 1.0.
+    below = math.floor(abs(number))
+    nearest = below + (abs(number) - below >= 0.5)
+    return nearest if number >= 0 else -nearest
 
 
 def _to_places(number: float, digits: int, cut: Callable[[float], int]) -> float | None:

@@ -33,19 +33,32 @@ def truncated(value: int, unit_ns: int, step_ns: int, zone: tzinfo = UTC) -> int
     """
     if step_ns <= unit_ns:
         return value
+    if not _YEAR_1_NS <= value * unit_ns < _YEAR_10000_NS:
+        return None
     first_ns = _FIRST_MONDAY_NS if step_ns % _WEEK_NS == 0 else 0
-    if zone is UTC or (local := local_time(value, unit_ns, zone)) is None:
+    if zone is UTC:
         wall_ns = value * unit_ns - first_ns
-        return (wall_ns - wall_ns % step_ns + first_ns) // unit_ns
+        return _in_years(wall_ns - wall_ns % step_ns + first_ns, unit_ns)
+    local = local_time(value, unit_ns, zone)
+    if local is None:
+        return None
     wall_ns = value * unit_ns + (local.utcoffset() or _NO_SHIFT) // _SECOND * _SECOND_NS - first_ns
     start_ns = wall_ns - wall_ns % step_ns + first_ns
     start = local_time(start_ns // _SECOND_NS, _SECOND_NS, UTC)
     if start is None:
         return None
     shift = start.replace(tzinfo=zone, fold=local.fold).utcoffset() or _NO_SHIFT
-    return (start_ns - shift // _SECOND * _SECOND_NS) // unit_ns
+    return _in_years(start_ns - shift // _SECOND * _SECOND_NS, unit_ns)
 
 
+def _in_years(time_ns: int, unit_ns: int) -> int | None:
+    """Return a time in its unit, or None if it lies before the year 1, or is too small for int64."""
+    value = time_ns // unit_ns
+    return value if time_ns >= _YEAR_1_NS and value >= INT64_MIN else None
+
+
+_YEAR_1_NS: Final = -62_135_596_800 * _SECOND_NS
+_YEAR_10000_NS: Final = 253_402_300_800 * _SECOND_NS
 _WEEK_NS: Final = 604_800 * _SECOND_NS
 # 1970-01-01 was a Thursday.
 _FIRST_MONDAY_NS: Final = 4 * 86_400 * _SECOND_NS

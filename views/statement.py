@@ -291,7 +291,8 @@ class _Reader:
                 or (end is not None and token.start != end + 1)
             ):
                 break
-            parts.append(token.text)
+            is_hex = token.token_type is TokenType.HEX_STRING
+            parts.append(self.text[token.start : token.end + 1] if is_hex else token.text)
             end = token.end
             at += 1
         if not parts:

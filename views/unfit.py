@@ -130,7 +130,8 @@ class _Taken:
         if size_bytes > _LARGE_BYTES:
             yield
         self.unfit += len(unfit)
-        columns = _asked_columns(self._judge.asks, unfit, self._headers_of, self._partition)
+        newest = self._header.max_timestamp
+        columns = _asked_columns(self._judge.asks, unfit, self._headers_of, self._partition, newest)
         for at in self._judge.asked_for(columns, len(unfit)) if unfit else ():
             self._add(unfit[at], reasons.get(unfit[at].start))
 
@@ -194,13 +195,17 @@ def _rows(header: BatchHeader, body: bytes) -> Iterator[Row]:
 
 
 def _asked_columns(
-    asks: frozenset[str], rows: Sequence[Row], headers_of: Callable[[Row], Any], partition: int
+    asks: frozenset[str],
+    rows: Sequence[Row],
+    headers_of: Callable[[Row], Any],
+    partition: int,
+    max_timestamp: int,
 ) -> dict[str, list[Any]]:
     """Return what WHERE needs of the records, in columns."""
     read: dict[str, Callable[[Row], Any]] = {
         "key": lambda row: row.key,
         "headers": headers_of,
-        "timestamp": lambda row: row.timestamp_ms,
+        "timestamp": lambda row: min(row.timestamp_ms, max_timestamp),
         "offset": lambda row: row.offset,
         "partition": lambda _: partition,
     }
@@ -227,7 +232,7 @@ def _stand_in(
     last = max(header.base_offset, header.last_offset)
     moment = header.max_timestamp if header.is_append_time else header.base_timestamp
     row = Row(0, 0, 0, header.base_offset, moment, None, None)
-    columns = _asked_columns(judge.asks, [row], lambda _: (), partition)
+    columns = _asked_columns(judge.asks, [row], lambda _: (), partition, header.max_timestamp)
     if not list(judge.asked_for(columns, 1)):
         return None
     sentence = cut(

@@ -46,8 +46,8 @@ VIEWS_NAMED_MAX: Final = 5
 
 
 def is_definition(configs: Mapping[str, str | None]) -> bool:
-    """Whether a topic with these configurations is a view."""
-    return any((configs.get(key.name) or "").strip() for key in (SQL_KEY, ALIAS_KEY))
+    """Whether a topic with these configurations is to be a view, even by an empty statement."""
+    return any(configs.get(key.name) is not None for key in (SQL_KEY, ALIAS_KEY))
 
 
 def check_not_windowed(configs: Mapping[str, str | None]) -> None:
@@ -70,7 +70,7 @@ def define_view(name: str, configs: Mapping[str, str | None], catalogue: Catalog
 
     _check_alone(configs)
     window = defined_window(configs)
-    alias = (configs.get(ALIAS_KEY.name) or "").strip()
+    alias = _alias_of(configs)
     _check_not_itself(name, alias)
     text = f"STABLE `{source_topic(alias, catalogue).name}`" if alias else configs[SQL_KEY.name] or ""
     try:
@@ -85,6 +85,19 @@ def define_view(name: str, configs: Mapping[str, str | None], catalogue: Catalog
     _check_has_times(definition, window)
     kind = ALIAS_KIND if alias else definition.kind
     return msgspec.structs.replace(definition, kind=kind, **window)
+
+
+def _alias_of(configs: Mapping[str, str | None]) -> str:
+    """Return the topic that the view is another name of, "" if it has a statement."""
+    alias = configs.get(ALIAS_KEY.name)
+    if alias is None:
+        return ""
+    if not alias.strip():
+        raise RequestError(
+            ErrorCode.INVALID_CONFIG,
+            f"{ALIAS_KEY.name!r} is empty; name the topic that the view is to show, or leave it out",
+        )
+    return alias.strip()
 
 
 def defined_window(configs: Mapping[str, str | None]) -> dict[str, str]:

@@ -113,6 +113,18 @@ ALIASES: dict[str, tuple[int, int, Translation]] = {
 """TDengine's options: least and largest number, and what they mean here."""
 
 
+NOT_OPTIONS: Final = {
+    "KEEP": "is not needed: records are kept for WAL_RETENTION_PERIOD (s) or retention.ms, as there are no"
+    " tables beside the log",
+    "PRECISION": "is not a setting of a database but of each column: timestamp(ms), timestamp(us) or"
+    " timestamp(ns) in kawal.columns",
+    "REPLICA": "is not a setting of a database: it has one replica, on this node",
+}
+"""Options that TDengine's users know and that a database does not have here, with what to do instead."""
+
+_LISTED: Final = f"{', '.join(DATABASE_KEYS)}, and TDengine's {', '.join(ALIASES)}"
+
+
 def checked(settings: Mapping[str, str | None]) -> dict[str, str]:
     """Return settings by our names in canonical text, from ours and TDengine's.  Raises: ConfigError."""
     result = {}
@@ -122,7 +134,8 @@ def checked(settings: Mapping[str, str | None]) -> dict[str, str]:
             # `nearest` compares in small letters, with dots.
             known = {option.lower().replace("_", "."): option for option in (*ALIASES, *DATABASE_KEYS)}
             close = known.get(nearest(name, known), "")
-            raise ConfigError(name, None, "is not a setting of a database", nearest=close)
+            reason = NOT_OPTIONS.get(name.upper()) or f"is not a setting of a database; those are {_LISTED}"
+            raise ConfigError(name, None, reason, nearest=close)
         if raw is None:
             raise ConfigError(name, "null", "a value is needed")
         result[name] = text_of(key.parse(raw)) or ""
@@ -153,6 +166,12 @@ def _number(name: str, raw: str | None) -> int:
     key = Key(name, ConfigType.LONG, None, "", minimum=least, maximum=largest)
     if name.upper() == "WAL_LEVEL" and raw is not None and raw.strip() == "0":
         raise ConfigError(name, raw, "every record is written; levels are 1 (not synced) and 2 (synced)")
-    number = key.parse(raw if raw is not None else "")
+    try:
+        number = key.parse(raw if raw is not None else "")
+    except ConfigError as error:
+        if raw is not None and raw.strip().lstrip("+-").isdigit():
+            raise
+        reason = f"must be a whole number between {least} and {largest}"
+        raise ConfigError(name, raw or "", reason) from error
     assert isinstance(number, int)
     return number

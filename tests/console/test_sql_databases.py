@@ -74,3 +74,9 @@ def test_statements_do_what_they_say(server: Gateway) -> None:
     assert run("DROP DATABASE IF EXISTS d") == "d does not exist"
     again = run("CREATE DATABASE `d` flush.ms=9 retention.ms=60000 vnodes=1")
     assert (again, list(server.broker.vnodes)) == ("created d", ["default", "d"])
+
+
+def test_comments_may_stand_before_a_statement_about_databases() -> None:
+    text = "-- one\nCREATE DATABASE d /* ! */ VGROUPS 2"
+    assert is_about_databases(text)
+    assert parse_database_statement(text).options == {"VGROUPS": "2"}

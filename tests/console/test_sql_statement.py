@@ -41,6 +41,10 @@ def test_statements_are_read(text: str, verb: str, name: str, lenient: bool) -> 
         ("DROP TOPIC", "write it like 'DROP TOPIC late'"),
         ("DROP TOPIC a, b", "'DROP TOPIC a, b' is not a statement"),
         ("SHOW VIEWS", "write it like 'SHOW TOPICS'"),
+        ("show consumers;", "the command 'kawal consumers' shows that"),
+        ("SHOW SUBSCRIPTIONS", "the command 'kawal subscriptions' shows that"),
+        ("SHOW telemetry.VGROUPS", "the command 'kawal databases describe' shows that"),
+        ("-- nothing", "the statement is empty"),
         ("DESCRIBE", "write it like 'DESCRIBE late'"),
     ],
 )
@@ -48,3 +52,12 @@ def test_what_is_no_statement_is_refused_with_an_example(text: str, sentence: st
     with pytest.raises(UsageError) as refused:
         parse(text)
     assert sentence in str(refused.value)
+
+
+def test_comments_may_stand_anywhere_but_in_quotes() -> None:
+    text = "-- late ones\n/* two\nlines */ CREATE /* ! */ TOPIC t AS SELECT a FROM f WHERE b = '-- no' -- end"
+    found = parse(text)
+    assert (found.verb, found.name) == ("create topic", "t")
+    assert found.text.endswith("WHERE b = '-- no'")
+    assert parse("/* a */ SHOW TOPICS -- all").verb == "show topics"
+    assert parse("DROP TOPIC `a--b` -- c").name == "a--b"

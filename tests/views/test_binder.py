@@ -134,7 +134,12 @@ def test_a_number_beyond_doubles_is_no_number() -> None:
     [
         ("SELECT nope FROM t", FEW, "column 'nope' is unknown; the source declares a, b, c"),
         ("SELECT a FROM t", None, "column 'a' is unknown: the source declares no columns"),
-        ("SELECT u.a FROM t", FEW, "'u' is not the source of this view"),
+        ("SELECT w.a FROM t", FEW, "'w' is not the source of this view"),
+        ("SELECT e.x FROM t", FEW, "e.x: 'e' is a column; the member of its object is e->'x'"),
+        ("SELECT u.a FROM t", FEW, r"'u' is a column of type timestamp\(us\), which has no members"),
+        ("SELECT 1n FROM t", FEW, "'1n' is neither a number nor a column, and no duration"),
+        ("SELECT 1.5x FROM t", FEW, "'1.5x' is neither a number"),
+        ("SELECT 0b101 FROM t", FEW, "'0b101' is neither a number"),
         ("SELECT x.t.a FROM db.t", FEW, "'x.t' is not the source"),
         ("SELECT A1 FROM t", "a1 int, A1x int, `a1 ` int, Aa int, aA int", None),
         ("SELECT AA FROM t", "Aa int, aA int", "column 'AA' is unknown"),

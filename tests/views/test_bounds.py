@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
-from tests.views.rows import UNHURRIED, make_plan, make_view
+from protocol.records import patch_create_time
+from tests.views.rows import UNHURRIED, make_plan, make_view, values
 from views.bounds import extent_may_match
 from views.filtering import filter_batch
+from views.unfit import unfit_batch
 
 
 @pytest.mark.parametrize(
@@ -100,3 +102,26 @@ def test_no_record_of_the_view_lies_in_an_extent_that_was_passed_over(
             matched = filter_batch(view, batch).matched
             may = extent_may_match(plan, time, time, min_offset=offset, max_offset=offset, keys=[key])
             assert may or not matched
+
+
+def lying(value: bytes, *timestamps: int, newest: int) -> memoryview:
+    """Return a batch whose header names another largest timestamp than its records have."""
+    batch = encode_batch([Record(at, time, b"k", value) for at, time in enumerate(timestamps)])
+    patch_create_time(batch, newest)
+    return memoryview(batch)
+
+
+@pytest.mark.parametrize("newest", [1_000, 1_500, 2_000, 5_000])
+@pytest.mark.parametrize("bound", [999, 1_000, 1_001, 1_500, 1_501, 2_000, 2_001])
+def test_a_record_is_as_old_as_its_batch_says_whether_the_batch_is_passed_over_or_read(
+    newest: int, bound: int
+) -> None:
+    expected = sum(min(time, newest) >= bound for time in (1_000, 2_000))
+    view = make_view(f"SELECT a, _rowts FROM t WHERE _rowts >= {bound}", "a int")
+    found = filter_batch(view, lying(b'{"a":1}', 1_000, 2_000, newest=newest))
+    assert found.matched == expected
+    assert all(value["_rowts"] <= newest for value in values(found))
+    quarantine = make_view(f"UNFIT t WHERE _rowts >= {bound}", "a int")
+    assert unfit_batch(quarantine, lying(b"no", 1_000, 2_000, newest=newest)).matched == expected
+    if not extent_may_match(view.plan, -(2**63), newest, min_offset=0, max_offset=1):
+        assert expected == 0

@@ -6,7 +6,7 @@ import pytest
 
 from views.clauses import alias_of, check_clauses, refuse_windows
 from views.dialect import parse_select, tokenize
-from views.errors import NotAllowed
+from views.errors import NotAllowed, SyntaxProblem
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,13 @@ def test_an_alias_is_a_name_alone() -> None:
         assert alias_of(parse_select(tokenize(text), text)) == alias
     text = "SELECT a FROM t x(b)"
     with pytest.raises(NotAllowed, match="an alias with columns"):
+        alias_of(parse_select(tokenize(text), text))
+
+
+@pytest.mark.parametrize("source", ["f@x", "f:x", "f @x"])
+def test_signs_after_the_name_in_from_are_refused_not_left_out(source: str) -> None:
+    text = f"SELECT a FROM {source} WHERE a > 1"
+    with pytest.raises(
+        SyntaxProblem, match="after the name in FROM is no alias; a name with characters other"
+    ):
         alias_of(parse_select(tokenize(text), text))

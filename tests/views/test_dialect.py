@@ -103,3 +103,36 @@ def test_sqlglot_is_loaded_only_when_a_statement_is_parsed() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SELECT a FROM t WHERE b = 'x", "the ' at line 1, column 27 is not closed"),
+        ("SELECT a,\n  \"b'c FROM t", 'the " at line 2, column 3 is not closed'),
+        ("SELECT `a FROM t -- '", "the ` at line 1, column 8 is not closed"),
+        ("SELECT a FROM t -- it's\nWHERE b = 'it''s' AND c = 'x", "the ' at line 2, column 27 is not closed"),
+    ],
+)
+def test_a_quote_that_is_not_closed_is_named_by_its_place(text: str, words: str) -> None:
+    with pytest.raises(SyntaxProblem, match=words):
+        tokenize(text)
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("j->>'x'", r"CAST\(column->'name' AS string\)"),
+        ("j #> 'x'", "write column->'name'"),
+        ("a::int", r"write CAST\(value AS type\)"),
+        ("a IN 1", "'1' at line 1, column 13: IN takes a list in brackets"),
+    ],
+)
+def test_what_other_databases_write_is_refused_with_what_to_write_here(expression: str, words: str) -> None:
+    with pytest.raises((SyntaxProblem, NotAllowed), match=words):
+        select(f"SELECT {expression} FROM t")
+
+
+def test_texts_and_names_may_hold_what_is_no_operator_here() -> None:
+    found = select("SELECT '->>' AS `->>`, a IN ('::') FROM t").expressions
+    assert found[0].alias == "->>"

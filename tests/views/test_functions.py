@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.views.rows import evaluate, make_plan
+from tests.views.rows import evaluate, make_plan, make_view, records, run, values
 from views.column_types import Kind
+from views.errors import ColumnsProblem, NotAllowed, TypeProblem, ViewError
 from views.functions import FUNCTIONS
 from views.functions_special import SPECIAL
 
@@ -155,3 +156,34 @@ def test_the_documentation_has_every_function() -> None:
     text = (Path(__file__).parents[2] / "docs" / "views.md").read_text()
     known = {*FUNCTIONS, *SPECIAL}
     assert sorted(name for name in known if not re.search(rf"\b{name}\b", text, re.IGNORECASE)) == []
+
+
+def test_letters_are_mapped_by_the_full_rules_and_compared_by_those_for_single_characters() -> None:
+    mapped = "LOWER(s) AS low, UPPER('ß') AS up"
+    compared = "s ILIKE 'i%' AS i, s ILIKE 'İ' AS same, 'K' ILIKE 'k' AS k"
+    view = make_view(f"SELECT {mapped}, {compared} FROM t", "s string")
+    assert values(run(view, records({"s": "İ"}))) == [
+        {"low": "i̇", "up": "SS", "i": False, "same": True, "k": True}
+    ]
+
+
+def test_integers_may_be_hexadecimal() -> None:
+    view = make_view(
+        "SELECT 0x10 AS a, n+0xfF AS b, -0X1 AS c FROM `0x10` WHERE n < 0x7fffffffffffffff", "n int"
+    )
+    assert values(run(view, records({"n": 1}))) == [{"a": 16, "b": 256, "c": -1}]
+    assert make_plan("SELECT n FROM 0x10-0xff", "n int").statement.source == "0x10-0xff"
+    with pytest.raises(TypeProblem, match="0x8000000000000000 is larger than a bigint"):
+        make_view("SELECT 0x8000000000000000 AS a FROM t", "n int")
+    for wrong in ("0x", "0xG", "0x1_0"):
+        with pytest.raises(ViewError, match=wrong):
+            make_view(f"SELECT {wrong} + n AS a FROM t", "n int")
+
+
+def test_a_length_that_a_text_cannot_have_is_told_with_those_it_can() -> None:
+    with pytest.raises(
+        NotAllowed, match=r"varchar\(0\) is not possible: its length is a number from 1 to 65,517"
+    ):
+        make_view("SELECT CAST(n AS varchar(0)) AS a FROM t", "n int")
+    with pytest.raises(ColumnsProblem, match="its length is a number from 1 to"):
+        make_view("SELECT n FROM t", "n varchar(99999)")

@@ -90,3 +90,27 @@ def test_very_long_texts_are_no_numbers_and_cost_nothing() -> None:
     assert to_double is not None
     assert to_integer("9" * 1_000_000) is None
     assert to_double("9" * 1_000_000) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("9007199254740993.0", 9007199254740993),
+        ("-9223372036854775808.999", -(2**63)),
+        (" 90071992547409931e-1 ", 9007199254740993),
+        (".9e19", 9 * 10**18),
+        ("-.5", 0),
+        ("0e99999", 0),
+        ("1e99999", None),
+        ("9223372036854775808", None),
+        ("1" * 399 + "e-398", 1),
+        ("1e-99999", 0),
+        ("0x10", None),
+        ("1e", None),
+        (".", None),
+    ],
+)
+def test_text_becomes_an_integer_without_passing_through_a_double(text: str, number: int | None) -> None:
+    function = cast_function(kind_of("string"), kind_of("bigint"))
+    assert function is not None
+    assert function(text) == number

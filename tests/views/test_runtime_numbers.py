@@ -97,3 +97,10 @@ def test_what_int64_cannot_hold_is_none() -> None:
     assert numbers.absolute(-(2**63)) is None
     assert numbers.real(math.inf) is None
     assert numbers.sign(-0.0) == 0
+
+
+@UNHURRIED
+@given(st.floats(0, 2.0**52) | st.sampled_from([0.49999999999999994, 4503599627370495.5, 2.5, 1e-300]))
+def test_halves_are_judged_by_the_double_itself(number: float) -> None:
+    expected = int(Decimal(number).quantize(Decimal(1), ROUND_HALF_UP))
+    assert (numbers.rounded(number), numbers.rounded(-number)) == (expected, -expected)

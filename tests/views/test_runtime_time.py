@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -51,7 +51,10 @@ def test_a_truncated_time_is_a_multiple_not_behind_the_time(value: int, unit_ns:
     if step_ns % (604_800 * 10**9) == 0:
         return
     found = time.truncated(value, unit_ns, step_ns)
-    assert found is not None
+    if found is None:
+        first = max(-62_135_596_800 * 10**9 // unit_ns, -(2**63))
+        assert not first + step_ns // unit_ns <= value < 253_402_300_800 * 10**9 // unit_ns
+        return
     assert found * unit_ns % step_ns == 0
     assert 0 <= (value - found) * unit_ns < step_ns
 
@@ -76,3 +79,23 @@ def test_differences_are_whole_steps_cut_towards_zero(
 def test_text_of_a_time_reads_back() -> None:
     assert time.time_of_text(str(time.text_of(-1, MS))) == -1
     assert time.time_of_text("x" * 1_000_000) is None
+
+
+FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
+DAY_NS = 24 * HOUR_NS
+
+
+@pytest.mark.parametrize("zone", [UTC, ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Kolkata")])
+@pytest.mark.parametrize("value", [-(2**63), FIRST_MS - 1, LAST_MS + 1, 2**63 - 1])
+def test_a_time_outside_of_the_calendar_is_not_cut_in_another_zone(value: int, zone: tzinfo) -> None:
+    for step_ns in (HOUR_NS, DAY_NS, 7 * DAY_NS):
+        assert time.truncated(value, MS, step_ns, zone) is None
+
+
+def test_the_year_1_begins_in_utc_and_what_would_begin_before_it_has_no_time() -> None:
+    for step_ns in (HOUR_NS, DAY_NS, 7 * DAY_NS):
+        # 0001-01-01 is a Monday.
+        assert time.truncated(FIRST_MS + 1, MS, step_ns) == FIRST_MS
+        assert time.truncated(FIRST_MS + 1, MS, step_ns, ZoneInfo("Asia/Kolkata")) is None
+    assert time.truncated(-(2**63), 1, DAY_NS) is None
+    assert time.truncated(-(2**63) + DAY_NS, 1, DAY_NS) is not None

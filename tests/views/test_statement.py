@@ -133,7 +133,7 @@ WRONG = {
     "SELECT a,, b FROM t": "cannot be told apart",
     "SELECT a FROM t WHERE": "something is missing",
     "SELECT a FROM t WHERE (a = 1": "expecting \\)",
-    "SELECT a FROM t WHERE a = 'x": "cannot be read",
+    "SELECT a FROM t WHERE a = 'x": "the ' at line 1, column 27 is not closed",
     "SELECT a FROM t; SELECT b FROM t": "a semicolon separates several",
     "SELECT a\nFROM t\nWHERE a = = 1": "line 3",
     "DATABASE d WHERE a = 1": "expected the end, found",

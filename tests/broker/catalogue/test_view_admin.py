@@ -11,7 +11,7 @@ from protocol.error_codes import ErrorCode
 
 @pytest.mark.parametrize(
     ("configs", "expected"),
-    [({}, False), ({"kawal.sql": None}, False), ({"kawal.sql": " "}, False), ({"kawal.sql": "x"}, True)],
+    [({}, False), ({"kawal.sql": None}, False), ({"kawal.sql": " "}, True), ({"kawal.sql": "x"}, True)],
 )
 def test_a_topic_with_a_statement_is_a_view(configs: dict[str, str | None], expected: bool) -> None:
     assert is_definition(configs) is expected

@@ -286,3 +286,17 @@ def test_the_source_may_be_made_and_read_in_one_turn(client: Client) -> None:
     client.gateway.settle()
     assert [answer.topics[0].error_code for answer in client.answers()] == [0, 0]
     assert partition_count(client, "v") == 2
+
+
+@pytest.mark.parametrize("text", ["", "  ", ";", "-- nothing"])
+def test_an_empty_statement_makes_no_plain_topic(client: Client, text: str) -> None:
+    code, message = asked(client, "empty", text)
+    assert (code, "the statement is empty" in message) == (ErrorCode.INVALID_CONFIG, True)
+    assert asked(client, "empty", text, partitions=3)[0] == ErrorCode.INVALID_CONFIG
+
+
+def test_an_empty_name_is_no_alias(gateway: Gateway) -> None:
+    request = CreateTopicsRequest(topics=[creation("empty", 1, **{"kawal.alias.of": " "})])
+    (result,) = gateway.client().call(request, 7).topics
+    assert (result.error_code, "'kawal.alias.of' is empty" in result.error_message) == (40, True)
+    assert "empty" not in gateway.broker.catalogue.by_name
