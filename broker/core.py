@@ -233,6 +233,7 @@ class Broker:
         """
         connection.reader.received(size_bytes)
         connection.active_ms = now_ms
+        connection.received_ns = self.stats.turns.began_ns
         self.stats.received_bytes += size_bytes
         return self.resume(connection, now_ms)
 
@@ -256,6 +257,7 @@ class Broker:
                     return False
                 call, position = connection.open_call(data, data_owned=reader.owned, now_ms=now_ms)
                 turns.enter(call)
+                call.began_ns = turns.mark_ns
                 if not served:
                     served, ends_ns = True, turns.mark_ns + REQUESTS_SHARE_NS
                 self._dispatcher.serve(call, data, position)

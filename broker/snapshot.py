@@ -35,8 +35,18 @@ class RequestCounts(NamedTuple):
 
     api: str
     version: int
-    latency: HistogramCopy
+    answered: int
     errors: dict[int, int]
+
+
+class ApiCounts(NamedTuple):
+    """The time and the bytes of the requests of one API, in all versions."""
+
+    api: str
+    total: HistogramCopy
+    phases: dict[str, HistogramCopy]
+    request_bytes: int
+    response_bytes: int
 
 
 class TurnCounts(NamedTuple):
@@ -84,6 +94,7 @@ class Snapshot:
     """Everything that is exposed, at one moment."""
 
     requests: list[RequestCounts]
+    apis: list[ApiCounts]
     commit_ns: HistogramCopy
     commit_bytes: HistogramCopy
     commit_batches: HistogramCopy
@@ -106,8 +117,18 @@ class Snapshot:
         partitions = list(_partitions(broker, broker.config.kawal_metrics_partitions_max))
         return cls(
             requests=[
-                RequestCounts(_api_name(key), key & 0xFFFF, copy_of(counted.latency_ns), dict(counted.errors))
+                RequestCounts(_api_name(key >> 16), key & 0xFFFF, counted.count, dict(counted.errors))
                 for key, counted in sorted(stats.requests.items())
+            ],
+            apis=[
+                ApiCounts(
+                    _api_name(key),
+                    copy_of(counted.total_ns),
+                    {phase: copy_of(histogram) for phase, histogram in counted.phases().items()},
+                    counted.request_bytes,
+                    counted.response_bytes,
+                )
+                for key, counted in sorted(stats.apis.items())
             ],
             commit_ns=copy_of(stats.commit_ns),
             commit_bytes=copy_of(stats.commit_bytes),
@@ -149,8 +170,8 @@ def _compaction(broker: Broker) -> dict[str, int]:
 
 
 def _api_name(key: int) -> str:
-    api = APIS.get(key >> 16)
-    return str(key >> 16) if api is None else api.name
+    api = APIS.get(key)
+    return str(key) if api is None else api.name
 
 
 def _gauges(broker: Broker, partitions_shown: int) -> dict[str, int]:

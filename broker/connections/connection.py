@@ -10,26 +10,24 @@ acks=0 takes no place in the answers at all.
 from __future__ import annotations
 
 import logging
-import struct
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from broker.connections.answer_encoding import IN_MEMORY, encode_answer, part_size_bytes
+from broker.connections.departures import Departures
 from broker.connections.memory_limits import MemoryLimits
 from broker.connections.response_errors import error_codes
 from broker.loop.call import Call
 from broker.loop.stats import Cause, Stats
 from protocol.errors import Unencodable
 from protocol.framing import BufferPool, RequestReader
-from protocol.headers import decode_request_header, encode_response_header
-from protocol.wire import encode
+from protocol.headers import decode_request_header
 
 if TYPE_CHECKING:
     from broker.loop.slices import Offload
+    from broker.loop.turns import Task
 
 logger = logging.getLogger("kawal.broker")
-
-_SIZE: Final = struct.Struct(">i")
-_IN_MEMORY: Final = frozenset({bytes, bytearray, memoryview})
 
 
 class Connection:
@@ -50,6 +48,7 @@ class Connection:
         "close_cause",
         "close_reason",
         "closed",
+        "departures",
         "descriptor",
         "dirty",
         "head_sent",
@@ -60,6 +59,7 @@ class Connection:
         "outgoing_bytes",
         "peer",
         "reader",
+        "received_ns",
         "request_bytes",
         "resting",
         "stalled",
@@ -98,6 +98,7 @@ class Connection:
         self.outgoing: deque[Any] = deque()
         self.outgoing_bytes = 0
         self.head_sent = 0
+        self.departures = Departures(stats)
         # The part of `outgoing` that is kept in memory.
         self.memory_bytes = 0
         # This connection's part of the sums in `memory`.
@@ -117,6 +118,8 @@ class Connection:
         self.unsent = unsent
         # True: it was not read, or not to the end, while saturated; reading resumes when it no longer is.
         self.stalled = False
+        # The turn in which bytes were last received: the requests in the buffer were complete then.
+        self.received_ns = stats.turns.began_ns
         # When bytes were last received or sent.
         self.active_ms = now_ms
         # The bytes received of an incomplete request, and since when it is so; 0 bytes: there is none.
@@ -187,6 +190,7 @@ class Connection:
         header = decode_request_header(data)
         size = len(data)
         call: Call[Any] = Call(self, header, now_ms, size, data_owned)
+        call.received_ns = self.received_ns
         self.calls.append(call)
         self.request_bytes += size
         return call, header.size_bytes
@@ -222,8 +226,7 @@ class Connection:
         if self.closed or self.aborted:
             call.output = []
             return
-        turns = self.stats.turns
-        before = turns.enter(call)
+        before = self._answered(call)
         self._count_errors(call, response)
         try:
             output = encode_answer(call, response)
@@ -231,7 +234,20 @@ class Connection:
             self._cannot_be_written(call, error)
             output = []
         self._release(call, output)
-        turns.leave(before)
+        if before is not None:
+            self.stats.turns.leave(before)
+
+    def _answered(self, call: Call[Any]) -> Task | None:
+        """Note the moment of the answer, and work for the call; a task that is returned needs a `leave`."""
+        turns = self.stats.turns
+        if turns.task is call:
+            now_ns = call.answered_ns = turns.clock_ns()
+            call.handled_ns = call.local_ns + now_ns - turns.mark_ns
+            return None
+        before = turns.enter(call)
+        call.answered_ns = turns.mark_ns
+        call.handled_ns = call.local_ns
+        return before
 
     def _count_errors(self, call: Call[Any], response: object) -> None:
         errors = error_codes(response)
@@ -266,13 +282,19 @@ class Connection:
             self._release(call, output)
 
         if not self.closed:
+            before = self._answered(call)
             self._count_errors(call, response)
             offload(encode_it, done)
+            if before is not None:
+                self.stats.turns.leave(before)
 
     def answer_nothing(self, call: Call[Any]) -> None:
         """Free the call's place in the order of the answers."""
         assert call.output is None, "a call is answered once"
+        before = self._answered(call)
         self._release(call, [])
+        if before is not None:
+            self.stats.turns.leave(before)
 
     def _release(self, call: Call[Any], output: list[Any]) -> None:
         call.output = output
@@ -280,19 +302,23 @@ class Connection:
             self.working = None
         calls = self.calls
         stats = self.stats
-        now_ns = stats.clock_ns()
+        now_ns = stats.turns.clock_ns()
         while calls and (output := calls[0].output) is not None:  # type: ignore[assignment]
             done = calls.popleft()
             self.request_bytes -= done.size_bytes
-            stats.answered(done.api_key, done.version, now_ns - done.received_ns)
+            before_bytes = self.outgoing_bytes
             for part in output:
                 self.outgoing.append(part)
-                if type(part) in _IN_MEMORY:
+                if type(part) in IN_MEMORY:
                     size = len(part)
                     self.memory_bytes += size
                 else:
                     size = part.size_bytes
                 self.outgoing_bytes += size
+            unsent_bytes = self.outgoing_bytes
+            self.departures.add(
+                done, size_bytes=unsent_bytes - before_bytes, unsent_bytes=unsent_bytes, now_ns=now_ns
+            )
         if not self.dirty and (self.outgoing or self.stalled):
             self._list_unsent()
 
@@ -320,6 +346,7 @@ class Connection:
         self.outgoing_bytes -= size_bytes
         assert self.outgoing_bytes >= 0, "more was sent than was outgoing"
         self.stats.sent_bytes += size_bytes
+        self.departures.sent(size_bytes)
         if not self.outgoing_bytes:
             self._forget_outgoing()
             return
@@ -327,7 +354,7 @@ class Connection:
         left = self.head_sent + size_bytes
         while left >= (size := part_size_bytes(outgoing[0])):
             left -= size
-            if type(outgoing.popleft()) in _IN_MEMORY:
+            if type(outgoing.popleft()) in IN_MEMORY:
                 self.memory_bytes -= size
         self.head_sent = left
         self.account()
@@ -340,6 +367,7 @@ class Connection:
     def lost(self) -> None:
         """Withdraw every parked call and forget what was to be sent: the client has left."""
         self.closed = True
+        self.departures.lost()
         self.reader.release_buffer()
         self._forget_outgoing()
         for call in self.calls:
@@ -350,20 +378,3 @@ class Connection:
         self.request_bytes = self.unfinished_bytes = 0
         self.account()
         self.memory.unfinished.pop(self, None)
-
-
-def part_size_bytes(part: Any) -> int:
-    """Return the number of bytes that one outgoing part puts on the wire."""
-    return len(part) if type(part) in _IN_MEMORY else int(part.size_bytes)
-
-
-def encode_answer(call: Call[Any], response: object) -> list[Any]:
-    """Return the buffers of one response: int32 size, header, body; record payloads stay separate."""
-    parts: list[Any] = encode(response, call.version)
-    header = encode_response_header(call.api_key, call.version, call.correlation_id)
-    size = len(header) + sum(map(part_size_bytes, parts))
-    if parts and isinstance(parts[0], bytes | bytearray):
-        parts[0] = b"".join((_SIZE.pack(size), header, parts[0]))
-    else:
-        parts.insert(0, _SIZE.pack(size) + header)
-    return parts

@@ -81,17 +81,23 @@ class Call(Generic[RequestT]):
     """
 
     __slots__ = (
+        "answered_ns",
         "api_key",
+        "began_ns",
         "client_id",
         "connection",
         "correlation_id",
         "data_owned",
+        "ends_at",
+        "handled_ns",
         "holder",
         "local_ns",
         "output",
         "received_ms",
         "received_ns",
+        "released_ns",
         "request",
+        "response_bytes",
         "size_bytes",
         "version",
         "work",
@@ -112,11 +118,14 @@ class Call(Generic[RequestT]):
         self.client_id = header.client_id
         self.received_ms = received_ms
         turns = connection.stats.turns
-        # By the clock of `turns`, for durations only.
-        self.received_ns = turns.began_ns
         # As a task of the event loop: its kind, and the time it has taken there.
         self.work = turns.apis.get(header.api_key) or turns.unknown
         self.local_ns = 0
+        # Its moments, by the clock of `turns`: broker/loop/request_stats.py has the picture.
+        self.received_ns = self.began_ns = self.answered_ns = self.released_ns = turns.began_ns
+        self.handled_ns = 0
+        # The answer's size, and its end among all bytes sent to the client.
+        self.response_bytes = self.ends_at = 0
         self.size_bytes = size_bytes
         # True: slices of the request's bytes stay valid for ever; False: only until the handler returns.
         self.data_owned = data_owned

@@ -9,19 +9,8 @@ from collections.abc import Callable
 from enum import Enum
 
 from broker.loop.histogram import Histogram
+from broker.loop.request_stats import ApiStats, RequestStats, Timed
 from broker.loop.turns import Turns
-
-
-class RequestStats:
-    """Latency and errors of the requests of one API and version."""
-
-    __slots__ = ("errors", "latency_ns")
-
-    def __init__(self) -> None:
-        # From the turn in which a request was complete until its answer was, time parked included.
-        self.latency_ns = Histogram()
-        # Error codes in answers, by occurrence: a produce to two partitions can count two.
-        self.errors: dict[int, int] = {}
 
 
 class Cause(Enum):
@@ -52,6 +41,7 @@ class Stats:
     """All counters of one broker."""
 
     __slots__ = (
+        "apis",
         "commit_batches",
         "commit_bytes",
         "commit_ns",
@@ -71,8 +61,9 @@ class Stats:
     ) -> None:
         """`clock_ns`: a steady clock; `cpu_ns`: the loop's processor time; without them no durations."""
         self.turns = Turns(clock_ns, cpu_ns)
-        # By api_key << 16 | version.
+        # By api_key << 16 | version, and by api_key.
         self.requests: dict[int, RequestStats] = {}
+        self.apis: dict[int, ApiStats] = {}
         self.received_bytes = 0
         self.sent_bytes = 0
         self.connections_opened = 0
@@ -100,16 +91,18 @@ class Stats:
         key = api_key << 16 | version
         found = self.requests.get(key)
         if found is None:
-            found = self.requests[key] = RequestStats()
+            api = self.apis.get(api_key)
+            if api is None:
+                api = self.apis[api_key] = ApiStats()
+            found = self.requests[key] = RequestStats(api)
         return found
 
-    def answered(self, api_key: int, version: int, duration_ns: int) -> None:
-        """Count a request that has its answer."""
-        latency = (
-            self.requests.get(api_key << 16 | version) or self.request_stats(api_key, version)
-        ).latency_ns
-        latency.counts[duration_ns.bit_length()] += 1
-        latency.total += duration_ns
+    def completed(self, call: Timed, sent_ns: int) -> None:
+        """Count a request whose answer has left."""
+        counts = self.requests.get(call.api_key << 16 | call.version)
+        if counts is None:
+            counts = self.request_stats(call.api_key, call.version)
+        counts.add(call, sent_ns)
 
     def failed(self, api_key: int, version: int, codes: list[int]) -> None:
         """Count the error codes of an answer."""

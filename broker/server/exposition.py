@@ -33,6 +33,9 @@ SECOND_NS: Final = 1_000_000_000
 DURATION_BITS: Final = range(14, 38, 2)
 """Bucket bounds of durations: 16 µs, 66 µs, 0.26, 1, 4.2, 17 and 67 ms, 0.27, 1.1, 4.3, 17 and 69 s."""
 
+PHASE_BITS: Final = range(14, 38, 4)
+"""The same, a factor of 16 apart: there are five phases for each API."""
+
 SIZE_BITS: Final = range(8, 28, 2)
 """Bucket bounds of sizes: 256 bytes to 64 MiB."""
 
@@ -46,7 +49,13 @@ TURN_HELP: Final = (
     "work that took the most of it."
 )
 OVER_BUDGET_HELP: Final = "Turns that took more than 5 ms of processor."
-LATENCY_HELP: Final = "Time from a complete request to its answer, including waits for data and for the disk."
+LATENCY_HELP: Final = (
+    "Time from a complete request until its answer has left, including waits for data and for the disk."
+)
+PHASE_HELP: Final = (
+    "Time of a request by phase: queue (until the loop came to it), local (decoded and handled), remote "
+    "(waiting for the disk, for data, or its next slice), response (encoded, earlier answers ready), send."
+)
 
 COUNTERS: Final = {
     "received_bytes": "Bytes received from Kafka clients.",
@@ -152,21 +161,24 @@ def _request_families(snapshot: Snapshot) -> Iterator[Metric]:
         "Error codes in answers; one answer may carry several.",
         labels=["api", "version", "error"],
     )
-    by_api: dict[str, HistogramCopy] = {}
     for counts in snapshot.requests:
         labels = [counts.api, str(counts.version)]
-        requests.add_metric(labels, sum(counts.latency.counts))
+        requests.add_metric(labels, counts.answered)
         for code, count in sorted(counts.errors.items()):
             errors.add_metric([*labels, ErrorCode(code).name], count)
-        before = by_api.get(counts.api, HistogramCopy([0] * len(counts.latency.counts), 0))
-        by_api[counts.api] = HistogramCopy(
-            [a + b for a, b in zip(before.counts, counts.latency.counts, strict=True)],
-            before.total + counts.latency.total,
-        )
     latency = HistogramMetricFamily("kawal_request_seconds", LATENCY_HELP, labels=["api"])
-    for api, found in by_api.items():
-        latency.add_metric([api], _buckets(found, DURATION_BITS, SECOND_NS), found.total / SECOND_NS)
-    yield from (requests, errors, latency)
+    phases = HistogramMetricFamily("kawal_request_phase_seconds", PHASE_HELP, labels=["api", "phase"])
+    received = CounterMetricFamily("kawal_request_bytes", "Bytes of requests.", labels=["api"])
+    sent = CounterMetricFamily("kawal_response_bytes", "Bytes of answers.", labels=["api"])
+    for of_api in snapshot.apis:
+        buckets = _buckets(of_api.total, DURATION_BITS, SECOND_NS)
+        latency.add_metric([of_api.api], buckets, of_api.total.total / SECOND_NS)
+        for phase, found in of_api.phases.items():
+            buckets = _buckets(found, PHASE_BITS, SECOND_NS)
+            phases.add_metric([of_api.api, phase], buckets, found.total / SECOND_NS)
+        received.add_metric([of_api.api], of_api.request_bytes)
+        sent.add_metric([of_api.api], of_api.response_bytes)
+    yield from (requests, errors, latency, phases, received, sent)
 
 
 def _plain_families(snapshot: Snapshot) -> Iterator[Metric]:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from broker.config.config import Config
-from broker.connections.connection import Connection, part_size_bytes
+from broker.connections.answer_encoding import part_size_bytes
+from broker.connections.connection import Connection
 from broker.connections.memory_limits import MemoryLimits
 from broker.loop.call import Call
 from broker.loop.stats import Cause, Stats

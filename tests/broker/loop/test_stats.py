@@ -3,14 +3,25 @@
 from broker.loop.stats import Stats
 
 
-def test_answers_are_counted_by_api_and_version() -> None:
+class Finished:
+    """A call that has its answer."""
+
+    size_bytes = response_bytes = 1
+    received_ns = began_ns = answered_ns = released_ns = handled_ns = 0
+
+    def __init__(self, api_key: int, version: int) -> None:
+        self.api_key = api_key
+        self.version = version
+
+
+def test_requests_are_counted_by_api_and_version_and_their_time_by_api() -> None:
     stats = Stats()
-    stats.answered(0, 9, 1000)
-    stats.answered(0, 9, 3000)
-    stats.answered(1, 9, 5000)
-    latency = stats.request_stats(0, 9).latency_ns
-    assert (latency.count, latency.total) == (2, 4000)
-    assert sorted(stats.requests) == [9, 1 << 16 | 9]
+    stats.completed(Finished(0, 9), 1000)
+    stats.completed(Finished(0, 9), 3000)
+    stats.completed(Finished(0, 8), 4000)
+    stats.completed(Finished(1, 9), 5000)
+    assert {key: counts.count for key, counts in stats.requests.items()} == {9: 2, 8: 1, 1 << 16 | 9: 1}
+    assert {key: api.total_ns.total for key, api in stats.apis.items()} == {0: 8000, 1: 5000}
 
 
 def test_commits_are_counted_with_their_duration_and_size() -> None:

@@ -1,0 +1,32 @@
+"""An answer as it goes onto the wire: int32 size, header, body; record payloads stay buffers of their own."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Final
+
+from broker.loop.call import Call
+from protocol.headers import encode_response_header
+from protocol.wire import encode
+
+IN_MEMORY: Final = frozenset({bytes, bytearray, memoryview})
+"""The types of parts that take memory; other parts are file ranges."""
+
+_SIZE: Final = struct.Struct(">i")
+
+
+def part_size_bytes(part: Any) -> int:
+    """Return the number of bytes that one outgoing part puts on the wire."""
+    return len(part) if type(part) in IN_MEMORY else int(part.size_bytes)
+
+
+def encode_answer(call: Call[Any], response: object) -> list[Any]:
+    """Return the buffers of one response.  Raises: Unencodable."""
+    parts: list[Any] = encode(response, call.version)
+    header = encode_response_header(call.api_key, call.version, call.correlation_id)
+    size = len(header) + sum(map(part_size_bytes, parts))
+    if parts and isinstance(parts[0], bytes | bytearray):
+        parts[0] = b"".join((_SIZE.pack(size), header, parts[0]))
+    else:
+        parts.insert(0, _SIZE.pack(size) + header)
+    return parts
