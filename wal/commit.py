@@ -265,7 +265,7 @@ def _frame_done(state: LogState, segment: Segment, position: int, built: BuiltFr
     position += HEADER_BYTES + frame.entry_count * ENTRY_BYTES
     advanced = []
     kept: dict[int, list[Buffer]] = {}
-    cached_bytes = frame.payload_bytes
+    cached_bytes = 0
     for stream_id, run in frame.runs.items():
         stream = run.stream
         for extent in run.extents:
@@ -282,9 +282,9 @@ def _frame_done(state: LogState, segment: Segment, position: int, built: BuiltFr
         stream.size_bytes += run.size_bytes
         if stream_id < COPIES_BIT:
             advanced.append(Advanced(stream_id, stream.high_watermark, run.size_bytes))
+            cached_bytes += run.size_bytes
         else:
             # Copies are not read at the end of the log: they must not displace what readers there want.
-            cached_bytes -= run.size_bytes
             for extent in run.extents:
                 del kept[position - run.size_bytes + extent.start]
     state.tail.add(segment, kept, cached_bytes)

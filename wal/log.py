@@ -99,6 +99,11 @@ class VnodeLog(LogCompacting):
         """The number of bytes appended but not yet given to a job."""
         return sum(frame.size_bytes for frame in self._state.pending)
 
+    @property
+    def tail_cache_bytes(self) -> int:
+        """The memory of recent batches, for readers at the end."""
+        return self._state.tail.size_bytes
+
     def begin_sync(self, now_ms: int) -> SyncJob | None:
         """Turn the open frame into a job, when there is something to write and no job is under way."""
         state = self._state

@@ -21,6 +21,7 @@ from wal.scan import NO_TIMESTAMP
 from wal.segment import FileRange, Segment
 from wal.state import LogState
 from wal.stream import Stream
+from wal.tail import WASTE_MAX, pinned_bytes
 
 FILE_RANGE_BYTES = 64 << 10
 """Runs of at least this size are handed out as file ranges: below it, sendfile costs more than it saves."""
@@ -89,7 +90,7 @@ def _gather(
         if damage is not None and position < damage.end and position + size > damage.start:
             if total:
                 break
-            raise damage
+            raise damage.with_traceback(None)
         next_offset = base + index.count[row]
         room = max_bytes - total
         if base >= offset and size <= room:
@@ -267,7 +268,9 @@ def _cached(piece: Piece) -> list[Buffer]:
     tail = piece.segment.tail
     buffers = tail[piece.extent_position]
     whole = piece.position == piece.extent_position and piece.size == sum(map(len, buffers))
-    if len(buffers) > 1 and (not whole or piece.size < JOIN_BELOW_BYTES * len(buffers)):
+    joins = len(buffers) > 1 and (not whole or piece.size < JOIN_BELOW_BYTES * len(buffers))
+    if joins or pinned_bytes(buffers) > WASTE_MAX * piece.size + FILE_RANGE_BYTES:
+        # In the latter case a client that is slow to take them would keep whole requests in memory.
         buffers = tail[piece.extent_position] = [b"".join(buffers)]
     if whole:
         return buffers

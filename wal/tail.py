@@ -1,11 +1,34 @@
-"""The bounded caches of a log: the newest extents, and indexes of sealed segments."""
+"""The bounded caches of a log: the newest extents, and indexes of sealed segments.
+
+An extent's batches are slices of the requests that brought them, and a slice keeps all of its request in
+memory. So the tail counts whole requests, and copies batches that are a small part of theirs.
+"""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
+from typing import Any, Final
 
 from wal.disk import Buffer
 from wal.segment import Segment
+
+WASTE_MAX: Final = 2
+"""Batches are copied if what they keep in memory is more than this many times their size."""
+
+BUFFER_BYTES: Final = 300
+"""The memory of a batch beyond its bytes: a bytearray, a memoryview of it, a place in a list (measured)."""
+
+EXTENT_OVERHEAD_BYTES: Final = 200
+
+
+def pinned_bytes(buffers: Iterable[Buffer]) -> int:
+    """Return the size of all that stays in memory for these buffers, each owner of slices counted once."""
+    owners: dict[int, int] = {}
+    for buffer in buffers:
+        owner: Any = buffer.obj if type(buffer) is memoryview else buffer
+        owners[id(owner)] = len(owner)
+    return sum(owners.values())
 
 
 class TailCache:
@@ -19,7 +42,15 @@ class TailCache:
         self._frames: deque[tuple[Segment, list[int], int]] = deque()
 
     def add(self, segment: Segment, extents: dict[int, list[Buffer]], size_bytes: int) -> None:
-        """Keep the extents of a frame, by position."""
+        """Keep the extents of a frame, by position; their batches have `size_bytes` together."""
+        if not extents:
+            return
+        pinned = pinned_bytes(buffer for buffers in extents.values() for buffer in buffers)
+        if pinned > WASTE_MAX * size_bytes:
+            extents = {position: [b"".join(buffers)] for position, buffers in extents.items()}
+            pinned = size_bytes
+        buffer_count = sum(map(len, extents.values()))
+        size_bytes = pinned + BUFFER_BYTES * buffer_count + EXTENT_OVERHEAD_BYTES * len(extents)
         segment.tail.update(extents)
         self._frames.append((segment, list(extents), size_bytes))
         self.size_bytes += size_bytes

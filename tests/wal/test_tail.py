@@ -9,7 +9,7 @@ from wal.disk import Buffer
 from wal.index import ActiveIndex
 from wal.memory_disk import MemoryDisk
 from wal.segment import Segment, SharedFile
-from wal.tail import IndexCache, TailCache
+from wal.tail import BUFFER_BYTES, EXTENT_OVERHEAD_BYTES, IndexCache, TailCache, pinned_bytes
 
 EXTENT_COST, FRAME_COST = 40, 12
 """The bytes that a row of an index counts for."""
@@ -19,40 +19,46 @@ def segment(base_version: int = 0) -> Segment:
     return Segment(f"{base_version}.wal", base_version=base_version, base_sequence=0, salt=1)
 
 
-def extents(*positions: int) -> dict[int, list[Buffer]]:
-    return {position: [b"%d" % position] for position in positions}
+def extents(*positions: int, size: int = 100) -> dict[int, list[Buffer]]:
+    return {position: [bytes(size)] for position in positions}
+
+
+EXTENT_COST_IN_MEMORY = BUFFER_BYTES + EXTENT_OVERHEAD_BYTES
+"""The bytes that an extent of one batch counts for, beyond those of the batch."""
+
+COST = 100 + EXTENT_COST_IN_MEMORY
 
 
 def test_extents_are_kept_up_to_the_limit_oldest_out_first() -> None:
-    cache, one, two = TailCache(300), segment(0), segment(9)
+    cache, one, two = TailCache(4 * COST), segment(0), segment(9)
 
-    cache.add(one, extents(1024, 1500), 100)
+    cache.add(one, extents(1024, 1500), 200)
     cache.add(one, extents(2000), 100)
     cache.add(two, extents(1024), 100)
     assert sorted(one.tail) == [1024, 1500, 2000]
-    cache.add(two, extents(1200), 50)
+    cache.add(two, extents(1200), 100)
 
     assert (one.tail, two.tail) == (extents(2000), extents(1024, 1200))
-    assert cache.size_bytes == 250
+    assert cache.size_bytes == 3 * COST
 
 
-@pytest.mark.parametrize("limit", [0, 99])
+@pytest.mark.parametrize("limit", [0, 2 * COST - 1])
 def test_a_frame_above_the_limit_is_not_kept_at_all(limit: int) -> None:
     cache, one = TailCache(limit), segment()
 
-    cache.add(one, extents(1024, 1500), 100)
+    cache.add(one, extents(1024, 1500), 200)
 
     assert (one.tail, cache.size_bytes) == ({}, 0)
 
 
 def test_one_large_frame_pushes_out_all_small_ones() -> None:
-    cache, one = TailCache(100), segment()
+    cache, one = TailCache(6 * COST), segment()
     for position in range(5):
-        cache.add(one, extents(position), 20)
+        cache.add(one, extents(position), 100)
 
-    cache.add(one, extents(77), 100)
+    cache.add(one, extents(77, size=6 * COST - EXTENT_COST_IN_MEMORY), 6 * COST - EXTENT_COST_IN_MEMORY)
 
-    assert (sorted(one.tail), cache.size_bytes) == ([77], 100)
+    assert (sorted(one.tail), cache.size_bytes) == ([77], 6 * COST)
 
 
 def test_frames_without_batches_cost_nothing() -> None:
@@ -64,14 +70,44 @@ def test_frames_without_batches_cost_nothing() -> None:
 
 
 def test_clearing_forgets_every_segment() -> None:
-    cache, one, two = TailCache(300), segment(0), segment(9)
+    cache, one, two = TailCache(3 * COST), segment(0), segment(9)
     cache.add(one, extents(1), 100)
     cache.add(two, extents(2), 100)
 
     cache.clear()
-    cache.add(two, extents(3), 300)
+    cache.add(two, extents(3), 100)
 
-    assert (one.tail, two.tail, cache.size_bytes) == ({}, extents(3), 300)
+    assert (one.tail, two.tail, cache.size_bytes) == ({}, extents(3), COST)
+
+
+def test_a_small_batch_of_a_large_request_is_copied_out_of_it() -> None:
+    request = memoryview(bytearray(1 << 20))
+    cache, one = TailCache(1 << 30), segment()
+
+    cache.add(one, {0: [request[:100]]}, 100)
+
+    assert pinned_bytes(one.tail[0]) == 100
+    assert cache.size_bytes == COST
+
+
+def test_a_request_of_which_most_was_accepted_is_counted_whole_and_once() -> None:
+    request = memoryview(bytearray(1000))
+    cache, one = TailCache(1 << 30), segment()
+
+    cache.add(one, {0: [request[:400]], 400: [request[400:800]]}, 800)
+
+    assert one.tail[0] == [request[:400]]
+    assert pinned_bytes(one.tail[0]) == 1000, "it is not copied"
+    assert cache.size_bytes == 1000 + 2 * EXTENT_COST_IN_MEMORY
+
+
+def test_many_small_batches_count_with_the_objects_that_hold_them() -> None:
+    buffers: list[Buffer] = [memoryview(bytearray(100)) for _ in range(50)]
+    cache, one = TailCache(1 << 30), segment()
+
+    cache.add(one, {0: buffers}, 5000)
+
+    assert cache.size_bytes == 50 * (100 + BUFFER_BYTES) + EXTENT_OVERHEAD_BYTES
 
 
 def indexed(base_version: int, extent_count: int = 1, frame_count: int = 0) -> Segment:
