@@ -211,6 +211,14 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "Shortest time between two assignments of a consumer group, to gather changes; 0: at once.",
         minimum=0, unit="ms", kafka="group.consumer.assignment.interval.ms", dynamic=True,
         synonyms=("group.consumer.assignment.interval.ms",)),
+    Key("kawal.group.max.bytes", LONG, 32 * MIB,
+        "Memory for the members of one group: their names, subscriptions and assignments.  A member for "
+        "which there is no room is refused with GROUP_MAX_SIZE_REACHED.",
+        minimum=KIB, unit="bytes", dynamic=True),
+    Key("kawal.groups.max.bytes", LONG, 96 * MIB,
+        "The same for all groups together; a member for which there is no room is refused with "
+        "COORDINATOR_NOT_AVAILABLE, and its client tries again.",
+        minimum=KIB, unit="bytes", dynamic=True),
     Key("kawal.group.assignor", STRING, "client",
         "The side that assigns the partitions of classic eager groups: their leader, or the server.",
         choices=("client", "server"), dynamic=True),
@@ -218,6 +226,10 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
 "Limits": (
     Key("socket.request.max.bytes", INT, 100 * MIB,
         "Largest request; a larger one closes the connection before it is read.",
+        minimum=1, unit="bytes"),
+    Key("kawal.request.max.bytes", INT, 16 * MIB,
+        "Largest request other than Produce; such requests are decoded as a whole and then take several "
+        "times their size.  A larger one closes the connection.",
         minimum=1, unit="bytes"),
     Key("fetch.max.bytes", INT, 55 * MIB,
         "Largest Fetch answer (a first batch above it is still sent whole).",
@@ -227,6 +239,10 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         minimum=1, unit="partitions"),
     Key("max.incremental.fetch.session.cache.slots", INT, 1000, "Fetch sessions kept; 0 turns them off.",
         minimum=0, unit="sessions"),
+    Key("kawal.fetch.session.cache.bytes", LONG, 64 * MIB,
+        "Memory for fetch sessions, about 420 bytes for each partition in one.  Without room a client gets "
+        "no session and names all its partitions in every Fetch.",
+        minimum=0, unit="bytes"),
     Key("max.connections", INT, INT_MAX,
         "Connections open at once; the limit on open files bounds them too.",
         minimum=0, unit="connections", dynamic=True),
@@ -246,11 +262,15 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "Kernel memory for bytes that have arrived and are not read yet (Kafka's own default is 102400); -1: "
         "the system chooses.",
         minimum=-1, unit="bytes"),
-    Key("queued.max.request.bytes", LONG, 256 * MIB,
-        "Bytes of unanswered requests over all connections; above it, no connection is read until some are "
-        "answered; -1: no limit (Kafka's default).", minimum=-1, unit="bytes"),
+    Key("kawal.memory.share.per.ip", DOUBLE, 0.5,
+        "Largest part of the memory for requests, answers, fetch sessions and members of groups that clients "
+        "from one address may take; 1: all of it.",
+        minimum=0.01, maximum=1),
+    Key("queued.max.request.bytes", LONG, 128 * MIB,
+        "Memory of unanswered requests over all connections, decoded; above it, no connection is read until "
+        "some are answered; -1: no limit (Kafka's default).", minimum=-1, unit="bytes"),
     Key("kawal.connection.in.flight.bytes", INT, 16 * MIB,
-        "Bytes of unanswered requests of one connection; above it, that connection is not read until some "
+        "Memory of unanswered requests of one connection; above it, that connection is not read until some "
         "are answered (one request of any allowed size always gets in).",
         minimum=1, unit="bytes"),
     Key("kawal.connection.in.flight.requests", INT, 128,
@@ -260,7 +280,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "Bytes of answers that one connection has not taken yet; above it, that connection is not read until "
         "it takes some (one answer of any allowed size always gets in).",
         minimum=1, unit="bytes"),
-    Key("kawal.queued.max.response.bytes", LONG, 256 * MIB,
+    Key("kawal.queued.max.response.bytes", LONG, 128 * MIB,
         "Memory for answers not yet taken, over all connections; bytes sent straight from a file take none.  "
         "Above it, connections with untaken answers are not read, and are closed when they take nothing for "
         "a second; -1: no limit.", minimum=-1, unit="bytes"),
