@@ -40,6 +40,7 @@ from groups.errors import (
 from groups.record_keys import ClassicGroupKey
 from groups.states import ANSWERS, Action, GroupState, Request
 from groups.topics import Client
+from groups.weights import count_member, count_pending, joining_bytes
 from protocol.error_codes import ErrorCode
 from protocol.messages.join_group import JoinGroupRequest
 from protocol.primitives import STRING_SIZE_MAX, cut_text
@@ -55,15 +56,17 @@ def join_classic(
 
     Raises: GroupError.
     """
+    _check_memory(context, group, request, client)
     if group is None:
         if request.member_id:
             raise UnknownMember
         group = ClassicGroup(request.group_id, since_ms=context.wall_ms)
         if not group.supports(request.protocol_type, protocols_of(request.protocols)):
             raise InconsistentProtocol
-        context.groups[request.group_id] = group
+        context.put_group(request.group_id, group)
     if not _has_room(context, group, request.member_id):
         group.remove(request.member_id)
+        context.memory.count(group.group_id, request.member_id, "", 0)
         end_session(context, group, request.member_id)
         complete_if_gathered(context, group)
         raise GroupFull
@@ -73,6 +76,20 @@ def join_classic(
         _join_with_id(context, group, request, client, reply)
     else:
         _join_without_id(context, group, request, client, reply)
+
+
+def _check_memory(
+    context: Context, group: ClassicGroup | None, request: JoinGroupRequest, client: Client
+) -> None:
+    """Check that there is memory for what the member says about itself.
+
+    Raises: GroupFull, CoordinatorNotAvailable.
+    """
+    slot = request.member_id
+    if group is not None and not slot:
+        slot = group.instances.get(request.group_instance_id or "", "")
+    size = joining_bytes(slot, client.client_id, request.group_instance_id, protocols_of(request.protocols))
+    context.memory.check(context.config, request.group_id, slot, client.host, size)
 
 
 def _has_room(context: Context, group: ClassicGroup, member_id: str) -> bool:
@@ -103,6 +120,7 @@ def _join_without_id(
         _replace_static(context, group, request, client, reply, member_id)
     elif instance_id is None and client.version >= MEMBER_ID_REQUIRED_SINCE:
         group.pending.add(member_id)
+        count_pending(context.memory, group, member_id, client.host)
         keep_pending(context, group, member_id, request.session_timeout_ms)
         reply(join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id))
     else:
@@ -179,6 +197,7 @@ def _add(
     member.activity.user = client.user
     _note_join(context, member, resubscribed=True)
     group.add(member)
+    count_member(context.memory, group, member)
     group.more_have_joined = True
     start_session(context, group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
     prepare_or_complete(context, group)
@@ -201,6 +220,7 @@ def _rejoin(
     member.rebalance_timeout_ms = rebalance_timeout_ms(request)
     member.session_timeout_ms = request.session_timeout_ms
     member.join = reply
+    count_member(context.memory, group, member)
 
 
 def _note_join(context: Context, member: ClassicMember, *, resubscribed: bool) -> None:
@@ -231,6 +251,7 @@ def _replace_static(
     old.answer_join(join_refused(ErrorCode.FENCED_INSTANCE_ID, old_id))
     old.answer_sync(sync_refused(ErrorCode.FENCED_INSTANCE_ID))
     member = group.replace_static(old_id, member_id)
+    context.memory.count(group.group_id, old_id, "", 0)
     member.client_id, member.client_host = client.client_id, client.host
     _rejoin(context, group, member, request, reply)
     start_session(context, group, member)
@@ -273,6 +294,8 @@ def _store_replacement(
         if group.members.get(new_id) is member:
             group.replace_static(new_id, old_id)
             member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms = before
+            context.memory.count(group.group_id, new_id, "", 0)
+            count_member(context.memory, group, member)
             end_session(context, group, new_id)
             start_session(context, group, member)
 

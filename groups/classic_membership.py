@@ -103,6 +103,7 @@ def _leave(context: Context, group: ClassicGroup, identity: MemberIdentity) -> b
             raise UnknownMember
     elif member_id in group.pending:
         group.pending.discard(member_id)
+        context.memory.count(group.group_id, member_id, "", 0)
         end_session(context, group, member_id)
         return True
     remove_member(context, group, known_member(group, member_id, identity.group_instance_id))

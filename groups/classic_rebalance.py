@@ -15,11 +15,14 @@ from groups.classic_assignment import assign_on_server, server_assigns
 from groups.classic_group import ClassicGroup
 from groups.classic_member import ClassicMember, join_refused, sync_refused
 from groups.context import Context
+from groups.errors import GroupError
 from groups.lost import LostConsumer
+from groups.memory import ADDRESS_UNKNOWN
 from groups.record_keys import ClassicGroupKey
 from groups.record_schemas import GroupMetadataValue
 from groups.states import Event, GroupState
 from groups.timers import TimerKey
+from groups.weights import ASSIGNMENTS, count_member
 from protocol.error_codes import ErrorCode
 from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from protocol.messages.sync_group import SyncGroupResponse
@@ -90,6 +93,7 @@ def _expire(context: Context, group_id: str, member_id: str, now_ms: int) -> Non
         return
     if member_id in group.pending:
         group.pending.discard(member_id)
+        context.memory.count(group_id, member_id, "", 0)
         complete_if_gathered(context, group)
         return
     member = group.members.get(member_id)
@@ -133,6 +137,7 @@ def remove_member(context: Context, group: ClassicGroup, member: ClassicMember) 
     """Remove a member; its waiting calls are told that it is unknown, so its client joins anew."""
     end_session(context, group, member.member_id)
     group.remove(member.member_id)
+    context.memory.count(group.group_id, member.member_id, "", 0)
     member.answer_join(join_refused(ErrorCode.UNKNOWN_MEMBER_ID))
     member.answer_sync(sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
 
@@ -325,15 +330,33 @@ def store_assignment(context: Context, group: ClassicGroup, assignments: dict[st
             spread(context, group, {}, code)
             prepare(context, group)
 
+    if not _have_room(context, group, assignments):
+        # As in Kafka for a group whose record is too large.
+        failed(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return
     with Changes(context, group.group_id) as changes:
         changes.write(ClassicGroupKey(group.group_id), group.record(assignments))
         changes.commit(stored, failed)
+
+
+def _have_room(context: Context, group: ClassicGroup, assignments: dict[str, bytes]) -> bool:
+    """Whether there is memory for the assignments, in place of those of the last generation."""
+    before = sum(len(member.assignment) for member in group.members.values())
+    added_bytes = sum(map(len, assignments.values())) - before
+    leader = group.members.get(group.leader or "")
+    host = ADDRESS_UNKNOWN if leader is None else leader.client_host
+    try:
+        context.memory.check(context.config, group.group_id, ASSIGNMENTS, host, added_bytes)
+    except GroupError:
+        return False
+    return True
 
 
 def spread(context: Context, group: ClassicGroup, assignments: dict[str, bytes], code: ErrorCode) -> None:
     """Answer every waiting SyncGroup, with an assignment or an error."""
     for member in list(group.members.values()):
         member.assignment = assignments.get(member.member_id, b"")
+        count_member(context.memory, group, member)
         if member.sync is None:
             continue
         start_session(context, group, member)

@@ -83,6 +83,15 @@ class GroupConfig:
 
     `group.consumer.assignment.interval.ms` is Kafka's name for it (default there: 1,000)."""
 
+    kawal_group_max_bytes: int = 32 << 20
+    """Memory for the members of one group; see memory.py."""
+
+    kawal_groups_max_bytes: int = 96 << 20
+    """Memory for the members of all groups."""
+
+    kawal_memory_share_per_ip: float = 0.5
+    """The part of it for clients from one address."""
+
     kawal_group_assignor: str = "client"
     """The side that assigns the partitions of classic eager groups: `client` (their leader), or `server`
     (with the default assignor)."""

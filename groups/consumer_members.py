@@ -11,9 +11,11 @@ from groups.consumer_group import ConsumerGroup
 from groups.consumer_member import JOINING_EPOCH, MemberMetadata
 from groups.consumer_target import bump
 from groups.context import Context
-from groups.errors import FencedMemberEpoch, GroupFull
+from groups.errors import FencedMemberEpoch, GroupError, GroupFull
+from groups.memory import ADDRESS_UNKNOWN
 from groups.reconciliation import Owned
 from groups.record_keys import CurrentKey, MemberKey, RegexKey, ResolvedRegex, TargetKey
+from groups.weights import metadata_bytes, regex_bytes, slot_of
 
 
 def new_member_id(context: Context) -> str:
@@ -57,21 +59,43 @@ def set_metadata(
 ) -> bool:
     """Store what a member wants; True if its subscription has changed.
 
-    Raises: InvalidRegularExpression.
+    Raises: InvalidRegularExpression; GroupFull, CoordinatorNotAvailable if there is no memory for it.
     """
     old = group.metadata.get(member_id)
     if old != wanted:
+        slot = slot_of(MemberKey(group.group_id, member_id))
+        size = metadata_bytes(wanted)
+        context.memory.check(context.config, group.group_id, slot, wanted.client_host, size)
         changes.put(MemberKey(group.group_id, member_id), wanted)
     old_topics, old_regex = (old.topics, old.regex) if old is not None else ((), "")
     if old_regex != wanted.regex:
         forget_regex(changes, group, old_regex)
         if wanted.regex and wanted.regex not in group.regexes:
-            found = ResolvedRegex(context.regexes.resolve(wanted.regex), context.wall_ms)
-            changes.put(RegexKey(group.group_id, wanted.regex), found)
+            _resolve(context, changes, group, wanted.regex)
     resubscribed = (old_topics, old_regex) != (wanted.topics, wanted.regex)
     if resubscribed or not group.epoch:
         bump(context, changes, group)
     return resubscribed
+
+
+def _resolve(context: Context, changes: Changes, group: ConsumerGroup, regex: str) -> None:
+    """Store the topics that match a regular expression which is new in the group.
+
+    Raises: InvalidRegularExpression; GroupFull, CoordinatorNotAvailable if there is no memory for it.
+    """
+    regexes, key = context.regexes, RegexKey(group.group_id, regex)
+    is_new = regex not in regexes
+    found = ResolvedRegex(regexes.resolve(regex), context.wall_ms)
+    slot = slot_of(key)
+    size = regex_bytes(regex, found.topics) + regexes.program_bytes(regex)
+    try:
+        context.memory.check(context.config, group.group_id, slot, ADDRESS_UNKNOWN, size)
+    except GroupError:
+        if is_new:
+            regexes.forget(regex)
+        raise
+    changes.put(key, found)
+    context.memory.count(group.group_id, slot, ADDRESS_UNKNOWN, size)
 
 
 def forget_regex(changes: Changes, group: ConsumerGroup, regex: str) -> None:

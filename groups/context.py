@@ -9,15 +9,17 @@ from uuid import UUID
 
 from groups.classic_group import ClassicGroup
 from groups.config import NO_SETTINGS, GroupConfig, GroupSettings
-from groups.consumer_group import ConsumerGroup
+from groups.consumer_group import ConsumerGroup, ConsumerGroupKey
 from groups.effects import Done, Journal, Undo
 from groups.errors import CoordinatorNotAvailable, NotLoaded
 from groups.lost import LostConsumer
+from groups.memory import GroupMemory
 from groups.offsets import OffsetTable
 from groups.record_keys import ClassicGroupKey, Key, OffsetKey, partition_for
 from groups.regexes import RegexIndex
 from groups.timers import Timers
 from groups.topics import Topics
+from groups.weights import count_group, count_record
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ class Context:
         "journal",
         "loaded",
         "lost",
+        "memory",
         "now_ms",
         "offsets",
         "quarantined",
@@ -86,6 +89,7 @@ class Context:
         self._settings = settings
         self.now_ms = 0
         self.groups: dict[str, Group] = {}
+        self.memory = GroupMemory()
         self.offsets = OffsetTable()
         self.timers = Timers()
         self.journal = Journal()
@@ -171,19 +175,26 @@ class Context:
                 return None
             group = ConsumerGroup(key.group_id)
             undo_creation = self.put_group(key.group_id, group)
-            return _both(group.replay(key, value), undo_creation)
-        undo = group.replay(key, value)
+            return _both(self._replay(group, key, value), undo_creation)
+        undo = self._replay(group, key, value)
         if value is None and group.blank:
             return _both(self.put_group(key.group_id, None), undo)
         return undo
+
+    def _replay(self, group: ConsumerGroup, key: ConsumerGroupKey, value: Any) -> Undo:
+        undo = group.replay(key, value)
+        count_record(self.memory, group, key)
+        return _both(undo, lambda: count_record(self.memory, group, key))
 
     def put_group(self, group_id: str, group: Group | None) -> Undo:
         """Set or remove a group."""
         old = self.groups.get(group_id)
         if group is None:
             self.groups.pop(group_id, None)
+            self.memory.forget(group_id)
         else:
             self.groups[group_id] = group
+            count_group(self.memory, group)
 
         def undo() -> None:
             made_since = self.groups.get(group_id)

@@ -47,6 +47,7 @@ from groups.consumer_heartbeat import consumer_group_heartbeat, refused
 from groups.context import Context, InternalError, no_settings
 from groups.effects import Effects, EncodedRecord
 from groups.errors import GroupError
+from groups.memory import GroupMemory
 from groups.offsets import Committed
 from groups.topic_changes import topics_changed
 from groups.topics import Client, Topics
@@ -283,6 +284,11 @@ class Coordinator:
         """True once all partitions have been replayed: only then does `committed` know every offset."""
         context = self._context
         return len(context.loaded) == context.config.offsets_topic_num_partitions
+
+    @property
+    def memory(self) -> GroupMemory:
+        """The memory that the members of groups take."""
+        return self._context.memory
 
     # --- display --------------------------------------------------------------------------------------------
 

@@ -119,6 +119,7 @@ def unload(context: Context, partitions: Collection[int]) -> None:
             if isinstance(group, ClassicGroup):
                 group.dissolve(ErrorCode.NOT_COORDINATOR, context.wall_ms)
             del context.groups[group_id]
+            context.memory.forget(group_id)
     for group_id in context.offsets.groups():
         if context.partition(group_id) in partitions:
             context.offsets.drop(group_id)

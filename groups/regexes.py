@@ -16,6 +16,9 @@ from groups.topics import Topics
 PROGRAM_BYTES_MAX: Final = 1 << 20
 """Memory RE2 may use for one pattern: patterns that would need more are refused."""
 
+INSTRUCTION_BYTES: Final = 32
+"""Memory for an instruction of a pattern's program: 16 bytes, in two programs, for either direction."""
+
 
 class RegexIndex:
     """The topics that match each pattern in use."""
@@ -39,6 +42,17 @@ class RegexIndex:
             found = {name for name in self._topics.by_name if pattern.fullmatch(name)}
             self._matches[regex] = found
         return frozenset(found)
+
+    def __contains__(self, regex: str) -> bool:
+        return regex in self._compiled
+
+    def program_bytes(self, regex: str) -> int:
+        """Return the memory of a pattern that was resolved."""
+        return INSTRUCTION_BYTES * int(self._compiled[regex].programsize)
+
+    def forget(self, regex: str) -> None:
+        """Forget a pattern that is not in use after all."""
+        del self._matches[regex], self._compiled[regex]
 
     def changed(self, created: Iterable[str], deleted: Iterable[str]) -> None:
         """Update the matches for topics created and deleted."""

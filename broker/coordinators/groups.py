@@ -13,6 +13,7 @@ from broker.coordinators.runtime import CoordinatorRuntime
 from broker.loop.call import Call
 from broker.loop.loop import Loop
 from groups.coordinator import Coordinator
+from groups.memory import GroupMemory
 from groups.offsets import Committed
 from groups.topics import Client
 from protocol.primitives import STRING_SIZE_MAX, cut_text
@@ -63,6 +64,11 @@ class Groups(CoordinatorRuntime[Coordinator]):
     def is_loaded(self) -> bool:
         """Whether all groups are known; before that, `committed` may miss some."""
         return self._machine.is_loaded
+
+    @property
+    def memory(self) -> GroupMemory:
+        """The memory that the members of groups take."""
+        return self._machine.memory
 
     def committed(self, group_id: str, topic: str, partition: int) -> Committed | None:
         """Return the durable progress of a group in one partition."""

@@ -46,6 +46,7 @@ from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssig
 from tests.groups.kit import Answer as Answer
 from tests.groups.kit import Topic as Topic
 from tests.groups.kit import Topics as Topics
+from tests.groups.memory_check import check_memory
 
 WALL_MS = 1_700_000_000_000
 """The time of day when a driver's clock shows 0."""
@@ -100,6 +101,7 @@ class Driver:
             self.in_flight.extend(written for written in effects if not written.settled)
             if not self.hold:
                 self.sync()
+        check_memory(self.coordinator._context)
 
     def sync(self) -> None:
         """Make everything appended durable."""

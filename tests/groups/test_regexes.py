@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groups.errors import InvalidRegularExpression
-from groups.regexes import RegexIndex
+from groups.regexes import INSTRUCTION_BYTES, RegexIndex
 from tests.groups.driver import Topics
 
 
@@ -63,3 +63,13 @@ def test_patterns_out_of_use_are_forgotten(topics: Topics) -> None:
     topics.delete("b1")
     assert index.resolve("b.") == frozenset()
     assert list(index._matches) == ["a.", "b."]
+
+
+def test_a_pattern_knows_the_memory_of_its_program_until_it_is_forgotten(topics: Topics) -> None:
+    index = RegexIndex(topics)
+    index.resolve("a" * 1_000)
+    index.resolve("b.")
+    assert index.program_bytes("a" * 1_000) > 1_000 * INSTRUCTION_BYTES > index.program_bytes("b.")
+    index.forget("b.")
+    assert "b." not in index
+    assert "a" * 1_000 in index
