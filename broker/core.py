@@ -117,7 +117,10 @@ class Broker:
         self.connections: dict[int, Connection] = {}
         self.reaper = ConnectionReaper(self, self.connections, self.memory, lambda: self.config)
         self.fetch_sessions = FetchSessions(
-            slots=self.config.max_incremental_fetch_session_cache_slots, random=self.random
+            slots=self.config.max_incremental_fetch_session_cache_slots,
+            limit_bytes=self.config.kawal_fetch_session_cache_bytes,
+            share=self.config.kawal_memory_share_per_ip,
+            random=self.random,
         )
         self._pool = BufferPool()
         self._unsent: list[Connection] = []
@@ -206,6 +209,7 @@ class Broker:
             identity=self._next_connection,
             peer=peer,
             request_bytes_max=self.config.socket_request_max_bytes,
+            plain_request_bytes_max=self.config.kawal_request_max_bytes,
             pool=self._pool,
             unsent=self._unsent,
             memory=self.memory,
@@ -223,6 +227,7 @@ class Broker:
     def disconnect(self, connection: Connection) -> None:
         """Forget a client that has left, and withdraw all that it waited for."""
         connection.lost()
+        self.fetch_sessions.disconnected(connection.identity)
         self.stats.connections_closed[connection.close_cause] += 1
         del self.connections[connection.identity]
 
@@ -246,7 +251,7 @@ class Broker:
         before, ends_ns = turns.task, 0
         try:
             while connection.close_reason is None:
-                if connection.saturated:
+                if connection.saturated or connection.wait_for_heavy():
                     connection.stalled = True
                     connection.note_received(now_ms, served=served)
                     self.held_back(connection, now_ms)
@@ -280,6 +285,7 @@ class Broker:
     def held_back(self, connection: Connection, now_ms: int) -> None:
         """Arrange an end for the state of a saturated connection, in which it is not read."""
         if not connection.at_own_limit:
+            self.memory.held_back += 1
             self.reaper.relieve_soon(now_ms)
 
     @property

@@ -41,8 +41,12 @@ GROWTH = 2
 # Buffers kept for the next connections to wake up; any more go back to the allocator.
 POOL_BUFFERS_MAX = 64
 
+# The api key with which a Produce request begins.
+PRODUCE = b"\0\0"
+
 _LENGTH = struct.Struct(">i")
 _LENGTH_BYTES = 4
+_NOTHING = memoryview(b"")
 
 
 class BufferPool:
@@ -70,9 +74,10 @@ class RequestReader:
     """The receiving half of one connection; see the module's docstring for the order of calls.
 
     `limit_bytes` may be changed between requests (a connection may send less before it has
-    authenticated). `owned` is about the request that `next_request` returned last: True, it has memory of
-    its own and may be kept; False, it lies in the receive buffer and must be copied to be kept beyond
-    the next receive or release.
+    authenticated); `plain_limit_bytes` is about requests other than Produce, which are decoded as a whole and
+    then take several times their size. `owned` is about the request that `next_request` returned last: True,
+    it has memory of its own and may be kept; False, it lies in the receive buffer and must be copied to be
+    kept beyond the next receive or release.
     """
 
     __slots__ = (
@@ -85,10 +90,17 @@ class RequestReader:
         "_start",
         "limit_bytes",
         "owned",
+        "plain_limit_bytes",
     )
 
-    def __init__(self, pool: BufferPool, limit_bytes: int = REQUEST_BYTES_MAX) -> None:
+    def __init__(
+        self,
+        pool: BufferPool,
+        limit_bytes: int = REQUEST_BYTES_MAX,
+        plain_limit_bytes: int = REQUEST_BYTES_MAX,
+    ) -> None:
         self.limit_bytes = limit_bytes
+        self.plain_limit_bytes = plain_limit_bytes
         self.owned = False
         self._pool = pool
         self._buffer: memoryview | None = None
@@ -105,6 +117,11 @@ class RequestReader:
     def unfinished_memory_bytes(self) -> int:
         """The memory of the request still coming in; 0 while the receive buffer holds it."""
         return len(self._large) if self._large is not None else 0
+
+    @property
+    def large_head(self) -> memoryview:
+        """The memory of the next request, if it has its own, with all received bytes at its front."""
+        return self._large if self._large is not None else _NOTHING
 
     @property
     def held_bytes(self) -> int:
@@ -153,6 +170,11 @@ class RequestReader:
         if not 0 < length <= self.limit_bytes:
             raise RequestTooLarge(length, self.limit_bytes)
         start += _LENGTH_BYTES
+        if length > self.plain_limit_bytes:
+            if end - start < len(PRODUCE):
+                return None
+            if buffer[start : start + len(PRODUCE)] != PRODUCE:
+                raise RequestTooLarge(length, self.plain_limit_bytes)
         stop = start + length
         if stop <= end:
             self._start = stop

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from broker.connections.answer_encoding import IN_MEMORY, encode_answer, part_size_bytes
 from broker.connections.departures import Departures
-from broker.connections.memory_limits import MemoryLimits
+from broker.connections.memory_limits import HEAVY_FRAME_BYTES, MemoryLimits
+from broker.connections.metered_connection import MeteredConnection
 from broker.connections.response_errors import error_codes
-from broker.loop.call import Call
+from broker.loop.call import SMALL_BYTES, Call
 from broker.loop.stats import Cause, Stats
 from protocol.errors import Unencodable
-from protocol.framing import BufferPool, RequestReader
+from protocol.framing import PRODUCE, REQUEST_BYTES_MAX, BufferPool, RequestReader
 from protocol.headers import decode_request_header
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kawal.broker")
 
 
-class Connection:
+class Connection(MeteredConnection):
     """One client's connection, as the broker sees it.
 
     `outgoing` holds the buffers to be sent, in order: bytes-like objects and file ranges (anything with
@@ -39,36 +40,23 @@ class Connection:
 
     __slots__ = (
         "aborted",
-        "accounted_answers_bytes",
-        "accounted_requests_bytes",
         "active_ms",
         "advertised",
-        "calls",
         "client_software",
         "close_cause",
         "close_reason",
-        "closed",
         "departures",
         "descriptor",
         "dirty",
         "head_sent",
         "identity",
-        "memory",
-        "memory_bytes",
         "outgoing",
-        "outgoing_bytes",
         "peer",
-        "reader",
         "received_ns",
-        "request_bytes",
-        "resting",
         "stalled",
         "stats",
-        "unfinished_bytes",
-        "unfinished_since_ms",
         "unsent",
         "unsent_since_ms",
-        "working",
     )
 
     def __init__(
@@ -77,6 +65,7 @@ class Connection:
         identity: int,
         peer: str,
         request_bytes_max: int,
+        plain_request_bytes_max: int = REQUEST_BYTES_MAX,
         pool: BufferPool,
         unsent: list[Connection],
         memory: MemoryLimits[Connection],
@@ -87,32 +76,21 @@ class Connection:
     ) -> None:
         self.identity = identity
         self.peer = peer
+        reader = RequestReader(pool, request_bytes_max, plain_request_bytes_max)
+        super().__init__(memory, self.host, reader, now_ms)
         # The shell's number of the socket, and the address it tells this client to connect to.
         self.descriptor = descriptor
         self.advertised = advertised
-        self.memory = memory
         self.stats = stats
-        self.reader = RequestReader(pool, request_bytes_max)
-        self.calls: deque[Call[Any]] = deque()
-        self.request_bytes = 0
         self.outgoing: deque[Any] = deque()
-        self.outgoing_bytes = 0
         self.head_sent = 0
         self.departures = Departures(stats)
-        # The part of `outgoing` that is kept in memory.
-        self.memory_bytes = 0
-        # This connection's part of the sums in `memory`.
-        self.accounted_requests_bytes = self.accounted_answers_bytes = 0
-        # The call that is answered in slices, and whether requests wait for the next turn.
-        self.working: Call[Any] | None = None
-        self.resting = False
         self.client_software = ("", "")
         # Set: the shell sends what is outgoing, then closes and logs this reason.
         self.close_reason: str | None = None
         self.close_cause = Cause.CLIENT
         # True: the shell closes now, and sends nothing more.
         self.aborted = False
-        self.closed = False
         # True while the connection is listed with the broker as having something to send.
         self.dirty = False
         self.unsent = unsent
@@ -122,9 +100,6 @@ class Connection:
         self.received_ns = stats.turns.began_ns
         # When bytes were last received or sent.
         self.active_ms = now_ms
-        # The bytes received of an incomplete request, and since when it is so; 0 bytes: there is none.
-        self.unfinished_bytes = 0
-        self.unfinished_since_ms = now_ms
         # Since when the client has taken nothing of what is outgoing; the shell sets it.
         self.unsent_since_ms = now_ms
 
@@ -142,6 +117,7 @@ class Connection:
 
     def work_done(self, call: Call[Any]) -> None:
         """Serve later requests again, after an answer or when the call has been parked."""
+        self.parked()
         if self.working is call:
             self.working = None
             self._serve_again()
@@ -160,27 +136,17 @@ class Connection:
         if self.stalled and not self.closed and not self.dirty:
             self._list_unsent()
 
-    @property
-    def saturated(self) -> bool:
-        """True while nothing more may be read from the client: stop reading, never drop."""
+    def wait_for_heavy(self) -> bool:
+        """Whether its next request has to wait: it may be as heavy as one that is in work."""
         memory = self.memory
-        return (
-            self.at_own_limit
-            or (memory.requests_bytes >= memory.requests_bytes_max and memory.holds_back(self))
-            or (memory.answers_bytes >= memory.answers_bytes_max and memory.holds_back(self))
-        )
-
-    @property
-    def at_own_limit(self) -> bool:
-        """True while this connection has as much in work, or unsent, as a single one may have."""
-        memory = self.memory
-        return (
-            self.working is not None
-            or self.resting
-            or len(self.calls) >= memory.connection_requests_max
-            or self.request_bytes >= memory.connection_bytes_max
-            or self.outgoing_bytes >= memory.connection_answers_bytes_max
-        )
+        if memory.heavy is None or memory.heavy is self:
+            return False
+        head = self.reader.large_head
+        if len(head) < HEAVY_FRAME_BYTES or head[: len(PRODUCE)] == PRODUCE:
+            return False
+        memory.heavy_waiting[self] = None
+        self.rest()
+        return True
 
     def open_call(self, data: memoryview, *, data_owned: bool, now_ms: int) -> tuple[Call[Any], int]:
         """Return the call of a request, which takes a place in the order of answers, and its body's position.
@@ -188,37 +154,11 @@ class Connection:
         Raises: Malformed, when the request is too short for a header or the lengths of its strings are wrong.
         """
         header = decode_request_header(data)
-        size = len(data)
-        call: Call[Any] = Call(self, header, now_ms, size, data_owned)
+        call: Call[Any] = Call(self, header, now_ms, len(data), data_owned)
         call.received_ns = self.received_ns
         self.calls.append(call)
-        self.request_bytes += size
+        self.request_bytes += call.weight_bytes
         return call, header.size_bytes
-
-    def note_received(self, now_ms: int, *, served: bool) -> None:
-        """Account for the bytes just received; `served`: they completed requests."""
-        count = self.reader.pending_bytes
-        if count != self.unfinished_bytes or (count and served):
-            unfinished = self.memory.unfinished
-            if served or not count or not self.unfinished_bytes:
-                unfinished.pop(self, None)
-                if count:
-                    self.unfinished_since_ms = now_ms
-                    unfinished[self] = None
-            self.unfinished_bytes = count
-        self.account()
-
-    def account(self) -> None:
-        """Bring the sums over all connections up to date with this one."""
-        memory = self.memory
-        requests_bytes = self.request_bytes
-        if self.unfinished_bytes:
-            # The received bytes of the request, or the memory kept for all of it.
-            requests_bytes += max(self.unfinished_bytes, self.reader.unfinished_memory_bytes)
-        memory.requests_bytes += requests_bytes - self.accounted_requests_bytes
-        memory.answers_bytes += self.memory_bytes - self.accounted_answers_bytes
-        self.accounted_requests_bytes = requests_bytes
-        self.accounted_answers_bytes = self.memory_bytes
 
     def answer(self, call: Call[Any], response: object) -> None:
         """Encode the call's answer and send all that is now in order."""
@@ -305,7 +245,7 @@ class Connection:
         now_ns = stats.turns.clock_ns()
         while calls and (output := calls[0].output) is not None:  # type: ignore[assignment]
             done = calls.popleft()
-            self.request_bytes -= done.size_bytes
+            self.request_bytes -= done.weight_bytes
             before_bytes = self.outgoing_bytes
             for part in output:
                 self.outgoing.append(part)
@@ -319,6 +259,9 @@ class Connection:
             self.departures.add(
                 done, size_bytes=unsent_bytes - before_bytes, unsent_bytes=unsent_bytes, now_ns=now_ns
             )
+        if self.memory_bytes > self.accounted_answers_bytes + SMALL_BYTES:
+            # At once: the fetches of other connections in this turn have less room.
+            self.account()
         if not self.dirty and (self.outgoing or self.stalled):
             self._list_unsent()
 
@@ -376,5 +319,7 @@ class Connection:
                 call.holder = None
         self.calls.clear()
         self.request_bytes = self.unfinished_bytes = 0
+        self.finished()
+        self.memory.heavy_waiting.pop(self, None)
         self.account()
-        self.memory.unfinished.pop(self, None)
+        self.memory.leave(self.use)

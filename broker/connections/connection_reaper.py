@@ -9,8 +9,9 @@ cost a millisecond per pass.  A limit of T is enforced within T plus a tenth.
                     is too slow
     write timeout   no byte of an answer was read for kawal.response.write.timeout.ms
 
-While the memory for requests or answers is full (memory_limits.py) the reaper also makes room, every second:
-parked fetches are answered with what there is, and connections that make no progress are closed.
+While the memory for requests or answers, or an address's share of it, is full (memory_limits.py), the reaper
+also makes room, every second: parked fetches are answered with what there is, the heaviest first, and
+connections that make no progress are closed.
 Source: slowloris, Apache's mod_reqtimeout (MinRate).
 """
 
@@ -22,7 +23,7 @@ from typing import Final
 
 from broker.config.config import Config
 from broker.connections.connection import Connection
-from broker.connections.memory_limits import MemoryLimits
+from broker.connections.memory_limits import HostUse, MemoryLimits
 from broker.loop.loop import Loop
 from broker.loop.slices import Steps, chunks, or_again
 from broker.loop.stats import Cause
@@ -130,35 +131,59 @@ class ConnectionReaper:
     def _relieve(self, now_ms: int) -> None:
         memory = self._memory
         self._relieving = False
-        if not memory.full:
+        hosts = memory.full_hosts()
+        if not hosts:
             return
         logger.warning(
-            "clients hold %d bytes of requests and %d bytes of answers: the memory for them is full",
+            "memory for clients is full: requests %d of %d bytes, answers %d of %d bytes; %s are not read",
             memory.requests_bytes,
+            memory.requests_bytes_max,
             memory.answers_bytes,
+            memory.answers_bytes_max,
+            "clients" if memory.full else f"clients from {', '.join(sorted(use.host for use in hosts))}",
         )
-        if memory.requests_full:
-            self._loop.waiters.wake_all(now_ms)
-            self._end_half_sent(now_ms)
-        if memory.answers_full:
-            for connection in tuple(self._connections.values()):
-                if connection.outgoing and _is_over(connection.unsent_since_ms, now_ms):
-                    _end(connection, Cause.MEMORY, "took no answers while the memory for them is full")
+        surplus_bytes = self._requests_surplus(hosts)
+        if surplus_bytes > 0:
+            self._loop.waiters.wake_heaviest(surplus_bytes, lambda call: call.connection.use in hosts, now_ms)
+            self._end_half_sent(hosts, surplus_bytes, now_ms)
+        for use in hosts:
+            if memory.answers_full or use.answers_bytes >= memory.host_answers_bytes_max:
+                self._end_unread(use, now_ms)
         self.relieve_soon(now_ms)
 
-    def _end_half_sent(self, now_ms: int) -> None:
+    def _requests_surplus(self, hosts: set[HostUse[Connection]]) -> int:
+        """Return how much the requests of these hosts take above half of what they may; 0 if they may."""
+        memory = self._memory
+        if memory.requests_full:
+            return memory.requests_bytes - memory.requests_bytes_max // 2
+        return sum(
+            use.requests_bytes - memory.host_requests_bytes_max // 2
+            for use in hosts
+            if memory.host_requests_full(use)
+        )
+
+    def _end_unread(self, use: HostUse[Connection], now_ms: int) -> None:
+        for connection in tuple(self._connections.values()):
+            if connection.use is use and connection.outgoing and _is_over(connection.unsent_since_ms, now_ms):
+                _end(connection, Cause.MEMORY, "took no answers while the memory for them is full")
+
+    def _end_half_sent(self, hosts: set[HostUse[Connection]], surplus_bytes: int, now_ms: int) -> None:
         """End requests that have stopped arriving, the oldest first, until half of the memory is free.
 
         Those that the server has stopped reading are spared, as their clients may still be sending; the one
         with the floor is not.
         """
-        memory = self._memory
-        floor, surplus_bytes = memory.floor, memory.requests_bytes - memory.requests_bytes_max // 2
-        for connection in tuple(memory.unfinished):
+        floor = self._memory.floor
+        for connection in tuple(self._memory.unfinished):
             if surplus_bytes <= 0:
                 return
             unread = connection.stalled and connection is not floor
-            if not unread and not connection.at_own_limit and _is_over(connection.active_ms, now_ms):
+            if (
+                connection.use in hosts
+                and not unread
+                and not connection.at_own_limit
+                and _is_over(connection.active_ms, now_ms)
+            ):
                 surplus_bytes -= connection.accounted_requests_bytes
                 _end(connection, Cause.MEMORY, LEFT_HALF_SENT)
 

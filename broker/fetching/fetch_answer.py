@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from broker.fetching.fetch_sessions import FetchItem, FetchPlan
+from broker.fetching.fetch_items import FetchItem
+from broker.fetching.fetch_sessions import FetchPlan
 from protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 
 

@@ -7,7 +7,8 @@ from typing import Final
 
 from broker.catalogue.metadata import Metadata
 from broker.errors import RequestError, storage_error
-from broker.fetching.fetch_sessions import FetchItem, FetchPlan
+from broker.fetching.fetch_items import FetchItem
+from broker.fetching.fetch_sessions import FetchPlan
 from broker.loop.call import Call
 from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch
 from broker.storage.partition import LEADER_EPOCH, Partition

@@ -9,7 +9,8 @@
 
 Errors concern the whole request: 70 for an unknown id, 71 for another epoch (the session survives it), 106
 for topic names in a session of topic ids or the reverse.  An answer within a session leaves out partitions
-that have neither records, nor an error, nor a new high watermark or log start.
+that have neither records, nor an error, nor a new high watermark or log start.  A session that outgrows the
+memory for all of them (fetch_session_cache.py) ends with 70, and its client names its partitions again.
 Source: KIP-227, KIP-516.
 """
 
@@ -20,76 +21,18 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from broker.errors import RequestError
+from broker.fetching.fetch_items import ITEM_BYTES, FetchItem, PartitionKey
+from broker.fetching.fetch_session_cache import FetchSession, FetchSessionCache, Owner
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from random import Random
 
-    from broker.catalogue.topics import Topic
     from protocol.messages.fetch import FetchRequest
 
 FINAL_EPOCH: Final = -1
 INITIAL_EPOCH: Final = 0
 EPOCH_MAX: Final = 2**31 - 1
-
-EVICTION_AGE_MS: Final = 120_000
-"""A session idle for this long may be evicted for a new one.
-
-Kafka's key for it: min.incremental.fetch.session.eviction.ms."""
-
-PartitionKey = tuple[str | UUID, int]
-
-
-class FetchItem:
-    """One partition that a fetch asks for, and what its session last told the client about it."""
-
-    __slots__ = (
-        "by_id",
-        "fetch_offset",
-        "index",
-        "last_fetched_epoch",
-        "leader_epoch",
-        "max_bytes",
-        "name",
-        "sent_high_watermark",
-        "sent_log_start",
-        "topic",
-        "topic_id",
-    )
-
-    def __init__(self, name: str, topic_id: UUID, index: int, *, by_id: bool) -> None:
-        self.by_id = by_id
-        self.name = name
-        self.topic_id = topic_id
-        self.index = index
-        self.fetch_offset = 0
-        self.max_bytes = 0
-        self.leader_epoch = -1
-        self.last_fetched_epoch = -1
-        # The topic as it was last found; it tells a deleted topic from one that was never known.
-        self.topic: Topic | None = None
-        self.sent_high_watermark = -1
-        self.sent_log_start = -1
-
-    def is_news(self, *, high_watermark: int, log_start: int) -> bool:
-        """Return whether the session's client does not know these marks yet, and remember them as sent."""
-        news = self.sent_high_watermark != high_watermark or self.sent_log_start != log_start
-        self.sent_high_watermark = high_watermark
-        self.sent_log_start = log_start
-        return news
-
-
-class FetchSession:
-    """The partitions of one consumer connection, in the order in which they are served."""
-
-    __slots__ = ("epoch", "identity", "items", "used_ms", "uses_topic_ids")
-
-    def __init__(self, identity: int, *, uses_topic_ids: bool, now_ms: int) -> None:
-        self.identity = identity
-        self.epoch = 1
-        self.uses_topic_ids = uses_topic_ids
-        self.items: OrderedDict[PartitionKey, FetchItem] = OrderedDict()
-        self.used_ms = now_ms
 
 
 class FetchPlan:
@@ -109,58 +52,61 @@ class FetchPlan:
         """The id that the answer carries."""
         return self.session.identity if self.session else 0
 
+    @property
+    def own_bytes(self) -> int:
+        """The memory of the items, 0 when they are counted as a session's."""
+        return 0 if self.session else len(self.items) * ITEM_BYTES
+
 
 class FetchSessions:
-    """All fetch sessions of the node, least recently used first."""
+    """The fetch sessions of the node, as requests see them."""
 
-    def __init__(self, *, slots: int, random: Random) -> None:
-        self._slots = slots
+    def __init__(self, *, slots: int, limit_bytes: int, share: float, random: Random) -> None:
+        """`slots` and `limit_bytes` limit all sessions, and `share` of both those from one address."""
+        self.cache = FetchSessionCache(slots=slots, limit_bytes=limit_bytes, share=share)
         self._random = random
-        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._sessions)
+        return len(self.cache)
 
-    def plan(self, request: FetchRequest, *, uses_topic_ids: bool, now_ms: int) -> FetchPlan:
+    def plan(self, request: FetchRequest, *, uses_topic_ids: bool, owner: Owner, now_ms: int) -> FetchPlan:
         """Find or open the request's session and return what is to be read.
 
         Raises: RequestError, with 70, 71 or 106; the session, if there is one, is unchanged.
         """
         if request.session_epoch not in (FINAL_EPOCH, INITIAL_EPOCH):
-            return self._continue(request, uses_topic_ids=uses_topic_ids, now_ms=now_ms)
+            return self._continue(request, uses_topic_ids=uses_topic_ids, owner=owner, now_ms=now_ms)
         if request.session_id:
-            self._sessions.pop(request.session_id, None)
+            self.cache.end(request.session_id)
         items: OrderedDict[PartitionKey, FetchItem] = OrderedDict()
         update_items(items, request, uses_topic_ids=uses_topic_ids)
         session = None
         if request.session_epoch == INITIAL_EPOCH:
-            session = self._open(len(items), uses_topic_ids=uses_topic_ids, now_ms=now_ms)
-            if session:
-                session.items = items
+            session = FetchSession(
+                self._new_identity(),
+                items,
+                uses_topic_ids=uses_topic_ids,
+                owner=owner,
+                now_ms=now_ms,
+            )
+            if not self.cache.add(session, now_ms):
+                session = None
         return FetchPlan(items, session, incremental=False)
 
-    def _open(self, item_count: int, *, uses_topic_ids: bool, now_ms: int) -> FetchSession | None:
-        if len(self._sessions) >= self._slots and not self._evict(item_count, now_ms):
-            return None
+    def disconnected(self, connection: int) -> None:
+        """Note that a connection has ended: its sessions are the first to go."""
+        self.cache.disconnected(connection)
+
+    def _new_identity(self) -> int:
         identity = 0
-        while not identity or identity in self._sessions:
+        while not identity or identity in self.cache:
             identity = self._random.randint(1, EPOCH_MAX)
-        session = FetchSession(identity, uses_topic_ids=uses_topic_ids, now_ms=now_ms)
-        self._sessions[identity] = session
-        return session
+        return identity
 
-    def _evict(self, item_count: int, now_ms: int) -> bool:
-        """Make room by ending the longest unused session, if it is idle or smaller than the new one."""
-        oldest = next(iter(self._sessions.values()), None)
-        if oldest is None:
-            return False
-        if now_ms - oldest.used_ms <= EVICTION_AGE_MS and len(oldest.items) >= item_count:
-            return False
-        del self._sessions[oldest.identity]
-        return True
-
-    def _continue(self, request: FetchRequest, *, uses_topic_ids: bool, now_ms: int) -> FetchPlan:
-        session = self._sessions.get(request.session_id)
+    def _continue(
+        self, request: FetchRequest, *, uses_topic_ids: bool, owner: Owner, now_ms: int
+    ) -> FetchPlan:
+        session = self.cache.get(request.session_id)
         if session is None:
             raise RequestError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if session.epoch != request.session_epoch:
@@ -173,12 +119,12 @@ class FetchSessions:
             topic_key = forgotten.topic_id if uses_topic_ids else forgotten.topic
             for index in forgotten.partitions:
                 session.items.pop((topic_key, index), None)
-        session.used_ms = now_ms
         if not session.items:
-            del self._sessions[session.identity]
+            self.cache.end(session.identity)
             return FetchPlan(session.items, None, incremental=True)
         session.epoch = 1 if session.epoch == EPOCH_MAX else session.epoch + 1
-        self._sessions.move_to_end(session.identity)
+        if not self.cache.used(session, owner, now_ms):
+            raise RequestError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         return FetchPlan(session.items, session, incremental=True)
 
 

@@ -5,10 +5,12 @@ batch of the answer is sent even when it is larger than every limit (KIP-74).  A
 `min_bytes` is parked and woken by arriving bytes, not by polling.  Sessions:
 broker/fetching/fetch_sessions.py.  With kawal.out.of.range=first a fetch below the log start is answered from
 the log start.
-Differences from Apache Kafka: there are no replicas, so `replica_id` is ignored; every record that can be
-fetched is durable (the high watermark follows the sync).  Views (broker/view_topics/view_partition.py) are
-read a slice at a time, and readers are moved past the records that a view leaves out: the last batch is
-extended over them, or if no record is left, a batch without records is sent.
+Differences from Apache Kafka: sessions are limited by their memory, too, and one that outgrows it ends with
+FETCH_SESSION_ID_NOT_FOUND; while the memory for requests is full, waiting fetches are answered early.  There
+are no replicas, so `replica_id` is ignored; every record that can be fetched is durable (the high watermark
+follows the sync).  Views (broker/view_topics/view_partition.py) are read a slice at a time, and readers are
+moved past the records that a view leaves out: the last batch is extended over them, or if no record is left,
+a batch without records is sent.
 Version notes: v7 sessions (KIP-227); v9 leader epochs (KIP-320); v11 rack id (ignored); v12 flexible, last
 fetched epoch (KIP-595); v13 topic ids (KIP-516); v15-18 replica fields (ignored).
 """
@@ -22,7 +24,7 @@ from broker.errors import RequestError
 from broker.fetching.fetch_answer import FetchAnswer
 from broker.fetching.fetch_reader import FetchReader
 from broker.fetching.fetch_sessions import FetchPlan
-from broker.loop.call import PARKED, Call, Parked
+from broker.loop.call import CALL_BYTES, PARKED, SMALL_BYTES, Call, Parked
 from broker.loop.slices import ITEMS_PER_SLICE, Steps, chunks
 from broker.loop.waiters import ParkedCall
 from protocol.messages.fetch import FetchRequest, FetchResponse
@@ -32,6 +34,12 @@ if TYPE_CHECKING:
 
 TOPIC_IDS_VERSION: Final = 13
 
+READ_ITEM_BYTES: Final = 260
+"""The memory of an item's part of the answer while that is made (measured: 257)."""
+
+WAITER_KEY_BYTES: Final = 300
+"""The memory of a partition that a parked fetch waits for, beyond its item (measured: 293)."""
+
 DONE: Final = object()
 
 
@@ -40,10 +48,17 @@ def handle(broker: Broker, call: Call[FetchRequest]) -> FetchResponse | Parked |
     request = call.request
     try:
         plan = broker.fetch_sessions.plan(
-            request, uses_topic_ids=call.version >= TOPIC_IDS_VERSION, now_ms=call.received_ms
+            request,
+            uses_topic_ids=call.version >= TOPIC_IDS_VERSION,
+            owner=call.connection,
+            now_ms=call.received_ms,
         )
     except RequestError as error:
         return FetchResponse(error_code=error.code, session_id=0, responses=[])
+    if len(plan.items) > ITEMS_PER_SLICE or call.weight_bytes > SMALL_BYTES:
+        # The plan has all that they said; as plain objects they would be in memory twice.
+        request.topics, request.forgotten_topics_data = [], []
+        call.connection.weigh(call, CALL_BYTES + plan.own_bytes + len(plan.items) * READ_ITEM_BYTES)
     reader = _reader(broker, call, plan, now_ms=call.received_ms)
     if len(plan.items) > ITEMS_PER_SLICE:
         return _read_in_slices(broker, reader, may_park=True)
@@ -59,7 +74,7 @@ def handle(broker: Broker, call: Call[FetchRequest]) -> FetchResponse | Parked |
 def _reader(
     broker: Broker, call: Call[FetchRequest], plan: FetchPlan, *, now_ms: int, scans: bool = True
 ) -> FetchReader:
-    room_bytes = broker.memory.fetch_room_bytes()
+    room_bytes = call.connection.fetch_room_bytes()
     return FetchReader(broker, call, plan, room_bytes=room_bytes, now_ms=now_ms, scans=scans)
 
 
@@ -93,6 +108,8 @@ def _park(broker: Broker, reader: FetchReader) -> None:
     # Before the fetch is woken, only a later request of the same client can change the session, and its
     # answer follows this one. Kafka, too, reads the plan's items at that time.
     def resume(now_ms: int) -> None:
+        if len(plan.items) > ITEMS_PER_SLICE:
+            call.connection.weigh(call, call.weight_bytes + len(plan.items) * READ_ITEM_BYTES)
         again = _reader(broker, call, plan, scans=False, now_ms=now_ms)
         if len(plan.items) > ITEMS_PER_SLICE:
             broker.scheduler.begin(call, _read_in_slices(broker, again, may_park=False))
@@ -108,6 +125,7 @@ def _park(broker: Broker, reader: FetchReader) -> None:
         for item in plan.items.values()
         if item.topic is not None and item.index in item.topic.partitions
     }
+    call.connection.weigh(call, CALL_BYTES + plan.own_bytes + len(keys) * WAITER_KEY_BYTES)
     fetch = ParkedCall(
         call,
         keys=list(keys),

@@ -215,6 +215,8 @@ def _produce(
             wall_ms=broker.clock.wall_ms(call.received_ms),
         )
     except RequestError as error:
+        # With a traceback it would refer, in a circle, to frames that keep the whole request in memory.
+        error.__traceback__ = None
         if partition is not None and error.code in _TELLING_LOG_START:
             answer.log_start_offset = partition.log_start
         answer.error_code = error.code

@@ -111,6 +111,18 @@ class Waiters:
         for parked in tuple(self._by_call.values()):
             self._finish(parked, now_ms)
 
+    def wake_heaviest(self, wanted_bytes: int, of: Callable[[Call[Any]], bool], now_ms: int) -> None:
+        """Resume calls that `of` chooses, the heaviest first, until they give back this much memory."""
+        heaviest = sorted(
+            (parked for parked in self._by_call.values() if of(parked.call)),
+            key=lambda parked: -parked.call.weight_bytes,
+        )
+        for parked in heaviest:
+            if wanted_bytes <= 0:
+                return
+            wanted_bytes -= parked.call.weight_bytes
+            self._soon(partial(self._finish, parked, now_ms))
+
     def cancel(self, call: Call[Any]) -> None:
         """Forget a parked call whose client has left."""
         parked = self._by_call.get(id(call))

@@ -17,6 +17,7 @@ from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
 from broker.loop.stats import Cause
 from broker.requests.gate import Gate, GateClosed, Held
+from broker.requests.request_weight import request_weight
 from protocol.api_keys import ApiKey
 from protocol.errors import UnsupportedVersion
 from protocol.wire import decode
@@ -45,6 +46,7 @@ class Dispatcher:
             call.reply(APIS[ApiKey.API_VERSIONS].function("unsupported")())
             return
         call.request, _ = decode(api.request_type(), call.version, data, position)
+        call.connection.weigh(call, call.weight_bytes + request_weight(call.request, len(data)))
         if self.admit(api, call, call.received_ms) and not call.data_owned:
             # The call outlives the receive buffer, in which its records may lie.
             call.request, _ = decode(api.request_type(), call.version, memoryview(bytearray(data)), position)
@@ -76,7 +78,9 @@ class Dispatcher:
         if type(response) is GeneratorType:
             call.connection.begin_work(call)
             self._loop.scheduler.begin(call, response)
-        elif response is not PARKED:
+        elif response is PARKED:
+            call.connection.parked()
+        else:
             call.reply(response)
 
     def failed(self, call: Call[Any], error: Exception) -> None:

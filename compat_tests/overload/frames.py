@@ -33,12 +33,14 @@ VERSIONS = [
 ]
 
 
-def request_frame(request: Any, version: int, correlation_id: int = 1) -> bytes:
+def request_frame(
+    request: Any, version: int, correlation_id: int = 1, *, client_id: str = "overload"
+) -> bytes:
     """Return a request with its length before it."""
     api = declaration(type(request)).api
     assert api is not None
     header = encode_request_header(
-        api_key=api, api_version=version, correlation_id=correlation_id, client_id="overload"
+        api_key=api, api_version=version, correlation_id=correlation_id, client_id=client_id
     )
     frame = header + b"".join(cast("list[bytes]", encode(request, version)))
     return struct.pack(">i", len(frame)) + frame

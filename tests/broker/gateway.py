@@ -61,9 +61,9 @@ class Gateway:
         """Let the broker catch errors of our own, as it does at work: the test makes them."""
         self.broker.internal_errors.listener = None
 
-    def client(self) -> Client:
-        """Open a new connection."""
-        return Client(self)
+    def client(self, host: str = "10.0.0.9") -> Client:
+        """Open a new connection from this address."""
+        return Client(self, host)
 
     def run_jobs(self) -> bool:
         """Run the disk work there is now; return False if there was none."""
@@ -128,10 +128,10 @@ class Gateway:
 class Client:
     """One connection; requests are messages, and answers come back in their order."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, host: str = "10.0.0.9") -> None:
         self.gateway = gateway
         self.connection = gateway.broker.connect(
-            peer="10.0.0.9:5000", advertised=("gateway", 9092), now_ms=gateway.now_ms
+            peer=f"{host}:5000", advertised=("gateway", 9092), now_ms=gateway.now_ms
         )
         self._sent: list[tuple[type[Any], int, int]] = []
         self._received = bytearray()

@@ -16,6 +16,7 @@ from protocol.framing import (
     BUFFER_BYTES,
     FIRST_GRANT_BYTES_MAX,
     GROWTH_MAX,
+    PRODUCE,
     REQUEST_BYTES_MAX,
     BufferPool,
     RequestReader,
@@ -225,3 +226,30 @@ def test_receiving_before_the_frames_were_taken_is_a_mistake_that_shows() -> Non
     reader.received(12)
     with pytest.raises(AssertionError):
         reader.wanted_buffer()
+
+
+def produce_request(size_bytes: int) -> bytes:
+    return request(PRODUCE + bytes(size_bytes - len(PRODUCE)))
+
+
+def test_requests_other_than_produce_have_a_limit_of_their_own() -> None:
+    reader = RequestReader(BufferPool(), 4 * MIB, MIB)
+    assert len(receive(reader, produce_request(2 * MIB))) == 1
+    assert len(receive(reader, request(b"\0\1" + bytes(MIB - 2)))) == 1
+    with pytest.raises(RequestTooLarge):
+        receive(reader, request(b"\0\1" + bytes(MIB)))
+
+
+def test_a_large_request_is_judged_once_its_kind_is_there() -> None:
+    reader = RequestReader(BufferPool(), 4 * MIB, MIB)
+    large = request(b"\0\1" + bytes(2 * MIB))
+    assert receive(reader, large[:5]) == []
+    with pytest.raises(RequestTooLarge, match=str(MIB)):
+        receive(reader, large[5:6])
+
+
+def test_the_head_of_a_large_request_is_there_before_it_is_taken() -> None:
+    reader = RequestReader(BufferPool())
+    assert not reader.large_head
+    receive(reader, produce_request(MIB)[:1000])
+    assert reader.large_head[:2] == PRODUCE

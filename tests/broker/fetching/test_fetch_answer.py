@@ -38,5 +38,7 @@ def test_within_a_session_only_news_are_sent_and_the_served_go_to_the_end() -> N
 
 def test_an_answer_of_nothing_is_empty() -> None:
     gateway = Gateway()
-    plan = gateway.broker.fetch_sessions.plan(fetching({}), uses_topic_ids=False, now_ms=gateway.now_ms)
+    plan = gateway.broker.fetch_sessions.plan(
+        fetching({}), uses_topic_ids=False, owner=gateway.client().connection, now_ms=gateway.now_ms
+    )
     assert FetchAnswer(plan).finished().responses == []

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from broker.errors import RequestError
+from broker.fetching.fetch_items import FetchItem
 from broker.fetching.fetch_reader import READ_COMMITTED, FetchReader, find_partition
-from broker.fetching.fetch_sessions import FetchItem
 from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import FetchRequest, PartitionData
 from tests.broker.gateway import Gateway
@@ -36,7 +36,9 @@ def gateway() -> Gateway:
 
 def reader_of(gateway: Gateway, request: FetchRequest, room_bytes: int = 1 << 20) -> FetchReader:
     call: Any = FakeCall(request)
-    plan = gateway.broker.fetch_sessions.plan(request, uses_topic_ids=False, now_ms=gateway.now_ms)
+    plan = gateway.broker.fetch_sessions.plan(
+        request, uses_topic_ids=False, owner=gateway.client().connection, now_ms=gateway.now_ms
+    )
     return FetchReader(gateway.broker, call, plan, room_bytes=room_bytes, now_ms=gateway.now_ms)
 
 
