@@ -14,7 +14,7 @@ import logging
 import os.path
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from broker.catalogue.catalogue_snapshots import CatalogueSnapshots
 from broker.catalogue.database_directory import DatabaseDirectory
@@ -35,11 +35,12 @@ from broker.loop.clock import Clock
 from broker.loop.internal_errors import ErrorPlace, InternalErrors
 from broker.loop.scheduler import Scheduler
 from broker.loop.slices import Offload, run_here
-from broker.loop.stats import Cause, Stats
+from broker.loop.stats import Stats
 from broker.loop.timers import Timers
 from broker.loop.waiters import Waiters
 from broker.requests.dispatcher import Dispatcher
 from broker.requests.gate import Gate, OpenGate
+from broker.requests.intake import Intake
 from broker.storage.vnode import DiskJob, Vnode, settle
 from broker.storage.vnodes import Vnodes
 from broker.upkeep.compaction import CompactionTask
@@ -47,7 +48,6 @@ from broker.upkeep.retention import RetentionTask
 from broker.upkeep.retirement import Retirement
 from broker.view_topics.view_hub import ViewHub
 from protocol.error_codes import ErrorCode
-from protocol.errors import ProtocolError
 from protocol.framing import BufferPool
 from wal.disk import DiskError
 from wal.store import Store
@@ -58,9 +58,6 @@ if TYPE_CHECKING:
     from broker.coordinators.groups import Groups
 
 logger = logging.getLogger("kawal.broker")
-
-REQUESTS_SHARE_NS: Final = 2_000_000
-"""The time for requests of one connection in one turn; the last one may exceed it."""
 
 
 class Broker:
@@ -122,6 +119,7 @@ class Broker:
             share=self.config.kawal_memory_share_per_ip,
             random=self.random,
         )
+        self.intake = Intake(self, self._dispatcher, self.memory, self.reaper)
         self._pool = BufferPool()
         self._unsent: list[Connection] = []
         self._next_connection = 1
@@ -230,63 +228,6 @@ class Broker:
         self.fetch_sessions.disconnected(connection.identity)
         self.stats.connections_closed[connection.close_cause] += 1
         del self.connections[connection.identity]
-
-    def receive(self, connection: Connection, size_bytes: int, now_ms: int) -> bool:
-        """Serve the requests completed by the bytes just read into the connection's buffer.
-
-        Return True if no more should be read from this client for now.
-        """
-        connection.reader.received(size_bytes)
-        connection.active_ms = now_ms
-        connection.received_ns = self.stats.turns.began_ns
-        self.stats.received_bytes += size_bytes
-        return self.resume(connection, now_ms)
-
-    def resume(self, connection: Connection, now_ms: int) -> bool:
-        """Serve the requests in the buffer as far as the limits allow; return the same as `receive`."""
-        reader = connection.reader
-        connection.stalled = False
-        served = False
-        turns = self.stats.turns
-        before, ends_ns = turns.task, 0
-        try:
-            while connection.close_reason is None:
-                if connection.saturated or connection.wait_for_heavy():
-                    connection.stalled = True
-                    connection.note_received(now_ms, served=served)
-                    self.held_back(connection, now_ms)
-                    return True
-                data = reader.next_request()
-                if data is None:
-                    connection.note_received(now_ms, served=served)
-                    return False
-                call, position = connection.open_call(data, data_owned=reader.owned, now_ms=now_ms)
-                turns.enter(call)
-                call.began_ns = turns.mark_ns
-                if not served:
-                    served, ends_ns = True, turns.mark_ns + REQUESTS_SHARE_NS
-                self._dispatcher.serve(call, data, position)
-                turns.leave(before)
-                if turns.mark_ns > ends_ns:
-                    connection.rest()
-                    self.scheduler.soon(connection.rested)
-        except ProtocolError as error:
-            turns.leave(before)
-            logger.info("connection %d from %s closed: %s", connection.identity, connection.peer, error)
-            connection.close(str(error))
-        except Exception as error:  # noqa: BLE001  (it ends the connection)
-            turns.leave(before)
-            self.internal_errors.note(
-                ErrorPlace.CONNECTION, f"connection {connection.identity} is closed", error
-            )
-            connection.close("internal error", Cause.BUG)
-        return True
-
-    def held_back(self, connection: Connection, now_ms: int) -> None:
-        """Arrange an end for the state of a saturated connection, in which it is not read."""
-        if not connection.at_own_limit:
-            self.memory.held_back += 1
-            self.reaper.relieve_soon(now_ms)
 
     @property
     def has_unsent(self) -> bool:

@@ -231,7 +231,7 @@ class Reactor:
             if size == 0:
                 self._lose(transport, "the client closed the connection")
                 return
-            if self._broker.receive(connection, size, now_ms):
+            if self._broker.intake.receive(connection, size, now_ms):
                 self._set_interest(transport, now_ms)
                 break
             if transport.drained:
@@ -278,7 +278,7 @@ class Reactor:
     def _resume(self, transport: Transport, now_ms: int) -> None:
         connection = transport.connection
         if connection.stalled and not connection.saturated and not self._stopping:
-            self._broker.resume(connection, now_ms)
+            self._broker.intake.resume(connection, now_ms)
             connection.reader.release_buffer()
         self._set_interest(transport, now_ms)
 
@@ -310,7 +310,7 @@ class Reactor:
             connection.stalled = True
             if not connection.at_own_limit:
                 self._held.setdefault(connection.use, {})[transport] = None
-                self._broker.held_back(connection, now_ms)
+                self._broker.intake.held_back(connection, now_ms)
         if transport.wants_write or (connection.outgoing and not transport.warming):
             wanted |= select.EPOLLOUT
         if wanted != transport.interest and not connection.closed:

@@ -171,7 +171,7 @@ class Client:
             size = min(len(buffer), len(self.unread))
             buffer[:size] = self.unread[:size]
             del self.unread[:size]
-            broker.receive(connection, size, self.gateway.now_ms)
+            broker.intake.receive(connection, size, self.gateway.now_ms)
 
     def answers(self) -> list[Any]:
         """Return the answers that have arrived since the last call, decoded, in order."""
@@ -204,7 +204,7 @@ class Client:
         while True:
             self._received += take_outgoing(self.connection)
             if self.connection.stalled and not self.connection.saturated:
-                self.gateway.broker.resume(self.connection, self.gateway.now_ms)
+                self.gateway.broker.intake.resume(self.connection, self.gateway.now_ms)
             self._push()
             if not self.connection.outgoing:
                 return

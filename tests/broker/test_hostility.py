@@ -46,7 +46,7 @@ def drain(gateway: Gateway, client: Client) -> None:
         gateway.settle()
         take_outgoing(client.connection)
         if client.connection.stalled and not client.connection.saturated:
-            gateway.broker.resume(client.connection, gateway.now_ms)
+            gateway.broker.intake.resume(client.connection, gateway.now_ms)
         if not gateway.broker.has_disk_work and not client.connection.outgoing:
             return
 

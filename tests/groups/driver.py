@@ -389,18 +389,3 @@ def assigned(answer: Answer[SyncGroupResponse]) -> dict[str, list[int]]:
         entry.topic: entry.partitions
         for entry in decode_assignment(answer.value.assignment).assigned_partitions
     }
-
-
-def topics_given(answer: Answer[ConsumerGroupHeartbeatResponse]) -> dict[UUID, list[int]]:
-    """Return the partitions that a heartbeat gave, by topic id."""
-    found = answer.value.assignment
-    assert found is not None, "the heartbeat left the assignment as it was"
-    return {topic.topic_id: topic.partitions for topic in found.topic_partitions}
-
-
-def given(answer: Answer[ConsumerGroupHeartbeatResponse]) -> list[int] | None:
-    """Return the partitions that a heartbeat gave, of all topics; None if it left them as they were."""
-    found = answer.value.assignment
-    if found is None:
-        return None
-    return sorted(index for topic in found.topic_partitions for index in topic.partitions)

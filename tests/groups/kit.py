@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from protocol.error_codes import ErrorCode
+from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
 T = TypeVar("T")
 
@@ -61,3 +62,18 @@ class Answer(Generic[T]):
     def error(self) -> ErrorCode:
         code: Any = self.value
         return ErrorCode(code.error_code)
+
+
+def topics_given(answer: Answer[ConsumerGroupHeartbeatResponse]) -> dict[UUID, list[int]]:
+    """Return the partitions that a heartbeat gave, by topic id."""
+    found = answer.value.assignment
+    assert found is not None, "the heartbeat left the assignment as it was"
+    return {topic.topic_id: topic.partitions for topic in found.topic_partitions}
+
+
+def given(answer: Answer[ConsumerGroupHeartbeatResponse]) -> list[int] | None:
+    """Return the partitions that a heartbeat gave, of all topics; None if it left them as they were."""
+    found = answer.value.assignment
+    if found is None:
+        return None
+    return sorted(index for topic in found.topic_partitions for index in topic.partitions)

@@ -11,7 +11,8 @@ from protocol.consumer_protocol import TopicPartition
 from protocol.error_codes import ErrorCode
 from tests.groups.classic import ALL, one_member
 from tests.groups.consumers import epoch_of, group_of, held, settle
-from tests.groups.driver import Driver, assigned, codes, given, subscription
+from tests.groups.driver import Driver, assigned, codes, subscription
+from tests.groups.kit import given
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import pytest
 from groups.config import GroupSettings
 from protocol.error_codes import ErrorCode
 from tests.groups.consumers import epoch_of, group_of, held, settle, two_members
-from tests.groups.driver import Driver, given, topics_given
+from tests.groups.driver import Driver
+from tests.groups.kit import given, topics_given
 
 
 @pytest.fixture

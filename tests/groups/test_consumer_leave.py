@@ -6,7 +6,8 @@ import pytest
 
 from protocol.error_codes import ErrorCode
 from tests.groups.consumers import epoch_of, group_of, settle, two_members
-from tests.groups.driver import Driver, given
+from tests.groups.driver import Driver
+from tests.groups.kit import given
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from protocol.error_codes import ErrorCode
 from tests.groups.consumers import epoch_of, group_of, held, settle, two_members
-from tests.groups.driver import Driver, given
+from tests.groups.driver import Driver
+from tests.groups.kit import given
 
 
 def test_a_silent_member_is_removed_after_its_session(driver: Driver) -> None:

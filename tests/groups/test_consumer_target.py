@@ -5,7 +5,8 @@ from __future__ import annotations
 from groups.config import GroupSettings
 from groups.consumer_target import metadata_hash
 from tests.groups.consumers import epoch_of, group_of, held
-from tests.groups.driver import Driver, given
+from tests.groups.driver import Driver
+from tests.groups.kit import given
 
 
 def test_the_first_change_after_a_quiet_time_is_assigned_at_once(driver: Driver) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.groups.consumers import epoch_of, group_of
-from tests.groups.driver import Driver, given
+from tests.groups.driver import Driver
+from tests.groups.kit import given
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from protocol.consumer_protocol import ConsumerProtocolAssignment, encode_assign
 from protocol.error_codes import ErrorCode
 from tests.groups.classic import ALL, FIRST_HALF, join_waiting, one_member, two_members
 from tests.groups.consumers import epoch_of, group_of, held
-from tests.groups.driver import Driver, assignment, codes, given, subscription
+from tests.groups.driver import Driver, assignment, codes, subscription
+from tests.groups.kit import given
 
 
 def test_an_empty_group_changes_and_goes_on_counting(driver: Driver) -> None:

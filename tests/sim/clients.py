@@ -51,7 +51,7 @@ class Link:
             buffer[:count] = self.outbox[:count]
             del self.outbox[:count]
             size_bytes -= count
-            broker.receive(connection, count, self._world.now_ms)
+            broker.intake.receive(connection, count, self._world.now_ms)
 
     def pull(self) -> None:
         """Take the answers that the broker has given so far."""
@@ -72,7 +72,7 @@ class Link:
             assert cause not in (Cause.BUG, Cause.PROTOCOL), self.connection.close_reason
             self.close()
         elif self.connection.stalled and not self.connection.saturated:
-            self._world.broker.resume(self.connection, self._world.now_ms)
+            self._world.broker.intake.resume(self.connection, self._world.now_ms)
 
     def close(self) -> None:
         """Hang up: what was not answered yet never will be."""

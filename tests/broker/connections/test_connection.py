@@ -3,46 +3,13 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 import pytest
 
-from broker.config.config import Config
-from broker.connections.answer_encoding import part_size_bytes
-from broker.connections.connection import Connection
-from broker.connections.memory_limits import MemoryLimits
-from broker.loop.call import Call
-from broker.loop.stats import Cause, Stats
-from protocol.api_keys import ApiKey
+from broker.loop.stats import Cause
 from protocol.errors import Malformed
-from protocol.framing import BufferPool
-from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from tests.broker.gateway import Client, Gateway, request_frame, take_outgoing
-from tests.broker.kit import batch, create, fetching, producing, send
-
-
-def connection() -> Connection:
-    return Connection(
-        identity=1,
-        peer="[::1]:5000",
-        request_bytes_max=1 << 20,
-        pool=BufferPool(),
-        unsent=[],
-        memory=MemoryLimits(Config()),
-        stats=Stats(),
-    )
-
-
-def opened(link: Connection, correlation_id: int, version: int = 1) -> Call[Any]:
-    data = request_frame(FindCoordinatorRequest(key="g"), version, correlation_id)[4:]
-    call, position = link.open_call(memoryview(data), data_owned=True, now_ms=7)
-    assert (call.correlation_id, call.received_ms, call.client_id) == (correlation_id, 7, "test")
-    assert call.api_key == ApiKey.FIND_COORDINATOR
-    assert 0 < position < len(data)
-    return call
-
-
-ANSWER = FindCoordinatorResponse(node_id=1, host="h", port=2)
+from tests.broker.connections.links import ANSWER, connection, opened
+from tests.broker.gateway import take_outgoing
 
 
 def correlation_ids(data: bytes) -> list[int]:
@@ -91,26 +58,6 @@ def test_it_is_listed_once_however_many_answers_it_has() -> None:
         opened(link, number).reply(ANSWER)
     link.close("enough")
     assert link.unsent == [link]
-
-
-def test_what_is_held_is_counted_and_given_back() -> None:
-    link = connection()
-    calls = [opened(link, number) for number in range(3)]
-    link.account()
-    assert link.request_bytes == link.memory.requests_bytes > 0
-    for call in calls:
-        call.reply(ANSWER)
-    link.account()
-    assert (link.request_bytes, link.memory.requests_bytes) == (0, 0)
-    assert link.outgoing_bytes == link.memory.answers_bytes == sum(map(part_size_bytes, link.outgoing))
-    link.sent(5)
-    link.sent(link.outgoing_bytes)
-    assert (link.outgoing_bytes, link.memory_bytes, link.memory.answers_bytes, len(link.outgoing)) == (
-        0,
-        0,
-        0,
-        0,
-    )
 
 
 def test_a_partly_sent_buffer_stays_until_its_last_byte_has_left() -> None:
@@ -189,65 +136,3 @@ def test_the_host_is_the_peer_without_its_port(peer: str, host: str) -> None:
     link = connection()
     link.peer = peer
     assert link.host == host
-
-
-# --- through a whole broker --------------------------------------------------------------------------------
-
-
-def parked_fetches(client: Client, count: int) -> None:
-    for _ in range(count):
-        client.send(fetching({("t", 0): 0}, max_wait_ms=30_000), 12)
-
-
-def test_a_client_with_too_many_calls_is_not_read_and_resumes() -> None:
-    gateway = Gateway(kawal_connection_in_flight_requests=10)
-    client = gateway.client()
-    create(client, "t")
-    parked_fetches(client, 50)
-    assert client.connection.saturated
-    assert len(client.connection.calls) == 10
-    assert client.unread
-    send(gateway.client(), "t", batch(b"a"))
-    assert len(client.answers()) == 50
-    assert not client.unread
-    assert not client.connection.saturated
-
-
-def test_a_client_with_too_many_bytes_in_work_is_not_read_and_resumes() -> None:
-    gateway = Gateway(kawal_connection_in_flight_bytes=100_000)
-    client = gateway.client()
-    create(client, "t")
-    for _ in range(20):
-        client.send(producing(("t", 0, batch(bytes(30_000)))), 9)
-    assert client.connection.saturated
-    assert client.connection.request_bytes < 200_000
-    gateway.settle()
-    seen = 0
-    for _ in range(20):
-        seen += len(client.answers())
-        gateway.settle()
-    assert seen == 20
-
-
-def test_a_slow_reader_costs_no_more_than_its_limit() -> None:
-    gateway = Gateway(kawal_connection_unsent_bytes=1 << 20)
-    client = gateway.client()
-    create(client, "t")
-    for _ in range(5):
-        send(client, "t", batch(bytes(200_000)))
-    for _ in range(100):
-        client.send(fetching({("t", 0): 0}), 12)
-    assert client.connection.outgoing_bytes < 3 << 20
-    assert client.unread
-    assert len(client.answers()) == 100
-
-
-def test_requests_of_one_read_are_all_served() -> None:
-    gateway = Gateway()
-    client = gateway.client()
-    create(client, "t")
-    for number in range(100):
-        client.send(producing(("t", 0, batch(b"%d" % number))), 9)
-    gateway.settle()
-    offsets = [answer.responses[0].partition_responses[0].base_offset for answer in client.answers()]
-    assert offsets == list(range(100))

@@ -183,7 +183,7 @@ def test_full_memory_does_not_wait_for_who_leaves_a_request_half_sent(full: tupl
     gateway, stuck = full
     other = gateway.client()
     assert other.connection.saturated
-    gateway.broker.held_back(other.connection, gateway.now_ms)
+    gateway.broker.intake.held_back(other.connection, gateway.now_ms)
     gateway.advance(RELIEF_INTERVAL_MS)
     assert cause(stuck) is Cause.MEMORY
     stuck.close()
@@ -199,7 +199,7 @@ def test_full_memory_takes_room_from_many_who_leave_requests_half_sent() -> None
         client.send_bytes(half_a_request(60 * KIB, 10 * KIB))
     stuck[1].connection.stalled = True  # no longer read: it may still be sending
     assert other.connection.saturated
-    gateway.broker.held_back(other.connection, gateway.now_ms)
+    gateway.broker.intake.held_back(other.connection, gateway.now_ms)
     gateway.advance(RELIEF_INTERVAL_MS)
     ended = [number for number, client in enumerate(stuck) if cause(client) is Cause.MEMORY]
     assert ended == [0, 2, 3, 4, 5, 6, 7, 8]
@@ -207,7 +207,7 @@ def test_full_memory_takes_room_from_many_who_leave_requests_half_sent() -> None
 
 def test_full_memory_lets_who_goes_on_sending_finish(full: tuple[Gateway, Client]) -> None:
     gateway, sender = full
-    gateway.broker.held_back(gateway.client().connection, gateway.now_ms)
+    gateway.broker.intake.held_back(gateway.client().connection, gateway.now_ms)
     for _ in range(10):
         gateway.advance(RELIEF_INTERVAL_MS // 2)
         sender.send_bytes(b"v" * KIB)
@@ -221,7 +221,7 @@ def test_full_memory_answers_fetches_that_wait() -> None:
     other = holding(gateway)
     waiting.send(fetching({("t", index): 0 for index in range(100)}, max_wait_ms=60_000), 11)
     assert other.connection.saturated
-    gateway.broker.held_back(other.connection, gateway.now_ms)
+    gateway.broker.intake.held_back(other.connection, gateway.now_ms)
     gateway.advance(RELIEF_INTERVAL_MS)
     assert len(waiting.answers()) == 1
     assert not other.answers(), "the lighter one waits on"
@@ -232,7 +232,7 @@ def test_memory_full_of_answers_does_not_wait_for_who_takes_none() -> None:
     gateway = Gateway(kawal_queued_max_response_bytes=100)
     deaf = gateway.client()
     leave_unsent(deaf)
-    gateway.broker.held_back(deaf.connection, gateway.now_ms)
+    gateway.broker.intake.held_back(deaf.connection, gateway.now_ms)
     gateway.advance(RELIEF_INTERVAL_MS)
     assert cause(deaf) is Cause.MEMORY
     assert not gateway.broker.memory.full

@@ -14,6 +14,7 @@ from protocol.api_keys import ApiKey
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from tests.broker.gateway import Client, Gateway, request_frame, take_outgoing
+from tests.broker.kit import batch, create, producing
 
 BEAT = HeartbeatRequest(group_id="g", member_id="m", generation_id=1)
 FIND = FindCoordinatorRequest(key="g", key_type=0)
@@ -86,7 +87,7 @@ def test_many_requests_of_one_connection_share_the_turn_with_others(gateway: Gat
     while is_resting(client):
         gateway.broker.scheduler.run()
         take_outgoing(client.connection)
-        gateway.broker.resume(client.connection, gateway.now_ms)
+        gateway.broker.intake.resume(client.connection, gateway.now_ms)
         assert served.count - before < 5
         before = served.count
     assert served.count == 21
@@ -94,3 +95,14 @@ def test_many_requests_of_one_connection_share_the_turn_with_others(gateway: Gat
 
 def is_resting(client: Client) -> bool:
     return client.connection.resting
+
+
+def test_requests_of_one_read_are_all_served() -> None:
+    gateway = Gateway()
+    client = gateway.client()
+    create(client, "t")
+    for number in range(100):
+        client.send(producing(("t", 0, batch(b"%d" % number))), 9)
+    gateway.settle()
+    offsets = [answer.responses[0].partition_responses[0].base_offset for answer in client.answers()]
+    assert offsets == list(range(100))

@@ -1,0 +1,94 @@
+"""The intake: requests are taken out of a connection's buffer and served, as far as the limits allow."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from broker.connections.connection import Connection
+from broker.connections.connection_reaper import ConnectionReaper
+from broker.connections.memory_limits import MemoryLimits
+from broker.loop.internal_errors import ErrorPlace
+from broker.loop.loop import Loop
+from broker.loop.stats import Cause
+from broker.requests.dispatcher import Dispatcher
+from protocol.errors import ProtocolError
+
+logger = logging.getLogger("kawal.broker")
+
+REQUESTS_SHARE_NS: Final = 2_000_000
+"""The time for requests of one connection in one turn; the last one may exceed it."""
+
+
+class Intake:
+    """Serves the requests of all connections."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        dispatcher: Dispatcher,
+        memory: MemoryLimits[Connection],
+        reaper: ConnectionReaper,
+    ) -> None:
+        """`reaper` makes room when `memory` is full."""
+        self._loop = loop
+        self._dispatcher = dispatcher
+        self._memory = memory
+        self._reaper = reaper
+
+    def receive(self, connection: Connection, size_bytes: int, now_ms: int) -> bool:
+        """Serve the requests completed by the bytes just read into the connection's buffer.
+
+        Return True if no more should be read from this client for now.
+        """
+        connection.reader.received(size_bytes)
+        connection.active_ms = now_ms
+        connection.received_ns = self._loop.stats.turns.began_ns
+        self._loop.stats.received_bytes += size_bytes
+        return self.resume(connection, now_ms)
+
+    def resume(self, connection: Connection, now_ms: int) -> bool:
+        """Serve the requests in the buffer as far as the limits allow; return the same as `receive`."""
+        reader = connection.reader
+        connection.stalled = False
+        served = False
+        turns = self._loop.stats.turns
+        before, ends_ns = turns.task, 0
+        try:
+            while connection.close_reason is None:
+                if connection.saturated or connection.wait_for_heavy():
+                    connection.stalled = True
+                    connection.note_received(now_ms, served=served)
+                    self.held_back(connection, now_ms)
+                    return True
+                data = reader.next_request()
+                if data is None:
+                    connection.note_received(now_ms, served=served)
+                    return False
+                call, position = connection.open_call(data, data_owned=reader.owned, now_ms=now_ms)
+                turns.enter(call)
+                call.began_ns = turns.mark_ns
+                if not served:
+                    served, ends_ns = True, turns.mark_ns + REQUESTS_SHARE_NS
+                self._dispatcher.serve(call, data, position)
+                turns.leave(before)
+                if turns.mark_ns > ends_ns:
+                    connection.rest()
+                    self._loop.scheduler.soon(connection.rested)
+        except ProtocolError as error:
+            turns.leave(before)
+            logger.info("connection %d from %s closed: %s", connection.identity, connection.peer, error)
+            connection.close(str(error))
+        except Exception as error:  # noqa: BLE001  (it ends the connection)
+            turns.leave(before)
+            self._loop.internal_errors.note(
+                ErrorPlace.CONNECTION, f"connection {connection.identity} is closed", error
+            )
+            connection.close("internal error", Cause.BUG)
+        return True
+
+    def held_back(self, connection: Connection, now_ms: int) -> None:
+        """Arrange an end for the state of a saturated connection, in which it is not read."""
+        if not connection.at_own_limit:
+            self._memory.held_back += 1
+            self._reaper.relieve_soon(now_ms)
