@@ -34,6 +34,7 @@ from crc32c import crc32c
 
 from wal.format import ENTRY, HEADER_BYTES, EntryKind, FrameKind
 from wal.scan import NO_TIMESTAMP, FoundFrame
+from wal.verdicts import Verdicts
 
 EXTENT_BYTES = 128 << 10
 """The largest extent of more than one batch: a reader that begins inside one may have to walk that much."""
@@ -54,12 +55,11 @@ assert INDEX_HEADER.size == HEADER_BYTES
 Column = Sequence[int]
 
 
-class SegmentIndex:
+class SegmentIndex(Verdicts):
     """The extents of a segment as parallel columns; `slots` gives the rows of a stream."""
 
     __slots__ = (
         "base",
-        "checked",
         "count",
         "frame_position",
         "frame_version",
@@ -80,9 +80,6 @@ class SegmentIndex:
     frame_position: Column
     newest: dict[int, array[int]]
     """The largest timestamps of whole blocks, by stream; of a stored index, as far as they were needed."""
-    checked: bytearray | None
-    """A flag for each of the first extents: whether its bytes were compared with their CRCs since the index
-    was loaded. Extents after them, and all with None, were written or read whole by this process."""
 
     def slots(self, stream_id: int) -> Sequence[int] | None:
         """Return the rows of a stream's extents, oldest first; None when it has none here."""
@@ -148,10 +145,6 @@ class SegmentIndex:
     def bytes_of(self, slots: Sequence[int]) -> int:
         """Return the total size of the extents in these rows."""
         return sum(map(self.size.__getitem__, slots))
-
-    def trust_nothing(self) -> None:
-        """Let the bytes of all extents so far be compared with their CRCs before they are handed out."""
-        self.checked = bytearray(len(self.base))
 
     def frame_of(self, version: int) -> int:
         """Return the row of the last frame that begins at or before `version`; -1 when all come after it."""

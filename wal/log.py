@@ -274,6 +274,8 @@ class VnodeLog(LogCompacting):
         """Return when to call `begin_sync` and `begin_maintenance` again although nothing is appended."""
         if self._state.failure is not None:
             return self._reopen_at_ms
+        if self._state.stop() is not None:
+            return None  # neither of them has anything to do
         deadline = self._maintenance.next_deadline()
         if self._seal_wanted():
             options = self._state.options

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from wal.extents import extent_ref, extents_from, slots_from
 from wal.locate import index_of
-from wal.reader import batches, extent_bytes, extents_from, slots_from
+from wal.reader import batches, extent_bytes
 from wal.scan import NO_TIMESTAMP
 from wal.state import LogState
 from wal.stream import Stream
@@ -33,7 +34,7 @@ def find_timestamp(state: LogState, stream: Stream, timestamp_ms: int, from_offs
         start = max(start, found.data_start)
         while (place := index.place_since(found.stream_id, place, timestamp_ms)) < len(found.rows):
             row = found.rows[place]
-            data = memoryview(extent_bytes(state, found.segment, index.position[row], index.size[row]))
+            data = memoryview(extent_bytes(state, extent_ref(state, stream, found, row)))
             base = index.base[row]
             for position, size, next_offset, max_timestamp in batches(data):
                 if next_offset > start and max_timestamp >= timestamp_ms:
@@ -73,7 +74,7 @@ def max_timestamp(state: LogState, stream: Stream) -> tuple[int, int] | None:
         if place < len(rows) and index.base[rows[place]] < start:
             # Part of this extent is deleted; the rest may have a lower maximum.
             row = rows[place]
-            data = extent_bytes(state, slots.segment, index.position[row], index.size[row])
+            data = extent_bytes(state, extent_ref(state, stream, slots, row))
             visible = [timestamp for _, _, next_offset, timestamp in batches(data) if next_offset > start]
             found.append((max(visible, default=NO_TIMESTAMP), start))
             place += 1

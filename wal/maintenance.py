@@ -8,7 +8,7 @@
     a segment was retired durably              RenameJob       to `*.deleted`, directory synced
     `delete_delay_ms` after that               UnlinkJob
     durability `os`, `flush_ms` passed         FlushJob        fdatasync of the active segment
-    nothing else, and a segment's turn         ScrubJob        read a sealed segment again, check every CRC
+    nothing else, and a segment's turn         ScrubJob        read a segment again, check every CRC
 
 A failed job costs nothing but its work, except a failed sync of the log itself, which stops the log.
 """
@@ -55,6 +55,10 @@ class Marks(NamedTuple):
     """The first frames after the two checkpoint generations, older first."""
     witnessed_sequence: int
     """Frames below this sequence were synced, according to witness and checkpoints."""
+    clean: bool
+    """Whether the log ends where a clean stop left it."""
+    scrubbed: int
+    """The base version of the segment that the last pass of scrubs read last; -1: none."""
     unsealed: bool
     """Whether no frame declares the newest data frame synced."""
     cost_bytes: int
@@ -80,7 +84,7 @@ class Maintenance:
         self._not_before_ms = state.now_ms
         self._capture: Capture | None = None
         """A checkpoint in the making; until it is done, no segment is renamed."""
-        self._scrubbing = Scrubbing(state.now_ms)
+        self._scrubbing = Scrubbing(state.now_ms, after=marks.scrubbed, clean=marks.clean)
         self._deleted: deque[tuple[int, list[str]]] = deque()
         """Deleted files, as (when to remove them, their paths)."""
 
@@ -117,6 +121,8 @@ class Maintenance:
             deadlines.append(self._next_flush_ms)
         if self._deleted:
             deadlines.append(self._deleted[0][0])
+        if self.state.suspects:
+            deadlines.append(self.state.now_ms)
         if self._scrubbing.wants(self.state):
             deadlines.append(self._scrubbing.due_ms)
         return max(min(deadlines), self._not_before_ms) if deadlines else None
@@ -209,13 +215,19 @@ class Maintenance:
         return UnlinkJob(self.state.disk, self._deleted.popleft()[1])
 
     def _scrub(self, now_ms: int) -> Job | None:
-        segment = self._scrubbing.next_segment(self.state, now_ms)
-        return ScrubJob(self.state.disk, self.state.directory, segment) if segment is not None else None
+        state = self.state
+        while state.suspects:
+            segment = state.suspects.pop(0)
+            if segment in state.segments.all:
+                return ScrubJob(state.disk, state.directory, segment, in_turn=False)
+        turn = self._scrubbing.next_segment(state, now_ms)
+        return ScrubJob(state.disk, state.directory, turn, in_turn=True) if turn is not None else None
 
     def _scrubbed(self, job: ScrubJob) -> None:
-        if job.damage is not None and job.segment.damage is None:
-            job.segment.damage = job.damage
-            self.state.scrub_damages.append(job.damage)
+        if job.damage is not None and job.segment in self.state.segments.all:
+            self.state.found_damage(job.segment, job.damage)
+            if job.segment in self.state.suspects:
+                self.state.suspects.remove(job.segment)  # it was just read
 
     def done(self, job: Job, now_ms: int) -> None:
         """Apply what a finished job did."""

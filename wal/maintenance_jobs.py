@@ -12,7 +12,7 @@ from wal.disk import Disk, File
 from wal.errors import LogDamaged
 from wal.index import ActiveIndex, encode_index
 from wal.jobs import make_spare
-from wal.scrub import damage_of, remember_damage
+from wal.scrub import damage_of, remember_damage, write_place
 from wal.segment import DELETED_SUFFIX, Segment, SharedFile
 
 
@@ -134,18 +134,22 @@ class UnlinkJob(Job):
 
 @dataclass(slots=True, eq=False)
 class ScrubJob(Job):
-    """A job that reads a sealed segment again and checks every CRC."""
+    """A job that reads a segment again and checks every CRC."""
 
     disk: Disk
     directory: str
     segment: Segment
+    in_turn: bool
+    """Whether it belongs to a pass over all segments, which is remembered, or is asked for by a reader."""
     damage: LogDamaged | None = None
 
     def run(self) -> None:
         """Read and check the whole segment; remember any damage."""
         self.damage = damage_of(self.disk, self.segment)
-        if self.damage is not None:
+        if self.damage is not None or self.segment.damage is not None:
             remember_damage(self.disk, self.directory, self.segment)
+        if self.in_turn:
+            write_place(self.disk, self.directory, self.segment.base_version)
 
 
 @dataclass(slots=True, eq=False)

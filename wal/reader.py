@@ -8,20 +8,22 @@ file, neighbours together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
-from wal.disk import Buffer
+from wal.checking import ExtentRef, compare, damage_of_extent, load, read_again
+from wal.disk import Buffer, DiskError, File
 from wal.errors import LogDamaged, OffsetOutOfRange
+from wal.extents import extents_from, owner
 from wal.format import BATCH_PREFIX
-from wal.index import EXTENT_BYTES, SegmentIndex
-from wal.locate import index_of, locate, next_with
-from wal.scan import NO_TIMESTAMP
+from wal.index import EXTENT_BYTES
 from wal.segment import FileRange, Segment
 from wal.state import LogState
 from wal.stream import Stream
 from wal.tail import WASTE_MAX, pinned_bytes
+from wal.verdicts import BAD
 
 FILE_RANGE_BYTES = 64 << 10
 """Runs of at least this size are handed out as file ranges: below it, sendfile costs more than it saves."""
@@ -34,6 +36,9 @@ SPAN_BYTES = 1 << 20
 
 JOIN_BELOW_BYTES = 4 << 10
 """Cached batches smaller than this on average are joined once: one buffer is sent faster than many."""
+
+LOOP_CHECK_BYTES = 256 << 10
+"""The most bytes that one read compares with their CRCs on the event loop: about 0.3 ms."""
 
 Part = Buffer | FileRange
 
@@ -55,6 +60,9 @@ class Piece:
     position: int
     size: int
     extent_position: int
+    extent: ExtentRef
+    unchecked: bool
+    """Whether its bytes must be loaded and compared with their CRCs first."""
 
 
 def read(
@@ -79,33 +87,41 @@ def _gather(
 ) -> tuple[list[Piece], int]:
     """Return the pieces to hand out, and the offset after them."""
     pieces: list[Piece] = []
-    total = 0
+    total = loop_bytes = 0
     for segment, index, row, start in extents_from(state, stream, offset):
         offset = max(offset, start)
         base, size, position = index.base[row], index.size[row], index.position[row]
         # Below the clean end, gaps are normal.
         if base > offset >= stream.clean_end and state.damage is not None:
             break
-        damage = segment.damage
-        if damage is not None and position < damage.end and position + size > damage.start:
-            if total:
+        extent = ExtentRef(segment, index, row, owner(state, stream, start))
+        unchecked = index.is_unchecked(row)
+        if unchecked or segment.damage is not None:
+            if total and loop_bytes > LOOP_CHECK_BYTES:
                 break
-            raise damage.with_traceback(None)
+            try:
+                _refuse_damaged(state, extent)
+                unchecked = not check_if_cached(state, extent)
+            except LogDamaged:
+                if total:
+                    break
+                raise
+            loop_bytes += size
         next_offset = base + index.count[row]
         room = max_bytes - total
         if base >= offset and size <= room:
-            pieces.append(Piece(segment, position, size, position))
+            pieces.append(Piece(segment, position, size, position, extent, unchecked))
             total += size
             offset = next_offset
             continue
         if base >= offset and (room <= max_bytes // 2 and total):
             break
         start, stop, reached = _cut(
-            state, segment, position, size, offset=offset, end=next_offset, room=room,
-            must=minimum_one and not total,
-        )  # fmt: skip
+            state, extent, size, offset=offset, end=next_offset, room=room, must=minimum_one and not total
+        )
         if stop > start:
-            pieces.append(Piece(segment, position + start, stop - start, position))
+            unchecked = index.is_unchecked(row)
+            pieces.append(Piece(segment, position + start, stop - start, position, extent, unchecked))
             total += stop - start
             offset = reached
         if stop < size or total >= max_bytes:
@@ -113,10 +129,58 @@ def _gather(
     return pieces, offset
 
 
+def _refuse_damaged(state: LogState, extent: ExtentRef) -> None:
+    """Raise LogDamaged if the extent's bytes are known to be damaged."""
+    if extent.index.is_bad(extent.row):
+        damage = damage_of_extent(extent)
+        state.found_damage(extent.segment, damage)
+        raise damage
+    known, (start, end) = extent.segment.damage, extent.range
+    if known is not None and start < known.end and end > known.start:
+        raise known.with_traceback(None)
+
+
+def check_if_cached(state: LogState, extent: ExtentRef) -> bool:
+    """Compare a small extent with its CRCs if it is in memory; return whether it may be handed out.
+
+    Raises: LogDamaged, which refuses appends from now on.
+    """
+    if not extent.index.is_unchecked(extent.row):
+        return True
+    start, end = extent.range
+    if end - start >= FILE_RANGE_BYTES:
+        return False
+    file = extent.segment.open_shared(state.disk).file
+    try:
+        data = file.read_at_if_cached(start, end - start)
+    except DiskError:
+        return False  # the thread that loads it decides whether it is readable
+    if data is None:
+        return False
+    _compare(state, extent, data, file)
+    return True
+
+
+def _compare(state: LogState, extent: ExtentRef, data: Buffer, file: File) -> None:
+    try:
+        compare(extent, data, file)
+    except LogDamaged as damage:
+        state.found_damage(extent.segment, damage)
+        raise
+    except DiskError as error:
+        raise _unreadable(state, extent, error) from error
+
+
+def _unreadable(state: LogState, extent: ExtentRef, error: DiskError) -> LogDamaged:
+    extent.index.mark(extent.row, BAD)
+    damage = LogDamaged(extent.segment.path, *extent.range, str(error))
+    state.found_damage(extent.segment, damage)
+    return damage
+
+
 def _cut(
     state: LogState,
-    segment: Segment,
-    position: int,
+    extent: ExtentRef,
     size: int,
     *,
     offset: int,
@@ -132,7 +196,7 @@ def _cut(
         return (0, size, end) if must or size <= room else (0, 0, offset)
     start = stop = 0
     reached = offset
-    for batch_start, batch_size, next_offset, _ in batches(extent_bytes(state, segment, position, size)):
+    for batch_start, batch_size, next_offset, _ in batches(extent_bytes(state, extent)):
         if next_offset <= offset:
             start = stop = batch_start + batch_size
             continue
@@ -154,78 +218,28 @@ def batches(data: Buffer) -> Iterator[tuple[int, int, int, int]]:
         position += prefix[1] + 12
 
 
-@dataclass(frozen=True, slots=True)
-class Slots:
-    """The extents of a stream in one segment, from a place on."""
+def extent_bytes(state: LogState, extent: ExtentRef) -> Buffer:
+    """Return an extent's bytes, from memory if they are there; they are those that were written.
 
-    segment: Segment
-    index: SegmentIndex
-    stream_id: int
-    """The stream that they are written under: of the compacted part, that of the copies."""
-    rows: Sequence[int]
-    """The rows of all its extents in the index."""
-    place: int
-    """The place in `rows` to begin at; it may be their number."""
-    data_start: int
-    """The offset below which its batches do not count."""
-
-
-def slots_from(
-    state: LogState, stream: Stream, offset: int, *, since_ms: int = NO_TIMESTAMP
-) -> Iterator[Slots]:
-    """Yield the extents from the one that holds `offset` on, by segment.
-
-    First come the copies up to the clean end, then the extents as they were written. Segments after the first
-    one may be left out when they have no record at or after the time `since_ms`.
+    Raises: LogDamaged.
     """
-    if not stream.copies_id:
-        yield from _slots_from(state, stream, offset, 0, since_ms)
-        return
-    clean_end = stream.clean_end
-    if offset < clean_end:
-        copies = state.streams.get(stream.copies_id)
-        if copies is not None:
-            yield from _slots_from(state, copies, offset, 0, since_ms)
-        offset = clean_end
-    yield from _slots_from(state, stream, offset, clean_end, since_ms)
-
-
-def _slots_from(state: LogState, stream: Stream, offset: int, start: int, since_ms: int) -> Iterator[Slots]:
-    segment = locate(state, stream, offset)
-    while segment is not None:
-        index = index_of(state, segment)
-        rows: Sequence[int] | None = index.slots(stream.stream_id)
-        if rows:
-            place = max(0, index.place(rows, offset))
-            row = rows[place]
-            if index.base[row] + index.count[row] <= offset:
-                place += 1
-            yield Slots(segment, index, stream.stream_id, rows, place, start)
-        segment = next_with(state, stream.stream_id, segment, since_ms=since_ms)
-
-
-Extents = Iterator[tuple[Segment, SegmentIndex, int, int]]
-"""Extents: segment, its index, the row in it, and the offset below which its batches do not count."""
-
-
-def extents_from(state: LogState, stream: Stream, offset: int) -> Extents:
-    """Yield the same extents one by one."""
-    for found in slots_from(state, stream, offset):
-        segment, index, start = found.segment, found.index, found.data_start
-        for row in found.rows[found.place :]:
-            yield segment, index, row, start
-
-
-def extent_bytes(state: LogState, segment: Segment, position: int, size: int) -> Buffer:
-    """Return an extent's bytes, from memory if they are there."""
-    cached = segment.tail.get(position)
+    segment = extent.segment
+    start, end = extent.range
+    cached = segment.tail.get(start)
     if cached is not None:
         if len(cached) > 1:
-            cached = segment.tail[position] = [b"".join(cached)]
+            cached = segment.tail[start] = [b"".join(cached)]
         return cached[0]
-    data = segment.open_shared(state.disk).file.read_at(position, size)
-    if len(data) < size:
-        raise _too_short(segment, position + len(data), position + size)
+    _refuse_damaged(state, extent)
+    file = segment.open_shared(state.disk).file
+    try:
+        data = read_again(file, start, end - start)
+    except DiskError as error:
+        raise _unreadable(state, extent, error) from error
+    if extent.index.is_unchecked(extent.row):
+        _compare(state, extent, data, file)
+    elif len(data) < end - start:
+        raise _too_short(segment, start + len(data), end)
     return data
 
 
@@ -242,8 +256,8 @@ def _parts(state: LogState, pieces: list[Piece]) -> list[Part]:
         while stop < len(pieces) and _contiguous(pieces[stop - 1], pieces[stop]):
             size += pieces[stop].size
             stop += 1
-        if size >= FILE_RANGE_BYTES:
-            parts.append(_range(state, pieces[start], size))
+        if size >= FILE_RANGE_BYTES or any(piece.unchecked for piece in pieces[start:stop]):
+            parts.append(_range(state, pieces[start:stop]))
         elif all(piece.extent_position in piece.segment.tail for piece in pieces[start:stop]):
             for piece in pieces[start:stop]:
                 parts += _cached(piece)
@@ -258,9 +272,19 @@ def _contiguous(one: Piece, other: Piece) -> bool:
     return one.segment is other.segment and one.position + one.size == other.position
 
 
-def _range(state: LogState, piece: Piece, size: int) -> FileRange:
-    shared = piece.segment.open_shared(state.disk)
-    return FileRange(shared, piece.position, size, maybe_cold=piece.extent_position not in piece.segment.tail)
+def _range(state: LogState, pieces: list[Piece]) -> FileRange:
+    """Return contiguous pieces as a range of their file."""
+    first = pieces[0]
+    shared = first.segment.open_shared(state.disk)
+    must_load = any(piece.unchecked for piece in pieces)
+    return FileRange(
+        shared,
+        first.position,
+        sum(piece.size for piece in pieces),
+        maybe_cold=must_load or first.extent_position not in first.segment.tail,
+        must_load=must_load,
+        load=partial(load, shared.file, [piece.extent for piece in pieces]),
+    )
 
 
 def _cached(piece: Piece) -> list[Buffer]:
@@ -288,6 +312,7 @@ def _span(pieces: list[Piece], start: int, stop: int) -> int:
             piece.segment is not first.segment
             or not 0 <= gap <= SPAN_GAP_BYTES
             or piece.size >= FILE_RANGE_BYTES
+            or piece.unchecked
             or piece.position + piece.size - first.position > SPAN_BYTES
             or piece.extent_position in piece.segment.tail
         ):
@@ -301,11 +326,14 @@ def _from_disk(state: LogState, pieces: list[Piece]) -> list[Part]:
     first, last = pieces[0], pieces[-1]
     shared = first.segment.open_shared(state.disk)
     size = last.position + last.size - first.position
-    data = shared.file.read_at_if_cached(first.position, size)
+    try:
+        data = shared.file.read_at_if_cached(first.position, size)
+    except DiskError:
+        data = None  # loaded in a thread, which finds out what is unreadable
     if data is not None and len(data) < size:
         raise _too_short(first.segment, first.position + len(data), first.position + size)
     if data is None:
-        return [FileRange(shared, piece.position, piece.size, maybe_cold=True) for piece in pieces]
+        return [_range(state, [piece]) for piece in pieces]
     if len(pieces) == 1:
         return [data]
     view = memoryview(data)

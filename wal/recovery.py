@@ -21,6 +21,7 @@ from collections import deque
 
 from wal.checkpoint import Checkpoint, Witness, load_checkpoints, load_witness, write_witness
 from wal.compaction import forget_unfinished
+from wal.continuity import Due
 from wal.disk import Disk, DiskFull, File
 from wal.errors import LogDamaged, UnknownFormat
 from wal.format import (
@@ -37,7 +38,7 @@ from wal.options import ENTRY_COST_BYTES, LogOptions
 from wal.recovery_report import Fault, FaultKind, RecoveryReport
 from wal.replay import replay_frame
 from wal.scan import END, NEVER_WRITTEN, FoundFrame, Scan, Survey, survey_after
-from wal.scrub import look_again, scrub
+from wal.scrub import look_again, place_problem, read_place, scrub
 from wal.segment import Segment, SharedFile, base_version_of, segment_name
 from wal.snapshot import restore
 from wal.state import LogState
@@ -109,6 +110,7 @@ class Recovery:
         self._scan_all([base for base in bases if base > newest])
         self._judge_end()
         self._judge_missing([segment for segment in known if segment.base_version not in present])
+        self._judge_places([segment for segment in known if segment.base_version in present])
         if self.thorough:
             self._scrub([segment for segment in known if segment.base_version in present])
         look_again(self.state, names)
@@ -149,7 +151,10 @@ class Recovery:
             witness_generation=self.witness.generation if self.witness is not None else 0,
             sequences=(found[1].sequence, found[0].sequence) if len(found) > 1 else (0, 0),
             witnessed_sequence=self._promised,
-            unsealed=any(frame.header.kind == FrameKind.DATA for frame in self._unproven),
+            clean=self.report.clean,
+            scrubbed=read_place(self.disk, self.directory),
+            unsealed=self.report.damage is None
+            and any(frame.header.kind == FrameKind.DATA for frame in self._unproven),
             cost_bytes=cost,
         )
 
@@ -179,7 +184,8 @@ class Recovery:
         header, both = decode_segment_start(start)
         if header is None:
             _refuse_unknown_format(path, start)
-        problem = self._header_problem(header, base)
+        due = Due(base, self.state.options.vnode_id, self._due, self._crc, self._replay_from)
+        problem = due.problem(header)
         if header is None or problem:
             self._damage(path, 0, FIRST_FRAME_POSITION, problem)
             self._unusable(path, header, base)
@@ -207,32 +213,6 @@ class Recovery:
             self.fault = Fault(FaultKind.GAP, path, 0, due, header.base_sequence, base)
         else:
             self.fault = Fault(FaultKind.FILE, path, 0, due, due, base)
-
-    def _header_problem(self, header: SegmentHeader | None, base: int) -> str:
-        if header is None:
-            return "both copies of the segment header have a wrong magic, format or crc"
-        if header.base_version != base:
-            return f"the file holds the segment of version {header.base_version}: it was renamed or copied"
-        if header.vnode_id != self.state.options.vnode_id:
-            own_id = self.state.options.vnode_id
-            return f"the file belongs to vnode {header.vnode_id}, but this is vnode {own_id}"
-        if self._due is None or self._due < header.base_sequence <= self._replay_from:
-            # The first segment after those that the checkpoint lists: any between them were retired.
-            if header.base_sequence <= self._replay_from:
-                return ""
-            return (
-                f"it begins with frame {header.base_sequence}, but frame {self._replay_from} is due before it"
-            )
-        if header.base_sequence != self._due:
-            return (
-                f"it begins with frame {header.base_sequence}, "
-                f"but frame {self._due} is due: a segment is missing"
-            )
-        if self._crc is not None and header.previous_crc != self._crc:
-            return (
-                f"it repeats crc {header.previous_crc:#010x} of its predecessor, which has {self._crc:#010x}"
-            )
-        return ""
 
     def _scan_segment(self, segment: Segment) -> Scan:
         """Index the frames that the checkpoint covers by their tables; check and replay those after it."""
@@ -347,6 +327,14 @@ class Recovery:
                     segment.base_version,
                 )  # fmt: skip
                 self.missing = segment
+
+    def _judge_places(self, segments: list[Segment]) -> None:
+        """Compare the headers and sizes of segments that are not scanned with what the checkpoint says."""
+        for segment in segments:
+            problem = "" if segment.retired else place_problem(self.disk, segment)
+            if problem:
+                damage = LogDamaged(segment.path, 0, segment.end_position, problem)
+                self.state.found_damage(segment, damage)
 
     def _scrub(self, segments: list[Segment]) -> None:
         for segment in segments:

@@ -154,21 +154,26 @@ def payload_problem(table: memoryview, payload: memoryview) -> str:
     """Return what is wrong with a frame's batches according to its table; "" when nothing is."""
     start = 0
     for index, entry in enumerate(ENTRY.iter_unpack(table)):
-        _, kind, _, leader_epoch, base_offset, _, size_bytes, _, crc, _ = entry
+        _, kind, _, _, base_offset, _, size_bytes, _, crc, _ = entry
         end = start + size_bytes
         if kind == EntryKind.META:
             good = end <= len(payload) and crc32c(payload[start:end]) == crc
         else:
-            good = (
-                BATCH_PREFIX.size <= size_bytes <= len(payload) - start
-                and BATCH_HEAD.unpack_from(payload, start)
-                == (base_offset, size_bytes - 12, leader_epoch, 2, crc)
-                and crc32c(payload[start + BATCH_CRC_START : end]) == crc
-            )
+            good = batch_is_good(entry, payload, start)
         if not good:
             return f"entry {index} (stream {entry[0]}, offset {base_offset}) has a wrong crc or size"
         start = end
     return "" if start == len(payload) else f"the entries cover {start} of {len(payload)} bytes"
+
+
+def batch_is_good(entry: tuple[int, ...], payload: memoryview, start: int) -> bool:
+    """Return whether the batch at `start` is the one in the table's entry, byte for byte."""
+    _, _, _, leader_epoch, base_offset, _, size_bytes, _, crc, _ = entry
+    return (
+        BATCH_PREFIX.size <= size_bytes <= len(payload) - start
+        and BATCH_HEAD.unpack_from(payload, start) == (base_offset, size_bytes - 12, leader_epoch, 2, crc)
+        and crc32c(payload[start + BATCH_CRC_START : start + size_bytes]) == crc
+    )
 
 
 class Survey(NamedTuple):

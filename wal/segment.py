@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -54,12 +55,24 @@ class SharedFile:
 class FileRange:
     """Bytes of a segment to be sent unchanged; the file stays open as long as this object lives."""
 
-    __slots__ = ("maybe_cold", "position", "shared", "size_bytes")
+    __slots__ = ("_load", "maybe_cold", "must_load", "position", "shared", "size_bytes")
 
-    def __init__(self, shared: SharedFile, position: int, size_bytes: int, *, maybe_cold: bool) -> None:
+    def __init__(
+        self,
+        shared: SharedFile,
+        position: int,
+        size_bytes: int,
+        *,
+        maybe_cold: bool,
+        must_load: bool,
+        load: Callable[[], None],
+    ) -> None:
         self.shared = shared
         self.position = position
         self.size_bytes = size_bytes
+        self.must_load = must_load
+        """Whether the bytes have not been compared with their CRCs yet: `load` them in a thread first."""
+        self._load = load
         self.maybe_cold = maybe_cold
         """Whether the bytes may have to come from the device: then read them in a thread before sending."""
 
@@ -68,8 +81,21 @@ class FileRange:
         """The open file, with the `descriptor` for sendfile."""
         return self.shared.file
 
+    def load(self) -> None:
+        """Read the bytes into the page cache and compare them with their CRCs; block as long as that takes.
+
+        Raises: LogDamaged; then they must not be sent.
+        """
+        self._load()
+        self.must_load = False
+
     def read(self) -> bytes:
-        """Return the bytes, for callers that cannot send from a file; block when they are cold."""
+        """Return the bytes, for callers that cannot send from a file; block when they are cold.
+
+        Raises: LogDamaged when they are not those that were written; DiskError.
+        """
+        if self.must_load:
+            self.load()
         return self.file.read_at(self.position, self.size_bytes)
 
 

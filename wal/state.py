@@ -67,6 +67,8 @@ class LogState:
         self.failure: LogFailed | None = None
         self.damage: LogDamaged | None = None
         self.closed = False
+        self.suspects: list[Segment] = []
+        """The segments in which a reader found damage: they are scrubbed next."""
         self.scrub_damages: list[LogDamaged] = []
         """The damage found in sealed segments: appends are refused; earlier ones are still written, and all
         batches but the damaged ones can be read."""
@@ -93,6 +95,13 @@ class LogState:
     def refusal(self) -> WalError | None:
         """Return why all appends are refused now, if they are; a full disk refuses only some."""
         return self.stop() or next(iter(self.scrub_damages), None)
+
+    def found_damage(self, segment: Segment, damage: LogDamaged) -> None:
+        """Refuse appends from now on, as bytes of a segment are damaged; the segment is scrubbed next."""
+        if segment.damage is None:
+            segment.damage = damage
+            self.scrub_damages.append(damage)
+            self.suspects.append(segment)
 
     def disk_full(self) -> DiskFull:
         """Return the refusal of an ordinary append while the disk is full."""

@@ -65,6 +65,13 @@ class Stream:
         self.segment_hint = 0
         """The base version of the sealed segment that was read last, to be tried first."""
 
+    def epoch_at(self, offset: int) -> int:
+        """Return the leader epoch in which the record at an offset was written."""
+        for epoch, start in reversed(self.epochs):
+            if start <= offset:
+                return epoch
+        return 0
+
     @property
     def data_start(self) -> int:
         """The offset below which no original batch is read: it is deleted, or its copy is read."""

@@ -12,6 +12,7 @@ from crc32c import crc32c
 
 from wal.disk import Buffer
 from wal.errors import LogDamaged
+from wal.extents import extents_from
 from wal.format import (
     ENTRY,
     HEADER_BYTES,
@@ -23,7 +24,6 @@ from wal.format import (
 )
 from wal.index import SegmentIndex
 from wal.locate import index_of
-from wal.reader import extents_from
 from wal.scan import NO_TIMESTAMP, payload_problem
 from wal.segment import Segment, SharedFile
 from wal.state import LogState

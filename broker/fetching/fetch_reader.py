@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -19,6 +20,8 @@ from protocol.messages.fetch import EpochEndOffset, FetchRequest, PartitionData
 from protocol.wire import RecordParts
 from wal.disk import DiskError
 from wal.errors import OffsetOutOfRange, WalError
+
+logger = logging.getLogger("kawal.broker")
 
 READ_COMMITTED: Final = 1
 """The isolation level of consumers that see no records of open or aborted transactions."""
@@ -166,6 +169,8 @@ class FetchReader:
         except OffsetOutOfRange as error:
             raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE) from error
         except (WalError, DiskError) as error:
+            logger.error("fetch of %s-%d from offset %d: %s", partition.topic.name, item.index,
+                         item.fetch_offset, error)  # fmt: skip
             raise storage_error(error) from error
         self._count(result.size_bytes, limit_bytes, has_more=result.next_offset < high_watermark)
         if result.size_bytes:
@@ -195,6 +200,8 @@ class FetchReader:
             data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
             return
         except (WalError, DiskError) as error:
+            logger.error("fetch of view %s-%d from offset %d: %s", view.topic.name, item.index,
+                         item.fetch_offset, error)  # fmt: skip
             data.error_code = storage_error(error).code
             return
         self.views.append((view, read.position))

@@ -31,6 +31,8 @@ class Cause(Enum):
     """A produce with acks=0 failed, and this is the only way to tell the client."""
     REFUSED = "refused"
     """It may not send requests, or no more of them."""
+    DISK = "disk"
+    """Records that its answer had begun to send could not be read."""
     BUG = "bug"
     """A fault of our own."""
     STOP = "stop"

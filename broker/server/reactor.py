@@ -26,8 +26,10 @@ from broker.loop.stats import Cause
 from broker.loop.turns import Work
 from broker.server.acceptor import Acceptor
 from broker.server.listeners import Listener
-from broker.server.transport import RECEIVES_PER_TURN, Transport, warm
+from broker.server.transport import RECEIVES_PER_TURN, Transport
 from broker.server.workers import DiskWorkers, Finished, Result, TaskDone
+from wal.disk_errors import DiskError
+from wal.errors import LogDamaged
 from wal.jobs import CommitJob
 from wal.segment import FileRange
 
@@ -43,6 +45,10 @@ PAUSE_AFTER_ERROR_SECONDS: Final = 0.1
 _READ: Final = select.EPOLLIN
 _BOTH: Final = select.EPOLLIN | select.EPOLLOUT
 _LOST: Final = select.EPOLLHUP | select.EPOLLERR
+
+
+def _ignore(_error: Exception | None) -> None:
+    """Take no notice of the outcome."""
 
 
 class Reactor:
@@ -290,6 +296,10 @@ class Reactor:
             return
         try:
             transport.send(now_ms)
+        except DiskError as error:
+            self._workers.submit_task(connection.outgoing[0].load, _ignore)  # it marks what is unreadable
+            self._unreadable(transport, error)
+            return
         except OSError as error:
             self._lose(transport, (error.strerror or str(error)).lower())
             return
@@ -346,7 +356,7 @@ class Reactor:
                     self._count_commit(job, error, duration_ns, sync_ns)
                 self._broker.job_done(vnode, job, error, now_ms)
             case TaskDone(done, error):
-                if error is not None and not isinstance(error, OSError):
+                if error is not None and not isinstance(error, OSError | LogDamaged):
                     self._broker.internal_errors.note(ErrorPlace.THREAD, "work in a thread", error)
                 done(error)
 
@@ -362,18 +372,29 @@ class Reactor:
     def _warm_if_cold(self, transport: Transport) -> None:
         """Have a thread read the range at the head first: sendfile would block the loop for a disk read."""
         head = transport.connection.outgoing[0]
-        if transport.warming or type(head) is not FileRange or not head.maybe_cold:
+        if transport.warming or type(head) is not FileRange or not (head.maybe_cold or head.must_load):
             return
 
-        def warmed(_error: Exception | None) -> None:
+        def warmed(error: Exception | None) -> None:
             transport.warming = False
             transport.blocked = False
             head.maybe_cold = False
-            if not transport.connection.closed:
+            if transport.connection.closed:
+                return
+            if error is not None:
+                self._unreadable(transport, error)
+            else:
                 self._send(transport, self._now_ms())
 
         transport.warming = True
-        self._workers.submit_task(lambda: warm(head), warmed)
+        self._workers.submit_task(head.load, warmed)
+
+    def _unreadable(self, transport: Transport, error: Exception) -> None:
+        """End a connection whose answer cannot be finished; the next fetch gets an error code."""
+        connection = transport.connection
+        logger.error("the answer to connection %d ends early: %s", connection.identity, error)
+        connection.abort("stored records cannot be read", Cause.DISK)
+        self._lose(transport, "stored records cannot be read")
 
     # --- the end ---------------------------------------------------------------------------------------
 

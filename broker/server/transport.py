@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
 from typing import Any, Final, Protocol
 
 from broker.connections.connection import Connection
+from wal.disk_errors import disk_error
 from wal.segment import FileRange
 
 BUFFERS_PER_SEND: Final = 256
@@ -18,10 +20,6 @@ SEND_BYTES_PER_TURN: Final = 4 * 1024 * 1024
 
 RECEIVES_PER_TURN: Final = 16
 """Receive calls for one connection in a turn: a large request takes few turns, and no client starves."""
-
-
-WARM_BYTES_PER_READ: Final = 1024 * 1024
-"""A cold range is read into the page cache in pieces, so that it takes little of our memory."""
 
 
 _RESET_AT_CLOSE: Final = struct.pack("ii", 1, 0)
@@ -147,7 +145,12 @@ class PlainTransport:
         return False
 
     def _is_cold(self, part: FileRange) -> bool:
-        """Whether sending the range might wait for the disk: its first or last byte is not in memory."""
+        """Whether sending the range might wait for the disk: its first or last byte is not in memory.
+
+        A range that must be compared with its CRCs counts as cold: that, too, is done in a thread.
+        """
+        if part.must_load:
+            return True
         if not part.maybe_cold or self.connection.head_sent:
             return False
         file, last = part.file, part.position + part.size_bytes - 1
@@ -162,7 +165,14 @@ class PlainTransport:
         if part.file.descriptor < 0:
             # A broker in memory: there is no file from which the kernel could send.
             return self.socket.send(part.file.read_at(position, part.size_bytes - head_sent))
-        count = os.sendfile(self.socket.fileno(), part.file.descriptor, position, part.size_bytes - head_sent)
+        try:
+            count = os.sendfile(
+                self.socket.fileno(), part.file.descriptor, position, part.size_bytes - head_sent
+            )
+        except OSError as error:
+            if error.errno == errno.EIO:  # of the file: a socket has other errors
+                raise disk_error("read from", part.file.path, errno.EIO) from error
+            raise
         if not count:
             raise OSError(f"{part.file.path!r} ends before byte {position}, which its index names")
         return count
@@ -181,10 +191,3 @@ class PlainTransport:
         if connection.head_sent:
             buffers[0] = memoryview(buffers[0])[connection.head_sent :]
         return self.socket.sendmsg(buffers, (), more)
-
-
-def warm(part: FileRange) -> None:
-    """Read a range into the page cache; blocks for as long as the disk takes."""
-    end = part.position + part.size_bytes
-    for position in range(part.position, end, WARM_BYTES_PER_READ):
-        part.file.read_at(position, min(WARM_BYTES_PER_READ, end - position))

@@ -9,7 +9,7 @@ import pytest
 
 from broker.catalogue.databases import log_options
 from tests.broker.gateway import Gateway
-from tests.broker.kit import batch, create, read, send
+from tests.broker.kit import batch, create, fetch, read, send
 from wal.disk import DiskError
 from wal.errors import ForeignDirectory, MetadataLost, StoreInUse, UnknownFormat
 from wal.memory_disk import MemoryDisk
@@ -194,3 +194,26 @@ def test_the_configuration_reaches_the_logs() -> None:
         producer_expiry_ms=13,
         producers_per_stream_max=17,
     )
+
+
+def test_records_changed_on_the_disk_after_a_clean_stop_reach_no_consumer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    gateway = Gateway(kawal_vnodes=1)
+    create(gateway.client(), "t")
+    for text in (b"good", b"to be spoiled", b"good"):
+        send(gateway.client(), "t", batch(text))
+    gateway.broker.begin_stop(gateway.now_ms)
+    gateway.settle()
+    gateway.broker.close(gateway.now_ms)
+    (path,) = [name for name in gateway.disk.files() if "vnode-0" in name and name.endswith(".wal")]
+    disk = gateway.disk.kill()
+    disk.damage(path, disk.contents(path).index(b"to be spoiled"), b"TO")
+    gateway = Gateway(disk=disk, kawal_vnodes=1)
+    client = gateway.client()
+    assert fetch(client, "t", 1).error_code == 56
+    assert read(client, "t", 2) == [b"good"]
+    assert fetch(client, "t", 1).error_code == 56
+    assert send(client, "t", batch(b"refused")).error_code == 56
+    gateway.settle()
+    assert "vnode default/vnode-0 is damaged and refuses writes" in caplog.text

@@ -122,7 +122,7 @@ def test_room_for_the_next_segment_is_reserved_before_it_is_needed() -> None:
 
 def test_a_seal_lies_in_a_block_of_its_own_and_costs_nothing_while_idle() -> None:
     disk = MemoryDisk()
-    log = open_log(disk)
+    log = open_log(disk, small_options(scrub_bytes_per_second=0))
     fill(log, 1, now_ms=2_000)
     maintain(log, 2_000)
     assert log.begin_sync(2_099) is None

@@ -229,7 +229,7 @@ def test_a_removal_that_failed_half_way_can_be_done_again() -> None:
 
 def test_a_scrub_of_a_good_segment_finds_nothing() -> None:
     disk = MemoryDisk()
-    job = ScrubJob(disk, DIRECTORY, segments_of(disk)[0])
+    job = ScrubJob(disk, DIRECTORY, segments_of(disk)[0], in_turn=True)
 
     job.run()
 
@@ -249,7 +249,7 @@ def test_a_scrub_names_the_bytes_that_are_bad(
     disk = MemoryDisk()
     segment = segments_of(disk)[0]
     disk.damage(segment.path, position, b"?")
-    job = ScrubJob(disk, DIRECTORY, segment)
+    job = ScrubJob(disk, DIRECTORY, segment, in_turn=True)
 
     job.run()
 
@@ -262,7 +262,7 @@ def test_one_good_copy_of_the_header_is_enough_for_a_scrub() -> None:
     disk = MemoryDisk()
     segment = segments_of(disk)[0]
     disk.damage(segment.path, 0, b"?")
-    job = ScrubJob(disk, DIRECTORY, segment)
+    job = ScrubJob(disk, DIRECTORY, segment, in_turn=True)
 
     job.run()
 
@@ -273,7 +273,7 @@ def test_a_scrub_of_a_file_that_is_not_the_segment_names_all_of_it() -> None:
     disk = MemoryDisk()
     segment = segments_of(disk)[0]
     disk.damage(segment.path, 0, bytes(1_024))
-    job = ScrubJob(disk, DIRECTORY, segment)
+    job = ScrubJob(disk, DIRECTORY, segment, in_turn=True)
 
     job.run()
 

@@ -65,7 +65,7 @@ def test_a_file_closes_with_the_last_one_who_needs_it() -> None:
     disk = MemoryDisk()
     put(disk, "a", CONTENT)
     shared = SharedFile(disk.open("a"))
-    part = FileRange(shared, 2, 3, maybe_cold=False)
+    part = FileRange(shared, 2, 3, maybe_cold=False, must_load=False, load=lambda: None)
     file = shared.file
     del shared
     disk.remove("a")
@@ -80,7 +80,8 @@ def test_a_file_closes_with_the_last_one_who_needs_it() -> None:
 def test_a_range_that_the_file_does_not_hold_is_read_short() -> None:
     disk = MemoryDisk()
     put(disk, "a", CONTENT)
-    part = FileRange(SharedFile(disk.open("a")), 8, 5, maybe_cold=True)
+    shared = SharedFile(disk.open("a"))
+    part = FileRange(shared, 8, 5, maybe_cold=True, must_load=False, load=lambda: None)
 
     assert (part.read(), part.size_bytes, part.maybe_cold) == (b"89", 5, True)
     assert part.file.size() == 10

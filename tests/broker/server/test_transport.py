@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from typing import Any
 
 import pytest
 
-from broker.server.transport import BUFFERS_PER_SEND, SEND_BYTES_PER_TURN, PlainTransport, warm
+from broker.server.transport import BUFFERS_PER_SEND, SEND_BYTES_PER_TURN, PlainTransport
 from tests.broker.gateway import Gateway
 from tests.broker.server.fakes import FakeSocket
+from wal.disk_errors import DiskError
 from wal.segment import FileRange
 
 
@@ -61,9 +63,13 @@ class FakeShared:
         self.file = file
 
 
-def file_range(file: FakeFile, position: int, size_bytes: int, *, maybe_cold: bool = False) -> FileRange:
+def file_range(
+    file: FakeFile, position: int, size_bytes: int, *, maybe_cold: bool = False, must_load: bool = False
+) -> FileRange:
     shared: Any = FakeShared(file)
-    return FileRange(shared, position, size_bytes, maybe_cold=maybe_cold)
+    return FileRange(
+        shared, position, size_bytes, maybe_cold=maybe_cold, must_load=must_load, load=lambda: None
+    )
 
 
 @pytest.fixture
@@ -193,7 +199,27 @@ def test_a_range_that_is_in_memory_is_sent_at_once(
     assert bytes(fake.taken) == b"0123456789"
 
 
-def test_warming_reads_the_range_in_pieces() -> None:
-    file = FakeFile(b"")
-    warm(file_range(file, 5, (2 << 20) + 7))
-    assert file.reads == [(5, 1 << 20), (5 + (1 << 20), 1 << 20), (5 + (2 << 20), 7)]
+def test_a_range_that_was_not_compared_with_its_crcs_waits_although_it_is_in_memory(
+    transport: PlainTransport, fake: FakeSocket, sendfile: list[FakeFile]
+) -> None:
+    file = FakeFile(b"0123456789")
+    sendfile.append(file)
+    part = file_range(file, 0, 10, must_load=True)
+    put(transport, part)
+    transport.send(0)
+    assert (transport.blocked, bytes(fake.taken)) == (True, b"")
+    part.load()
+    transport.send(0)
+    assert bytes(fake.taken) == b"0123456789"
+
+
+def test_a_file_that_cannot_be_read_is_told_from_a_broken_connection(
+    transport: PlainTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: int) -> int:
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr("os.sendfile", fail)
+    put(transport, file_range(FakeFile(b"0123456789"), 0, 10))
+    with pytest.raises(DiskError, match="read from 'segment' failed"):
+        transport.send(0)
