@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from wal.disk import Disk
+from wal.disk import Disk, DiskError
 from wal.errors import LogDamaged, MetadataLost
 from wal.log import VnodeLog
 from wal.maintenance_jobs import Job
@@ -97,7 +97,7 @@ class Catalogue:
         catalogue = cls(disk, directory, log, snapshots)
         try:
             catalogue._replay(start)
-        except LogDamaged as error:
+        except (LogDamaged, DiskError) as error:
             raise MetadataLost(f"the catalogue is damaged: {error}") from error
         return catalogue
 

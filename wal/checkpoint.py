@@ -27,7 +27,8 @@ from wal.format import SEAL_BLOCK_BYTES
 from wal.producer_snapshot import ProducerSnapshot
 from wal.producer_snapshot import decode as decode_producers
 from wal.producer_snapshot import encode as encode_producers
-from wal.whole_files import load_generations, read_file, replace_file
+from wal.unreadable import PatientReader
+from wal.whole_files import load_generations, replace_file
 
 CHECKPOINT_MAGIC = b"KAWALCKP"
 CHECKPOINT_FORMAT = 2
@@ -198,7 +199,11 @@ def load_witness(disk: Disk, directory: str) -> Witness | None:
     path = f"{directory}/{WITNESS_NAME}"
     if not disk.exists(path):
         return None
-    data = read_file(disk, path)
+    file = disk.open(path, read_only=True)
+    try:
+        data = PatientReader(file).read_at(0, WITNESS_SLOTS * SEAL_BLOCK_BYTES)
+    finally:
+        file.close()
     slots = [_slot(data[i * SEAL_BLOCK_BYTES :]) for i in range(WITNESS_SLOTS)]
     return max((slot for slot in slots if slot is not None), default=None)
 

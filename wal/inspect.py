@@ -32,6 +32,7 @@ from wal.index import decode_index
 from wal.scan import END, NEVER_WRITTEN, FoundFrame, Scan, survey_after
 from wal.segment import INDEX_SUFFIX, SUFFIX, Totals, base_version_of
 from wal.torn import is_never_written
+from wal.unreadable import PatientReader
 from wal.whole_files import read_file
 
 
@@ -118,7 +119,7 @@ def frames(disk: Disk, path: str) -> Iterator[FrameView]:
     """
     file = disk.open(path, read_only=True)
     try:
-        header, _ = decode_segment_start(file.read_at(0, FIRST_FRAME_POSITION))
+        header, _ = decode_segment_start(PatientReader(file).read_at(0, FIRST_FRAME_POSITION))
         if header is None:
             raise ValueError(f"{path}: not a segment: no valid header at byte 0 or 512")
         scan = Scan(
@@ -146,7 +147,7 @@ def verify_segment(disk: Disk, path: str, *, witnessed_sequence: int = 0) -> Seg
     file = disk.open(path, read_only=True)
     try:
         report.size_bytes = file.size()
-        start = file.read_at(0, FIRST_FRAME_POSITION)
+        start = PatientReader(file).read_at(0, FIRST_FRAME_POSITION)
         report.header, both = decode_segment_start(start)
         if report.header is None:
             version = unknown_format(start)
@@ -166,9 +167,11 @@ def verify_segment(disk: Disk, path: str, *, witnessed_sequence: int = 0) -> Seg
         report.sealed = scan.finished
         if not scan.finished:
             survey = survey_after(file, seed=seed, position=scan.position + 1, sequence=scan.sequence)
-            if max(survey.durable_sequence, witnessed_sequence) > scan.sequence:
+            if scan.unreadable or max(survey.durable_sequence, witnessed_sequence) > scan.sequence:
                 report.damages.append(Damage(path, scan.position, survey.position, scan.problem))
-            elif scan.problem in (END, NEVER_WRITTEN) and is_never_written(file, scan.position):
+            elif scan.problem in (END, NEVER_WRITTEN) and is_never_written(
+                PatientReader(file), scan.position
+            ):
                 report.tail = f"{report.size_bytes - scan.position} bytes of room"
             else:
                 report.tail = f"unfinished bytes from {scan.position} on: {scan.problem}"

@@ -72,6 +72,8 @@ def read(
     stream = state.streams.get(stream_id)
     log_start, end = (stream.log_start, stream.high_watermark) if stream is not None else (0, 0)
     if not log_start <= offset <= end:
+        if offset > end and state.damage is not None:
+            raise state.damage.with_traceback(None)  # it may lie behind the damage
         raise OffsetOutOfRange(stream_id, offset, log_start, end)
     if stream is None or offset == end:
         return ReadResult([], 0, offset)

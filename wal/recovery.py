@@ -43,6 +43,7 @@ from wal.segment import Segment, SharedFile, base_version_of, segment_name
 from wal.snapshot import restore
 from wal.state import LogState
 from wal.torn import cut_torn_tail, is_never_written
+from wal.unreadable import PatientReader
 
 TEMPORARY_SUFFIX = ".tmp"
 NO_BYTES = memoryview(b"")
@@ -180,7 +181,7 @@ class Recovery:
     def _open_segment(self, base: int) -> bool:
         path = self.state.path(segment_name(base))
         shared = SharedFile(self.disk.open(path))
-        start = shared.file.read_at(0, FIRST_FRAME_POSITION)
+        start = PatientReader(shared.file).read_at(0, FIRST_FRAME_POSITION)
         header, both = decode_segment_start(start)
         if header is None:
             _refuse_unknown_format(path, start)
@@ -271,10 +272,13 @@ class Recovery:
     def _judge_tail(self, segment: Segment, scan: Scan) -> None:
         """Decide whether the end of the newest segment was never written, is torn, or is damaged."""
         assert segment.shared is not None
-        file = segment.shared.file
+        file = PatientReader(segment.shared.file)
         survey = survey_after(file, seed=segment.seed, position=scan.position + 1, sequence=scan.sequence)
         if max(survey.durable_sequence, self._promised, self._replay_from) > scan.sequence:
             self._damaged_frames(segment, scan, survey, self._promised)
+        elif scan.unreadable:
+            # An acknowledged frame may lie there.
+            self._damaged_frames(segment, scan, survey, scan.sequence + 1)
         elif scan.problem not in (END, NEVER_WRITTEN) or not is_never_written(file, scan.position):
             cut, path = cut_torn_tail(self.disk, self.directory, segment, self.state.options.torn_copy_bytes)
             self.report.truncated_bytes, self.report.torn_file = cut, path
@@ -301,7 +305,7 @@ class Recovery:
 
     def _read_start(self, base: int) -> tuple[SegmentHeader | None, bool]:
         shared = SharedFile(self.disk.open(self.state.path(segment_name(base)), read_only=True))
-        return decode_segment_start(shared.file.read_at(0, FIRST_FRAME_POSITION))
+        return decode_segment_start(PatientReader(shared.file).read_at(0, FIRST_FRAME_POSITION))
 
     def _judge_end(self) -> None:
         if self.report.damage is not None:

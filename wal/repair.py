@@ -33,6 +33,7 @@ from wal.recovery_report import Fault, FaultKind
 from wal.segment import INDEX_SUFFIX, SUFFIX, TEMPORARY, Segment, header_of, segment_name
 from wal.state import LogState
 from wal.torn import keep_copy, written_bytes
+from wal.unreadable import PatientReader
 
 FAULTS_MAX = 10_000
 """The most damages repaired in one run; a log with more is not worth repairing frame by frame."""
@@ -103,7 +104,7 @@ def _overwrite_frames(state: LogState, fault: Fault, report: RepairReport, now_m
     """Put a LOST frame over the bad bytes, up to the next valid frame or the end of what was written."""
     file = state.disk.open(fault.path)
     try:
-        header, _ = decode_segment_start(file.read_at(0, FIRST_FRAME_POSITION))
+        header, _ = decode_segment_start(PatientReader(file).read_at(0, FIRST_FRAME_POSITION))
         assert header is not None
         seed = seed_of(header.salt)
         end = fault.end_position
@@ -111,7 +112,7 @@ def _overwrite_frames(state: LogState, fault: Fault, report: RepairReport, now_m
         if end is None:
             end = fault.position + max(HEADER_BYTES, len(bad))
         else:
-            bad = file.read_at(fault.position, end - fault.position)
+            bad = PatientReader(file).read_at(fault.position, end - fault.position)
         aside = state.path(f"damaged-{fault.base_version:020d}-{fault.position}.bin")
         keep_copy(state.disk, aside, bad)
         report.kept.append(aside)

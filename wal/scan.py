@@ -25,6 +25,7 @@ from wal.format import (
     decode_frame_header,
     table_seed,
 )
+from wal.unreadable import PatientReader
 
 NO_TIMESTAMP = -(1 << 63)
 """A value below every timestamp that a batch can carry."""
@@ -37,6 +38,9 @@ SKIMMING_WINDOW_BYTES = 1 << 16
 
 END = "the file ends"
 NEVER_WRITTEN = "nothing was written there"
+UNREADABLE = "the device cannot read it"
+
+Readable = File | PatientReader
 
 
 class FoundFrame(NamedTuple):
@@ -82,13 +86,17 @@ class Scan:
     `skim` skips the payloads: headers and tables are checked, batches are not.
     """
 
-    def __init__(self, file: File, *, seed: int, position: int, sequence: int, skim: bool = False) -> None:
+    def __init__(
+        self, file: Readable, *, seed: int, position: int, sequence: int, skim: bool = False
+    ) -> None:
         self.position = position
         self.sequence = sequence
         self.problem = ""
         self.finished = False
         """Whether a footer was found: nothing follows it."""
-        self._file = file
+        self.unreadable = False
+        """Whether the frame that is due lies where the device cannot read: what it is cannot be known."""
+        self._file = file if isinstance(file, PatientReader) else PatientReader(file)
         self._seed = seed
         self._skim = skim
         self._size = file.size()
@@ -100,11 +108,21 @@ class Scan:
         while not self.finished:
             frame = self._frame_here()
             if frame is None:
+                self._explain()
                 return
             self.position = frame.next_position
             self.sequence = frame.next_sequence
             self.finished = frame.header.kind == FrameKind.FOOTER
             yield frame
+
+    def _explain(self) -> None:
+        """Say so if the frame that is due lies where the device cannot read."""
+        head = self._bytes(self.position, HEADER_BYTES)
+        decoded = decode_frame_header(head, 0, self._seed)
+        size = HEADER_BYTES if decoded is None else decoded[0].size_bytes
+        self.unreadable = self._file.overlaps(self.position, self.position + size)
+        if self.unreadable:
+            self.problem = UNREADABLE
 
     def _frame_here(self) -> FoundFrame | None:
         head = self._bytes(self.position, HEADER_BYTES)
@@ -187,8 +205,13 @@ class Survey(NamedTuple):
     """Its sequence; 0 when there is none."""
 
 
-def survey_after(file: File, *, seed: int, position: int, sequence: int) -> Survey:
-    """Search for valid frame headers from `position` on, wherever they begin; the frame `sequence` is bad."""
+def survey_after(file: Readable, *, seed: int, position: int, sequence: int) -> Survey:
+    """Search for valid frame headers from `position` on, wherever they begin; the frame `sequence` is bad.
+
+    Unreadable bytes are passed over.
+    """
+    if not isinstance(file, PatientReader):
+        file = PatientReader(file)
     durable, first, first_sequence = 0, file.size(), 0
     while True:
         window = file.read_at(position, WINDOW_BYTES)
@@ -206,7 +229,7 @@ def survey_after(file: File, *, seed: int, position: int, sequence: int) -> Surv
         position += len(window) - len(FRAME_MAGIC) + 1
 
 
-def _tail(file: File, window: bytes, position: int, found: int) -> bytes:
+def _tail(file: PatientReader, window: bytes, position: int, found: int) -> bytes:
     """Return the 64 bytes at `found`, read again where the window cuts them."""
     if found + HEADER_BYTES <= len(window):
         return window[found : found + HEADER_BYTES]

@@ -13,6 +13,7 @@ from wal.recovery_report import Fault, FaultKind
 from wal.scan import Scan, survey_after
 from wal.segment import SUFFIX, Segment
 from wal.state import LogState
+from wal.unreadable import PatientReader
 from wal.whole_files import read_file
 
 DAMAGE_SUFFIX = ".damage"
@@ -100,7 +101,7 @@ def place_problem(disk: Disk, segment: Segment) -> str:
     """
     file = disk.open(segment.path, read_only=True)
     try:
-        size, start = file.size(), file.read_at(0, FIRST_FRAME_POSITION)
+        size, start = file.size(), PatientReader(file).read_at(0, FIRST_FRAME_POSITION)
     finally:
         file.close()
     if not _is_its_header(segment, start):
@@ -125,7 +126,7 @@ def scrub(disk: Disk, segment: Segment) -> tuple[Fault, str] | None:
     file = disk.open(segment.path, read_only=True)
     try:
         due, end = segment.base_sequence, segment.next_sequence  # the active one grows meanwhile
-        if not _is_its_header(segment, file.read_at(0, FIRST_FRAME_POSITION)):
+        if not _is_its_header(segment, PatientReader(file).read_at(0, FIRST_FRAME_POSITION)):
             fault = Fault(FaultKind.FILE, segment.path, 0, due, due, segment.base_version)
             return fault, "the segment header is not valid, or not that of this segment"
         scan = Scan(file, seed=segment.seed, position=FIRST_FRAME_POSITION, sequence=due)

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from wal.disk import Buffer, Disk, File
+from wal.disk import Buffer, Disk, DiskError, File
 from wal.errors import LogDamaged
 from wal.format import FIRST_FRAME_POSITION, FORMAT, FrameHeader, SegmentHeader, seed_of
 from wal.index import ActiveIndex, SegmentIndex, decode_index
 from wal.scan import NO_TIMESTAMP
+from wal.unreadable import is_unreadable
 from wal.whole_files import read_file
 
 SUFFIX = ".wal"
@@ -183,7 +184,12 @@ class Segment:
     def load_index(self, disk: Disk) -> SegmentIndex | None:
         """Return the index, from the `.idx` if it is not in memory; None if that is missing or invalid."""
         if self.index is None and disk.exists(self.index_path):
-            data = read_file(disk, self.index_path)
+            try:
+                data = read_file(disk, self.index_path)
+            except DiskError as error:
+                if not is_unreadable(error):
+                    raise
+                return None  # it is rebuilt
             self.index = decode_index(data, base_version=self.base_version, seed=self.seed)
         return self.index
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from wal.disk import Disk, DiskFull, File
 from wal.segment import Segment
+from wal.unreadable import PatientReader
 
 STEP_BYTES = 1 << 20
 
 
-def is_never_written(file: File, position: int) -> bool:
+def is_never_written(file: File | PatientReader, position: int) -> bool:
     """Return whether there are only zeros from `position` on."""
     zeros = bytes(STEP_BYTES)
     while data := file.read_at(position, len(zeros)):
@@ -19,8 +20,8 @@ def is_never_written(file: File, position: int) -> bool:
 
 
 def written_bytes(file: File, position: int) -> bytes:
-    """Return the bytes from `position` on, without the zeros at the end."""
-    return file.read_at(position, file.size() - position).rstrip(b"\0")
+    """Return the bytes from `position` on, without the zeros at the end; those unreadable are zeros, too."""
+    return PatientReader(file).read_at(position, file.size() - position).rstrip(b"\0")
 
 
 def keep_copy(disk: Disk, path: str, data: bytes) -> None:

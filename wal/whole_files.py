@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from wal.disk import Disk
+from wal.disk import Disk, DiskError
+from wal.unreadable import is_unreadable
 
 
 class Generation(Protocol):
@@ -50,6 +51,20 @@ def replace_file(disk: Disk, directory: str, name: str, data: bytes, *, temporar
     disk.sync_directory(directory)
 
 
+def _decoded(disk: Disk, path: str, decode: Callable[[bytes], Found | None]) -> Found | None:
+    """Return a file's content, or None when it is not valid, or twice not readable."""
+    try:
+        data = read_file(disk, path)
+    except DiskError:
+        try:
+            data = read_file(disk, path)
+        except DiskError as error:
+            if not is_unreadable(error):
+                raise
+            return None
+    return decode(data)
+
+
 def load_generations(
     disk: Disk, directory: str, names: Sequence[str], decode: Callable[[bytes], Found | None]
 ) -> tuple[list[Found], list[str]]:
@@ -59,7 +74,7 @@ def load_generations(
         path = f"{directory}/{name}"
         if not disk.exists(path):
             continue
-        content = decode(read_file(disk, path))
+        content = _decoded(disk, path, decode)
         if content is None:
             odd.append(name)
         else:

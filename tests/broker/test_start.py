@@ -13,7 +13,7 @@ from tests.broker.kit import batch, create, fetch, read, send
 from wal.disk import DiskError
 from wal.errors import ForeignDirectory, MetadataLost, StoreInUse, UnknownFormat
 from wal.memory_disk import MemoryDisk
-from wal.memory_faults import failing
+from wal.memory_faults import Call, Fault, failing
 from wal.memory_image import DROP_ALL, KEEP_ALL
 from wal.options import LogOptions
 
@@ -217,3 +217,28 @@ def test_records_changed_on_the_disk_after_a_clean_stop_reach_no_consumer(
     assert send(client, "t", batch(b"refused")).error_code == 56
     gateway.settle()
     assert "vnode default/vnode-0 is damaged and refuses writes" in caplog.text
+
+
+def test_a_sector_that_cannot_be_read_costs_its_vnode_and_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    gateway = Gateway(kawal_vnodes=2)
+    create(gateway.client(), "t", 2)
+    for number in range(20):
+        for index in (0, 1):
+            send(gateway.client(), "t", batch(b"%d" % number * 300), index)
+    bad = gateway.partition("t", 0).vnode
+    folder = bad.log._state.directory
+    (path,) = [name for name in gateway.disk.files() if name.startswith(folder) and name.endswith(".wal")]
+    disk = gateway.disk.crash(KEEP_ALL)
+    disk.faults.append(lambda call: _unreadable(call, path, 4_096))
+    gateway = Gateway(disk=disk, kawal_vnodes=2)
+    client = gateway.client()
+    assert f"vnode {bad.name} is damaged and refuses writes: {path}: bytes" in caplog.text
+    assert [send(client, "t", batch(b"new"), index).error_code for index in (0, 1)] == [56, 0]
+    assert len(read(client, "t", partition=1)) == 21
+    assert 0 < len(read(client, "t")) < 20
+    assert fetch(client, "t", 19).error_code == 56
+
+
+def _unreadable(call: Call, path: str, position: int) -> Fault | None:
+    hit = call.path == path and call.position <= position < call.position + call.size_bytes
+    return Fault(errno.EIO) if hit and call.kind == "read" else None
