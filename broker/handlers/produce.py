@@ -16,14 +16,15 @@ v13 topic ids (KIP-516).
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from broker.catalogue.view_admin import check_writable
 from broker.errors import RequestError
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import ITEMS_PER_STEP, Offload, Steps, in_slices
+from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, WaitingSteps, in_slices, in_thread
 from broker.loop.stats import Cause
-from broker.storage.append import append_batch
+from broker.storage.append import ZSTD_SINCE_VERSION, Keyless, append_batch, look_for_keys, takes_long
 from broker.storage.vnode import Vnode
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import (
@@ -38,6 +39,7 @@ from protocol.messages.produce import (
 
 if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
+    from broker.config.topic_settings import TopicSettings
     from broker.core import Broker
     from broker.storage.partition import Partition
 
@@ -137,12 +139,14 @@ def partition_count(request: ProduceRequest) -> int:
     return sum(len(topic.partition_data) for topic in request.topic_data)
 
 
-def handle(broker: Broker, call: Call[ProduceRequest]) -> Parked | Steps:
+def handle(broker: Broker, call: Call[ProduceRequest]) -> Parked | WaitingSteps:
     """Append each partition's batch, then answer as `acks` asks."""
     count = partition_count(call.request)
     if count > PARTITIONS_PER_SLICE and not call.data_owned:
         _own_records(call)
-    answer: Parked | Steps = in_slices(_append_all(broker, call), count, per_slice=PARTITIONS_PER_SLICE)
+    answer: Parked | WaitingSteps = in_slices(
+        _append_all(broker, call), count, per_slice=PARTITIONS_PER_SLICE
+    )
     return answer
 
 
@@ -155,7 +159,7 @@ def _own_records(call: Call[ProduceRequest]) -> None:
     call.data_owned = True
 
 
-def _append_all(broker: Broker, call: Call[ProduceRequest]) -> Steps:
+def _append_all(broker: Broker, call: Call[ProduceRequest]) -> WaitingSteps:
     request = call.request
     response = ProduceResponse(responses=[])
     pending = PendingProduce(call, response, broker.scheduler.offload)
@@ -164,12 +168,19 @@ def _append_all(broker: Broker, call: Call[ProduceRequest]) -> Steps:
         topic = _find_topic(broker, call.version, topic_data)
         answers: list[PartitionProduceResponse] = []
         for data in topic_data.partition_data:
-            answers.append(_produce(broker, call, topic, data, pending))
+            keyless = None
+            if not isinstance(topic, RequestError) and topic.view is None:
+                settings = broker.topics.settings(topic)
+                if settings.compacts and takes_long(data.records):
+                    pending.await_appends()
+                    keyless = yield from _keyless_in_thread(broker, call, data, settings)
+                    # It may have been deleted meanwhile.
+                    topic = _find_topic(broker, call.version, topic_data)
+            answers.append(_produce(broker, call, topic, data, pending, keyless))
             done += 1
             if not done % ITEMS_PER_STEP:
                 pending.await_appends()
-                yield
-                # It may have been deleted meanwhile.
+                yield None
                 topic = _find_topic(broker, call.version, topic_data)
         failed = failed or any(answer.error_code for answer in answers)
         if answers:
@@ -184,6 +195,22 @@ def _append_all(broker: Broker, call: Call[ProduceRequest]) -> Steps:
     pending.await_appends()
     pending.settled()
     return PARKED
+
+
+def _keyless_in_thread(
+    broker: Broker, call: Call[ProduceRequest], data: PartitionProduceData, settings: TopicSettings
+) -> Generator[Until, None, Keyless]:
+    """Look for records without a key in a thread; later requests of the connection wait for it."""
+    if not call.data_owned:
+        _own_records(call)
+    records = data.records
+    assert records is not None
+    zstd_allowed = call.version >= ZSTD_SINCE_VERSION
+
+    def look() -> Keyless:
+        return look_for_keys(records, settings, zstd_allowed=zstd_allowed)
+
+    return (yield from in_thread(broker.scheduler.offload, look))
 
 
 def _find_topic(broker: Broker, version: int, data: TopicProduceData) -> Topic | RequestError:
@@ -202,6 +229,7 @@ def _produce(
     topic: Topic | RequestError,
     data: PartitionProduceData,
     pending: PendingProduce,
+    keyless: Keyless | None,
 ) -> PartitionProduceResponse:
     answer = PartitionProduceResponse(index=data.index, base_offset=-1)
     partition = None
@@ -213,6 +241,7 @@ def _produce(
             data.records,
             settings=broker.topics.settings(partition.topic),
             wall_ms=broker.clock.wall_ms(call.received_ms),
+            keyless=keyless,
         )
     except RequestError as error:
         # With a traceback it would refer, in a circle, to frames that keep the whole request in memory.

@@ -5,7 +5,8 @@ Source: the order of checks is that of Kafka 4.3's UnifiedLog.append (records, t
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from itertools import islice
+from typing import Final, NamedTuple
 
 from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError, code_of, storage_error
@@ -17,7 +18,14 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import Malformed
 from protocol.messages.produce import ProduceRequest
 from protocol.record_reader import iter_records
-from protocol.records import NO_TIMESTAMP, BatchHeader, patch_append_time, patch_create_time
+from protocol.records import (
+    HEADER_BYTES,
+    NO_TIMESTAMP,
+    BatchHeader,
+    patch_append_time,
+    patch_create_time,
+    read_batch_header,
+)
 from protocol.timestamp_lookup import corrected_max_timestamp
 from wal.disk import DiskError
 from wal.errors import StreamDropped, WalError
@@ -38,12 +46,22 @@ RECORD_ERRORS_MAX = 1000
 DOUBTFUL_RECORDS_MAX = 20_000
 """The most records that are read because their batch's header gives no credible time: about 25 ms."""
 
+OPENED_RECORDS_MAX: Final = 200
+"""The most records of a batch for a compacted topic that are opened on the event loop: about 0.4 ms."""
+
+OPENED_BYTES_MAX: Final = 64 << 10
+"""The largest such batch."""
+
 _PRODUCER_CODES: dict[type[ProducerError], ErrorCode] = {
     InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
     InvalidSequence: ErrorCode.INVALID_RECORD,
     InvalidTransactionState: ErrorCode.INVALID_TXN_STATE,
     OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
 }
+
+
+Keyless = tuple[int, ...] | Malformed
+"""The first records of a batch without a key, or the reason why the batch cannot be opened."""
 
 
 class AppendResult(NamedTuple):
@@ -61,10 +79,12 @@ def append_batch(
     *,
     settings: TopicSettings,
     wall_ms: int,
+    keyless: Keyless | None = None,
 ) -> AppendResult:
     """Check the batch against its topic's settings and add it to its vnode's open frame.
 
     `wall_ms` is the time of day: the batch's append time, and the present for limits on timestamps.
+    `keyless` is what `look_for_keys` has found, if that was called already.
 
     Raises: RequestError, with Kafka's code; nothing was appended.
     """
@@ -73,7 +93,7 @@ def append_batch(
     try:
         append_time_ms = _stamp_time(batch, header, settings, wall_ms)
         if settings.compacts:
-            _refuse_missing_keys(batch, partition)
+            _refuse_missing_keys(keyless_records(batch) if keyless is None else keyless, partition)
     except Malformed as error:
         raise RequestError(ErrorCode.INVALID_RECORD, str(error)) from error
     if header.size_bytes > settings.segment_bytes:
@@ -214,16 +234,44 @@ def _refuse_untimely_records(batch: memoryview, settings: TopicSettings, wall_ms
         )
 
 
-def _refuse_missing_keys(batch: memoryview, partition: Partition) -> None:
-    """Refuse records without a key, as a compacted topic keeps records by key; the batch is opened for it."""
-    why = (
-        "Compacted topic cannot accept message without key in topic partition"
-        f" {partition.topic.name}-{partition.index}."
-    )
-    errors = [(index, why) for index, record in enumerate(iter_records(batch)) if record.key is None]
-    if errors:
+def takes_long(records: bytes | bytearray | memoryview | None) -> bool:
+    """Whether to look for the keys of a batch, which is not checked yet, in a thread."""
+    if records is None or len(records) < HEADER_BYTES:
+        return False
+    return len(records) > OPENED_BYTES_MAX or read_batch_header(records).record_count > OPENED_RECORDS_MAX
+
+
+def look_for_keys(
+    records: bytes | bytearray | memoryview, settings: TopicSettings, *, zstd_allowed: bool
+) -> Keyless:
+    """Do what `append_batch` does up to looking for keys, for a thread; a batch that it refuses gets ()."""
+    try:
+        header = check_batch(records, size_limit_bytes=settings.max_message_bytes, zstd_allowed=zstd_allowed)
+    except BatchRefused:
+        return ()
+    return keyless_records(memoryview(records)[: header.size_bytes])
+
+
+def keyless_records(batch: bytes | bytearray | memoryview) -> Keyless:
+    """Return which records of a batch have no key, the first ones; the batch is opened for it."""
+    try:
+        numbered = enumerate(iter_records(batch))
+        return tuple(islice((index for index, record in numbered if record.key is None), RECORD_ERRORS_MAX))
+    except Malformed as error:
+        return error
+
+
+def _refuse_missing_keys(keyless: Keyless, partition: Partition) -> None:
+    """Refuse records without a key, as a compacted topic keeps records by key."""
+    if isinstance(keyless, Malformed):
+        raise keyless
+    if keyless:
+        why = (
+            "Compacted topic cannot accept message without key in topic partition"
+            f" {partition.topic.name}-{partition.index}."
+        )
         raise RequestError(
             ErrorCode.INVALID_RECORD,
             "One or more records have been rejected",
-            record_errors=tuple(errors[:RECORD_ERRORS_MAX]),
+            record_errors=tuple((index, why) for index in keyless),
         )

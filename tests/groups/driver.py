@@ -11,7 +11,6 @@ from uuid import UUID
 from groups.config import NO_SETTINGS, GroupConfig, GroupSettings
 from groups.coordinator import Coordinator
 from groups.effects import Effects, EncodedRecord
-from groups.offset_fetch import Steps
 from groups.topics import Client
 from protocol.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -46,6 +45,7 @@ from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssig
 from tests.groups.kit import Answer as Answer
 from tests.groups.kit import Topic as Topic
 from tests.groups.kit import Topics as Topics
+from tests.groups.kit import answered_at_once
 from tests.groups.memory_check import check_memory
 
 WALL_MS = 1_700_000_000_000
@@ -161,19 +161,9 @@ class Driver:
         self.flush()
         return answer
 
-    def offset_fetch(
-        self, request: OffsetFetchRequest, client: Client, reply: Answer[OffsetFetchResponse], now_ms: int
-    ) -> None:
+    def offset_fetch(self, *arguments: Any) -> None:
         """Fetch offsets, all steps of the answer at once."""
-
-        def begin(steps: Steps) -> None:
-            try:
-                while True:
-                    next(steps)
-            except StopIteration as end:
-                reply(end.value)
-
-        self.coordinator.offset_fetch(request, client, begin, now_ms)
+        answered_at_once(self.coordinator.offset_fetch, *arguments)
 
     def join(
         self,

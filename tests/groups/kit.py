@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -77,3 +78,18 @@ def given(answer: Answer[ConsumerGroupHeartbeatResponse]) -> list[int] | None:
     if found is None:
         return None
     return sorted(index for topic in found.topic_partitions for index in topic.partitions)
+
+
+def answered_at_once(
+    method: Callable[..., object], request: Any, client: Any, reply: Any, now_ms: int
+) -> None:
+    """Call a method that begins an answer in steps, and give all of it to `reply`."""
+
+    def begin(steps: Generator[None, None, Any]) -> None:
+        try:
+            while True:
+                next(steps)
+        except StopIteration as end:
+            reply(end.value)
+
+    method(request, client, begin, now_ms)

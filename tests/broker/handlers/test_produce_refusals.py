@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 import pytest
 
+from broker.loop.slices import run_here
+from broker.storage.append import OPENED_RECORDS_MAX
 from protocol.compression import Codec
 from protocol.error_codes import ErrorCode
+from protocol.record_reader import Record
+from protocol.record_writer import encode_batch
 from protocol.records import renew_crc
-from tests.broker.gateway import START_MS, Client
+from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, offset_of, outcomes, producing, read, records_of, send
 from tests.broker.kit import fetch as fetch_one
 
@@ -144,4 +149,48 @@ def test_a_compacted_topic_refuses_records_that_cannot_be_read(client: Client) -
     data[70:80] = bytes(10)
     renew_crc(data)
     assert send(client, "c", data).error_code in (ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE)
+    assert offset_of(client, "c", -1).offset == 0
+
+
+def large_batch(keys: list[bytes | None]) -> bytearray:
+    return bytearray(encode_batch([Record(i, START_MS, key, b"%d" % i) for i, key in enumerate(keys)]))
+
+
+def test_large_batches_for_a_compacted_topic_are_opened_in_a_thread_and_stay_in_order(
+    gateway: Gateway, client: Client
+) -> None:
+    create(client, "c", cleanup_policy="compact")
+    tasks: list[Callable[[], None]] = []
+
+    def offload(work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
+        tasks.append(lambda: run_here(work, done))
+
+    gateway.broker.scheduler.offload = offload
+    keys: list[bytes | None] = [b"k%d" % number for number in range(OPENED_RECORDS_MAX + 1)]
+    first, second = large_batch(keys), batch(b"after", key=b"k")
+    for data in (first, second):
+        client.send(producing(("c", 0, data)), 9)
+    gateway.settle()
+    assert (len(tasks), client.answers()) == (1, [])
+    while tasks:
+        tasks.pop(0)()
+        gateway.settle()
+    answers = client.answers()
+    gateway.settle()
+    answers += client.answers()
+    offsets = [outcomes(answer)[0].base_offset for answer in answers]
+    assert offsets == [0, len(keys)]
+    assert read(client, "c", len(keys)) == [b"after"]
+
+
+def test_each_record_without_a_key_is_named_in_a_large_batch_too(client: Client) -> None:
+    create(client, "c", cleanup_policy="compact")
+    keys: list[bytes | None] = [b"k"] * (OPENED_RECORDS_MAX + 10)
+    keys[3] = keys[-1] = None
+    answer = send(client, "c", large_batch(keys))
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    assert [error.batch_index for error in answer.record_errors] == [3, OPENED_RECORDS_MAX + 9]
+    damaged = large_batch([b"k"] * (OPENED_RECORDS_MAX + 10))
+    damaged[200] ^= 1
+    assert send(client, "c", damaged).error_code == ErrorCode.CORRUPT_MESSAGE
     assert offset_of(client, "c", -1).offset == 0
