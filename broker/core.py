@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from broker.catalogue.answer_cache import AnswerCache
 from broker.catalogue.catalogue_snapshots import CatalogueSnapshots
 from broker.catalogue.database_directory import DatabaseDirectory
 from broker.catalogue.live_config import LiveConfig
@@ -140,6 +141,7 @@ class Broker:
             open_view=self.views.open_partition,
         )
         self.topics.take_stock()
+        self.answers = AnswerCache(catalogue)
         self.databases = DatabaseDirectory(self, self, store=store, vnodes=self.vnodes, random=self.random)
         self.snapshots = CatalogueSnapshots(catalogue, store.catalogue, self.meta)
         self.producer_ids = ProducerIds(catalogue, self.metadata_log)

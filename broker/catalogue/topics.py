@@ -133,7 +133,8 @@ class Catalogue:
 
     def __init__(self) -> None:
         self.databases = Databases()
-        # The number of records planned so far: what is derived from the topics is made anew when it changes.
+        # A number that grows whenever a record is planned, confirmed or undone: what is derived from the
+        # topics is made anew when it changes.
         self.changes = 0
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
@@ -197,8 +198,13 @@ class Catalogue:
         def confirm() -> None:
             change.confirm()
             self._records.apply(record)
+            self.changes += 1
 
-        return Change(confirm, change.undo)
+        def undo() -> None:
+            change.undo()
+            self.changes += 1
+
+        return Change(confirm, undo)
 
     def _plan(self, record: CatalogueRecord) -> Change:
         match record:

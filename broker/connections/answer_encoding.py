@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any, Final
 
+from broker.loop.answers import EncodedAnswer
 from broker.loop.call import Call
 from protocol.headers import encode_response_header
 from protocol.wire import encode
@@ -22,8 +23,10 @@ def part_size_bytes(part: Any) -> int:
 
 def encode_answer(call: Call[Any], response: object) -> list[Any]:
     """Return the buffers of one response.  Raises: Unencodable."""
-    parts: list[Any] = encode(response, call.version)
     header = encode_response_header(call.api_key, call.version, call.correlation_id)
+    if isinstance(response, EncodedAnswer):
+        return [_SIZE.pack(len(header) + response.size_bytes) + header, *response.parts]
+    parts: list[Any] = encode(response, call.version)
     size = len(header) + sum(map(part_size_bytes, parts))
     if parts and isinstance(parts[0], bytes | bytearray):
         parts[0] = b"".join((_SIZE.pack(size), header, parts[0]))

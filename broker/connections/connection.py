@@ -18,6 +18,7 @@ from broker.connections.departures import Departures
 from broker.connections.memory_limits import HEAVY_FRAME_BYTES, MemoryLimits
 from broker.connections.metered_connection import MeteredConnection
 from broker.connections.response_errors import error_codes
+from broker.loop.answers import EncodedAnswer
 from broker.loop.call import SMALL_BYTES, Call
 from broker.loop.stats import Cause, Stats
 from protocol.errors import Unencodable
@@ -190,6 +191,8 @@ class Connection(MeteredConnection):
         return before
 
     def _count_errors(self, call: Call[Any], response: object) -> None:
+        if isinstance(response, EncodedAnswer):
+            return
         errors = error_codes(response)
         if errors:
             self.stats.failed(call.api_key, call.version, errors)

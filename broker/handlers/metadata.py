@@ -57,10 +57,35 @@ def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Pa
         item.topic_id != ZERO_UUID or item.name is None for item in asked or ()
     ):
         return _refused(asked or [])
+    if _is_about_all(call) and _is_large(broker):
+        return _shared(broker, call)
     steps = _describe(broker, call)
     count = len(broker.catalogue.by_name) if asked is None else len(asked)
     answer: MetadataResponse | Parked | WaitingSteps = in_slices(steps, count, per_slice=TOPICS_PER_SLICE)
     return _as_one(answer) if isinstance(answer, MetadataResponse) else answer
+
+
+def _is_about_all(call: Call[MetadataRequest]) -> bool:
+    asked = call.request.topics
+    return asked is None or (call.version == 0 and not asked)
+
+
+def _is_large(broker: Broker) -> bool:
+    catalogue = broker.catalogue
+    return len(catalogue.by_name) > TOPICS_PER_SLICE or catalogue.partition_count > LARGE_PARTITION_COUNT
+
+
+def _shared(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
+    """Return the encoded answer about all topics, which clients share until a topic changes."""
+    request = call.request
+    operations = request.include_cluster_authorized_operations, request.include_topic_authorized_operations
+    config = broker.config
+    key = call.version, call.connection.advertised, config.node_id, config.broker_rack, operations
+    return (
+        yield from broker.answers.answer(
+            key, lambda: _describe(broker, call), call.version, broker.scheduler.offload
+        )
+    )
 
 
 def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
@@ -75,11 +100,11 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
         controller_id=node_id,
         topics=[],
     )
-    if asked is None or (call.version == 0 and not asked):
+    if _is_about_all(call):
         usable = [topic for topic in broker.catalogue.by_name.values() if topic.recorded]
         response.topics = yield from made_of(usable, lambda topic: topic_answer(topic, node_id))
         return _with_operations(request, response)
-    asked = _distinct(asked)
+    asked = _distinct(asked or [])
     refused: dict[str, ErrorCode] = {}
     room = Room(broker.config.kawal_max_partitions_per_request)
     if request.allow_auto_topic_creation and broker.config.auto_create_topics_enable:

@@ -16,6 +16,16 @@ ANSWERS_SHARE_NS: Final = 4_000_000
 Response = TypeVar("Response")
 
 
+class EncodedAnswer:
+    """The body of an answer without errors, encoded already; it may be sent to many clients."""
+
+    __slots__ = ("parts", "size_bytes")
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.parts = parts
+        self.size_bytes = sum(map(len, parts))
+
+
 def reply_in_turn(loop: Loop, call: Call[Any]) -> Callable[[object], None]:
     """Return a function that answers the call: now, or in a slice if this turn has taken long already."""
 

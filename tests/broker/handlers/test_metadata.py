@@ -8,9 +8,13 @@ from uuid import UUID
 
 import pytest
 
+from broker.catalogue.topics import Topic
+from broker.handlers import metadata
+from broker.handlers.metadata import topic_answer
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import CreateTopicsRequest
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.delete_topics import DeleteTopicsRequest
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
 from protocol.wire import ZERO_UUID
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, creation, send
@@ -165,3 +169,69 @@ def test_the_cluster_id_stays(gateway: Gateway, client: Client) -> None:
     before = ask(client).cluster_id
     gateway.crash()
     assert ask(gateway.client()).cluster_id == before
+
+
+@pytest.fixture
+def described(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that fills with the topics that are described."""
+    names: list[str] = []
+
+    def counted(topic: Topic, node_id: int) -> MetadataResponseTopic:
+        names.append(topic.name)
+        return topic_answer(topic, node_id)
+
+    monkeypatch.setattr(metadata, "topic_answer", counted)
+    monkeypatch.setattr(metadata, "TOPICS_PER_SLICE", 5)
+    return names
+
+
+def all_names(answer: Any) -> list[str]:
+    return sorted(topic.name for topic in answer.topics)
+
+
+def test_many_topics_are_described_once_until_one_changes(client: Client, described: list[str]) -> None:
+    names = [f"t{number:02}" for number in range(40)]
+    for name in names:
+        create(client, name, 3)
+    for version in (12, 12, 1, 12, 1):
+        answer = client.call(MetadataRequest(topics=None), version)
+        assert all_names(answer) == names
+        assert [len(topic.partitions) for topic in answer.topics] == [3] * 40
+    assert len(described) == 2 * 40
+    create(client, "u")
+    assert all_names(client.call(MetadataRequest(topics=None), 12)) == [*names, "u"]
+    client.call(DeleteTopicsRequest(topic_names=["u", "t00"], timeout_ms=1_000), 5)
+    assert all_names(client.call(MetadataRequest(topics=None), 12)) == names[1:]
+
+
+def test_requests_that_come_together_share_one_answer(
+    gateway: Gateway, client: Client, described: list[str]
+) -> None:
+    for number in range(40):
+        create(client, f"t{number:02}")
+    clients = [gateway.client() for _ in range(4)]
+    for other in clients:
+        other.send(MetadataRequest(topics=None), 12)
+    clients[0].close()
+    gateway.settle()
+    assert [len(other.answers()[0].topics) for other in clients[1:]] == [40] * 3
+    assert len(described) <= 2 * 40
+
+
+def test_an_answer_is_not_older_than_its_request(
+    gateway: Gateway, client: Client, described: list[str]
+) -> None:
+    for number in range(200):
+        create(client, f"t{number:03}")
+    early, late = gateway.client(), gateway.client()
+    early.send(MetadataRequest(topics=None), 12)
+    assert described
+    maker = gateway.client()
+    maker.send(CreateTopicsRequest(topics=[creation("new", 1)], timeout_ms=1_000), 7)
+    while gateway.run_jobs():
+        continue
+    assert maker.answers()[0].topics[0].error_code == 0
+    late.send(MetadataRequest(topics=None), 12)
+    gateway.settle()
+    assert "new" in all_names(late.answers()[0])
+    assert len(early.answers()[0].topics) >= 200

@@ -75,7 +75,7 @@ def test_a_batch_cut_by_the_log_start_shows_its_rest() -> None:
 def test_a_disk_error_is_a_storage_error(look: object) -> None:
     gateway = gateway_with((1, 2), kawal_tail_cache_bytes=0)
     partition = gateway.partition("t")
-    gateway.disk.faults.append(failing("read", errno.EIO, path="vnode"))
+    gateway.disk.faults.append(failing("read", errno.EIO, path="vnode", times=2))
     assert callable(look)
     with pytest.raises(RequestError) as refused:
         look(partition)
