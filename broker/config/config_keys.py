@@ -12,6 +12,15 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
+from itertools import islice
+from typing import Final
+
+SIMILARITY_MIN: Final = 0.6
+"""The least likeness (difflib's ratio) at which a known name is suggested."""
+
+CANDIDATES_MAX: Final = 500
+"""The most known names that are compared: all keys, or the first of many topics; about 5 ms."""
 
 _DOUBLE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")
 _TYPE_NAMES = ("boolean", "string", "int", "short", "long", "double", "list", "class", "password")
@@ -245,11 +254,22 @@ def _java_double(value: float) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the known key most like `name`, or "" when none is similar."""
+    """Return the known key most like `name`, or "" when none is similar.
+
+    A name may have 32 KB and come 25,000 times in a request, and there may be as many known ones: only names
+    of similar length are compared, the first CANDIDATES_MAX of them, and the last results are remembered.
+    """
+    wanted = name.strip().lower().replace("_", ".").replace("-", ".")
+    size = len(wanted)
+    similar = (key for key in known if 2 * min(size, len(key)) >= SIMILARITY_MIN * (size + len(key)))
+    return _nearest(wanted, tuple(islice(similar, CANDIDATES_MAX)))
+
+
+@lru_cache(maxsize=64)
+def _nearest(wanted: str, known: tuple[str, ...]) -> str:
     import difflib  # only needed to word an error
 
-    wanted = name.strip().lower().replace("_", ".").replace("-", ".")
-    found = difflib.get_close_matches(wanted, list(known), n=1, cutoff=0.6)
+    found = difflib.get_close_matches(wanted, known, n=1, cutoff=SIMILARITY_MIN)
     return found[0] if found else ""
 
 

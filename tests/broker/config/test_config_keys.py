@@ -1,5 +1,7 @@
 """Values of configuration keys: reading, refusing and writing them."""
 
+import difflib
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -7,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.config.config_keys import ConfigError, ConfigType, Key, Value, nearest, text_of
+from broker.config.config_keys import CANDIDATES_MAX, ConfigError, ConfigType, Key, Value, nearest, text_of
 
 
 def key(type_: ConfigType, default: Value = None, **rest: Any) -> Key:
@@ -164,3 +166,27 @@ def test_the_nearest_name_forgives_case_and_separators() -> None:
 def test_types_carry_the_numbers_of_the_wire() -> None:
     numbers = [(kind.text, int(kind)) for kind in ConfigType]
     assert numbers[:3] == [("boolean", 1), ("string", 2), ("int", 3)]
+
+
+def test_names_of_another_length_are_not_compared_and_the_rest_only_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[int] = []
+    find = difflib.get_close_matches
+
+    def counted(word: str, possibilities: Sequence[str], n: int = 3, cutoff: float = 0.6) -> list[str]:
+        compared.append(len(possibilities))
+        return find(word, possibilities, n, cutoff)
+
+    monkeypatch.setattr(difflib, "get_close_matches", counted)
+    known = [f"topic-{number:05}" for number in range(25_000)]
+    assert nearest("x" * 32_000, known) == ""
+    for _ in range(1_000):
+        assert nearest("topic-0000l", known) != ""
+    assert compared == [0, CANDIDATES_MAX]
+
+
+@given(st.text("abc.", max_size=12), st.lists(st.text("abc.", max_size=12), max_size=8))
+def test_the_nearest_name_is_that_of_a_comparison_with_all(name: str, known: list[str]) -> None:
+    found = difflib.get_close_matches(name.strip().lower(), known, n=1, cutoff=0.6)
+    assert nearest(name, known) == (found[0] if found else "")

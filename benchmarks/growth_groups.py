@@ -1,0 +1,134 @@
+"""Costs beside many members and committed offsets, for bench_growth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from time import process_time
+
+from broker.handlers.offset_commit import PARTITIONS_AT_ONCE
+from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from tests.broker.gateway import Gateway
+from tests.broker.groups import committing
+from tests.broker.kit import create
+from tests.groups.classic import join_waiting
+from tests.groups.driver import Driver
+
+Unit = Callable[[], float]
+
+SESSIONS_END_MS = 1_000_000
+
+
+def _timed(work: Callable[[], object]) -> float:
+    began = process_time()
+    work()
+    return process_time() - began
+
+
+def _gathering(members: int) -> tuple[Driver, list[str]]:
+    """Return a classic group whose members wait for the end of the gathering."""
+    driver = Driver("t")
+    return driver, [join_waiting(driver)[0] for _ in range(members)]
+
+
+def _stable(members: int) -> tuple[Driver, list[str], int]:
+    """Return a stable classic group, its members and its generation."""
+    driver = Driver("t")
+    joins = [join_waiting(driver) for _ in range(members)]
+    while joins[0][1].waits:
+        driver.advance(driver.config.group_initial_rebalance_delay_ms)
+    generation = joins[0][1].value.generation_id
+    member_ids = [member_id for member_id, _ in joins]
+    for member_id in member_ids[1:]:
+        driver.sync_group("g", member_id, generation)
+    driver.sync_group("g", member_ids[0], generation, dict.fromkeys(member_ids, b"part"))
+    return driver, member_ids, generation
+
+
+def classic_join(members: int) -> Unit:
+    """Let one more member join: both of its requests."""
+    driver, _ = _gathering(members)
+    return lambda: _timed(lambda: join_waiting(driver))
+
+
+def classic_heartbeat(members: int) -> Unit:
+    """Let each member send a heartbeat; the cost of one."""
+    driver, member_ids, generation = _stable(members)
+
+    def beats() -> None:
+        for member_id in member_ids:
+            driver.heartbeat("g", member_id, generation)
+
+    return lambda: _timed(beats) / members
+
+
+def consumer_join(members: int) -> Unit:
+    """Let one more member join a group of the new protocol."""
+    driver = Driver("t")
+    for number in range(members):
+        driver.join_consumer("g", f"m{number}", "t")
+    numbers = count()
+    return lambda: _timed(lambda: driver.join_consumer("g", f"new{next(numbers)}", "t"))
+
+
+def session_ends(members: int) -> Unit:
+    """Let the sessions of all members end in one moment; the longest of the ticks that this takes."""
+
+    def unit() -> float:
+        driver = Driver("t")
+        for number in range(members):
+            driver.join_consumer("g", f"m{number}", "t")
+        driver.now_ms += SESSIONS_END_MS
+        coordinator, longest = driver.coordinator, 0.0
+        while (due_ms := coordinator.next_deadline()) is not None and due_ms <= driver.now_ms:
+            longest = max(longest, _timed(lambda: coordinator.tick(driver.now_ms)))
+            driver.flush()
+        return longest
+
+    return unit
+
+
+def _longest_step(gateway: Gateway) -> float:
+    longest = 0.0
+    while gateway.broker.scheduler.pending or gateway.run_jobs():
+        longest = max(longest, _timed(gateway.broker.scheduler.run))
+    return longest
+
+
+def _committed(partitions: int) -> tuple[Gateway, list[tuple[str, int, int]]]:
+    """Return a broker, and a commit of so many partitions that was made."""
+    gateway = Gateway(kawal_vnodes=1)
+    client = gateway.client()
+    create(client, "wide", partitions)
+    offsets = [("wide", index, 5) for index in range(partitions)]
+    client.call(committing("g", *offsets), 9)
+    return gateway, offsets
+
+
+def commit_of_many(partitions: int) -> Unit:
+    """Commit the offsets of so many partitions; the longest of its steps after the request is decoded."""
+    gateway, offsets = _committed(partitions)
+
+    def unit() -> float:
+        client = gateway.client()
+        request = committing("g", *offsets)
+        if partitions <= PARTITIONS_AT_ONCE:
+            return _timed(lambda: client.call(request, 9))
+        client.send(request, 9)
+        return _longest_step(gateway)
+
+    return unit
+
+
+def fetch_of_many(partitions: int) -> Unit:
+    """Fetch the offsets of so many partitions; the longest of its steps."""
+    gateway, _ = _committed(partitions)
+    group = OffsetFetchRequestGroup(group_id="g", topics=None)
+    request = OffsetFetchRequest(groups=[group], require_stable=False)
+
+    def unit() -> float:
+        client = gateway.client()
+        first = _timed(lambda: client.send(request, 9))
+        return max(first, _longest_step(gateway))
+
+    return unit
