@@ -42,6 +42,7 @@ from broker.loop.waiters import Waiters
 from broker.requests.dispatcher import Dispatcher
 from broker.requests.gate import Gate, OpenGate
 from broker.requests.intake import Intake
+from broker.requests.request_log import RequestLog
 from broker.storage.vnode import DiskJob, Vnode, settle
 from broker.storage.vnodes import Vnodes
 from broker.upkeep.compaction import CompactionTask
@@ -120,7 +121,9 @@ class Broker:
             share=self.config.kawal_memory_share_per_ip,
             random=self.random,
         )
-        self.intake = Intake(self, self._dispatcher, self.memory, self.reaper)
+        self.request_log = RequestLog()
+        self.stats.on_logged = self.request_log.write
+        self.intake = Intake(self, self._dispatcher, self.memory, self.reaper, self.request_log)
         self._pool = BufferPool()
         self._unsent: list[Connection] = []
         self._next_connection = 1
@@ -166,6 +169,7 @@ class Broker:
         self.config = config
         self.coordinators.reconfigure()
         self.memory.configure(config)
+        self.request_log.configure(config)
         meta = replace(
             self.meta.log.options,
             delete_delay_ms=config.log_segment_delete_delay_ms,

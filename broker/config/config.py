@@ -134,6 +134,8 @@ class Config:
     kawal_metrics_partitions_max: int = _of("kawal.metrics.partitions.max")
     kawal_metrics_group_partitions_max: int = _of("kawal.metrics.group.partitions.max")
     kawal_loop_turn_log_ms: int = _of("kawal.loop.turn.log.ms")
+    kawal_request_log: tuple[str, ...] = _of("kawal.request.log")
+    kawal_request_log_rate: int = _of("kawal.request.log.rate")
     kawal_log_format: str = _of("kawal.log.format")
     kawal_log_level: str = _of("kawal.log.level")
 

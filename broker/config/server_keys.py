@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from broker.config.config_keys import ConfigType, Key
 from broker.config.endpoints import HTTP_OFF, endpoints_problem, http_problem
+from broker.config.request_log_rules import rules_problem
 
 BOOLEAN, STRING, INT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT
 DOUBLE = ConfigType.DOUBLE
@@ -309,6 +310,12 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("kawal.loop.turn.log.ms", INT, 20,
         "Turns of the event loop that take more processor than this, or ten times as long, are logged with "
         "their client and stack.", minimum=1, unit="ms", dynamic=True),
+    Key("kawal.request.log", LIST, (),
+        "Clients whose requests are logged, a line each: patterns of client.id such as `spark-*`, or an API "
+        "and a pattern such as `fetch:*`.", dynamic=True, check=rules_problem),
+    Key("kawal.request.log.rate", INT, 100,
+        "Most lines of the request log in a second; those left out are counted.",
+        minimum=1, unit="lines", dynamic=True),
     Key("kawal.log.format", STRING, "human", "Lines of the log: for people, or one JSON object each.",
         choices=("human", "json")),
     Key("kawal.log.level", STRING, "info",

@@ -193,7 +193,7 @@ class Connection(MeteredConnection):
     def _count_errors(self, call: Call[Any], response: object) -> None:
         if isinstance(response, EncodedAnswer):
             return
-        errors = error_codes(response)
+        errors = call.errors = error_codes(response)
         if errors:
             self.stats.failed(call.api_key, call.version, errors)
 

@@ -108,6 +108,7 @@ def _alter_loggers(broker: Broker, name: str, alterations: list[Alteration], *, 
     if not validate_only:
         for line in alterations:
             broker.loggers.set_level(line.name, _level(line))
+        broker.request_log.refresh()
 
 
 def _level(line: Alteration) -> str | None:

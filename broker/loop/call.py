@@ -110,9 +110,11 @@ class Call(Generic[RequestT]):
         "correlation_id",
         "data_owned",
         "ends_at",
+        "errors",
         "handled_ns",
         "holder",
         "local_ns",
+        "logged",
         "output",
         "received_ms",
         "received_ns",
@@ -148,6 +150,9 @@ class Call(Generic[RequestT]):
         self.handled_ns = 0
         # The answer's size, and its end among all bytes sent to the client.
         self.response_bytes = self.ends_at = 0
+        # Whether it has a line in the request log, and the error codes of its answer.
+        self.logged = False
+        self.errors: list[int] | None = None
         # The size of the frame, and the memory that the call is counted with until it is answered.
         self.size_bytes = size_bytes
         self.weight_bytes = size_bytes + CALL_BYTES

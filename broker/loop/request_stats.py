@@ -26,6 +26,7 @@ class Timed(Protocol):
     api_key: int
     version: int
     size_bytes: int
+    logged: bool
     response_bytes: int
     received_ns: int
     began_ns: int

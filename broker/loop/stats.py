@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from typing import Any
 
 from broker.loop.histogram import Histogram
 from broker.loop.request_stats import ApiStats, RequestStats, Timed
@@ -51,6 +52,7 @@ class Stats:
         "connections_closed",
         "connections_opened",
         "connections_refused",
+        "on_logged",
         "received_bytes",
         "requests",
         "sent_bytes",
@@ -71,6 +73,8 @@ class Stats:
         self.connections_opened = 0
         self.connections_refused = 0
         self.connections_closed = dict.fromkeys(Cause, 0)
+        # Called with each request that is to be logged, and the moment at which its answer has left.
+        self.on_logged: Callable[[Any, int], None] = _not_logged
         # Commits to the write-ahead logs: the time that a thread took for one and for its sync alone, the
         # batches (group commit) and bytes it wrote, and the number of commits that the disk did not take.
         self.commit_ns = Histogram()
@@ -105,6 +109,8 @@ class Stats:
         if counts is None:
             counts = self.request_stats(call.api_key, call.version)
         counts.add(call, sent_ns)
+        if call.logged:
+            self.on_logged(call, sent_ns)
 
     def failed(self, api_key: int, version: int, codes: list[int]) -> None:
         """Count the error codes of an answer."""
@@ -118,3 +124,7 @@ class Stats:
         self.sync_ns.add(sync_ns)
         self.commit_batches.add(batches)
         self.commit_bytes.add(size_bytes)
+
+
+def _not_logged(_call: Timed, _sent_ns: int) -> None:
+    return

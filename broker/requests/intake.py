@@ -12,6 +12,7 @@ from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
 from broker.loop.stats import Cause
 from broker.requests.dispatcher import Dispatcher
+from broker.requests.request_log import RequestLog
 from protocol.errors import ProtocolError
 
 logger = logging.getLogger("kawal.broker")
@@ -29,12 +30,14 @@ class Intake:
         dispatcher: Dispatcher,
         memory: MemoryLimits[Connection],
         reaper: ConnectionReaper,
+        request_log: RequestLog,
     ) -> None:
-        """`reaper` makes room when `memory` is full."""
+        """`reaper` makes room when `memory` is full; `request_log` chooses the requests that are logged."""
         self._loop = loop
         self._dispatcher = dispatcher
         self._memory = memory
         self._reaper = reaper
+        self._log = request_log
 
     def receive(self, connection: Connection, size_bytes: int, now_ms: int) -> bool:
         """Serve the requests completed by the bytes just read into the connection's buffer.
@@ -68,6 +71,8 @@ class Intake:
                 call, position = connection.open_call(data, data_owned=reader.owned, now_ms=now_ms)
                 turns.enter(call)
                 call.began_ns = turns.mark_ns
+                if self._log.on:
+                    call.logged = self._log.wants(call)
                 if not served:
                     served, ends_ns = True, turns.mark_ns + REQUESTS_SHARE_NS
                 self._dispatcher.serve(call, data, position)

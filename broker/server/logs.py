@@ -24,6 +24,9 @@ BURST: Final = 10
 WINDOW_SECONDS: Final = 10
 """The limit for events of one kind; the kind is the origin and the text without its arguments."""
 
+REQUEST_LOG: Final = "kawal.request."
+"""The prefix of the loggers of requests."""
+
 KINDS_MAX: Final = 1000
 """Kinds remembered; a message formatted before it is logged would make a new kind each time."""
 
@@ -55,7 +58,9 @@ class Repeats(logging.Filter):
         self._kinds: dict[tuple[str, int, str], list[float]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Decide by the record's own time."""
+        """Decide by the record's own time; the request log has a limit of its own."""
+        if record.name.startswith(REQUEST_LOG):
+            return True
         kind = (record.name, record.levelno, str(record.msg))
         window = self._kinds.get(kind)
         if window is None or record.created >= window[0]:

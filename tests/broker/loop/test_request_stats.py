@@ -21,6 +21,7 @@ class Finished:
 
     api_key, version = 1, 12
     size_bytes, response_bytes = 40, 900
+    logged = False
     received_ns, began_ns, handled_ns, answered_ns, released_ns = 100, 110, 15, 150, 153
 
 
