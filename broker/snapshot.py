@@ -104,6 +104,7 @@ class Snapshot:
     counters: dict[str, int]
     gauges: dict[str, int]
     closed: dict[str, int]
+    software: dict[tuple[str, str], int]
     internal_errors: dict[str, int]
     vnodes: list[VnodeState]
     partitions: list[PartitionState]
@@ -154,6 +155,7 @@ class Snapshot:
             },
             gauges=_gauges(broker, len(partitions)),
             closed={cause.value: count for cause, count in stats.connections_closed.items()},
+            software=dict(stats.software.counts),
             internal_errors={place.value: count for place, count in broker.internal_errors.counts.items()},
             vnodes=list(_vnodes(broker)),
             partitions=partitions,

@@ -44,7 +44,7 @@ COMMANDS: dict[str, Command] = {
     "consumers": Command("console.commands.consumers", "show the members of all groups"),
     "subscriptions": Command("console.commands.subscriptions", "show the progress and lag of all groups"),
     "configs": Command("console.commands.configs", "show and change settings of topics, brokers, groups"),
-    "cluster": Command("console.commands.cluster", "show nodes, sizes and features of a cluster"),
+    "cluster": Command("console.commands.cluster", "show nodes, sizes, features and clients of a cluster"),
     "pipe": Command("console.commands.pipe", "run data pipeline jobs on Spark"),
     "wal": Command("console.commands.wal", "inspect and check the files of a data directory"),
     "config": Command("console.commands.config", "show and explain the server's configuration"),

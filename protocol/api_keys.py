@@ -109,6 +109,7 @@ class ApiKey(IntEnum):
     # Kawal's own, for its command line; Kafka clients are not told of them.
     KAWAL_DATABASES = 30_000
     KAWAL_GROUPS = 30_001
+    KAWAL_CONNECTIONS = 30_002
 
 
 PRIVATE_FROM = 30_000

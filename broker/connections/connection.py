@@ -14,6 +14,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from broker.connections.answer_encoding import IN_MEMORY, encode_answer, part_size_bytes
+from broker.connections.client_record import ClientRecord
 from broker.connections.departures import Departures
 from broker.connections.memory_limits import HEAVY_FRAME_BYTES, MemoryLimits
 from broker.connections.metered_connection import MeteredConnection
@@ -43,6 +44,7 @@ class Connection(MeteredConnection):
         "aborted",
         "active_ms",
         "advertised",
+        "client",
         "client_software",
         "close_cause",
         "close_reason",
@@ -87,6 +89,7 @@ class Connection(MeteredConnection):
         self.head_sent = 0
         self.departures = Departures(stats)
         self.client_software = ("", "")
+        self.client = ClientRecord(stats.software, now_ms)
         # Set: the shell sends what is outgoing, then closes and logs this reason.
         self.close_reason: str | None = None
         self.close_cause = Cause.CLIENT
@@ -108,6 +111,11 @@ class Connection(MeteredConnection):
     def host(self) -> str:
         """The peer's address without its port."""
         return self.peer.rpartition(":")[0].strip("[]")
+
+    def identify(self, name: str, version: str) -> None:
+        """Note the software that the client has given for itself."""
+        self.client_software = (name, version)
+        self.client.identify(name, version)
 
     def begin_work(self, call: Call[Any]) -> None:
         """Serve no later request until this one is answered or parked.
@@ -157,6 +165,8 @@ class Connection(MeteredConnection):
         header = decode_request_header(data)
         call: Call[Any] = Call(self, header, now_ms, len(data), data_owned)
         call.received_ns = self.received_ns
+        self.client.client_id = header.client_id
+        self.client.request_count += 1
         self.calls.append(call)
         self.request_bytes += call.weight_bytes
         return call, header.size_bytes
@@ -314,6 +324,7 @@ class Connection(MeteredConnection):
         """Withdraw every parked call and forget what was to be sent: the client has left."""
         self.closed = True
         self.departures.lost()
+        self.client.lost()
         self.reader.release_buffer()
         self._forget_outgoing()
         for call in self.calls:

@@ -101,5 +101,6 @@ APIS: dict[int, Api] = {
         # Kawal's own APIs: served to its command line, never advertised.
         Api(ApiKey.KAWAL_DATABASES, "0"),
         Api(ApiKey.KAWAL_GROUPS, "0"),
+        Api(ApiKey.KAWAL_CONNECTIONS, "0"),
     )
 }

@@ -39,7 +39,7 @@ def handle(broker: Broker, call: Call[ApiVersionsRequest]) -> ApiVersionsRespons
         name, version = request.client_software_name, request.client_software_version
         if not (_SOFTWARE.match(name) and _SOFTWARE.match(version)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
-        call.connection.client_software = (name, version)
+        call.connection.identify(name, version)
     return ApiVersionsResponse(
         api_keys=advertised(),
         supported_features=[

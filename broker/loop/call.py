@@ -63,6 +63,9 @@ class CallConnection(Protocol):
     def closed(self) -> bool:
         """True once the client has left."""
 
+    def identify(self, name: str, version: str) -> None:
+        """Note the software that the client has given for itself."""
+
     def answer(self, call: Call[Any], response: object) -> None:
         """Encode and send the call's response, in its turn."""
 

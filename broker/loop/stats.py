@@ -11,6 +11,7 @@ from typing import Any
 
 from broker.loop.histogram import Histogram
 from broker.loop.request_stats import ApiStats, RequestStats, Timed
+from broker.loop.software import SoftwareCounts
 from broker.loop.turns import Turns
 
 
@@ -56,6 +57,7 @@ class Stats:
         "received_bytes",
         "requests",
         "sent_bytes",
+        "software",
         "sync_ns",
         "turns",
     )
@@ -71,6 +73,7 @@ class Stats:
         self.received_bytes = 0
         self.sent_bytes = 0
         self.connections_opened = 0
+        self.software = SoftwareCounts()
         self.connections_refused = 0
         self.connections_closed = dict.fromkeys(Cause, 0)
         # Called with each request that is to be logged, and the moment at which its answer has left.

@@ -47,6 +47,7 @@ class Intake:
         connection.reader.received(size_bytes)
         connection.active_ms = now_ms
         connection.received_ns = self._loop.stats.turns.began_ns
+        connection.client.received_bytes += size_bytes
         self._loop.stats.received_bytes += size_bytes
         return self.resume(connection, now_ms)
 

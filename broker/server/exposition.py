@@ -197,6 +197,14 @@ def _plain_families(snapshot: Snapshot) -> Iterator[Metric]:
     for cause, count in snapshot.closed.items():
         closed.add_metric([cause], count)
     yield closed
+    software = GaugeMetricFamily(
+        "kawal_connections_by_software",
+        "Connections by the software that the client names.",
+        labels=["software", "version"],
+    )
+    for pair, count in snapshot.software.items():
+        software.add_metric(pair, count)
+    yield software
     errors = CounterMetricFamily(
         "kawal_internal_errors",
         "Errors of our own, by the place that they ended; the server's log has their causes.",

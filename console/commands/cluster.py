@@ -1,4 +1,4 @@
-"""`kawal cluster`: show the nodes of a cluster of any Kafka broker, and what they hold."""
+"""`kawal cluster`: show the nodes of a Kafka cluster and what they hold, and the clients of a Kawal server."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from console.admin import ask, check, describe_cluster
 from console.client import add_bootstrap
+from console.connection_rows import connections_text, read_connections
 from console.errors import OK
 from console.help import Actions, describe
 from console.help import dispatch as run
@@ -30,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         [
             ("cluster describe", "nodes, topics, sizes and features"),
             ("cluster describe --json", "the same for a program"),
+            ("cluster connections", "the clients that are connected"),
         ],
     )
     actions = Actions(parser)
@@ -46,6 +48,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     show.add_argument("--json", action="store_true", help="print one JSON object")
     add_bootstrap(show)
+    connections = actions.add(
+        "connections",
+        summary="show the connected clients",
+        description="""Show the clients that are connected to a Kawal server: address, client.id, software and
+            version as the client names them, since when, how long idle, requests, bytes, the memory that its
+            requests and untaken answers occupy, and its requests that wait for data.""",
+        examples=[
+            ("cluster connections", "for a person"),
+            ("cluster connections --json | jq 'sort_by(.memory_bytes)[-5:]'", "the five largest"),
+        ],
+        run=_connections,
+    )
+    connections.add_argument("--json", action="store_true", help="print a JSON list with every column")
+    add_bootstrap(connections)
+
+
+def _connections(arguments: argparse.Namespace) -> int:
+    rows = list(read_connections(arguments.bootstrap))
+    print(json.dumps(rows, indent=2) if arguments.json else connections_text(rows))
+    return OK
 
 
 def _describe(arguments: argparse.Namespace) -> int:

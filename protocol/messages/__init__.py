@@ -68,6 +68,7 @@ DECLARED: Final = (
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     ApiKey.KAWAL_DATABASES,
     ApiKey.KAWAL_GROUPS,
+    ApiKey.KAWAL_CONNECTIONS,
 )
 """The APIs that have a file here."""
 

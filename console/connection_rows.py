@@ -1,0 +1,71 @@
+"""The rows of `kawal cluster connections`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from broker.server.logs import escaped
+from console.tables import table
+from console.wire import ask
+from protocol.messages.kawal_connections import ConnectionInfo, KawalConnectionsRequest
+
+Row = dict[str, Any]
+
+NO_MORE = -1
+
+SHOWN = {
+    "address": "ADDRESS",
+    "client_id": "CLIENT",
+    "software": "SOFTWARE",
+    "version": "VERSION",
+    "connected": "CONNECTED",
+    "idle_seconds": "IDLE S",
+    "requests": "REQUESTS",
+    "received_bytes": "RECEIVED",
+    "sent_bytes": "SENT",
+    "memory_bytes": "MEMORY",
+    "parked": "PARKED",
+}
+"""The columns of the table and their headings; sizes are in bytes."""
+
+
+def read_connections(bootstrap: str) -> Iterator[Row]:
+    """Yield the connections of a Kawal server.  Raises: CommandError, NotKawal."""
+    after = 0
+    while after != NO_MORE:
+        answer = ask(bootstrap, KawalConnectionsRequest(after=after))
+        yield from map(_row, answer.connections)
+        after = answer.next_after
+
+
+def connections_text(rows: list[Row]) -> str:
+    """Return the rows as a table; clients choose their names, so they are escaped."""
+    cells = [[_shown(row[name]) for name in SHOWN] for row in rows]
+    return table(list(SHOWN.values()), cells)
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, float):
+        return int(value)
+    return escaped(value) if isinstance(value, str) else value
+
+
+def _row(info: ConnectionInfo) -> Row:
+    connected = datetime.fromtimestamp(info.connected_ms / 1000, UTC).isoformat(timespec="seconds")
+    return {
+        "connection": info.connection_id,
+        "address": info.address,
+        "client_id": info.client_id,
+        "software": info.software_name or None,
+        "version": info.software_version or None,
+        "connected": connected.replace("+00:00", "Z"),
+        "idle_seconds": info.idle_ms / 1000,
+        "requests": info.requests,
+        "received_bytes": info.received_bytes,
+        "sent_bytes": info.sent_bytes,
+        "memory_bytes": info.memory_bytes,
+        "unanswered": info.unanswered,
+        "parked": info.parked,
+    }
