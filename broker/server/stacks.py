@@ -6,6 +6,7 @@ broker/server/reactor.py:128 turn > broker/core.py:290 resume > broker/handlers/
 from __future__ import annotations
 
 import sys
+import sysconfig
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ FRAMES_MAX: Final = 40
 """The innermost frames shown; a recursion must not fill the log."""
 
 _ROOT: Final = f"{Path(__file__).resolve().parents[2]}/"
+_STANDARD: Final = f"{sysconfig.get_path('stdlib')}/"
 _LIBRARIES: Final = "/site-packages/"
 
 
@@ -44,4 +46,4 @@ def all_stacks() -> Iterator[tuple[str, str]]:
 
 
 def _short(path: str) -> str:
-    return path.removeprefix(_ROOT).rpartition(_LIBRARIES)[2]
+    return path.rpartition(_LIBRARIES)[2].removeprefix(_ROOT).removeprefix(_STANDARD)

@@ -1,4 +1,4 @@
-"""`kawal cluster`: show the nodes of a Kafka cluster and what they hold, and the clients of a Kawal server."""
+"""`kawal cluster`: show the nodes of a Kafka cluster and what they hold, and clients of a Kawal server."""
 
 from __future__ import annotations
 

@@ -41,6 +41,7 @@ def test_the_stack_of_another_thread_can_be_taken() -> None:
     started.wait()
     assert thread.ident is not None
     assert "wait_here" in stack_of(thread.ident)
+    assert " > threading.py:" in stack_of(thread.ident)
     assert "wait_here" in dict(all_stacks())["waiting-thread"]
     done.set()
     thread.join()
