@@ -15,6 +15,7 @@ from compat_tests.overload.good_client import TOPIC, GoodClients, percentile
 from compat_tests.overload.load import Load
 from compat_tests.overload.loads import LOADS
 from compat_tests.overload.measure import gateway_for, loaded, measure
+from compat_tests.overload.memory import LIMIT_MIB, peak_under
 from compat_tests.overload.partitions import measure_partitions
 from compat_tests.topics import create_topic
 
@@ -92,3 +93,13 @@ def test_fifty_thousand_partitions_are_there_again_after_a_kill(own: Broker) -> 
     assert figures.ready_again - own.process.queued_seconds() < 5, figures.line
     assert figures.memory_peak < 400, figures.line
     assert figures.memory_again < 400, figures.line
+
+
+def test_memory_stays_bounded_whatever_clients_name_join_and_leave_unread(
+    own: Broker,
+) -> None:
+    # Each leaves behind what it may: sessions, members of groups, recent records.
+    for load in ("sessions", "parked", "large-joins", "tails", "many-names"):
+        peak, _ = peak_under(own, load, seconds=2)
+        assert peak < LIMIT_MIB, f"{peak:.0f} MiB after {load}"
+    assert " ERROR " not in own.process.output()

@@ -79,8 +79,14 @@ def check_memory(facts: Facts, config: Config) -> Iterator[Finding]:
     """Check that there is memory for what the configuration lets clients take."""
     total, available = facts.memory_bytes()
     text = f"{available >> 20} MiB of {total >> 20} MiB are available"
-    bounds = (config.queued_max_request_bytes, config.kawal_queued_max_response_bytes)
-    wanted = config.kawal_tail_cache_bytes + sum(max(0, bound) for bound in bounds)
+    bounds = (
+        config.queued_max_request_bytes,
+        config.kawal_queued_max_response_bytes,
+        config.kawal_fetch_session_cache_bytes,
+        config.kawal_groups_max_bytes,
+        config.kawal_tail_cache_bytes,
+    )
+    wanted = sum(max(0, bound) for bound in bounds)
     if available < AVAILABLE_MIN_BYTES:
         yield warning("memory", text, "stop another program, or give the machine or container more")
     elif wanted > total:

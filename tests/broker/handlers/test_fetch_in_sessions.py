@@ -133,3 +133,28 @@ def test_a_server_without_slots_answers_session_0_for_ever() -> None:
     for _ in range(2):
         answer = client.call(fetching({("t", 0): 0}, session=(0, 0), min_bytes=0), 12)
         assert (answer.error_code, answer.session_id, len(answer.responses)) == (0, 0, 1)
+
+
+def test_a_session_that_is_evicted_while_a_fetch_of_it_waits_is_answered_and_not_found_afterwards() -> None:
+    gateway = Gateway(max_incremental_fetch_session_cache_slots=1)
+    client, other = gateway.client(), gateway.client()
+    create(client, "t", partitions=3)
+    first = opened(client, {("t", 0): 0})
+    client.send(fetching({}, session=(first.session_id, 1), max_wait_ms=10_000), 12)
+    opened(other, {("t", index): 0 for index in range(3)})
+    gateway.advance(10_000)
+    (answer,) = client.answers()
+    assert (answer.error_code, fetched(answer)) == (ErrorCode.NONE, {})
+    again = client.call(fetching({}, session=(first.session_id, 2)), 12)
+    assert again.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_the_session_of_a_client_that_has_left_makes_room() -> None:
+    gateway = Gateway(max_incremental_fetch_session_cache_slots=1)
+    client, other = gateway.client(), gateway.client()
+    create(client, "t", partitions=3)
+    opened(client, {("t", index): 0 for index in range(3)})
+    unserved = other.call(fetching({("t", 0): 0}, session=(0, 0), min_bytes=0), 12)
+    assert (unserved.error_code, unserved.session_id) == (ErrorCode.NONE, 0)
+    client.close()
+    opened(other, {("t", 0): 0})

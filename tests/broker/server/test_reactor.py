@@ -317,3 +317,38 @@ def test_data_sent_by_one_client_is_read_by_another(loop: Loop) -> None:
     sock.incoming.append(frame(fetching({("t", 0): 0}), 12))
     loop.turn((sock, IN))
     assert b"from elsewhere" in sock.taken
+
+
+def test_an_address_with_its_share_waits_and_the_others_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, queued_max_request_bytes=200 << 10, kawal_memory_share_per_ip=0.5)
+    with_topic(loop.gateway)
+    first, second, third = (loop.connect("10.0.0.1") for _ in range(3))
+    other = loop.connect("10.0.0.2")
+    large = frame(producing(("t", 0, batch(b"v" * (70 << 10)))), 9)
+    for sock in (first, second, third):
+        sock.incoming.append(large)
+        loop.turn(*[(sock, IN)] * 3)
+    assert [loop.interest(sock) for sock in (first, second, third)] == [IN, 0, 0]
+    other.incoming.append(frame(MetadataRequest(topics=[]), 12, 7))
+    loop.turn((other, IN))
+    assert ids_taken(other) == [7]
+    for _ in range(6):
+        loop.work()
+        loop.turn(*((sock, IN) for sock in (first, second, third)))
+    assert [ids_taken(sock) for sock in (first, second, third)] == [[1], [1], [1]]
+    assert loop.reactor._held == {}
+
+
+def test_a_connection_that_ends_while_it_is_held_back_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, queued_max_request_bytes=200 << 10, kawal_memory_share_per_ip=0.5)
+    with_topic(loop.gateway)
+    first, held = loop.connect("10.0.0.1"), loop.connect("10.0.0.1")
+    large = frame(producing(("t", 0, batch(b"v" * (120 << 10)))), 9)
+    for sock in (first, held):
+        sock.incoming.append(large)
+        loop.turn(*[(sock, IN)] * 4)
+    assert loop.reactor._held
+    loop.turn((held, HUP))
+    loop.work()
+    assert ids_taken(first) == [1]
+    assert loop.reactor._held == {}
