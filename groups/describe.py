@@ -10,6 +10,7 @@ from groups.consumer_group import ConsumerGroup
 from groups.consumer_target import assignor_of
 from groups.context import Context
 from groups.errors import GroupError, GroupNotFound, InvalidGroupId, NotLoaded
+from groups.repeats import Repeats
 from groups.states import GroupState
 from groups.topics import Topics
 from protocol.messages import consumer_group_describe as consumer_describe
@@ -78,9 +79,11 @@ def _listed(context: Context) -> Iterator[ListedGroup]:
 def describe_groups(context: Context, request: DescribeGroupsRequest, version: int) -> DescribeGroupsResponse:
     """Describe classic groups."""
     groups = []
+    repeats = Repeats()
     for group_id in request.groups:
         try:
             context.check_loaded(group_id)
+            repeats.check(group_id, context.memory.group_bytes(group_id))
             groups.append(_describe_classic(context, group_id))
         except GroupError as error:
             described = _blank(group_id, GroupState.DEAD)
@@ -132,11 +135,13 @@ def describe_consumer_groups(
 ) -> ConsumerGroupDescribeResponse:
     """Describe consumer groups."""
     groups = []
+    repeats = Repeats()
     for group_id in request.group_ids:
         try:
             if not group_id.strip():
                 raise InvalidGroupId
             context.check_loaded(group_id)
+            repeats.check(group_id, context.memory.group_bytes(group_id))
             groups.append(_describe_consumer(context, group_id))
         except GroupError as error:
             groups.append(

@@ -15,6 +15,7 @@ from groups.consumer_group import ConsumerGroup
 from groups.context import Context
 from groups.errors import GroupError, IllegalGeneration, StaleMemberEpoch, UnknownMember
 from groups.offsets import NO_LEADER_EPOCH, Committed, read_committed
+from groups.repeats import Repeats
 from groups.topics import Client
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_fetch import (
@@ -33,6 +34,9 @@ GROUPS_SINCE: Final = 8
 TOPIC_IDS_SINCE: Final = 10
 TOP_LEVEL_ERROR_SINCE: Final = 2
 NO_OFFSET: Final = -1
+
+OFFSET_BYTES: Final = 200
+"""The memory of an offset's part of the answer."""
 
 PARTITIONS_PER_STEP: Final = 100
 """The partitions looked up between two steps: about 0.3 ms."""
@@ -103,18 +107,22 @@ def _when_stable(
 
 def _fetch_groups(context: Context, request: OffsetFetchRequest, version: int) -> Steps:
     groups = []
+    repeats = Repeats()
     for group in request.groups:
-        groups.append((yield from _fetch_group(context, group, version)))
+        groups.append((yield from _fetch_group(context, group, repeats, version)))
         yield
     return OffsetFetchResponse(groups=groups)
 
 
 def _fetch_group(
-    context: Context, asked: OffsetFetchRequestGroup, version: int
+    context: Context, asked: OffsetFetchRequestGroup, repeats: Repeats, version: int
 ) -> Generator[None, None, OffsetFetchResponseGroup]:
     answer = OffsetFetchResponseGroup(group_id=asked.group_id, topics=[])
     try:
         context.check_loaded(asked.group_id)
+        if asked.topics is None:
+            offset_count = sum(map(len, context.offsets.topics(asked.group_id).values()))
+            repeats.check(asked.group_id, OFFSET_BYTES * offset_count)
         _check_member(context, asked)
     except GroupError as error:
         answer.error_code = error.code

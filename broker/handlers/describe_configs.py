@@ -3,7 +3,8 @@
 Behaviour: every config of a topic, of this node, of all nodes (BROKER with the empty name: the values that
 clients have set), of a group or of this node's loggers, with its effective value, source, synonyms, type and
 documentation.  An empty list of keys means all keys, as null does (seen with Kafka 4.3.1).
-Differences from Apache Kafka: client metrics are not collected, so no subscription has configs.
+Differences from Apache Kafka: client metrics are not collected, so no subscription has configs.  An answer
+has at most a million configs; the resources after that have the error INVALID_REQUEST.
 Version notes: v1 synonyms (KIP-226); v3 types and documentation (KIP-569); v4 flexible.
 """
 
@@ -42,6 +43,12 @@ if TYPE_CHECKING:
 KINDS = tuple(ResourceType)
 
 
+ENTRIES_MAX = 1_000_000
+"""The configs in one answer, about 60 MB without documentation: those of 25,000 topics."""
+
+DOCUMENTED_FACTOR = 3
+"""An entry with its documentation counts as this many."""
+
 RESOURCES_PER_SLICE = 20
 """The number of resources described without a pause."""
 
@@ -63,12 +70,41 @@ def handle(broker: Broker, call: Call[DescribeConfigsRequest]) -> DescribeConfig
 
 
 def _describe_all(broker: Broker, request: DescribeConfigsRequest) -> Steps:
+    entries = _Entries(request)
     results = yield from made_of(
         request.resources,
-        lambda resource: _describe(broker, request, resource),
+        lambda resource: _describe(broker, request, resource, entries),
         per_step=1,
     )
     return DescribeConfigsResponse(results=results)
+
+
+class _Entries:
+    """The entries of one answer: equal ones, such as the defaults of all topics, are in memory once."""
+
+    __slots__ = ("_known", "_request", "count")
+
+    def __init__(self, request: DescribeConfigsRequest) -> None:
+        self._request = request
+        self._known: dict[tuple[object, ...], DescribeConfigsResourceResult] = {}
+        self.count = 0
+
+    def shown(self, entry: Described, *, read_only: bool) -> DescribeConfigsResourceResult:
+        """Return the entry as the request wants it."""
+        identity = (id(entry.key), entry.value, entry.source, read_only, tuple(entry.synonyms))
+        found = self._known.get(identity)
+        if found is None:
+            found = self._known[identity] = _entry(entry, self._request, read_only=read_only)
+        return found
+
+    def add(self, count: int) -> None:
+        """Count entries of the answer.  Raises: RequestError when they are too many."""
+        if self.count + count > ENTRIES_MAX:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                f"the answer would have more than {ENTRIES_MAX} configs; ask for fewer resources, or by name",
+            )
+        self.count += count
 
 
 def _of_unknown_kind(resource: DescribeConfigsResource, unknown: int) -> DescribeConfigsResult:
@@ -84,7 +120,7 @@ def _of_unknown_kind(resource: DescribeConfigsResource, unknown: int) -> Describ
 
 
 def _describe(
-    broker: Broker, request: DescribeConfigsRequest, resource: DescribeConfigsResource
+    broker: Broker, request: DescribeConfigsRequest, resource: DescribeConfigsResource, answer: _Entries
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(
         error_message="",
@@ -99,14 +135,15 @@ def _describe(
         else:
             is_broker = resource.resource_type == ResourceType.BROKER
             entries = [
-                _entry(
+                answer.shown(
                     entry,
-                    request,
                     read_only=entry.key.name in FIXED_NAMES or (is_broker and not is_changeable(entry.key)),
                 )
                 for entry in _described(broker, resource)
             ]
-        result.configs = [entry for entry in entries if not wanted or entry.name in wanted]
+        shown = [entry for entry in entries if not wanted or entry.name in wanted]
+        answer.add(len(shown) * (DOCUMENTED_FACTOR if request.include_documentation else 1))
+        result.configs = shown
     except RequestError as error:
         result.error_code, result.error_message = error.code, error.message
     return result

@@ -8,6 +8,7 @@ import pytest
 
 from broker.config.config_keys import ConfigSource
 from broker.config.topic_keys import TOPIC_KEYS
+from broker.handlers import describe_configs
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from tests.broker.gateway import Client, Gateway
@@ -106,3 +107,33 @@ def test_the_defaults_of_all_nodes_are_none(client: Client) -> None:
 def test_what_is_not_there_is_refused(client: Client, kind: int, name: str, code: ErrorCode) -> None:
     result = ask(client, kind, name)
     assert (result.error_code, result.configs) == (code, [])
+
+
+def test_an_answer_has_no_more_configs_than_memory_allows(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(describe_configs, "ENTRIES_MAX", 150)
+    resources = [
+        DescribeConfigsResource(resource_type=TOPIC, resource_name="t", configuration_keys=None)
+        for _ in range(30)
+    ]
+    results = client.call(DescribeConfigsRequest(resources=resources), 4).results
+    assert results[0].error_code == ErrorCode.NONE
+    assert len(results[0].configs) == len(entries(ask(client, TOPIC, "t")))
+    assert [result.error_code for result in results[10:]] == [ErrorCode.INVALID_REQUEST] * 20
+    assert results[-1].configs == []
+
+
+def test_the_defaults_of_many_topics_are_in_memory_once(client: Client) -> None:
+    create(client, "u")
+    broker = client.gateway.broker
+    request = DescribeConfigsRequest(
+        resources=[
+            DescribeConfigsResource(resource_type=TOPIC, resource_name=name, configuration_keys=None)
+            for name in ("t", "u")
+        ]
+    )
+    shown = describe_configs._Entries(request)
+    first, second = (describe_configs._describe(broker, request, asked, shown) for asked in request.resources)
+    shared = [a is b for a, b in zip(first.configs, second.configs, strict=True)]
+    assert shared.count(False) == 1, "retention.ms is set for one of them"
