@@ -18,13 +18,12 @@ from typing import Final
 
 import trio
 
-from broker.connections.connection import Connection
-from broker.connections.memory_limits import HostUse
 from broker.core import Broker
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.stats import Cause
 from broker.loop.turns import Work
 from broker.server.acceptor import Acceptor
+from broker.server.held_back import HeldBack
 from broker.server.listeners import Listener
 from broker.server.transport import RECEIVES_PER_TURN, Transport
 from broker.server.workers import DiskWorkers, Finished, Result, TaskDone
@@ -72,9 +71,7 @@ class Reactor:
         self._wall_ms = wall_ms
         self._epoll = select.epoll()
         self._transports: dict[int, Transport] = {}
-        # By address, connections not read because of the memory that all of them hold, the longest held back
-        # first.
-        self._held: dict[HostUse[Connection], dict[Transport, None]] = {}
+        self._held = HeldBack(broker.memory)
         self._timer: trio.CancelScope | None = None
         # Events of the last poll that are not served yet, the next one last.
         self._ready: list[tuple[int, int]] = []
@@ -247,39 +244,11 @@ class Reactor:
     def _resume_held(self, now_ms: int) -> bool:
         """Read connections again that were held back for memory; return whether there is more to send."""
         while self._held and not self._broker.has_unsent:
-            transport = self._next_held()
+            transport = self._held.take()
             if transport is None:
                 return False
-            self._not_held(transport)
             self._resume(transport, now_ms)
         return self._broker.has_unsent
-
-    def _next_held(self) -> Transport | None:
-        """Return the connection that may be read again, the longest held back of its address first."""
-        memory = self._broker.memory
-        if memory.full:
-            return self._held_floor(memory.floor)
-        # Few addresses can have their share while memory is not full.
-        for use, transports in self._held.items():
-            found = next(iter(transports)) if not memory.host_full(use) else self._held_floor(use.floor)
-            if found is not None:
-                return found
-        return None
-
-    def _held_floor(self, floor: Connection | None) -> Transport | None:
-        """Return the only connection that may be read although memory is full, if it is held back."""
-        transport = self._transports.get(floor.descriptor) if floor is not None else None
-        if transport is None or transport.connection.saturated:
-            return None
-        return transport if transport in self._held.get(transport.connection.use, ()) else None
-
-    def _not_held(self, transport: Transport) -> None:
-        use = transport.connection.use
-        transports = self._held.get(use)
-        if transports is not None:
-            transports.pop(transport, None)
-            if not transports:
-                del self._held[use]
 
     def _resume(self, transport: Transport, now_ms: int) -> None:
         connection = transport.connection
@@ -319,7 +288,7 @@ class Reactor:
             wanted = 0
             connection.stalled = True
             if not connection.at_own_limit:
-                self._held.setdefault(connection.use, {})[transport] = None
+                self._held.add(transport)
                 self._broker.intake.held_back(connection, now_ms)
         if transport.wants_write or (connection.outgoing and not transport.warming):
             wanted |= select.EPOLLOUT
@@ -335,7 +304,7 @@ class Reactor:
         descriptor = transport.fileno()
         self._epoll.unregister(descriptor)
         del self._transports[descriptor]
-        self._not_held(transport)
+        self._held.remove(transport)
         self._acceptor.left(transport.host)
         # A client that takes nothing is not waited for: the kernel's memory for it is freed, too.
         transport.close(reset=connection.aborted and transport.blocked)

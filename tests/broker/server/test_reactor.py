@@ -336,7 +336,7 @@ def test_an_address_with_its_share_waits_and_the_others_are_served(monkeypatch: 
         loop.work()
         loop.turn(*((sock, IN) for sock in (first, second, third)))
     assert [ids_taken(sock) for sock in (first, second, third)] == [[1], [1], [1]]
-    assert loop.reactor._held == {}
+    assert not loop.reactor._held
 
 
 def test_a_connection_that_ends_while_it_is_held_back_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,4 +351,4 @@ def test_a_connection_that_ends_while_it_is_held_back_is_forgotten(monkeypatch: 
     loop.turn((held, HUP))
     loop.work()
     assert ids_taken(first) == [1]
-    assert loop.reactor._held == {}
+    assert not loop.reactor._held
