@@ -18,16 +18,16 @@ from typing import Any, Final
 from sqlglot import exp
 
 from views import operators
-from views.bindings import BINDINGS, CLOCK, clock_refusal, shown
+from views.bindings import BINDINGS
 from views.column_types import (
     DURATION,
-    JSON,
     Kind,
 )
 from views.columns import Columns
 from views.durations import parse_duration
 from views.errors import NotAllowed, TooComplex, TypeProblem, UnknownColumn
 from views.expressions import META_COLUMNS, Expression, literal
+from views.refusals import CLOCK, clock_refusal, not_source, refusal, shown, unknown_column
 
 EXPRESSIONS_MAX: Final = 1_000
 # Operands count wherever they are evaluated: x BETWEEN a AND b evaluates x twice, and nested twenty times it
@@ -69,12 +69,12 @@ class Binder:
         """Bind `node` and everything inside it."""
         binding = BINDINGS.get(type(node))
         if binding is None:
-            raise NotAllowed(_refusal(node))
+            raise NotAllowed(refusal(node))
         bind, parts = binding
         for name, value in node.args.items():
             if value and name not in parts:
                 if name == "query":
-                    raise NotAllowed(_refusal(value))
+                    raise NotAllowed(refusal(value))
                 raise NotAllowed(f"{name.strip('_').upper()} in {shown(node)} is not possible in a view")
         self.count += 1
         self.depth += 1
@@ -97,7 +97,7 @@ class Binder:
         name, quoted = node.name, bool(node.this.args.get("quoted"))
         qualifier = ".".join(part.name for part in node.parts[:-1])
         if qualifier and qualifier not in self.qualifiers:
-            raise UnknownColumn(f"{shown(node)}: {self._not_source(qualifier, name)}")
+            raise UnknownColumn(f"{shown(node)}: {not_source(self.columns, qualifier, name)}")
         if not quoted and not qualifier:
             if (duration := parse_duration(name)) is not None:
                 return literal(duration, DURATION)
@@ -107,15 +107,6 @@ class Binder:
         if (meta := META_COLUMNS.get(name.lower())) is not None and not quoted:
             return Expression("meta", meta, value=name.lower(), nullable=name.lower() in ("_key", "tbname"))
         return self.declared(name)
-
-    def _not_source(self, qualifier: str, name: str) -> str:
-        """Return a sentence about a name before a point that is not the source's."""
-        column = self.columns.find(qualifier) if self.columns is not None else None
-        if column is None:
-            return f"{qualifier!r} is not the source of this view"
-        if column.type is JSON:
-            return f"{qualifier!r} is a column; the member of its object is {column.name}->'{name}'"
-        return f"{qualifier!r} is a column of type {column.type}, which has no members"
 
     def declared(self, name: str) -> Expression:
         """Bind the name of a declared column."""
@@ -130,15 +121,8 @@ class Binder:
                 f"use {', '.join(META_COLUMNS)} or header('name')"
             )
         found = self.columns.find(name)
-        if found is None and name[:1].isdigit():
-            raise UnknownColumn(
-                f"{name!r} is neither a number nor a column, and no duration: those are whole numbers of b,"
-                " u, a (ns, µs, ms), s, m, h, d and w"
-            )
         if found is None:
-            raise UnknownColumn(
-                f"column {name!r} is unknown; the source declares {_listed(self.columns.names)}"
-            )
+            raise UnknownColumn(unknown_column(self.columns, name))
         if found.is_tag:
             return Expression("tag", found.type, value=found.name)
         if self.tags_only:
@@ -174,17 +158,3 @@ def check_size(size: int) -> None:
             f"the statement comes to more than {EXPANDED_MAX} expressions; those that BETWEEN, CASE, NULLIF "
             "and others evaluate several times count as often"
         )
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:20]) + (" and more" if len(names) > 20 else "")
-
-
-def _refusal(node: exp.Expr) -> str:
-    if isinstance(node, exp.Query) or node.find(exp.Query) is not None:
-        return "a sub-query is not possible in a view: it reads one topic, record by record"
-    if isinstance(node, exp.Window):
-        return f"the window function {shown(node)} is not possible in a view: it sees one record at a time"
-    if isinstance(node, exp.Star):
-        return "* is possible only as a column of its own"
-    return f"{shown(node)} ({type(node).__name__}) is not possible in a view"

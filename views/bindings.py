@@ -17,6 +17,7 @@ from views.errors import NotAllowed, SyntaxProblem, TypeProblem
 from views.expressions import Expression, literal
 from views.functions import call_function, check_known
 from views.patterns import like_expression, match_expression
+from views.refusals import CLOCK, clock_refusal, shown
 
 
 class Binder(Protocol):
@@ -36,25 +37,6 @@ class Binder(Protocol):
 
     def condition(self, node: exp.Expr, where: str) -> Expression:
         """Bind a node that must be true or false."""
-
-
-def shown(node: exp.Expr) -> str:
-    """Return the text of `node`, cut for messages."""
-    text = " ".join(node.sql().split())
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-_CLOCK_WORDS = """
-now today timezone current_timestamp current_date current_time localtime localtimestamp sysdate
-rand random uuid unix_timestamp utc_timestamp
-"""
-CLOCK: Final = frozenset(_CLOCK_WORDS.split())
-"""Functions, and words that are functions without brackets, of the time or of chance."""
-
-
-def clock_refusal(name: str) -> str:
-    """Return why a function that gives another result each time is refused."""
-    return f"{name.upper()} is not possible in a view: reading a record again must give the same result"
 
 
 def _paren(binder: Binder, node: exp.Expr) -> Expression:

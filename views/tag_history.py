@@ -203,12 +203,17 @@ class PartitionTags:
         self._keys_max = keys_max
         self._newest: TagHistory | None = None
         self._again: TagHistory | None = None
+        self._compaction = 0
 
-    def at(self, offset: int, log_start: int) -> tuple[TagHistory, int]:
+    def at(self, offset: int, log_start: int, compaction: int = 0) -> tuple[TagHistory, int]:
         """Return the history for looking at `offset`, and the offset at which looking has to begin for that.
 
         `log_start`: where the partition begins; what was learned from records before it is kept.
+        `compaction`: a number that changes when records are erased; then everything is learned again.
         """
+        if compaction != self._compaction:
+            self._compaction = compaction
+            self._newest = self._again = None
         if self._newest is None:
             self._newest = TagHistory(log_start, self._keys_max)
         newest = self._newest

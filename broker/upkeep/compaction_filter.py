@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from broker.upkeep.compaction_keys import KeyOffsets
+from broker.upkeep.compaction_tags import TagReader
 from broker.upkeep.compaction_transactions import CleanedTransactions
 from protocol.compression import Codec, compress
 from protocol.errors import Malformed
@@ -64,8 +65,13 @@ class BatchFilter:
         clean_end: int,
         now_ms: int,
         delete_retention_ms: int,
+        tags: TagReader | None = None,
     ) -> None:
-        """Make a filter for batches below `clean_end`, whose keys are in `keys`; `now_ms` is wall time."""
+        """Make a filter for batches below `clean_end`, whose keys are in `keys`; `now_ms` is wall time.
+
+        With `tags`, which `keys` was filled with as well, the records that carry a key's tags stay, too.
+        """
+        self._tags = tags
         self._keys = keys
         self._transactions = CleanedTransactions(aborted)
         self._producers = producers
@@ -116,13 +122,21 @@ class BatchFilter:
         for offset, timestamp, at, end in record_heads(header, body):
             length, at = _key_span(body, at, end)
             # A record without a key can only be from a time when the topic was not compacted.
-            if length >= 0 and offset >= last(body[at : at + length]):
+            if length >= 0 and (
+                offset >= last(key := body[at : at + length])
+                or (self._tags is not None and self._carries(self._tags, key, offset, body, at + length, end))
+            ):
                 is_tombstone = _length(body, at + length, end)[0] < 0
                 if not (is_tombstone and expired):
                     kept.append((start, end, timestamp))
                     tombstones = tombstones or is_tombstone
             start = end
         return kept, tombstones
+
+    def _carries(self, tags: TagReader, key: bytes, offset: int, body: bytes, at: int, end: int) -> bool:
+        """Whether a record that has a later one must stay for its tags."""
+        carried = tags.carried(body, at, end)
+        return bool(carried) and self._keys.carries(key, carried, offset)
 
     def _emptied(self, header: BatchHeader) -> bytearray | None:
         last = self._producers.get(header.producer_id) if header.producer_id >= 0 else None
@@ -137,9 +151,16 @@ class BatchFilter:
 
 
 def note_keys(
-    keys: KeyOffsets, transactions: CleanedTransactions, batch: memoryview, first_dirty: int
+    keys: KeyOffsets,
+    transactions: CleanedTransactions,
+    batch: memoryview,
+    first_dirty: int,
+    tags: TagReader | None = None,
 ) -> None:
-    """Note the keys of a batch's records from `first_dirty` on, except aborted ones.  Raises: Malformed."""
+    """Note the keys of a batch's records from `first_dirty` on, except aborted ones, and their tags.
+
+    Raises: Malformed.
+    """
     header = read_batch_header(batch)
     if transactions.may_go(header, batch) or header.is_control:
         return
@@ -147,8 +168,16 @@ def note_keys(
     put = keys.put
     for offset, _, at, end in record_heads(header, body):
         length, at = _key_span(body, at, end)
-        if length >= 0 and offset >= first_dirty:
-            put(body[at : at + length], offset)
+        if length < 0 or offset < first_dirty:
+            continue
+        key = body[at : at + length]
+        if tags is None:
+            put(key, offset)
+        elif _length(body, at + length, end)[0] < 0:
+            keys.put_tombstone(key, offset)
+        else:
+            put(key, offset)
+            keys.carry(key, tags.carried(body, at + length, end), offset)
 
 
 def _key_span(body: bytes, at: int, end: int) -> tuple[int, int]:

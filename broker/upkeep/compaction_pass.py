@@ -17,6 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.metadata import Metadata
+from broker.config.kawal_topic_keys import COLUMNS_KEY
 from broker.config.topic_settings import TopicSettings
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
@@ -24,6 +25,7 @@ from broker.storage.partition import Partition
 from broker.upkeep.compaction_filter import BatchFilter, LastRecord, note_keys
 from broker.upkeep.compaction_keys import KeyOffsets
 from broker.upkeep.compaction_policy import DirtyPart
+from broker.upkeep.compaction_tags import tag_reader
 from broker.upkeep.compaction_transactions import CleanedTransactions
 from protocol.error_codes import ErrorCode
 from protocol.errors import Malformed
@@ -87,6 +89,7 @@ class CompactionPass:
         self._bytes_per_second = config.log_cleaner_io_max_bytes_per_second
         load = config.log_cleaner_io_buffer_load_factor
         self._keys = KeyOffsets(int(config.log_cleaner_dedupe_buffer_size * load))
+        self._tags = tag_reader(partition.topic.configs.get(COLUMNS_KEY.name, ""))
         self._offset = dirty.first_dirty
         self._clean_end = max(dirty.uncleanable, dirty.first_dirty)
         self._copies_id = 0
@@ -129,7 +132,7 @@ class CompactionPass:
             if self._keys.full and header.base_offset > self._dirty.first_dirty:
                 self._next_offset = header.base_offset
                 return
-            note_keys(self._keys, self._transactions, batch, self._dirty.first_dirty)
+            note_keys(self._keys, self._transactions, batch, self._dirty.first_dirty, self._tags)
 
     def _noted(self, now_ms: int) -> None:
         self._offset = self._next_offset
@@ -149,6 +152,7 @@ class CompactionPass:
             clean_end=self._clean_end,
             now_ms=self._loop.clock.wall_ms(now_ms),
             delete_retention_ms=self._settings.delete_retention_ms,
+            tags=self._tags,
         )
         self._offset = self._start = start
         self._copy_next(now_ms)

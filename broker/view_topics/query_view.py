@@ -143,8 +143,11 @@ class QueryPartition(ScannedPartition):
             self.routed.index.watch(self)
 
     def forget_stale(self) -> None:
-        """Forget what was found in batches that compaction has replaced since."""
-        self._compacted.forget_replaced(self.ranges)
+        """Forget what was found in batches that compaction has replaced since, and what depends on them."""
+        if self._tags is None:
+            self._compacted.forget_replaced(self.ranges)
+        elif self._compacted.is_replaced():
+            self.ranges.clear()
 
     def close(self) -> None:
         """Free the memory of what was found."""
@@ -176,7 +179,7 @@ class QueryPartition(ScannedPartition):
             return
         history: TagHistory | None = None
         if self._tags is not None:
-            history, offset = self._tags.at(offset, self.log_start)
+            history, offset = self._tags.at(offset, self.log_start, self._compacted.compaction)
         elif (reached := self._passed_over(offset)) > offset:
             self.ranges.add(Evaluated(offset, reached, None))
             if budget.spend(records=0, size_bytes=0):
