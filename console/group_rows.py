@@ -42,6 +42,7 @@ SUBSCRIPTION_COLUMNS = (
     "lag",
     "lag_seconds",
     "rows",
+    "rows_since",
 )
 
 
@@ -99,6 +100,7 @@ def _subscription(info: SubscriptionInfo) -> Row:
         "lag": info.lag,
         "lag_seconds": info.lag_ms / 1000 if info.lag_ms >= 0 else None,
         "rows": info.rows,
+        "rows_since": _moment(info.rows_since_ms),
     }
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from groups.context import Context
 from groups.effects import EncodedRecord, Undo
 from groups.errors import append_error
+from groups.offsets import offset_of
 from groups.record_keys import ClassicGroupKey, CurrentKey, Key, OffsetKey
 from groups.record_schemas import GroupMetadataValue
 from groups.records import encode_record
@@ -118,7 +119,7 @@ class Changes:
         offsets = self._context.offsets
         for key, value in self._offsets:
             if value is not None:
-                offsets.count_rows(key, value)
+                self._context.count_rows(key, offsets.position(key), offset_of(value))
             offsets.replay(key, value)
 
 

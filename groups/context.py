@@ -31,6 +31,11 @@ LOST_CONSUMERS_MAX = 256
 """The most vanished consumers still shown: enough to review a night, 100 KB at most."""
 
 
+def every_offset(_topic: str, _partition: int, start: int, end: int) -> int:
+    """Return how many records there are between two offsets, if each offset has one."""
+    return end - start
+
+
 def no_settings(_: str) -> GroupSettings:
     """Return the settings of a group that has none of its own."""
     return NO_SETTINGS
@@ -52,6 +57,7 @@ class Context:
     """
 
     __slots__ = (
+        "_rows_between",
         "_settings",
         "_wall_ms",
         "changed_topics",
@@ -81,12 +87,14 @@ class Context:
         random: Random,
         wall_ms: Callable[[int], int],
         settings: Callable[[str], GroupSettings],
+        rows_between: Callable[[str, int, int, int], int],
     ) -> None:
         self.config = config
         self.topics = topics
         self.random = random
         self._wall_ms = wall_ms
         self._settings = settings
+        self._rows_between = rows_between
         self.now_ms = 0
         self.groups: dict[str, Group] = {}
         self.memory = GroupMemory()
@@ -108,6 +116,13 @@ class Context:
     def wall_ms(self) -> int:
         """The time of day, in ms since 1970; it may jump."""
         return self._wall_ms(self.now_ms)
+
+    def count_rows(self, key: OffsetKey, start: int | None, end: int) -> None:
+        """Count the records that a commit has passed; a first one, or one that goes back, passes none."""
+        count = 0
+        if start is not None and end > start:
+            count = self._rows_between(key.topic, key.partition, start, end)
+        self.offsets.count_rows(key, count, self.wall_ms)
 
     def settings(self, group_id: str) -> GroupSettings:
         """Return the settings of a group that differ from the broker's."""

@@ -44,7 +44,7 @@ from groups.cleanup import schedule_cleanup
 from groups.config import GroupConfig, GroupSettings
 from groups.consumer_heartbeat import Reply as BeatReply
 from groups.consumer_heartbeat import consumer_group_heartbeat, refused
-from groups.context import Context, InternalError, no_settings
+from groups.context import Context, InternalError, every_offset, no_settings
 from groups.effects import Effects, EncodedRecord
 from groups.errors import GroupError
 from groups.memory import GroupMemory
@@ -87,6 +87,7 @@ class Coordinator:
         random: Random,
         wall_ms: Callable[[int], int],
         settings: Callable[[str], GroupSettings] = no_settings,
+        rows_between: Callable[[str, int, int, int], int] = every_offset,
     ) -> None:
         """Make a coordinator that has loaded nothing yet.
 
@@ -94,7 +95,12 @@ class Coordinator:
         returns the configuration of one group.
         """
         self._context = Context(
-            config=config, topics=topics, random=random, wall_ms=wall_ms, settings=settings
+            config=config,
+            topics=topics,
+            random=random,
+            wall_ms=wall_ms,
+            settings=settings,
+            rows_between=rows_between,
         )
         schedule_cleanup(self._context)
 

@@ -91,6 +91,22 @@ def unreadable(value: bytes) -> str | None:
     return None
 
 
+def offset_of(value: bytes) -> int:
+    """Return the offset in the value of a record, which comes first in every version."""
+    return int(_INT64.unpack_from(value, 2)[0])
+
+
+class Rows(NamedTuple):
+    """The records that commits have passed in one partition, and since when they are counted."""
+
+    records: int
+    since_ms: int
+    """The time of the first commit since the start of the server, in ms since 1970; 0: there was none."""
+
+
+NO_ROWS: Final = Rows(0, 0)
+
+
 class OffsetTable:
     """The offsets of all groups by group, topic and partition."""
 
@@ -100,7 +116,7 @@ class OffsetTable:
         self._groups: dict[str, dict[str, dict[int, bytes]]] = {}
         # By group, topic and partition: the number of records on their way, and the last one's value.
         self._pending: dict[str, dict[str, dict[int, tuple[int, bytes | None]]]] = {}
-        self._rows: dict[str, dict[tuple[str, int], int]] = {}
+        self._rows: dict[str, dict[tuple[str, int], Rows]] = {}
         self._count = 0
         self._expiring = 0
 
@@ -118,6 +134,7 @@ class OffsetTable:
         """Apply one record, at load or once it is durable."""
         if value is None:
             self._remove(key)
+            self._forget_rows(key)
             return
         topics = self._groups.get(key.group_id)
         if topics is None:
@@ -146,7 +163,16 @@ class OffsetTable:
             del topics[key.topic]
         if not topics:
             del self._groups[key.group_id]
-            self._rows.pop(key.group_id, None)
+
+    def _forget_rows(self, key: OffsetKey) -> None:
+        rows = self._rows.get(key.group_id)
+        if rows is not None and rows.pop((key.topic, key.partition), None) is not None and not rows:
+            del self._rows[key.group_id]
+
+    def position(self, key: OffsetKey) -> int | None:
+        """Return the offset of the progress in one partition."""
+        value = self._groups.get(key.group_id, _NOTHING).get(key.topic, {}).get(key.partition)
+        return None if value is None else offset_of(value)
 
     def get(self, group_id: str, topic: str, partition: int) -> Committed | None:
         """Return the progress in one partition."""
@@ -166,7 +192,7 @@ class OffsetTable:
         return group_id in self._groups
 
     def drop(self, group_id: str) -> None:
-        """Forget a group whose partition is unloaded."""
+        """Forget a group whose partition is unloaded, but not its rows: it may be loaded again."""
         for topic, partitions in list(self.topics(group_id).items()):
             for partition in list(partitions):
                 self._remove(OffsetKey(group_id, topic, partition))
@@ -224,21 +250,16 @@ class OffsetTable:
 
     # --- rows consumed, as TDengine counts them -------------------------------------------------------------
 
-    def count_rows(self, key: OffsetKey, value: bytes) -> None:
-        """Count the records up to the offset in the next value as consumed; going back counts nothing."""
-        before = self._groups.get(key.group_id, _NOTHING).get(key.topic, {}).get(key.partition)
-        if before is None:
-            return
-        # The offset comes first in every version.
-        passed = _INT64.unpack_from(value, 2)[0] - _INT64.unpack_from(before, 2)[0]
-        if passed > 0:
-            rows = self._rows.setdefault(key.group_id, {})
-            place = (key.topic, key.partition)
-            rows[place] = min(rows.get(place, 0) + passed, _ROWS_MAX)
+    def count_rows(self, key: OffsetKey, count: int, now_ms: int) -> None:
+        """Count as consumed what lies between two commits; `now_ms` is the time of day."""
+        rows = self._rows.setdefault(key.group_id, {})
+        place = (key.topic, key.partition)
+        before = rows.get(place) or Rows(0, now_ms)
+        rows[place] = before._replace(records=min(before.records + count, _ROWS_MAX))
 
-    def rows(self, group_id: str, topic: str, partition: int) -> int:
-        """Return how many records commits have passed since the server started."""
-        return self._rows.get(group_id, {}).get((topic, partition), 0)
+    def rows(self, group_id: str, topic: str, partition: int) -> Rows:
+        """Return how many records commits have passed since the server started; it never decreases."""
+        return self._rows.get(group_id, {}).get((topic, partition), NO_ROWS)
 
     def iterate(self, group_id: str) -> Iterator[tuple[OffsetKey, bytes]]:
         """Yield a group's offsets as records; the table must not change meanwhile."""

@@ -55,7 +55,9 @@ class SubscriptionRow:
     offset: int | None
     """The next record to read; None: nothing committed."""
     rows: int
-    """Records that commits have passed since the server started."""
+    """Records that commits have passed since `rows_since_ms`, without those that a view leaves out."""
+    rows_since_ms: int
+    """The first commit since the server started; 0: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +178,7 @@ def subscriptions(context: Context, chosen: Collection[str]) -> Iterator[Subscri
             for index in range(topic.partition_count):
                 owner = owners.get((topic.topic_id, index))
                 committed = context.offsets.get(group_id, name, index)
+                rows = context.offsets.rows(group_id, name, index)
                 yield SubscriptionRow(
                     topic=name,
                     group_id=group_id,
@@ -185,7 +188,8 @@ def subscriptions(context: Context, chosen: Collection[str]) -> Iterator[Subscri
                     host=owner.host if owner else None,
                     user=owner.user if owner else None,
                     offset=committed.offset if committed else None,
-                    rows=context.offsets.rows(group_id, name, index),
+                    rows=rows.records,
+                    rows_since_ms=rows.since_ms,
                 )
 
 

@@ -21,6 +21,7 @@ from broker.connections.metered_connection import MeteredConnection
 from broker.connections.response_errors import error_codes
 from broker.loop.answers import EncodedAnswer
 from broker.loop.call import SMALL_BYTES, Call
+from broker.loop.last_fetch import LastFetch
 from broker.loop.stats import Cause, Stats
 from protocol.errors import Unencodable
 from protocol.framing import PRODUCE, REQUEST_BYTES_MAX, BufferPool, RequestReader
@@ -53,6 +54,7 @@ class Connection(MeteredConnection):
         "dirty",
         "head_sent",
         "identity",
+        "last_fetch",
         "outgoing",
         "peer",
         "received_ns",
@@ -102,6 +104,7 @@ class Connection(MeteredConnection):
         self.stalled = False
         # The turn in which bytes were last received: the requests in the buffer were complete then.
         self.received_ns = stats.turns.began_ns
+        self.last_fetch: LastFetch | None = None
         # When bytes were last received or sent.
         self.active_ms = now_ms
         # Since when the client has taken nothing of what is outgoing; the shell sets it.

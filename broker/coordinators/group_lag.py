@@ -17,7 +17,10 @@ class Lag(NamedTuple):
     log_start: int
     end_offset: int
     records: int
-    """Offsets between the progress and the end; a compacted topic or a view has fewer records than that."""
+    """Offsets between the progress and the end, of which a compacted topic may have removed records.
+
+    Of a view, only those that it shows, and those of which it is not known yet.
+    """
     age_ms: int
     """The age of the first unread record, 0 if there is none; UNKNOWN_AGE if the log cannot tell.
 
@@ -30,7 +33,8 @@ def lag_of(partition: Partition, offset: int | None, wall_ms: int) -> Lag:
     """Return the lag of a group that reads `offset` next; without progress (None) all records count."""
     log_start, end_offset = partition.log_start, partition.high_watermark
     position = log_start if offset is None else min(max(offset, log_start), end_offset)
-    records = end_offset - position
+    counted = partition.records_between(position, end_offset)
+    records = counted.shown + counted.unknown
     return Lag(log_start, end_offset, records, _age_ms(partition, position, wall_ms) if records else 0)
 
 

@@ -46,7 +46,15 @@ class GroupKind:
             random=self._random,
             wall_ms=self._loop.clock.wall_ms,
             settings=lambda group_id: group_settings(metadata.catalogue, metadata.live_config, group_id),
+            rows_between=self._rows_between,
         )
+
+    def _rows_between(self, topic_name: str, index: int, start: int, end: int) -> int:
+        """Return how many records a reader of a partition was shown between two offsets."""
+        topic = self._metadata.catalogue.find(topic_name)
+        if topic is None or index >= topic.partition_count:
+            return end - start
+        return self._metadata.topics.partition(topic, index).records_between(start, end).shown
 
     def configure(self, machine: Coordinator, partition_count: int) -> None:
         """Apply the server's settings; those of single groups are looked up at every use."""

@@ -18,13 +18,16 @@ fetched epoch (KIP-595); v13 topic ids (KIP-516); v15-18 replica fields (ignored
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from broker.config.topic_names import NAME_LENGTH_MAX
 from broker.errors import RequestError
 from broker.fetching.fetch_answer import FetchAnswer
 from broker.fetching.fetch_reader import FetchReader
 from broker.fetching.fetch_sessions import FetchPlan
 from broker.loop.call import CALL_BYTES, PARKED, SMALL_BYTES, Call, Parked
+from broker.loop.last_fetch import LastFetch
 from broker.loop.slices import ITEMS_PER_SLICE, Steps, chunks
 from broker.loop.waiters import ParkedCall
 from protocol.messages.fetch import FetchRequest, FetchResponse
@@ -55,6 +58,7 @@ def handle(broker: Broker, call: Call[FetchRequest]) -> FetchResponse | Parked |
         )
     except RequestError as error:
         return FetchResponse(error_code=error.code, session_id=0, responses=[])
+    _note_fetch(call, plan)
     if len(plan.items) > ITEMS_PER_SLICE or call.weight_bytes > SMALL_BYTES:
         # The plan has all that they said; as plain objects they would be in memory twice.
         request.topics, request.forgotten_topics_data = [], []
@@ -69,6 +73,17 @@ def handle(broker: Broker, call: Call[FetchRequest]) -> FetchResponse | Parked |
         return _respond(reader)
     _park(broker, reader)
     return PARKED
+
+
+def _note_fetch(call: Call[FetchRequest], plan: FetchPlan) -> None:
+    """Remember what the connection reads, if it is little: that is kept as long as the connection."""
+    request, last = call.request, call.connection.last_fetch
+    if last is not None and plan.incremental and not (request.topics or request.forgotten_topics_data):
+        items = last.items
+    else:
+        known = (item for item in plan.items.values() if len(item.name) <= NAME_LENGTH_MAX)
+        items = tuple(islice(known, ITEMS_PER_SLICE))
+    call.connection.last_fetch = LastFetch(call.received_ms, call.client_id or "", items)
 
 
 def _reader(

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    from broker.loop.last_fetch import LastFetch
     from broker.loop.slices import Offload
     from broker.loop.stats import Cause, Stats
     from protocol.headers import RequestHeader
@@ -34,6 +35,9 @@ class CallConnection(Protocol):
 
     client_software: tuple[str, str]
     """The name and version that the client has given for itself, empty when it gave none."""
+
+    last_fetch: LastFetch | None
+    """The last fetch that came on it."""
 
     @property
     def identity(self) -> int:

@@ -6,7 +6,7 @@ Handlers use only this interface and not the log behind it, so that a view's par
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 
 LEADER_EPOCH: Final = 0
 """The epoch of every partition: one node leads them all for life."""
+
+
+class Counted(NamedTuple):
+    """The number of records between two offsets that readers are shown, as far as that is known."""
+
+    shown: int
+    unknown: int
+    """The number of offsets of which it is not known whether they are shown."""
 
 
 class Partition:
@@ -44,6 +52,10 @@ class Partition:
     def high_watermark(self) -> int:
         """The offset after the last one that can be fetched."""
         return self.vnode.log.high_watermark(self.stream_id)
+
+    def records_between(self, start: int, end: int) -> Counted:
+        """Count the records between two offsets; a stored partition counts each offset as one."""
+        return Counted(end - start, 0)
 
     @property
     def is_complete(self) -> bool:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from protocol.record_reader import iter_records
+from protocol.records import read_batch_header
 
 ENTRY_BYTES: Final = 300
 """The memory of a range besides its batch."""
@@ -34,6 +35,14 @@ class Evaluated:
     def size_bytes(self) -> int:
         """The memory that the range takes."""
         return ENTRY_BYTES + (0 if self.batch is None else len(self.batch))
+
+    def count(self, start: int, end: int) -> int:
+        """Return how many records of the batch lie between two offsets."""
+        if self.batch is None:
+            return 0
+        if start <= self.start and self.end <= end:
+            return read_batch_header(self.batch).record_count
+        return sum(start <= record.offset < end for record in iter_records(self.batch))
 
     def shows_from(self, offset: int) -> bool:
         """Whether any record of the batch is at the offset or after it.

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from broker.config.view_bounds import Bound, parse_bound, parse_speed
+from broker.storage.partition import Counted
 from broker.storage.timestamps import first_at_or_after, newest_of
 from broker.view_topics.view_compaction import CompactedSource
 from broker.view_topics.view_pacing import Anchor, Pacing
@@ -174,6 +175,10 @@ class WindowPartition(ViewPartition):
                 break
             best, timestamp_ms, from_offset = hit, hit.max_timestamp + 1, hit.next_offset
         return best
+
+    def records_between(self, start: int, end: int) -> Counted:
+        """Count what the inner view shows between two offsets."""
+        return self.inner.records_between(start, end)
 
     # --- reading ---------------------------------------------------------------------------------------
 

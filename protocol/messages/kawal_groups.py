@@ -57,7 +57,9 @@ class SubscriptionInfo:
     lag_ms: int = wire(Int64)
     """The age of the first unread record; -1: unknown."""
     rows: int = wire(Int64)
-    """The number of records that commits have passed since the server started."""
+    """The number of records that commits have passed, without those that a view leaves out."""
+    rows_since_ms: int = wire(Int64, tag=0, default=0)
+    """The time since which they are counted, in ms since 1970: the first commit since the server's start."""
 
 
 @message(api=ApiKey.KAWAL_GROUPS, versions="0", flexible="0+")

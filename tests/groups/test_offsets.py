@@ -112,23 +112,27 @@ def test_the_newest_value_is_the_one_written_last() -> None:
     assert table.newest(key) == value(1)
 
 
-def test_rows_are_counted_forwards_only() -> None:
+def test_rows_never_decrease_until_the_progress_is_deleted() -> None:
     table = OffsetTable()
     key = OffsetKey("g", "t", 0)
-    for offset in (10, 25, 5, 7):
-        table.count_rows(key, value(offset))
-        table.replay(key, value(offset))
-    assert table.rows("g", "t", 0) == 15 + 2
-    assert table.rows("g", "t", 1) == table.rows("h", "t", 0) == 0
+    table.replay(key, value(1))
+    for number, count in enumerate((0, 15, 0, 2)):
+        table.count_rows(key, count, 1_000 + number)
+    assert table.rows("g", "t", 0) == (15 + 2, 1_000)
+    assert table.rows("g", "t", 1) == table.rows("h", "t", 0) == (0, 0)
+    table.drop("g")
+    assert table.rows("g", "t", 0).records == 17, "its partition is loaded again: what was counted stays"
+    table.replay(key, value(1))
+    table.replay(key, None)
+    assert table.rows("g", "t", 0) == (0, 0)
 
 
 def test_commits_to_and_fro_between_extremes_count_as_many_rows_as_an_answer_can_tell() -> None:
     table = OffsetTable()
     key = OffsetKey("g", "t", 0)
-    for offset in (-(2**63), 2**63 - 1) * 3:
-        table.count_rows(key, value(offset))
-        table.replay(key, value(offset))
-    assert table.rows("g", "t", 0) == 2**63 - 1
+    for _ in range(3):
+        table.count_rows(key, 2**64 - 1, 1_000)
+    assert table.rows("g", "t", 0).records == 2**63 - 1
 
 
 def test_a_dropped_group_leaves_nothing_behind() -> None:
