@@ -9,14 +9,18 @@ only knows the newest tags would answer differently when an old batch is looked 
 Dictionaries of tags are never changed, only replaced, so that they can be handed out.  A batch learns through
 its `BatchTags`: `commit` makes that count, and `abandon` undoes it for a batch that was left half way.
 
+When its topic has grown, keys lie elsewhere than before.  From the *cut* on, the partition's end at that
+moment, a key inherits the tags that it had in any partition, until it is tagged again (`Cut`).
+
 Memory: at most `keys_max` keys and as many earlier states.  Anything beyond is forgotten, oldest first, and
 with it what batches before that moment would need to know: states are exact from `begin` on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from views.tags import KEYS_MAX, SLACK, KeyTags, Known
 
@@ -27,10 +31,19 @@ NONE: Final[Tags] = {}
 ALIKE_MAX: Final = 10_000
 
 
+class Cut(NamedTuple):
+    """A growth of the topic, as one of its partitions sees it."""
+
+    offset: int
+    """The first offset after it."""
+    tags: Mapping[bytes, tuple[int, Tags]]
+    """By key, the number of growths before it was tagged last, in whatever partition, and its tags."""
+
+
 class TagHistory:
     """The tags of one partition's keys, learned batch by batch from the offset `begin` on."""
 
-    def __init__(self, begin: int, keys_max: int = KEYS_MAX) -> None:
+    def __init__(self, begin: int, keys_max: int = KEYS_MAX, cuts: Iterable[Cut] = ()) -> None:
         self.begin = begin
         """The first offset at which a batch can be looked at."""
         self.end = begin
@@ -43,6 +56,9 @@ class TagHistory:
         self._earlier_count = 0
         # Most keys have the same tags as some others: one dictionary serves them all.
         self._alike: dict[tuple[tuple[str, Any], ...], Tags] = {}
+        # The cuts that were passed, and those to come.
+        self.cuts: list[Cut] = []
+        self._to_come = list(cuts)
 
     def __len__(self) -> int:
         return len(self.newest)
@@ -52,8 +68,39 @@ class TagHistory:
         if base_offset < self.end:
             return BatchTags(Past(self, base_offset))
         assert not self.is_busy(base_offset), f"a batch before {base_offset} is still being learned"
+        while self._to_come and self._to_come[0].offset <= base_offset:
+            self._pass_cut(self._to_come.pop(0))
         self._is_learning = True
         return NextBatchTags(self, base_offset)
+
+    def add_cut(self, cut: Cut) -> None:
+        """Note that the topic has grown; the history has learned nothing from the cut on."""
+        self._to_come.append(cut)
+
+    def _pass_cut(self, cut: Cut) -> None:
+        """Let keys that were tagged later elsewhere have those tags from here on."""
+        for key in tuple(self._since):
+            inherited = cut.tags.get(key)
+            if inherited is not None and inherited[0] > self._growths_before(self._since[key]):
+                self.replace(key, inherited[1], cut.offset - 1)
+        self.cuts.append(cut)
+
+    def _growths_before(self, offset: int) -> int:
+        return sum(cut.offset <= offset for cut in self.cuts)
+
+    def inherited(self, key: bytes, offset: int) -> Tags | None:
+        """Return the tags that a key without any of its own here has inherited where the batch began."""
+        for cut in reversed(self.cuts):
+            if cut.offset <= offset:
+                found = cut.tags.get(key)
+                return None if found is None else found[1]
+        return None
+
+    def tagged_since(self, offset: int) -> Iterator[tuple[bytes, Tags]]:
+        """Yield the keys that were tagged here from an offset on, with their newest tags."""
+        for key, since in self._since.items():
+            if since >= offset:
+                yield key, self.newest[key]
 
     def is_busy(self, base_offset: int) -> bool:
         """Whether the batch has to wait for one that is being learned: they would see each other's tags."""
@@ -66,14 +113,13 @@ class TagHistory:
     def before(self, key: bytes, offset: int) -> Tags | None:
         """Return the tags of the key where the batch at `offset` began."""
         since = self._since.get(key)
-        if since is None:
-            return None
-        if since < offset:
-            return self.newest[key]
-        for since, tags in reversed(self._earlier.get(key, ())):
+        if since is not None:
             if since < offset:
-                return tags
-        return None
+                return self.newest[key]
+            for since, tags in reversed(self._earlier.get(key, ())):
+                if since < offset:
+                    return tags
+        return self.inherited(key, offset) if self.cuts else None
 
     def replace(self, key: bytes, tags: Tags, base_offset: int) -> bool:
         """Give the key these tags from the batch at `base_offset` on; True for the first time in it."""
@@ -123,6 +169,8 @@ class TagHistory:
                 del self.newest[key], self._since[key]
                 self._earlier_count -= len(self._earlier.pop(key, ()))
             self.begin = self.end
+            # What keys inherited may be older than what was forgotten of them.
+            self.cuts.clear()
 
 
 class Past:
@@ -144,6 +192,22 @@ class Past:
     def set(self, key: bytes, tags: Tags) -> None:
         """Set the tags of a key within the batch."""
         self._own[key] = tags
+
+
+class Newest:
+    """The newest tags of keys, with those that they have inherited."""
+
+    __slots__ = ("_history", "_offset")
+
+    def __init__(self, history: TagHistory, offset: int) -> None:
+        self._history = history
+        self._offset = offset
+
+    def get(self, key: bytes | None, /) -> Tags | None:
+        """Return the known tags of a key."""
+        if key is None:
+            return None
+        return self._history.newest.get(key) or self._history.inherited(key, self._offset)
 
 
 class BatchTags(KeyTags):
@@ -168,14 +232,14 @@ class NextBatchTags(BatchTags):
     """The tags for the batch after all others: what it sets is for all that follow."""
 
     def __init__(self, history: TagHistory, base_offset: int) -> None:
-        super().__init__(history.newest)
+        super().__init__(Newest(history, base_offset) if history.cuts else history.newest)
         self._history = history
         self._base_offset = base_offset
         self._learned: list[bytes] = []
 
     def learn(self, key: bytes, name: str, value: Any) -> None:
         """Set a tag of a key from here on."""
-        tags = self._history.alike({**(self._history.newest.get(key) or NONE), name: value})
+        tags = self._history.alike({**(self.by_key.get(key) or NONE), name: value})
         if self._history.replace(key, tags, self._base_offset):
             self._learned.append(key)
 
@@ -204,22 +268,37 @@ class PartitionTags:
         self._newest: TagHistory | None = None
         self._again: TagHistory | None = None
         self._compaction = 0
+        self._cuts: tuple[Cut, ...] = ()
 
-    def at(self, offset: int, log_start: int, compaction: int = 0) -> tuple[TagHistory, int]:
+    def at(
+        self, offset: int, log_start: int, compaction: int = 0, cuts: Sequence[Cut] = ()
+    ) -> tuple[TagHistory, int]:
         """Return the history for looking at `offset`, and the offset at which looking has to begin for that.
 
         `log_start`: where the partition begins; what was learned from records before it is kept.
         `compaction`: a number that changes when records are erased; then everything is learned again.
+        `cuts`: the growths of the topic so far.
         """
-        if compaction != self._compaction:
-            self._compaction = compaction
-            self._newest = self._again = None
+        self._follow(compaction, tuple(cuts))
         if self._newest is None:
-            self._newest = TagHistory(log_start, self._keys_max)
+            self._newest = TagHistory(log_start, self._keys_max, cuts)
         newest = self._newest
         if offset >= newest.begin:
             return newest, min(offset, max(newest.end, log_start))
         again = self._again
         if again is None or offset < again.begin:
-            again = self._again = TagHistory(log_start, self._keys_max)
+            again = self._again = TagHistory(log_start, self._keys_max, cuts)
         return again, min(offset, max(again.end, log_start))
+
+    def _follow(self, compaction: int, cuts: tuple[Cut, ...]) -> None:
+        """Learn everything again if it may be wrong now, or note that the topic has grown."""
+        known = len(self._cuts)
+        if compaction != self._compaction or [id(cut.tags) for cut in cuts[:known]] != [
+            id(cut.tags) for cut in self._cuts
+        ]:
+            self._newest = self._again = None
+        else:
+            for history in filter(None, (self._newest, self._again)):
+                for cut in cuts[known:]:
+                    history.add_cut(cut)
+        self._compaction, self._cuts = compaction, cuts

@@ -91,6 +91,7 @@ def let_copies_count(
         forget_copies(state, copies_id)
     elif copies_id > stream.copies_id:
         forget_copies(state, stream.copies_id)
+        state.compactions += 1
         stream.copies_id, stream.clean_end = copies_id, clean_end
         copies = state.streams.get(copies_id)
         copied_bytes = copies.size_bytes if copies is not None else 0

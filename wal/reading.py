@@ -166,6 +166,11 @@ class LogReading:
         """
         return self._state.deletions
 
+    @property
+    def compactions(self) -> int:
+        """A number that grows when compaction replaces batches of any stream."""
+        return self._state.compactions
+
     def compaction(self, stream_id: int) -> int:
         """Return a number that grows when compaction replaces a stream's batches below its clean end.
 

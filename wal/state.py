@@ -36,6 +36,8 @@ class LogState:
         """The log starts that are not durable yet, by stream."""
         self.deletions = 0
         """The number of deletions since the start: log starts moved, streams dropped, segments removed."""
+        self.compactions = 0
+        """The number of passes of compaction that count, since the start."""
         self.segments = Segments()
         self.unindexed = True
         """Whether a sealed segment may be without its `.idx`."""

@@ -94,12 +94,15 @@ class PartitionsAdded(msgspec.Struct, tag="partitions_added", frozen=True, kw_on
     """The topic has grown by `count` partitions whose streams begin at `first_stream`.
 
     `first_partition` is the first of them (-1 in older records: the topic's count until then).
+    `ends` are the ends of the decided records of the partitions that it had, if it declares columns: tags
+    that keys have there are inherited by the partitions in which the keys lie from then on.
     """
 
     topic_id: str
     first_stream: int
     count: int
     first_partition: int = -1
+    ends: tuple[int, ...] = ()
 
 
 class TopicDeleted(msgspec.Struct, tag="topic_deleted", frozen=True, kw_only=True):

@@ -75,6 +75,7 @@ class Topic:
         "created_ms",
         "database",
         "first_vnode",
+        "growth_ends",
         "name",
         "partition_count",
         "partitions",
@@ -98,6 +99,8 @@ class Topic:
         self.view: ViewDefinition | None = record.view
         # (first partition, first stream id) of each run of partitions that were made together.
         self.ranges: list[tuple[int, int]] = [(0, record.first_stream)]
+        # The ends of the partitions at each growth, () where they were not noted.
+        self.growth_ends: list[tuple[int, ...]] = []
         self.partition_count = self.planned_count = record.partition_count
         self.recorded = False
         self.settings: TopicSettings | None = None
@@ -256,6 +259,7 @@ class Catalogue:
         topic = self.by_id[UUID(hex=record.topic_id)]
         topic.ranges.append((topic.planned_count, record.first_stream))
         self.streams.add_run(topic, topic.planned_count, record.first_stream)
+        topic.growth_ends.append(record.ends)
         topic.planned_count += record.count
         self.next_stream = max(self.next_stream, record.first_stream + record.count)
         self._count(topic, record.count)
@@ -268,6 +272,7 @@ class Catalogue:
         def undo() -> None:
             topic.ranges.pop()
             self.streams.remove_run(record.first_stream)
+            topic.growth_ends.pop()
             topic.planned_count -= record.count
             self._count(topic, -record.count)
 

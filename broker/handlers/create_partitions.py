@@ -13,9 +13,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from broker.catalogue.guards import check_request_size
 from broker.catalogue.topic_admin import growth_record
 from broker.catalogue.view_admin import check_changeable
+from broker.config.kawal_topic_keys import COLUMNS_KEY
 from broker.errors import RequestError
 from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
@@ -29,8 +32,8 @@ from protocol.messages.create_partitions import (
 )
 
 if TYPE_CHECKING:
+    from broker.catalogue.topics import Topic
     from broker.core import Broker
-
 
 TOPICS_PER_SLICE = 25
 """The number of topics grown without a pause."""
@@ -65,6 +68,12 @@ def _grow_all(broker: Broker, call: Call[CreatePartitionsRequest]) -> Steps:
     return pending.answer(CreatePartitionsResponse(results=results))
 
 
+def _ends(broker: Broker, topic: Topic) -> tuple[int, ...]:
+    """Return the ends of the decided records of a topic's partitions: no crash can move them back."""
+    partitions = (broker.topics.partition(topic, index) for index in range(topic.partition_count))
+    return tuple(partition.last_stable_offset for partition in partitions)
+
+
 def _grow(
     broker: Broker, call: Call[CreatePartitionsRequest], asked: CreatePartitionsTopic, *, times: int
 ) -> CreatePartitionsTopicResult:
@@ -81,6 +90,8 @@ def _grow(
         record = growth_record(
             topic, asked.count, assignments, catalogue=broker.catalogue, config=broker.config
         )
+        if COLUMNS_KEY.name in topic.configs:
+            record = msgspec.structs.replace(record, ends=_ends(broker, topic))
         if not call.request.validate_only:
             broker.metadata_log.append(record, call.received_ms)
     except RequestError as error:

@@ -8,7 +8,8 @@ are stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -28,9 +29,11 @@ from wal.segment import FileRange
 
 if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
+    from broker.storage.partition import Partition
+    from broker.view_topics.inherited_tags import InheritedTags
     from views.evaluator import Evaluator
     from views.filtering import Filtered
-    from views.tag_history import PartitionTags, TagHistory
+    from views.tag_history import Cut, PartitionTags, TagHistory
     from views.tags import KeyTags
     from wal.reader import ReadResult
 
@@ -52,7 +55,10 @@ class QueryPartition(ScannedPartition):
         "_counters",
         "_evaluator",
         "_filter",
+        "_inherited",
+        "_noticed",
         "_tags",
+        "_topic",
         "is_identity",
         "routed",
     )
@@ -72,12 +78,16 @@ class QueryPartition(ScannedPartition):
         self._filter: Callable[..., Steps] | None = None
         # The known tags of keys, if the view reads tags.
         self._tags: PartitionTags | None = None
+        # The tags that keys had in other partitions before the topic grew.
+        self._inherited: InheritedTags | None = None
+        self._topic = source
         # Whether records are shown as they are stored; set with the evaluator.
         self.is_identity = False
         # The reader through an index shared with other views; set with the evaluator.
         self.routed: RoutedReader | None = None
         self._counters: ViewCounters | None = None
         self._compacted = CompactedSource(self.vnode, self.stream_id)
+        self._noticed = self._compactions
         # The first offsets of batches that are being evaluated in several slices.
         self._busy: set[int] = set()
 
@@ -92,8 +102,13 @@ class QueryPartition(ScannedPartition):
             self.is_identity = self._evaluator.plan.is_identity
             self.routed = self._join()
             if "tags" in self._evaluator.plan.needs:
-                self._tags = self.host.tags.of(self.stream_id, self._evaluator.plan)
+                tags, plan = self.host.tags, self._evaluator.plan
+                self._tags = tags.of(self.stream_id, plan)
+                self._inherited = tags.inherited(self._topic, plan, self._source_partition)
         return self._evaluator
+
+    def _source_partition(self, index: int) -> Partition:
+        return self.host.metadata.topics.partition(self._topic, index)
 
     def _join(self) -> RoutedReader | None:
         """Share an index with the views that ask the same of every record, if this view asks something."""
@@ -151,8 +166,18 @@ class QueryPartition(ScannedPartition):
         """Forget what was found in batches that compaction has replaced since, and what depends on them."""
         if self._tags is None:
             self._compacted.forget_replaced(self.ranges)
-        elif self._compacted.is_replaced():
+        elif self._compactions != self._noticed:
+            self._noticed = self._compactions
             self.ranges.clear()
+
+    @property
+    def _compactions(self) -> int:
+        """A number that changes when compaction may have erased tags that count here."""
+        own = self._compacted.compaction
+        if not self._topic.growth_ends or not self.host.metadata.topics.settings(self._topic).compacts:
+            return own
+        # Keys may have been tagged in other partitions.
+        return sum(vnode.log.compactions for vnode in self.host.vnodes[self._topic.database])
 
     def close(self) -> None:
         """Free the memory of what was found."""
@@ -184,7 +209,11 @@ class QueryPartition(ScannedPartition):
             return
         history: TagHistory | None = None
         if self._tags is not None:
-            history, offset = self._tags.at(offset, self.log_start, self._compacted.compaction)
+            cuts: Sequence[Cut] = ()
+            if self._inherited is not None and self._topic.growth_ends:
+                yield from self._inherited.steps(partial(self._teach, budget), self._compactions)
+                cuts = self._inherited.cuts(self.index)
+            history, offset = self._tags.at(offset, self.log_start, self._compactions, cuts)
         elif (reached := self._passed_over(offset)) > offset:
             self.ranges.add(Evaluated(offset, reached, None))
             if budget.spend(records=0, size_bytes=0):
@@ -235,6 +264,32 @@ class QueryPartition(ScannedPartition):
                     return None
         return None if data else offset
 
+    def _teach(
+        self, budget: SliceBudget, partition: Partition, history: TagHistory, start: int, end: int
+    ) -> Iterator[None]:
+        """Show a history the batches of a partition of the source between two offsets."""
+        log, stream_id = partition.vnode.log, partition.stream_id
+        offset = max(start, partition.log_start)
+        while offset < end:
+            result = log.read(stream_id, offset, SCAN_BYTES)
+            aborted = log.producers(stream_id).aborted_between(offset, result.next_offset)
+            data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
+            if not data:
+                return
+            for batch in iter_batches(data):
+                header = read_batch_header(batch)
+                if header.base_offset >= end:
+                    return
+                offset = header.last_offset + 1
+                if header.is_control or is_aborted(header, aborted):
+                    continue
+                tags = history.open(header.base_offset)
+                yield from self.filtered(batch, tags, partition.index)
+                tags.commit(offset)
+                if budget.spend(records=header.record_count, size_bytes=header.size_bytes):
+                    yield
+            offset = max(offset, partition.log_start)
+
     def _passed_over(self, offset: int) -> int:
         """Return the offset up to which no record can match, judged by the extents alone."""
         from views.bounds import EVERYTHING, extent_may_match
@@ -282,11 +337,15 @@ class QueryPartition(ScannedPartition):
         else:
             self.ranges.add(Evaluated(start, end, shown))
 
-    def filtered(self, batch: memoryview, tags: KeyTags | None) -> Steps:
-        """Find what the view shows of a batch, in slices; return a `Filtered` at the end."""
+    def filtered(self, batch: memoryview, tags: KeyTags | None, index: int | None = None) -> Steps:
+        """Find what the view shows of a batch, in slices; return a `Filtered` at the end.
+
+        `index`: the partition that holds the batch, if it is another one.
+        """
         evaluator = self.evaluator
         assert self._filter is not None
-        return self._filter(evaluator, batch, tags=tags, partition=self.index, limits=self.host.limits)
+        index = self.index if index is None else index
+        return self._filter(evaluator, batch, tags=tags, partition=index, limits=self.host.limits)
 
     def filtered_now(self, batch: memoryview) -> Filtered:
         """Find what the view shows of a batch of a few records, in one go."""

@@ -24,11 +24,12 @@ class UnfitPartition(QueryPartition):
 
     __slots__ = ()
 
-    def filtered(self, batch: memoryview, tags: KeyTags | None) -> Steps:
+    def filtered(self, batch: memoryview, tags: KeyTags | None, index: int | None = None) -> Steps:
         """Find the records of a batch that do not fit, each with its reason."""
         from views.unfit import unfit_steps
 
-        return unfit_steps(self.evaluator, batch, partition=self.index, limits=self.host.limits)
+        index = self.index if index is None else index
+        return unfit_steps(self.evaluator, batch, partition=index, limits=self.host.limits)
 
 
 def open_partition(host: ViewHost, topic: Topic, index: int) -> UnfitPartition:

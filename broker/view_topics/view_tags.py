@@ -7,10 +7,15 @@ with the last of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
+from broker.view_topics.inherited_tags import InheritedTags
+
 if TYPE_CHECKING:
+    from broker.catalogue.topics import Topic
+    from broker.storage.partition import Partition
     from views.plan import Plan
     from views.tag_history import PartitionTags
 
@@ -20,6 +25,7 @@ class SharedTags:
 
     def __init__(self) -> None:
         self._known: WeakValueDictionary[Any, PartitionTags] = WeakValueDictionary()
+        self._inherited: WeakValueDictionary[Any, InheritedTags] = WeakValueDictionary()
 
     def __len__(self) -> int:
         return len(self._known)
@@ -32,4 +38,12 @@ class SharedTags:
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = PartitionTags()
+        return found
+
+    def inherited(self, source: Topic, plan: Plan, partition_of: Callable[[int], Partition]) -> InheritedTags:
+        """Return the tags that keys brought along when the topic grew; the caller keeps them."""
+        key = source.topic_id, plan.uses, plan.record_bytes_max
+        found = self._inherited.get(key)
+        if found is None:
+            found = self._inherited[key] = InheritedTags(source, partition_of)
         return found
