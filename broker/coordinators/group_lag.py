@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from broker.storage.partition import Partition
 from wal.disk import DiskError
 from wal.errors import WalError
 
 UNKNOWN_AGE = -1
+
+RANGES_MAX: Final = 100
+"""Ranges of a view that are counted: there may be many groups and partitions, and each is shown."""
 
 
 class Lag(NamedTuple):
@@ -33,7 +36,7 @@ def lag_of(partition: Partition, offset: int | None, wall_ms: int) -> Lag:
     """Return the lag of a group that reads `offset` next; without progress (None) all records count."""
     log_start, end_offset = partition.log_start, partition.high_watermark
     position = log_start if offset is None else min(max(offset, log_start), end_offset)
-    counted = partition.records_between(position, end_offset)
+    counted = partition.records_between(position, end_offset, ranges_max=RANGES_MAX)
     records = counted.shown + counted.unknown
     return Lag(log_start, end_offset, records, _age_ms(partition, position, wall_ms) if records else 0)
 

@@ -158,9 +158,13 @@ class QueryPartition(ScannedPartition):
             self._source.watch(self.routed.index)
             self.routed.index.watch(self)
 
-    def records_between(self, start: int, end: int) -> Counted:
+    def records_between(self, start: int, end: int, *, ranges_max: int) -> Counted:
         """Count what is shown between two offsets: all of them if records are shown as they are stored."""
-        return Counted(end - start, 0) if self.is_identity else super().records_between(start, end)
+        if self.is_identity:
+            return Counted(end - start, 0)
+        if self._evaluator is not None and self._evaluator.plan.bounds.is_empty:
+            return Counted(0, 0)
+        return super().records_between(start, end, ranges_max=ranges_max)
 
     def forget_stale(self) -> None:
         """Forget what was found in batches that compaction has replaced since, and what depends on them."""

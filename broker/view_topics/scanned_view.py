@@ -42,9 +42,6 @@ LOOKING_MAX: Final = 4
 UNITS_OF_KNOWN: Final = 2
 """The cost of passing a known range, in the units of `SliceBudget`; 100,000 may be known."""
 
-RANGES_COUNTED: Final = 1_000
-"""Ranges that are counted at a time, in 2 ms; what lies after them counts as unknown."""
-
 NOWHERE: Final = -1
 
 
@@ -228,12 +225,12 @@ class ScannedPartition(ViewPartition):
             return None
         return entry.end, len(entry.batch) if entry.batch is not None and entry.shows_from(offset) else 0
 
-    def records_between(self, start: int, end: int) -> Counted:
+    def records_between(self, start: int, end: int, *, ranges_max: int) -> Counted:
         """Count what is shown between two offsets, as far as it was found and is remembered."""
         self.forget_stale()
         shown = unknown = 0
         at = start
-        for _ in range(RANGES_COUNTED):
+        for _ in range(ranges_max):
             if at >= end:
                 break
             entry = self.ranges.find(at) or self.recalled(at)

@@ -176,9 +176,9 @@ class WindowPartition(ViewPartition):
             best, timestamp_ms, from_offset = hit, hit.max_timestamp + 1, hit.next_offset
         return best
 
-    def records_between(self, start: int, end: int) -> Counted:
+    def records_between(self, start: int, end: int, *, ranges_max: int) -> Counted:
         """Count what the inner view shows between two offsets."""
-        return self.inner.records_between(start, end)
+        return self.inner.records_between(start, end, ranges_max=ranges_max)
 
     # --- reading ---------------------------------------------------------------------------------------
 

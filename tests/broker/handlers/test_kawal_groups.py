@@ -178,3 +178,11 @@ def test_the_lag_of_a_database_does_not_count_versions_that_it_does_not_show(gat
     commit(client, "g", ("all", 0, found[1].offset + 1))
     (row,) = ask(client, "g").subscriptions
     assert (row.lag, row.rows) == (1, 2)
+
+
+def test_a_view_that_can_match_nothing_has_no_lag(client: Client) -> None:
+    create(client, "never", -1, kawal_sql="SELECT _offset FROM t WHERE _offset > 5 AND _offset < 3")
+    assert read_all(client, "never") == []
+    commit(client, "g", ("never", 0, 0))
+    (row, _) = ask(client, "g").subscriptions
+    assert (row.lag, row.end_offset) == (0, 3)
