@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -27,7 +27,7 @@ from broker.storage.vnode import Vnode
 from wal.disk import Disk
 from wal.errors import MetadataLost
 from wal.log import VnodeLog
-from wal.store import DATABASE_PREFIX, STORE_FORMAT, Store, StoreIdentity
+from wal.store import DATABASE_PREFIX, STORE_FORMAT, VNODE_PREFIX, Store, StoreIdentity
 
 if TYPE_CHECKING:
     from random import Random
@@ -97,6 +97,16 @@ def open_broker(
         offload=offload,
         gate=gate,
     )
+
+
+def vnodes_of(records: Iterable[bytes]) -> list[str]:
+    """Return the folders, `DATABASE/vnode-N`, of the logs that a start with these catalogue records opens."""
+    catalogue = replay_all(map(decode_record, records))
+    return [
+        f"{database.directory}/{VNODE_PREFIX}{index}"
+        for database in catalogue.databases.values()
+        for index in range(database.vnode_count)
+    ]
 
 
 def _report_upgrade(store: Store) -> None:

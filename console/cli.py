@@ -47,6 +47,8 @@ COMMANDS: dict[str, Command] = {
     "cluster": Command("console.commands.cluster", "show nodes, sizes, features and clients of a cluster"),
     "pipe": Command("console.commands.pipe", "run data pipeline jobs on Spark"),
     "wal": Command("console.commands.wal", "inspect and check the files of a data directory"),
+    "backup": Command("console.commands.backup", "copy a data directory, also beside a running server"),
+    "restore": Command("console.commands.restore", "make a data directory from a backup"),
     "config": Command("console.commands.config", "show and explain the server's configuration"),
     "bench": Command("console.commands.bench", "measure a broker for a few seconds"),
     "doctor": Command("console.commands.doctor", "look for what would keep a server from working"),

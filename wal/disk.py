@@ -139,6 +139,12 @@ class Disk(Protocol):
         Raises: NoSuchFile.
         """
 
+    def link(self, old: str, new: str) -> None:
+        """Give a file one more name, on the same file system.
+
+        Raises: NoSuchFile, AlreadyExists; DiskError where the file system has no such links.
+        """
+
     def remove(self, path: str) -> None:
         """Remove a file's name; its bytes stay readable through files already open.  Raises: NoSuchFile."""
 
@@ -200,6 +206,13 @@ class OsDisk:
             os.rename(old, new)
         except OSError as error:
             fail("rename", old, error)
+
+    def link(self, old: str, new: str) -> None:
+        """Link; a symbolic link is not followed."""
+        try:
+            os.link(old, new, follow_symlinks=False)
+        except OSError as error:
+            fail("link", new, error)
 
     def remove(self, path: str) -> None:
         """Unlink."""

@@ -29,6 +29,7 @@ from wal.memory_image import (
     Entry,
     Fates,
     Image,
+    Linked,
     NamesLost,
     NamesSynced,
     Renamed,
@@ -230,6 +231,14 @@ class MemoryDisk:
             raise disk_error("rename", old, errno.EEXIST)
         self.happened(Renamed((self._entry("rename", old, None), self._entry("rename", new, number))))
 
+    def link(self, old: str, new: str) -> None:
+        """Add a name."""
+        fault, number = self._begin("link", new), self._find("link", old)
+        if self.image.find(new) is not None:
+            raise disk_error("link", new, errno.EEXIST)
+        if not fault.is_lie:
+            self.happened(Linked(self._entry("link", new, number)))
+
     def remove(self, path: str) -> None:
         """Remove a file's name."""
         if self._begin("remove", path).is_lie:
@@ -343,7 +352,7 @@ class MemoryDisk:
     def closed(self, file: MemoryFile) -> None:
         """Remove a file from those that are open; the garbage collector may close one at any time.
 
-        Nodes to which no name leads any more are therefore freed later, when a directory is synced.
+        Nodes without a name are therefore freed later, when a directory is synced.
         """
         self._open_files.discard(file)
 
@@ -371,8 +380,7 @@ class MemoryDisk:
         return Entry(self._find(operation, parent), name, number)
 
     def _create(self, path: str, *, is_directory: bool) -> int:
-        number = self.image.next_node
-        self.happened(Created(self._entry("create", path, number), is_directory))
+        self.happened(Created(self._entry("create", path, number := self.image.next_node), is_directory))
         return number
 
     def _is_file(self, number: int) -> bool:

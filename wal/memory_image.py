@@ -6,9 +6,9 @@ below, so a list of effects is a complete trace: applied to a copy of the start,
 
 A crash keeps what is durable and, of the rest, what a `Fates` object chooses. Any subset may survive: the
 page cache is written back in no order, whole, short or in parts. Not modelled, because no journaling file
-system does it: half a rename, one file under two names, and bytes that were never written. Harsher than
-Linux, on purpose: a sync of a file never makes its name durable, and a write next to a lost one never saves
-the lost bytes of its page.
+system does it: half a rename, a renamed file under both names, and bytes that were never written. Harsher
+than Linux, on purpose: a sync of a file never makes its name durable, and a write next to a lost one never
+saves the lost bytes of its page.
 """
 
 from __future__ import annotations
@@ -75,6 +75,12 @@ class Renamed(NamedTuple):
     entries: tuple[Entry, ...]
 
 
+class Linked(NamedTuple):
+    """One more name of a file."""
+
+    entry: Entry
+
+
 class NamesSynced(NamedTuple):
     """A sync of a directory that worked."""
 
@@ -87,21 +93,24 @@ class NamesLost(NamedTuple):
     directory: int
 
 
-Effect = Write | Resize | Synced | SyncLost | CacheDropped | Created | Renamed | NamesSynced | NamesLost
+Effect = (
+    Write | Resize | Synced | SyncLost | CacheDropped | Created | Renamed | Linked | NamesSynced | NamesLost
+)
 
 
 class NameChange:
     """Directory entries that changed together and are not durable yet."""
 
-    __slots__ = ("entries", "is_lost")
+    __slots__ = ("entries", "is_link", "is_lost")
 
-    def __init__(self, entries: tuple[Entry, ...]) -> None:
+    def __init__(self, entries: tuple[Entry, ...], *, is_link: bool = False) -> None:
         self.entries = entries
+        self.is_link = is_link  # the file keeps the names that it has
         self.is_lost = False  # a failed directory sync gave it up
 
     def copy(self) -> NameChange:
         """Return the same change for another image."""
-        twin = NameChange(self.entries)
+        twin = NameChange(self.entries, is_link=self.is_link)
         twin.is_lost = self.is_lost
         return twin
 
@@ -206,7 +215,7 @@ class Image:
             case _:
                 self._apply_to_names(effect)
 
-    def _apply_to_names(self, effect: Created | Renamed | NamesSynced | NamesLost) -> None:
+    def _apply_to_names(self, effect: Created | Renamed | Linked | NamesSynced | NamesLost) -> None:
         match effect:
             case Created(entry, is_directory):
                 assert entry.node is not None
@@ -215,16 +224,18 @@ class Image:
                 self._change_names((entry,))
             case Renamed(entries):
                 self._change_names(entries)
+            case Linked(entry):
+                self._change_names((entry,), is_link=True)
             case NamesSynced(directory):
                 self._sync_names(directory)
             case NamesLost(directory):
                 for change in self.pending_names:
                     change.is_lost = change.is_lost or change.touches({directory})
 
-    def _change_names(self, entries: tuple[Entry, ...]) -> None:
+    def _change_names(self, entries: tuple[Entry, ...], *, is_link: bool = False) -> None:
         for entry in entries:
             _set_entry(self.directory(entry.directory).entries, entry)
-        self.pending_names.append(NameChange(entries))
+        self.pending_names.append(NameChange(entries, is_link=is_link))
 
     def _sync_names(self, directory: int) -> None:
         """Settle a directory's changes, and earlier ones of others where a rename joins the two."""
@@ -295,7 +306,7 @@ def _set_entry(entries: dict[str, int], entry: Entry) -> None:
 def _move_names(directories: dict[int, dict[str, int]], change: NameChange) -> None:
     """Apply a change; a node in it loses its present name, which may not be the one it was renamed from."""
     for entry in change.entries:
-        if entry.node is not None:
+        if entry.node is not None and not change.is_link:
             for entries in directories.values():
                 for name in [name for name, node in entries.items() if node == entry.node]:
                     del entries[name]

@@ -87,7 +87,7 @@ class Store:
         `new_identity` is used only when it is made. `options` are the defaults of every log in it.
         Raises: StoreInUse, UnknownFormat, ForeignDirectory, MetadataLost, NotUsable; DiskError.
         """
-        _make_directories(disk, path)
+        make_directories(disk, path)
         lock = take_lock(disk, path)
         try:
             identity = _identity(disk, path, new_identity)
@@ -103,7 +103,7 @@ class Store:
         """Set the marker to the newest format before anything of that format is written."""
         version = marker_format(self.disk, f"{self.path}/{MARKER}")
         if version != STORE_FORMAT:
-            _write_marker(self.disk, self.path, self.identity)
+            write_marker(self.disk, self.path, self.identity)
             self.upgraded_from = version
 
     @property
@@ -241,18 +241,18 @@ def _is_plain_name(name: str) -> bool:
     return bool(name) and name not in (META, LOCK, MARKER) and all(c.isalnum() or c in "-_" for c in name)
 
 
-def _make_directories(disk: Disk, path: str) -> None:
-    """Make the data directory and its parents."""
+def make_directories(disk: Disk, path: str) -> None:
+    """Make the data directory and its parents.  Raises: NotUsable."""
     if disk.exists(path):
         return
     parent = path.rpartition("/")[0]
     if parent:
-        _make_directories(disk, parent)
+        make_directories(disk, parent)
     try:
         disk.make_directory(path)
         disk.sync_directory(parent or ".")
     except DiskError as error:
-        raise NotUsable(f"{path}: the data directory cannot be made: {error}") from error
+        raise NotUsable(f"{path}: the directory cannot be made: {error}") from error
 
 
 def take_lock(disk: Disk, path: str) -> Lock:
@@ -299,11 +299,12 @@ def _identity(disk: Disk, path: str, new_identity: StoreIdentity) -> StoreIdenti
     # The marker comes last: with it the directory counts as complete, so the catalogue must exist.
     disk.make_directory(meta)
     disk.sync_directory(path)
-    _write_marker(disk, path, new_identity)
+    write_marker(disk, path, new_identity)
     return new_identity
 
 
-def _write_marker(disk: Disk, path: str, identity: StoreIdentity) -> None:
+def write_marker(disk: Disk, path: str, identity: StoreIdentity) -> None:
+    """Write the marker durably: from then on the directory counts as complete.  Raises: DiskError."""
     content = {"format": STORE_FORMAT, **asdict(identity)}
     data = json.dumps(content, indent=2).encode() + b"\n"
     replace_file(disk, path, MARKER, data, temporary=MARKER_TEMPORARY)

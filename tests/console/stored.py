@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.broker.gateway import Gateway
+from tests.broker.kit import batch as kafka_batch
+from tests.broker.kit import create, send
 from tests.wal.logs import batch, commit
 from tests.wal.stores import open_store
 from wal.disk import OsDisk
@@ -22,6 +25,24 @@ def make_data(folder: Path) -> Path:
     log.close(1_000)
     store.close(0)
     return data
+
+
+def make_broker_data(folder: Path) -> Path:
+    """Make the data directory of a broker, cleanly stopped, with a topic of 400 KB in four segments."""
+    gateway = Gateway(
+        OsDisk(),  # type: ignore[arg-type]
+        log_dirs=str(folder / "data"),
+        kawal_segment_bytes=1 << 17,
+        kawal_vnodes=1,
+    )
+    client = gateway.client()
+    create(client, "t")
+    for _ in range(8):
+        send(client, "t", kafka_batch(b"x" * 50_000))
+    gateway.broker.begin_stop(gateway.now_ms)
+    gateway.settle()
+    gateway.broker.close(gateway.now_ms)
+    return folder / "data"
 
 
 def segment_of(data: Path) -> Path:

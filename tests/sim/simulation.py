@@ -29,7 +29,7 @@ class Simulation(Scenario):
 
     ADVANCES_MS = (1, 10, 100, 1_000, 6_000)
 
-    def __init__(self, seed: int, *, steps: int = 500) -> None:
+    def __init__(self, seed: int, *, steps: int = 500, history: History | None = None) -> None:
         super().__init__(seed, steps=steps)
         chance = self.chance
         # Durability `os` survives the end of the process only.
@@ -47,7 +47,7 @@ class Simulation(Scenario):
             log_segment_delete_delay_ms=chance.choice((0, 5_000)),
             num_partitions=2,
         )
-        self.history = History()
+        self.history = history or History()
         parts = (self.world, self.history, chance)
         self.admin = Admin(*parts, "a0")
         self.idempotent = [IdempotentProducer(*parts, f"i{number}") for number in range(3)]

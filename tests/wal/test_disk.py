@@ -93,6 +93,20 @@ def test_an_open_file_outlives_its_name(disk: Disk, file: File) -> None:
     assert (disk.list("."), file.read_at(0, 3)) == ([], b"abc")
 
 
+def test_a_file_has_its_bytes_under_each_of_its_names(disk: Disk, file: File) -> None:
+    file.write_at(0, [b"one"])
+    disk.link("a", "b")
+    file.write_at(3, [b" more"])
+    assert disk.open("b").read_at(0, 100) == b"one more"
+    disk.remove("a")
+    assert disk.open("b").read_at(0, 100) == b"one more"
+    with pytest.raises(NoSuchFile):
+        disk.link("a", "c")
+    disk.open("d", create=True).close()
+    with pytest.raises(AlreadyExists):
+        disk.link("b", "d")
+
+
 def test_a_rename_replaces_the_file_that_had_the_name(disk: Disk, file: File) -> None:
     file.write_at(0, [b"new"])
     disk.open("b", create=True).write_at(0, [b"old"])

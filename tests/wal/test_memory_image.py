@@ -69,6 +69,17 @@ def test_a_file_never_has_two_names(kept: tuple[int, ...]) -> None:
     assert len(survivors(disk, *kept)) == 1
 
 
+def test_a_link_that_is_not_synced_may_be_lost_and_leaves_the_first_name() -> None:
+    disk = MemoryDisk()
+    create(disk, "a", b"1")
+    disk.sync_directory("/")
+    disk.link("a", "b")
+    assert survivors(disk.kill()) == {"/a": b"1"}
+    assert survivors(disk, 0) == {"/a": b"1", "/b": b"1"}
+    disk.sync_directory("/")
+    assert survivors(disk) == {"/a": b"1", "/b": b"1"}
+
+
 def test_a_directory_sync_covers_its_own_names_only() -> None:
     disk = MemoryDisk()
     for name in ("d", "e"):

@@ -1,0 +1,186 @@
+"""Backups of a data directory: complete, incremental, and never mistaken when they are interrupted."""
+
+from __future__ import annotations
+
+import errno
+import json
+
+import pytest
+
+from tests.wal.backups import STREAM, back_up, backup_of, clock, make, restored, write
+from tests.wal.stores import open_store
+from wal.backup_manifest import BackupError, backups_in, read_manifest
+from wal.disk import DiskError, DiskFull
+from wal.memory_disk import MemoryDisk
+from wal.memory_faults import failing
+from wal.memory_image import DROP_ALL
+
+
+def test_a_start_from_a_backup_finds_all_that_was_acknowledged() -> None:
+    disk = MemoryDisk()
+    _, log = make(disk, commits=10)
+    backup = back_up(disk, clock())
+    write(log, 2)
+    again = restored(disk, backup.path)
+    assert again.damage is None
+    assert again.high_watermark(STREAM) == 10
+    assert again.read(STREAM, 0, 1 << 20).size_bytes == log.read(STREAM, 0, 1 << 20).size_bytes // 12 * 10
+
+
+def test_the_backup_survives_a_power_cut_at_once() -> None:
+    disk = MemoryDisk()
+    make(disk, commits=10)
+    backup = back_up(disk, clock())
+    after = disk.crash(DROP_ALL)
+    assert backups_in(after, "backups") == [backup.path.removeprefix("backups/")]
+    assert restored(after, backup.path).high_watermark(STREAM) == 10
+
+
+def test_the_second_backup_links_what_the_first_one_has() -> None:
+    disk = MemoryDisk()
+    _, log = make(disk, commits=10)
+    time = clock()
+    first = back_up(disk, time)
+    write(log, 4)
+    used = disk.used_bytes()
+    second = back_up(disk, time)
+    assert (first.linked_bytes, second.linked_bytes > 100_000) == (0, True)
+    assert disk.used_bytes() - used < second.linked_bytes
+    assert restored(disk, first.path, "one").high_watermark(STREAM) == 10
+    assert restored(disk, second.path, "two").high_watermark(STREAM) == 14
+
+
+def test_a_link_to_a_damaged_file_is_not_made_again() -> None:
+    disk = MemoryDisk()
+    make(disk, commits=10)
+    time = clock()
+    first = back_up(disk, time)
+    disk.damage(f"{first.path}/default/vnode-0/00000000000000000000.wal", 30_000, b"rot")
+    second = back_up(disk, time)
+    assert second.linked_bytes
+    assert restored(disk, second.path).high_watermark(STREAM) == 10
+    with pytest.raises(BackupError, match="is damaged"):
+        restored(disk, first.path, "first")
+
+
+@pytest.mark.parametrize("calls", range(0, 120, 3))
+def test_an_interrupted_backup_is_no_backup_and_the_next_one_removes_it(calls: int) -> None:
+    disk = MemoryDisk()
+    make(disk, commits=7)
+    time = clock()
+    steps = backup_of(disk, time).run()
+    left = calls
+
+    class Killed(BaseException):
+        pass
+
+    def kill(_call: object) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Killed
+
+    disk.faults.append(kill)
+    try:
+        for _ in steps:
+            pass
+    except Killed:
+        pass
+    disk.faults.clear()
+    after = disk.crash(DROP_ALL)
+    for name in backups_in(after, "backups") if after.exists("backups") else ():
+        assert restored(after, f"backups/{name}", "early").high_watermark(STREAM) == 7
+    open_store(after).release()
+    backup = back_up(after, time)
+    assert not [name for name in after.list("backups") if name.endswith(".partial")]
+    assert restored(after, backup.path).high_watermark(STREAM) == 7
+
+
+def test_a_full_disk_is_reported_before_anything_is_copied() -> None:
+    disk = MemoryDisk()
+    make(disk, commits=10)
+    disk.capacity_bytes = disk.used_bytes() + 50_000
+    with pytest.raises(DiskFull, match="are needed"):
+        back_up(disk, clock())
+    assert [name for name in disk.list("backups") if name != "LOCK"] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "nth"),
+    [
+        ("write", 3),
+        ("sync", 3),
+        ("rename", 1),
+        ("rename", 2),
+        ("sync_directory", 3),
+        ("read", 3),
+        ("list", 3),
+    ],
+)
+def test_a_disk_error_ends_the_backup_and_leaves_nothing(kind: str, nth: int) -> None:
+    disk = MemoryDisk()
+    make(disk, commits=10)
+    disk.make_directory("backups")
+    disk.faults.append(failing(kind, errno.EIO, nth=nth))
+    with pytest.raises(DiskError):
+        back_up(disk, clock())
+    assert backups_in(disk, "backups") == []
+    assert [name for name in disk.list("backups") if name != "LOCK"] == []
+
+
+def test_one_folder_takes_one_backup_at_a_time() -> None:
+    disk = MemoryDisk()
+    make(disk)
+    time = clock()
+    steps = backup_of(disk, time).run()
+    next(steps)
+    with pytest.raises(BackupError, match="process 1 makes a backup there"):
+        back_up(disk, time)
+
+
+def test_one_folder_is_for_one_cluster() -> None:
+    disk = MemoryDisk()
+    make(disk)
+    time = clock()
+    path = f"{back_up(disk, time).path}/manifest.json"
+    manifest = read_manifest(disk, path.rpartition("/")[0])
+    assert manifest.identity.cluster_id == "cluster"
+    marker = json.loads(disk.contents("data/kawal.json"))
+    data = json.dumps(marker | {"cluster_id": "other"}).encode()
+    file = disk.open("data/kawal.json")
+    file.truncate(len(data))
+    file.write_at(0, [data])
+    with pytest.raises(BackupError, match=r"the backup of another cluster \(cluster\)"):
+        back_up(disk, time)
+
+
+def test_what_is_no_data_directory_is_refused() -> None:
+    disk = MemoryDisk()
+    disk.make_directory("data")
+    with pytest.raises(BackupError, match=r"has no kawal\.json"):
+        back_up(disk, clock())
+
+
+def test_damage_in_the_data_directory_is_named_and_no_backup_is_made() -> None:
+    disk = MemoryDisk()
+    make(disk, commits=10)
+    disk.damage("data/default/vnode-0/00000000000000000000.wal", 30_000, b"rot")
+    with pytest.raises(
+        BackupError, match=r"data/default/vnode-0/00000000000000000000\.wal.*kawal wal verify"
+    ):
+        back_up(disk, clock())
+    assert backups_in(disk, "backups") == []
+
+
+def test_progress_goes_through_its_phases() -> None:
+    disk = MemoryDisk()
+    make(disk, commits=10)
+    now = [0]
+    backup = backup_of(disk, lambda: now[0])
+    phases: list[str] = []
+    for progress in backup.run():
+        assert progress.done_bytes <= progress.total_bytes
+        if not phases or phases[-1] != progress.phase:
+            phases.append(progress.phase)
+        now[0] += progress.phase == "waiting"
+    assert phases == ["copying", "waiting", "copying", "checking"]
