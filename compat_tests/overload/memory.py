@@ -121,12 +121,14 @@ def unknown_topics(_: Broker) -> Frames:
 
 def unread_metadata(broker: Broker) -> Frames:
     """400 clients that ask for the metadata of 50,000 partitions, three times, and read nothing."""
-    topic = CreatableTopic(
-        name="wide", num_partitions=50_000, replication_factor=1, assignments=[], configs=[]
-    )
     with raw_client(broker) as client:
-        made = client.call(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 5)
-        assert made.topics[0].error_code == 0, made
+        # As many partitions as one request may create.
+        for number in range(5):
+            topic = CreatableTopic(
+                name=f"wide-{number}", num_partitions=10_000, replication_factor=1, assignments=[], configs=[]
+            )
+            made = client.call(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 5)
+            assert made.topics[0].error_code == 0, made
     frame = request_frame(MetadataRequest(topics=None), 8)
     return [(400, frame * 3)]
 
