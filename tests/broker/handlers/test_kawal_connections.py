@@ -29,7 +29,8 @@ def test_a_client_is_shown_with_its_software_and_what_it_does(gateway: Gateway) 
     assert (found.software_name, found.software_version, found.client_id) == ("kgo", "1.2", "test")
     assert (found.address, found.connected_ms, found.idle_ms) == ("10.0.0.9:5000", START_MS, 1500)
     assert (found.requests, found.unanswered, found.parked) == (2, 1, 1)
-    assert found.received_bytes > found.memory_bytes > 0
+    assert found.received_bytes > 0
+    assert found.memory_bytes > 0
     assert found.sent_bytes > 0
     assert (asking.software_name, asking.unanswered, asking.parked, asking.idle_ms) == ("", 1, 0, 0)
 
