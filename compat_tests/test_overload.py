@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from compat_tests.broker import Broker
+from compat_tests.broker import Broker, wait_until_it_answers
 from compat_tests.overload.crowds import IDLE_COUNT
-from compat_tests.overload.figures import memory_of, peak_memory_of
+from compat_tests.overload.figures import internal_errors, memory_of, metrics_of, peak_memory_of
 from compat_tests.overload.good_client import TOPIC, GoodClients, percentile
 from compat_tests.overload.load import Load
 from compat_tests.overload.loads import LOADS
-from compat_tests.overload.measure import gateway_for, loaded, measure
+from compat_tests.overload.measure import gateway_for, http_port_of, loaded, measure
 from compat_tests.overload.memory import LIMIT_MIB, peak_under
 from compat_tests.overload.partitions import measure_partitions
 from compat_tests.topics import create_topic
@@ -28,11 +28,25 @@ STALL_MS = 500
 
 PLAIN = Load("plain", lambda _: "", "nothing but a gateway")
 
-QUICK_SECONDS = 2.0
-QUICK_FACTOR = 0.02
+QUICK_SECONDS = 0.3
+QUICK_FACTOR = 0.01
 
-WITHOUT_A_QUICK_DOSE = frozenset({"fuzz", "idle", "large-requests", "half-open", "retention-extents"})
-"""Loads with tests of their own, and those that are the same as others when they are small."""
+QUICK = (
+    "http-wrong",
+    "short-records",
+    "wrong-regex",
+    "long-client-id",
+    "lying-counts",
+    "client-ids",
+    "unopenable",
+    "fetch-sessions",
+    "join-metadata",
+    "pinned-requests",
+    "describe-configs",
+    "offset-commit",
+    "wake-ups",
+)
+"""Loads that once ended or stopped the server, each in another place."""
 
 
 @pytest.fixture
@@ -44,19 +58,30 @@ def own(tmp_path: Path) -> Iterator[Broker]:
     broker.kill()
 
 
-@pytest.mark.parametrize("name", sorted(LOADS.keys() - WITHOUT_A_QUICK_DOSE))
-def test_a_small_dose_of_a_load_ends_nothing_and_meets_no_fault_of_ours(name: str, tmp_path: Path) -> None:
-    # Bars of time are for a machine that does nothing else.
-    broker = gateway_for(LOADS[name], tmp_path)
+@pytest.mark.timeout(300, method="signal")
+def test_small_doses_of_many_loads_end_nothing_and_meet_no_fault_of_ours(tmp_path: Path) -> None:
+    # One after the other, at one gateway; bars of time are for a machine that does nothing else.
+    broker = gateway_for(every(LOADS[name] for name in QUICK), tmp_path)
     broker.start()
-    try:
-        figures = measure(
-            broker, LOADS[name], seconds=QUICK_SECONDS, seed=1, factor=QUICK_FACTOR, seconds_before=0.5
-        )
-    finally:
-        broker.kill()
-    assert figures.faults == [], figures.line
-    assert figures.memory_peak < 512, figures.line
+    create_topic(broker, TOPIC)
+    with GoodClients(broker) as good:
+        for name in QUICK:
+            with loaded(broker, LOADS[name], seconds=QUICK_SECONDS, seed=1, factor=QUICK_FACTOR) as load:
+                output, _ = load.communicate(timeout=60)
+                assert load.returncode == 0, (name, output, broker.process.tail())
+    assert good.failures == []
+    assert internal_errors(metrics_of(http_port_of(broker))) == {}, broker.process.tail()
+    assert peak_memory_of(broker) < 512
+    broker.kill()
+    broker.restart()
+    wait_until_it_answers(broker, within_seconds=30)
+    broker.kill()
+
+
+def every(loads: Iterable[Load]) -> Load:
+    """Return the settings of some loads as those of one."""
+    settings = {key: value for load in loads for key, value in load.settings.items()}
+    return Load("all", lambda _: "", "one after the other", settings=settings)
 
 
 def test_a_fuzzer_changes_nothing_for_a_good_client(own: Broker) -> None:

@@ -70,8 +70,8 @@ def _load(path: Path, seed: int) -> dict[str, Any]:
     if path.exists():
         found: dict[str, Any] = json.loads(path.read_text())
         return found
-    names = ("pieces", "seconds", "requests", "bytes", "connections", "starts", "memory_mib", "loop_ms")
-    return {"seed": seed, **dict.fromkeys(names, 0), "sent": {}, "problems": []}
+    names = ("pieces", "seconds", "requests", "bytes", "connections", "starts", "memory_mib")
+    return {"seed": seed, **dict.fromkeys(names, 0), "sent": {}, "turns": {}, "problems": []}
 
 
 def _add(sums: dict[str, Any], verdict: Verdict, seconds: float) -> None:
@@ -79,27 +79,35 @@ def _add(sums: dict[str, Any], verdict: Verdict, seconds: float) -> None:
     sums["seconds"] += seconds
     for name in ("requests", "bytes", "connections", "starts"):
         sums[name] += getattr(verdict, name)
-    for name in ("memory_mib", "loop_ms"):
-        sums[name] = max(sums[name], getattr(verdict, name))
+    sums["memory_mib"] = max(sums["memory_mib"], verdict.memory_mib)
+    for work, turn in verdict.turns.items():
+        sums["turns"][work] = max(list(turn), sums["turns"].get(work, [0]))
     sums["sent"] = dict(Counter(sums["sent"]) + verdict.sent)
     sums["problems"] += [f"{verdict.seed}: {problem}" for problem in verdict.problems]
 
 
 def _line(sums: dict[str, Any], verdict: Verdict) -> str:
+    longest = max((turn.cpu_ms for turn in verdict.turns.values()), default=0)
     return (
         f"{sums['seconds'] / 60:6.1f} min  piece {verdict.seed}: {verdict.requests} requests,"
         f" {verdict.bytes >> 20} MiB, {verdict.connections} connections, {verdict.starts} starts;"
-        f" memory {verdict.memory_mib:.0f} MiB, loop {verdict.loop_ms:.0f} ms,"
+        f" memory {verdict.memory_mib:.0f} MiB, turn {longest:.0f} ms,"
         f" worst {verdict.worst_ms:.0f} ms, {len(verdict.problems)} problems"
     )
 
 
 def _summary(sums: dict[str, Any]) -> str:
-    return (
-        f"in all {sums['seconds'] / 60:.1f} minutes, {sums['pieces']} pieces, {sums['requests']} requests of"
-        f" {len(sums['sent'])} APIs, {sums['bytes'] >> 20} MiB, {sums['starts']} starts;"
-        f" most memory {sums['memory_mib']:.0f} MiB, most work of the loop before an answer"
-        f" {sums['loop_ms']:.0f} ms; {len(sums['problems'])} problems"
+    turns = sorted(sums["turns"].values(), reverse=True)
+    rows = [f"    {cpu_ms} ms by {work}: {place}" for cpu_ms, work, place in turns]
+    return "\n".join(
+        [
+            f"in all {sums['seconds'] / 60:.1f} minutes, {sums['pieces']} pieces,"
+            f" {sums['requests']} requests of {len(sums['sent'])} APIs, {sums['bytes'] >> 20} MiB,"
+            f" {sums['starts']} starts;"
+            f" most memory {sums['memory_mib']:.0f} MiB; {len(sums['problems'])} problems;"
+            f" turns above 20 ms of processor, the longest of each kind of work:",
+            *rows,
+        ]
     )
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import urllib.request
 from pathlib import Path
+from typing import NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from compat_tests.broker import HOST, Broker
 
 INTERNAL_ERRORS = "kawal_internal_errors_total"
-TURN_BUCKETS = "kawal_loop_turn_seconds_bucket"
-SLOW_TURN_SECONDS = 0.02
-LONGEST_TURN = "kawal_loop_turn_longest_seconds"
+TURN = re.compile(r"turn of the event loop took long turn_ms=\d+ cpu_ms=(?P<cpu>\d+) work=(?P<work>\S+)")
+PLACE_CHARS = 240
 
 
 def memory_of(broker: Broker) -> float:
@@ -72,15 +72,21 @@ def internal_errors(metrics: Metrics) -> dict[str, int]:
     }
 
 
-def slow_turns(metrics: Metrics) -> int:
-    """Return how many turns of the event loop took longer than 17 ms, by the clock on the wall."""
-    buckets = {
-        float(dict(labels)["le"]): value for (name, labels), value in metrics.items() if name == TURN_BUCKETS
-    }
-    below = [value for bound, value in buckets.items() if bound < SLOW_TURN_SECONDS]
-    return int(buckets[float("inf")] - max(below)) if below else 0
+class Turn(NamedTuple):
+    """A turn of the event loop that the server's watchdog has logged."""
+
+    cpu_ms: int
+    work: str
+    """The API or kind of work that took the most of it."""
+    place: str
+    """The end of its stack."""
 
 
-def longest_turn_ms(metrics: Metrics) -> float:
-    """Return the longest turn of the event loop of the last one to two minutes, in milliseconds."""
-    return 1000 * metrics.get((LONGEST_TURN, ()), 0.0)
+def long_turns(log: str) -> list[Turn]:
+    """Return the turns over the limit in a server's output, those that took the most processor time first."""
+    found = [
+        Turn(int(match["cpu"]), match["work"], line[-PLACE_CHARS:])
+        for line in log.splitlines()
+        if (match := TURN.search(line))
+    ]
+    return sorted(found, reverse=True)

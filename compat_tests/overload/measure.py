@@ -14,13 +14,13 @@ from typing import IO, Any, Final
 from compat_tests.broker import HOST, Broker, answers_api_versions, free_port
 from compat_tests.kawal_broker import KawalBroker
 from compat_tests.overload.figures import (
+    Turn,
     forget_peak,
     internal_errors,
-    longest_turn_ms,
+    long_turns,
     memory_of,
     metrics_of,
     peak_memory_of,
-    slow_turns,
 )
 from compat_tests.overload.good_client import KINDS, TOPIC, GoodClients, Round, percentile
 from compat_tests.overload.load import Load
@@ -70,10 +70,8 @@ class Figures:
     before: dict[str, Times] = field(default_factory=dict)
     during: dict[str, Times] = field(default_factory=dict)
     after: dict[str, Times] = field(default_factory=dict)
-    turn_ms: float = 0.0
-    """The longest turn of the event loop of the last one or two minutes, by the server's own clock."""
-    slow_turns: int = 0
-    """Turns of the event loop that took longer than 17 ms while the load lasted, by that clock."""
+    turns: list[Turn] = field(default_factory=list)
+    """The turns of the event loop over 20 ms of processor beside the load, as the watchdog logged them."""
     loop_ms: float = 0.0
     """The most processor time of the event loop between a good client's request and its answer."""
     waited_for_core: float = 0.0
@@ -88,13 +86,24 @@ class Figures:
     """Whatever no machine excuses: ends, errors of the server's own, wrong answers."""
 
     @property
+    def turn_ms(self) -> int:
+        """The most processor time of a turn of the event loop, if it was over the limit of the watchdog."""
+        return self.turns[0].cpu_ms if self.turns else 0
+
+    @property
     def broken(self) -> list[str]:
-        """The bars that are broken; those of time are for a machine that does nothing else."""
+        """The bars that are broken, whatever else the machine does."""
         found = list(self.faults)
-        if self.loop_ms > TURN_MS_MAX:
-            found.append(f"the loop worked {self.loop_ms:.0f} ms before an answer")
+        if self.turn_ms > TURN_MS_MAX:
+            found.append(f"a turn took {self.turn_ms} ms, by {self.turns[0].work}: {self.turns[0].place}")
         if self.memory_peak > MEMORY_MIB_MAX:
             found.append(f"memory {self.memory_peak:.0f} MiB")
+        return found
+
+    @property
+    def late(self) -> list[str]:
+        """The broken bars of the good clients' times; they are for a machine that does nothing else."""
+        found = []
         for kind, times in self.during.items():
             bar = max(1.0, P99_RATIO_MAX * self.before[kind].p99)
             if times.p99 > bar:
@@ -115,16 +124,17 @@ class Figures:
                 f"   worst {before.worst:7.0f} {times.worst:7.0f} {after.worst:7.0f} ms"
             )
         lines.append(
-            f"    loop {self.loop_ms:.0f} ms before an answer, {self.slow_turns} turns above 17 ms;"
+            f"    loop {self.loop_ms:.0f} ms before an answer, {len(self.turns)} long turns of {self.turn_ms};"
             f" memory {self.memory_before:.0f} -> {self.memory_peak:.0f} -> {self.memory_after:.0f} MiB;"
             f" normal after {self.seconds_until_normal:.1f} s; waited {self.waited_for_core:.1f} s for a core"
             + (f"; started again in {self.start_seconds:.1f} s" if self.start_seconds else "")
         )
-        return "\n".join(lines + [f"    BROKEN: {problem}" for problem in self.broken])
+        lines += [f"    BROKEN: {problem}" for problem in self.broken]
+        return "\n".join(lines + [f"    late: {problem}" for problem in self.late])
 
     def as_json(self) -> dict[str, Any]:
         """Return everything in a form for a file."""
-        return {**asdict(self), "broken": self.broken}
+        return {**asdict(self), "turn_ms": self.turn_ms, "broken": self.broken, "late": self.late}
 
 
 def gateway_for(load: Load, directory: Path) -> KawalBroker:
@@ -146,11 +156,12 @@ def measure(
     seed: int,
     factor: float = 1.0,
     seconds_before: float = 5.0,
+    settle: bool = True,
 ) -> Figures:
     """Put the load on the broker for this long; measure the good clients before, beside and after it.
 
     Memory afterwards is read when it is back to a tenth above what it was, or stops falling, or after a
-    minute.
+    minute; or at once, without `settle`.
     """
     figures = Figures(load.name)
     create_topic(broker, TOPIC)
@@ -162,7 +173,7 @@ def measure(
             figures.memory_before = memory_of(broker)
             forget_peak(broker)
             waited_before = broker.process.queued_seconds()
-            slow_before = slow_turns(metrics_of(http_port_of(broker)))
+            logged = len(broker.process.output())
             loaded_at = time.monotonic()
             _let_go(process)
             figures.did = _end_of(process, figures, within_seconds=seconds + 300)
@@ -173,8 +184,8 @@ def measure(
                 time.sleep(seconds_before)
         figures.faults += good.failures[:3]
     _evaluate(figures, good, begun, loaded_at, over_at)
-    _judge_server(figures, broker)
-    figures.slow_turns -= slow_before
+    _judge_server(figures, broker, 1.1 * figures.memory_before if settle else float("inf"))
+    figures.turns = long_turns(broker.process.output()[logged:])
     if load.restarts and broker.process.exit_code is None:
         figures.start_seconds = _start_again(figures, broker)
     return figures
@@ -198,7 +209,7 @@ def _evaluate(figures: Figures, good: GoodClients, begun: float, loaded_at: floa
     figures.seconds_until_normal = slow_until - over_at
 
 
-def _judge_server(figures: Figures, broker: Broker) -> None:
+def _judge_server(figures: Figures, broker: Broker, memory_goal: float) -> None:
     if broker.process.exit_code is not None:
         figures.faults.append(f"the server ended: {broker.process.tail()}")
         return
@@ -207,11 +218,9 @@ def _judge_server(figures: Figures, broker: Broker) -> None:
     except OSError as error:
         figures.faults.append(f"/metrics: {error}")
         return
-    figures.turn_ms = longest_turn_ms(metrics)
-    figures.slow_turns = slow_turns(metrics)
     if found := internal_errors(metrics):
         figures.faults.append(f"errors of the server's own: {found}")
-    figures.memory_after = _memory_when_settled(broker, 1.1 * figures.memory_before)
+    figures.memory_after = _memory_when_settled(broker, memory_goal)
 
 
 def _start_again(figures: Figures, broker: Broker) -> float:

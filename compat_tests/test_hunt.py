@@ -1,0 +1,59 @@
+"""The generator of hostile requests, for seconds; `python -m compat_tests.hunt` goes on for longer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from broker.handlers import APIS
+from compat_tests.hunt.link import Journal, Sent, entries
+from compat_tests.hunt.pieces import Piece
+from compat_tests.hunt.player import Findings, Player
+from compat_tests.hunt.wrong import spoiled
+from protocol.api_keys import ApiKey
+
+SECONDS = 12.0
+
+
+@pytest.mark.only_kawal(reason="Kafka closes connections on some of it, and takes minutes to start again")
+def test_some_seconds_of_the_generator_find_nothing(tmp_path: Path) -> None:
+    said: list[str] = []
+    verdict = Piece("test", tmp_path, [], said.append).run(SECONDS)
+    assert verdict.problems == [], "\n".join(said)
+    assert verdict.requests > 100
+    assert verdict.starts >= 3
+
+
+def player_of(seed: str, directory: Path) -> Player:
+    journal = Journal()
+    return Player(0, 0, Random(seed), journal, Findings(directory, journal), 0.0)
+
+
+def made_by(seed: str, directory: Path) -> list[Sent]:
+    player = player_of(seed, directory)
+    # Batches have times of the present.
+    apis = [api for api in APIS.values() if api.key != ApiKey.PRODUCE]
+    return [player.make(api, api.maximum, large=0.2, elements=500) for api in apis]
+
+
+def test_the_same_seed_makes_the_same_requests(tmp_path: Path) -> None:
+    assert made_by("1", tmp_path) == made_by("1", tmp_path)
+    assert made_by("1", tmp_path) != made_by("2", tmp_path)
+
+
+def test_a_journal_keeps_what_was_sent_in_its_order(tmp_path: Path) -> None:
+    journal = Journal()
+    for number, data in ((1, b"one"), (2, b"two"), (1, b"three")):
+        journal.note(number, data)
+    journal.save(tmp_path / "kept")
+    journal.save(tmp_path / "first", connection=1)
+    assert [entry[1:] for entry in entries(tmp_path / "kept")] == [(1, b"one"), (2, b"two"), (1, b"three")]
+    assert [data for _, _, data in entries(tmp_path / "first")] == [b"one", b"three"]
+
+
+def test_a_spoiled_request_is_another(tmp_path: Path) -> None:
+    chance = Random(3)
+    frames = [sent.frame for sent in made_by("3", tmp_path)]
+    assert sum(spoiled(frame, chance) != frame for frame in frames) > len(frames) / 2
