@@ -21,8 +21,8 @@ DISTINCT: Final = (1, 1, 2, 50, 2_000)
 """How many different elements a large array has: the rest repeats them."""
 
 FIRST_FREE_TAG: Final = 40
-TAGS_MAX: Final = 64
-"""Unknown tagged fields that the gateway accepts in one struct."""
+TAGS_MAX: Final = 60
+"""The gateway accepts 64 tagged fields in one struct, those that it knows among them."""
 
 CONFIG_VALUES: Final = (
     "",

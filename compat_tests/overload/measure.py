@@ -124,7 +124,7 @@ class Figures:
                 f"   worst {before.worst:7.0f} {times.worst:7.0f} {after.worst:7.0f} ms"
             )
         lines.append(
-            f"    loop {self.loop_ms:.0f} ms before an answer, {len(self.turns)} long turns of {self.turn_ms};"
+            f"    loop {self.loop_ms:.0f} ms before an answer, {len(self.turns)} turns to {self.turn_ms} ms;"
             f" memory {self.memory_before:.0f} -> {self.memory_peak:.0f} -> {self.memory_after:.0f} MiB;"
             f" normal after {self.seconds_until_normal:.1f} s; waited {self.waited_for_core:.1f} s for a core"
             + (f"; started again in {self.start_seconds:.1f} s" if self.start_seconds else "")
