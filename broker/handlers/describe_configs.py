@@ -59,14 +59,14 @@ def handle(broker: Broker, call: Call[DescribeConfigsRequest]) -> DescribeConfig
     unknown = next(
         (resource.resource_type for resource in resources if resource.resource_type not in KINDS), None
     )
-    if unknown is not None:
-        return DescribeConfigsResponse(
-            results=[_of_unknown_kind(resource, unknown) for resource in resources]
-        )
-    answer: DescribeConfigsResponse | Steps = in_slices(
-        _describe_all(broker, call.request), len(resources), per_slice=RESOURCES_PER_SLICE
-    )
+    steps = _describe_all(broker, call.request) if unknown is None else _refuse_all(resources, unknown)
+    answer: DescribeConfigsResponse | Steps = in_slices(steps, len(resources), per_slice=RESOURCES_PER_SLICE)
     return answer
+
+
+def _refuse_all(resources: list[DescribeConfigsResource], unknown: int) -> Steps:
+    results = yield from made_of(resources, lambda resource: _of_unknown_kind(resource, unknown))
+    return DescribeConfigsResponse(results=results)
 
 
 def _describe_all(broker: Broker, request: DescribeConfigsRequest) -> Steps:

@@ -7,16 +7,19 @@ Version notes: none.  Source: KIP-664.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.catalogue.topic_admin import check_name
 from broker.errors import RequestError
 from broker.loop.call import Call
+from broker.loop.slices import ITEMS_PER_STEP, Steps, in_slices, made_of
 from protocol.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
     PartitionResponse,
     ProducerState,
+    TopicRequest,
     TopicResponse,
 )
 from wal.stream_producers import ProducerDescription
@@ -25,17 +28,22 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 
-def handle(broker: Broker, call: Call[DescribeProducersRequest]) -> DescribeProducersResponse:
+def handle(broker: Broker, call: Call[DescribeProducersRequest]) -> DescribeProducersResponse | Steps:
     """Answer each partition on its own."""
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[_answer(broker, topic.name, index) for index in topic.partition_indexes],
-            )
-            for topic in call.request.topics
-        ]
-    )
+    topics = call.request.topics
+    count = len(topics) + sum(len(topic.partition_indexes) for topic in topics)
+    answer: DescribeProducersResponse | Steps = in_slices(_answer_all(broker, topics), count)
+    return answer
+
+
+def _answer_all(broker: Broker, topics: list[TopicRequest]) -> Steps:
+    response = DescribeProducersResponse(topics=[])
+    for number, topic in enumerate(topics, 1):
+        answers = yield from made_of(topic.partition_indexes, partial(_answer, broker, topic.name))
+        response.topics.append(TopicResponse(name=topic.name, partitions=answers))
+        if not number % ITEMS_PER_STEP:
+            yield
+    return response
 
 
 def _answer(broker: Broker, name: str, index: int) -> PartitionResponse:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from broker.errors import RequestError
 from broker.fetching.fetch_reader import READ_COMMITTED
 from broker.loop.call import Call
-from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, WaitingSteps, in_slices
+from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, WaitingSteps, chunks, in_slices
 from broker.storage.leader_epochs import check_leader_epoch
 from broker.storage.partition import LEADER_EPOCH, Partition
 from broker.storage.timestamps import first_steps, largest_steps
@@ -50,6 +50,10 @@ _SINCE: Final = {
 """The first version that knows a negative timestamp; all others answer UNSUPPORTED_VERSION."""
 
 
+COUNTED_PER_STEP: Final = 500
+"""The partitions that are counted, to find those asked for twice, between two looks at the time."""
+
+
 def handle(broker: Broker, call: Call[ListOffsetsRequest]) -> ListOffsetsResponse | WaitingSteps:
     """Answer each partition on its own."""
     count = sum(len(topic.partitions) for topic in call.request.topics)
@@ -59,9 +63,11 @@ def handle(broker: Broker, call: Call[ListOffsetsRequest]) -> ListOffsetsRespons
 
 def _answer_all(broker: Broker, call: Call[ListOffsetsRequest]) -> WaitingSteps:
     request = call.request
-    asked = Counter(
-        (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
-    )
+    asked: Counter[tuple[str, int]] = Counter()
+    for topic in request.topics:
+        for part in chunks(topic.partitions, per_step=COUNTED_PER_STEP):
+            asked.update((topic.name, partition.partition_index) for partition in part)
+            yield None
     refused: set[tuple[str, int]] = set()
     response = ListOffsetsResponse(topics=[])
     done = 0

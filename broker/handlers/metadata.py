@@ -56,7 +56,7 @@ def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Pa
     if call.version < IDS_SINCE and any(
         item.topic_id != ZERO_UUID or item.name is None for item in asked or ()
     ):
-        return _refused(asked or [])
+        return in_slices(_refused(asked or []), len(asked or ()))  # type: ignore[no-any-return]
     if _is_about_all(call) and _is_large(broker):
         return _shared(broker, call)
     steps = _describe(broker, call)
@@ -109,7 +109,8 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
     room = Room(broker.config.kawal_max_partitions_per_request)
     if request.allow_auto_topic_creation and broker.config.auto_create_topics_enable:
         yield from made_of(asked, lambda item: _create_missing(broker, call, item, refused, room), per_step=5)
-    in_the_making = {item.name for item in asked if _is_planned(broker, item.name)}
+    planned = yield from made_of(asked, lambda item: item.name if _is_planned(broker, item.name) else None)
+    in_the_making = set(planned) - {None}
     if in_the_making:
         error = yield from until_durable(broker.metadata_log, call.received_ms)
         if error is not None:
@@ -124,18 +125,15 @@ def _as_one(response: MetadataResponse) -> MetadataResponse | Steps:
     return finished(response) if count > LARGE_PARTITION_COUNT else response
 
 
-def _refused(asked: list[MetadataRequestTopic]) -> MetadataResponse:
-    """Return the answer to ids in a version too old for them: an error for every topic, and no broker."""
-    code = ErrorCode.INVALID_REQUEST
-    return MetadataResponse(
-        brokers=[],
-        topics=[
-            MetadataResponseTopic(
-                error_code=code, name=item.name or "", topic_id=item.topic_id, partitions=[]
-            )
-            for item in asked
-        ],
+def _refused(asked: list[MetadataRequestTopic]) -> Steps:
+    """Make the answer to ids in a version too old for them: an error for every topic, and no broker."""
+    topics = yield from made_of(
+        asked,
+        lambda item: MetadataResponseTopic(
+            error_code=ErrorCode.INVALID_REQUEST, name=item.name or "", topic_id=item.topic_id, partitions=[]
+        ),
     )
+    return MetadataResponse(brokers=[], topics=topics)
 
 
 def _distinct(asked: list[MetadataRequestTopic]) -> list[MetadataRequestTopic]:

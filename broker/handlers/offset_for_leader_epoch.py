@@ -7,10 +7,12 @@ Version notes: v2 current leader epoch (librdkafka asks exactly v2), v3 replica 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.errors import RequestError
 from broker.loop.call import Call
+from broker.loop.slices import ITEMS_PER_STEP, Steps, in_slices, made_of
 from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch
 from broker.storage.partition import LEADER_EPOCH
 from protocol.error_codes import ErrorCode
@@ -19,6 +21,7 @@ from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
     OffsetForLeaderTopicResult,
 )
 
@@ -26,12 +29,21 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 
-def handle(broker: Broker, call: Call[OffsetForLeaderEpochRequest]) -> OffsetForLeaderEpochResponse:
+def handle(broker: Broker, call: Call[OffsetForLeaderEpochRequest]) -> OffsetForLeaderEpochResponse | Steps:
     """Answer each partition on its own."""
+    topics = call.request.topics
+    count = len(topics) + sum(len(topic.partitions) for topic in topics)
+    answer: OffsetForLeaderEpochResponse | Steps = in_slices(_answer_all(broker, topics), count)
+    return answer
+
+
+def _answer_all(broker: Broker, topics: list[OffsetForLeaderTopic]) -> Steps:
     response = OffsetForLeaderEpochResponse(topics=[])
-    for topic in call.request.topics:
-        answers = [_answer(broker, topic.topic, item) for item in topic.partitions]
+    for number, topic in enumerate(topics, 1):
+        answers = yield from made_of(topic.partitions, partial(_answer, broker, topic.topic))
         response.topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=answers))
+        if not number % ITEMS_PER_STEP:
+            yield
     return response
 
 

@@ -116,8 +116,10 @@ class Maker:
 
     def _value(self, owner: str, field: Field) -> Any:
         chance = self.chance
-        if field.tag is not None and chance.random() < 0.5:
-            return field.default
+        if field.tag is not None:
+            if self._left.elements <= 0 or chance.random() < 0.5:
+                return field.default
+            self._left.elements -= 1
         if field.nullable and chance.random() < 0.2:
             return None
         kind = field.kind
@@ -140,8 +142,10 @@ class Maker:
                 items.append(self._value(owner, element))
             return items
         before = (left.elements, left.text_bytes)
-        distinct = []
+        distinct: list[Any] = []
         for _ in range(chance.choice(DISTINCT)):
+            if left.elements <= 0:
+                return distinct
             left.elements -= 1
             distinct.append(self._value(owner, element))
             if left.elements <= before[0] // 2 or left.text_bytes <= before[1] // 2:
