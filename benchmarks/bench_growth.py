@@ -38,7 +38,7 @@ CASES = {
     "retention": Case("check after one record", "partitions", growth_topics.retention_check),
     "retention-old": Case("check after one record", "old extents", growth_topics.retention_of_old_extents),
     "time-lookup": Case("offset of a time", "extents", growth_topics.lookup_by_time),
-    "snapshot": Case("begin of a snapshot, per topic", "topics", growth_topics.catalogue_snapshot),
+    "snapshot": Case("snapshot begun, per topic", "topics", growth_topics.catalogue_snapshot),
     "create": Case("topic created", "topics", growth_topics.topic_creation),
     "metadata": Case("metadata of all, nothing changed", "topics", growth_topics.metadata_of_all),
     "wake-up": Case("record that wakes fetches, per fetch", "fetches", growth_topics.wake_up),

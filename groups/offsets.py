@@ -110,12 +110,14 @@ NO_ROWS: Final = Rows(0, 0)
 class OffsetTable:
     """The offsets of all groups by group, topic and partition."""
 
-    __slots__ = ("_count", "_expiring", "_groups", "_pending", "_rows")
+    __slots__ = ("_count", "_expiring", "_groups", "_pending", "_readers", "_rows")
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[str, dict[int, bytes]]] = {}
         # By group, topic and partition: the number of records on their way, and the last one's value.
         self._pending: dict[str, dict[str, dict[int, tuple[int, bytes | None]]]] = {}
+        # By topic: the groups that have it in one of the two tables above.
+        self._readers: dict[str, set[str]] = {}
         self._rows: dict[str, dict[tuple[str, int], Rows]] = {}
         self._count = 0
         self._expiring = 0
@@ -142,6 +144,7 @@ class OffsetTable:
         partitions = topics.get(key.topic)
         if partitions is None:
             partitions = topics[key.topic] = {}
+            self._readers.setdefault(key.topic, set()).add(key.group_id)
         old = partitions.get(key.partition)
         if old is None:
             self._count += 1
@@ -163,6 +166,18 @@ class OffsetTable:
             del topics[key.topic]
         if not topics:
             del self._groups[key.group_id]
+        if not partitions:
+            self._note_unread(key)
+
+    def _note_unread(self, key: OffsetKey) -> None:
+        """Forget that the group reads the topic, unless the other table has it."""
+        for table in (self._groups, self._pending):
+            if key.topic in table.get(key.group_id, ()):
+                return
+        readers = self._readers[key.topic]
+        readers.discard(key.group_id)
+        if not readers:
+            del self._readers[key.topic]
 
     def _forget_rows(self, key: OffsetKey) -> None:
         rows = self._rows.get(key.group_id)
@@ -202,6 +217,8 @@ class OffsetTable:
     def announce(self, key: OffsetKey, value: bytes | None) -> None:
         """Note a record that was written but is not durable yet."""
         pending = self._pending.setdefault(key.group_id, {}).setdefault(key.topic, {})
+        if not pending:
+            self._readers.setdefault(key.topic, set()).add(key.group_id)
         waiting = pending.get(key.partition, (0, None))[0]
         pending[key.partition] = (waiting + 1, value)
 
@@ -218,6 +235,8 @@ class OffsetTable:
             del topics[key.topic]
         if not topics:
             del self._pending[key.group_id]
+        if not pending:
+            self._note_unread(key)
 
     def keys(self, group_id: str, topic: str | None = None) -> set[OffsetKey]:
         """Return every partition that has, or may come to have, an offset; of one topic or of all."""
@@ -229,9 +248,7 @@ class OffsetTable:
 
     def groups_of(self, topic: str) -> set[str]:
         """Return the groups that have, or may come to have, offsets in a topic."""
-        found = {group_id for group_id, topics in self._pending.items() if topic in topics}
-        found.update(group_id for group_id, topics in self._groups.items() if topic in topics)
-        return found
+        return set(self._readers.get(topic, ()))
 
     def newest_topics(self, group_id: str) -> list[str]:
         """Return the topics in which the group has, or may come to have, offsets; sorted."""

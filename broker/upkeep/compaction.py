@@ -34,6 +34,9 @@ logger = logging.getLogger("kawal.compaction")
 PARTITIONS_PER_SLICE: Final = 100
 """Partitions looked at before other work gets a turn: about 0.2 ms if nothing in them is new."""
 
+TOPICS_PER_LOOK: Final = 5
+"""Topics that count as much as one partition: most are not compacted."""
+
 BACKOFF_MS_MIN: Final = 20
 """A look costs about 1 µs for each partition even if nothing is due; `log.cleaner.backoff.ms` may be 0."""
 
@@ -114,7 +117,7 @@ class CompactionTask:
         looked = judged = 0
         clock = self._loop.clock
         for partition in self._compacted():
-            if self._may_be_due(partition, clock.turn_ms):
+            if partition is not None and self._may_be_due(partition, clock.turn_ms):
                 yield from self._judge(partition)
                 judged += 1
             looked += 1
@@ -123,10 +126,12 @@ class CompactionTask:
                 yield
         self._looked(clock.turn_ms)
 
-    def _compacted(self) -> Iterator[Partition]:
-        """Yield the partitions of compacted topics; topics may be deleted in between."""
+    def _compacted(self) -> Iterator[Partition | None]:
+        """Yield the partitions of compacted topics, and None between topics; any may be deleted meanwhile."""
         catalogue, topics = self._metadata.catalogue, self._metadata.topics
-        for topic in tuple(catalogue.by_name.values()):
+        for number, topic in enumerate(tuple(catalogue.by_name.values())):
+            if not number % TOPICS_PER_LOOK:
+                yield None
             if topic.name == OFFSETS_TOPIC or topic.view is not None:
                 continue
             for index in range(topic.partition_count):

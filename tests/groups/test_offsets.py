@@ -180,3 +180,31 @@ def test_metadata_that_is_no_utf8_is_unreadable() -> None:
     damaged = bytearray(committed_bytes(Committed(5, -1, "ab", 9, NO_EXPIRY)))
     damaged[-10:-8] = b"\xc3\x28"
     assert "UTF-8" in (unreadable(bytes(damaged)) or "")
+
+
+STEP = st.tuples(
+    st.sampled_from(["replay", "delete", "announce", "settle", "drop"]),
+    st.sampled_from("gh"),
+    st.sampled_from("tuv"),
+    st.integers(0, 1),
+)
+
+
+@given(st.lists(STEP, max_size=40))
+def test_the_groups_of_a_topic_are_those_with_an_offset_in_it(steps: list[tuple[str, str, str, int]]) -> None:
+    table, pending = OffsetTable(), list[OffsetKey]()
+    for kind, group_id, topic, partition in steps:
+        key = OffsetKey(group_id, topic, partition)
+        if kind == "announce":
+            table.announce(key, value(1))
+            pending.append(key)
+        elif kind == "settle" and key in pending:
+            table.settle(key)
+            pending.remove(key)
+        elif kind == "drop":
+            table.drop(group_id)
+        elif kind in ("replay", "delete"):
+            table.replay(key, value(1) if kind == "replay" else None)
+        for name in "tuv":
+            durable = {group for group in "gh" if name in table.topics(group)}
+            assert table.groups_of(name) == durable | {key.group_id for key in pending if key.topic == name}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from groups import topic_changes
 from tests.groups.consumers import epoch_of, group_of
 from tests.groups.driver import Driver
 from tests.groups.kit import given
@@ -110,3 +111,24 @@ def test_so_do_those_that_are_on_their_way(driver: Driver) -> None:
     driver.delete_topic("t")
     driver.sync()
     assert driver.committed("simple", "t", 0) is None
+
+
+def test_very_many_groups_are_told_some_in_each_tick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_changes, "GROUPS_PER_TICK", 3)
+    driver = Driver("t")
+    for number in range(10):
+        driver.join_consumer(f"g{number}", "m", "t", "new", "newer")
+    driver.advance(10_000)
+    epochs = [group_of(driver, f"g{number}").epoch for number in range(10)]
+    driver.create_topic("new")
+    driver.now_ms += topic_changes.GATHER_MS
+    told = []
+    for _ in range(4):
+        driver.coordinator.tick(driver.now_ms)
+        driver.now_ms += 1
+        now = [group_of(driver, f"g{number}").epoch for number in range(10)]
+        told.append(sum(after > before for before, after in zip(epochs, now, strict=True)))
+    assert told == [3, 6, 9, 10]
+    driver.create_topic("newer")
+    driver.advance(10_000)
+    assert all(group_of(driver, f"g{number}").epoch > epochs[number] + 1 for number in range(10))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import struct
 
+import pytest
 from zstandard import ZstdCompressor
 
 from broker.snapshot import Snapshot
-from broker.upkeep.compaction import FAILED_REST_MS
+from broker.upkeep.compaction import FAILED_REST_MS, TOPICS_PER_LOOK
 from protocol.compression import Codec
 from protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -380,3 +381,17 @@ def test_a_record_that_ends_within_its_own_fields_leaves_its_partition_alone(
     stats = gateway.broker.compaction.stats
     assert (stats.uncleanable, stats.failures) == (1, 1)
     assert send(client, "t", keyed([(b"k", b"2")])).error_code == 0
+
+
+def test_a_look_over_very_many_topics_is_made_in_slices(
+    gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("broker.upkeep.compaction.PARTITIONS_PER_SLICE", 2)
+    for number in range(60):
+        create(client, f"plain-{number}")
+    gateway.broker.compaction._look(gateway.now_ms)
+    steps = 0
+    while gateway.broker.scheduler.pending:
+        gateway.broker.scheduler.run()
+        steps += 1
+    assert steps >= 60 // (2 * TOPICS_PER_LOOK)
