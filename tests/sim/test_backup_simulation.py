@@ -18,7 +18,7 @@ from tests.sim.databases_simulation import DatabasesSimulation
 from tests.sim.seeds import seed_count, seeds_of
 from tests.sim.simulation import Simulation
 
-SEEDS = seed_count(16)
+SEEDS = seed_count(8)
 GROUPS = 4
 
 
