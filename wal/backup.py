@@ -11,8 +11,8 @@
 Everything acknowledged before the backup began is in it: it lies before what 2 found.  The vnodes agree: a
 record, and what was done because it could be read (a committed offset, say), are in it in this order, because
 their frames were written in this order, and all frames of a time up to the point that anything could have
-been done about were in their files before 4.  The catalogue is never older than the vnodes, as a start drops
-streams that it does not know; a database that is younger than the point is in the copy without records.
+been done about were in their files before 4.  The catalogue is never older than the vnodes, as a start could
+not serve streams that it does not know; a database younger than the point is in the copy without records.
 
 The server need not know of it: nothing is locked, and nothing is written in the data directory.  The clock
 must be that of the server's machine; should it be set back meanwhile, the vnodes may end at different times,

@@ -27,6 +27,9 @@ from broker.server.notify import READY, tell_supervisor
 
 logger = logging.getLogger("kawal.server")
 
+NOTIFY_SECONDS = 0.1
+"""The longest wait for a supervisor that takes nothing: the event loop waits, too."""
+
 SHOWN_MAX = 200
 """Characters of a key's change in the log."""
 
@@ -51,7 +54,8 @@ class Reloader:
             return
         async with self._one_at_a_time:
             # sd_notify(3): READY ends the state "reloading", whatever the outcome.
-            tell_supervisor(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}", os.environ)
+            began = f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}"
+            tell_supervisor(began, os.environ, wait_seconds=NOTIFY_SECONDS)
             try:
                 self.apply(await trio.to_thread.run_sync(self._load, abandon_on_cancel=True))
             except ConfigProblem as problem:
@@ -60,7 +64,7 @@ class Reloader:
                 self._broker.internal_errors.note(
                     ErrorPlace.BACKGROUND, "reading the configuration again", error
                 )
-            tell_supervisor(READY, os.environ)
+            tell_supervisor(READY, os.environ, wait_seconds=NOTIFY_SECONDS)
 
     def apply(self, loaded: LoadedConfig) -> Reload:
         """Apply a configuration that was read and checked, and log the outcome."""

@@ -8,12 +8,15 @@ import logging
 import pytest
 
 from broker.catalogue.databases import log_options
+from broker.start import vnodes_of
+from tests.broker.databases import create_database, drop_database
 from tests.broker.gateway import Gateway
-from tests.broker.kit import batch, create, read, send
+from tests.broker.kit import batch, create, fetch, read, send
+from wal.backup_catalogue import catalogue_records
 from wal.disk import DiskError
 from wal.errors import ForeignDirectory, MetadataLost, StoreInUse, UnknownFormat
 from wal.memory_disk import MemoryDisk
-from wal.memory_faults import failing
+from wal.memory_faults import Call, Fault, failing
 from wal.memory_image import DROP_ALL, KEEP_ALL
 from wal.options import LogOptions
 
@@ -194,3 +197,65 @@ def test_the_configuration_reaches_the_logs() -> None:
         producer_expiry_ms=13,
         producers_per_stream_max=17,
     )
+
+
+def test_records_changed_on_the_disk_after_a_clean_stop_reach_no_consumer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    gateway = Gateway(kawal_vnodes=1)
+    create(gateway.client(), "t")
+    for text in (b"good", b"to be spoiled", b"good"):
+        send(gateway.client(), "t", batch(text))
+    gateway.broker.begin_stop(gateway.now_ms)
+    gateway.settle()
+    gateway.broker.close(gateway.now_ms)
+    (path,) = [name for name in gateway.disk.files() if "vnode-0" in name and name.endswith(".wal")]
+    disk = gateway.disk.kill()
+    disk.damage(path, disk.contents(path).index(b"to be spoiled"), b"TO")
+    gateway = Gateway(disk=disk, kawal_vnodes=1)
+    client = gateway.client()
+    assert fetch(client, "t", 1).error_code == 56
+    assert read(client, "t", 2) == [b"good"]
+    assert fetch(client, "t", 1).error_code == 56
+    assert send(client, "t", batch(b"refused")).error_code == 56
+    gateway.settle()
+    assert "vnode default/vnode-0 is damaged and refuses writes" in caplog.text
+
+
+def test_a_sector_that_cannot_be_read_costs_its_vnode_and_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    gateway = Gateway(kawal_vnodes=2)
+    create(gateway.client(), "t", 2)
+    for number in range(20):
+        for index in (0, 1):
+            send(gateway.client(), "t", batch(b"%d" % number * 300), index)
+    bad = gateway.partition("t", 0).vnode
+    folder = bad.log._state.directory
+    (path,) = [name for name in gateway.disk.files() if name.startswith(folder) and name.endswith(".wal")]
+    disk = gateway.disk.crash(KEEP_ALL)
+    disk.faults.append(lambda call: _unreadable(call, path, 4_096))
+    gateway = Gateway(disk=disk, kawal_vnodes=2)
+    client = gateway.client()
+    assert f"vnode {bad.name} is damaged and refuses writes: {path}: bytes" in caplog.text
+    assert [send(client, "t", batch(b"new"), index).error_code for index in (0, 1)] == [56, 0]
+    assert len(read(client, "t", partition=1)) == 21
+    assert 0 < len(read(client, "t")) < 20
+    assert fetch(client, "t", 19).error_code == 56
+
+
+def _unreadable(call: Call, path: str, position: int) -> Fault | None:
+    hit = call.path == path and call.position <= position < call.position + call.size_bytes
+    return Fault(errno.EIO) if hit and call.kind == "read" else None
+
+
+def test_the_logs_that_a_start_opens_follow_from_the_catalogues_records() -> None:
+    gateway = Gateway(kawal_vnodes=2)
+    create_database(gateway.client(), "d", vnodes="1")
+    create_database(gateway.client(), "gone", vnodes="3")
+    drop_database(gateway.client(), "gone")
+    gateway.settle()
+    directory = gateway.broker.catalogue.databases["d"].directory
+    expected = ["default/vnode-0", "default/vnode-1", f"{directory}/vnode-0"]
+    assert vnodes_of(catalogue_records(gateway.disk, "/data/meta")) == expected
+    gateway.crash()
+    opened = [vnode.log._state.directory for vnode in gateway.broker.vnodes.every[1:]]
+    assert sorted(opened) == sorted(f"/data/{folder}" for folder in expected)

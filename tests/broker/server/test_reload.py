@@ -140,7 +140,7 @@ def test_the_supervisor_learns_of_the_beginning_and_the_end(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
-    monkeypatch.setattr(module, "tell_supervisor", lambda state, _: told.append(state))
+    monkeypatch.setattr(module, "tell_supervisor", lambda state, _, **__: told.append(state))
     server.hang_up('"num.partitions" = 0\n')
     assert [state.partition("\n")[0] for state in told] == ["RELOADING=1", "READY=1"]
 
