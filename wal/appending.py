@@ -191,6 +191,12 @@ class LogAppending(LogReading):
         self._append_meta(stream_id, leader_epoch_meta(epoch, stream.next_offset))
         stream.leader_epoch = epoch
 
+    def begin_leader_epoch(self) -> None:
+        """Begin an epoch in every stream, above all that the log has: what follows is another history."""
+        epoch = self.largest_leader_epoch() + 1
+        for stream_id in list(self.streams()):
+            self.set_leader_epoch(stream_id, epoch)
+
     def fill_lost_offsets(self, stream_id: int) -> None:
         """Append an empty batch over the offsets, if any, between a stream's last batch and its end."""
         stream = self._state.stream(stream_id)

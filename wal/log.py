@@ -66,7 +66,23 @@ class VnodeLog(LogCompacting):
         deleted = [name for name in disk.list(directory) if name.endswith(DELETED_SUFFIX)]
         if deleted:
             log._maintenance.delete_later([state.path(name) for name in deleted], now_ms)
+        if options.durability == "os" and not recovery.report.clean and state.refusal() is None:
+            log._begin_another_history(now_ms)
         return log
+
+    def _begin_another_history(self, now_ms: int) -> None:
+        """Begin a leader epoch in every stream, durably: a power failure may have taken acknowledged records.
+
+        Offsets are then given out again, and consumers that have read beyond learn of it (KIP-320).
+        Raises: DiskError.
+        """
+        self.begin_leader_epoch()
+        options = self._state.options
+        self._state.options = replace(options, durability="disk")
+        while (job := self.begin_sync(now_ms)) is not None:
+            job.run()
+            self.synced(job, now_ms)
+        self._state.options = options
 
     @property
     def state(self) -> str:

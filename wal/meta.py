@@ -56,7 +56,7 @@ def apply_meta(state: LogState, stream_id: int, payload: bytes | memoryview) -> 
         stream = state.stream(stream_id)
         stream.leader_epoch = max(stream.leader_epoch, epoch)
         if not stream.epochs or stream.epochs[-1][0] < epoch:
-            stream.epochs = (*stream.epochs, (epoch, offset))
+            stream.epochs = (*_epochs_before(stream, offset), (epoch, offset))
     elif kind == MetaKind.RETIRED:
         base_version = RETIRED_META.unpack(payload)[1]
         state.retired_bases.add(base_version)
@@ -80,6 +80,14 @@ def undo_meta(state: LogState, stream_id: int, payload: bytes) -> None:
         stream.leader_epoch = stream.epochs[-1][0] if stream.epochs else 0
     elif kind == MetaKind.RETIRED:
         state.retiring_bases.discard(RETIRED_META.unpack(payload)[1])
+
+
+def _epochs_before(stream: Stream, offset: int) -> tuple[tuple[int, int], ...]:
+    """Return the epochs that have records below `offset` and are not all deleted."""
+    kept = [(epoch, start) for epoch, start in stream.epochs if start < offset]
+    while len(kept) > 1 and kept[1][1] <= stream.log_start:
+        del kept[0]
+    return tuple(kept)
 
 
 def let_copies_count(

@@ -180,6 +180,6 @@ def _finish_streams(disk: Disk, directory: str, options: LogOptions, now_ms: int
     """
     log = VnodeLog.open(disk, directory, options=options, now_ms=now_ms)
     for stream_id in list(log.streams()):
-        log.set_leader_epoch(stream_id, log.leader_epoch(stream_id) + 1)
         log.fill_lost_offsets(stream_id)
+    log.begin_leader_epoch()
     log.close(now_ms)

@@ -1,4 +1,4 @@
-"""What is known of the bytes of an index's extents: compared with their CRCs, or still to be compared."""
+"""Verdicts on the bytes of extents: compared with their CRCs, or still to be compared."""
 
 from __future__ import annotations
 

@@ -85,6 +85,11 @@ class TopicDirectory:
         vnodes = self._vnodes[topic.database]
         return vnodes[(topic.first_vnode + index) % len(vnodes)]
 
+    @property
+    def leader_epoch(self) -> int:
+        """The leader epoch of every partition."""
+        return self._vnodes.leader_epoch
+
     def settings(self, topic: Topic) -> TopicSettings:
         """Return the topic's effective configs, computed at their first use after a change."""
         if topic.settings is None:

@@ -11,8 +11,8 @@ from broker.errors import RequestError, storage_error
 from broker.fetching.fetch_items import FetchItem
 from broker.fetching.fetch_sessions import FetchPlan
 from broker.loop.call import Call
-from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch
-from broker.storage.partition import LEADER_EPOCH, Partition
+from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch, end_of_epoch
+from broker.storage.partition import Partition
 from broker.view_topics.empty_batches import moves_over_empty_batch, takes_empty_batch
 from broker.view_topics.view_partition import ViewPartition, ViewRead
 from protocol.error_codes import ErrorCode
@@ -129,7 +129,7 @@ class FetchReader:
         try:
             partition = find_partition(self.metadata, item)
             # Here, and only here, Kafka takes every negative epoch for no epoch.
-            check_leader_epoch(max(item.leader_epoch, NO_EPOCH))
+            check_leader_epoch(max(item.leader_epoch, NO_EPOCH), self.metadata.topics.leader_epoch)
             return self._read_records(item, partition)
         except RequestError as error:
             return _error_data(item, error.code), None
@@ -147,7 +147,10 @@ class FetchReader:
             aborted_transactions=[] if self.read_committed else None,
             records=b"",
         )
-        if item.last_fetched_epoch >= 0 and (diverging := _divergence(item, partition)) is not None:
+        if (
+            item.last_fetched_epoch >= 0
+            and (diverging := _divergence(item, partition, self.metadata.topics.leader_epoch)) is not None
+        ):
             data.diverging_epoch = diverging
             data.aborted_transactions = None
             return data, None
@@ -235,14 +238,16 @@ def find_partition(metadata: Metadata, item: FetchItem) -> Partition:
     return partition
 
 
-def _divergence(item: FetchItem, partition: Partition) -> EpochEndOffset | None:
+def _divergence(item: FetchItem, partition: Partition, current: int) -> EpochEndOffset | None:
     """Return where the client's log and ours part.  Raises: RequestError for an epoch our log never had."""
-    if item.last_fetched_epoch > LEADER_EPOCH:
+    epoch, end_offset = end_of_epoch(partition, item.last_fetched_epoch, current)
+    if epoch == NO_EPOCH:
         raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)
-    end_offset = partition.log_end
-    if item.fetch_offset <= end_offset:
+    if epoch == current:
+        end_offset = partition.log_end
+    if epoch == item.last_fetched_epoch and item.fetch_offset <= end_offset:
         return None
-    return EpochEndOffset(epoch=LEADER_EPOCH, end_offset=end_offset)
+    return EpochEndOffset(epoch=epoch, end_offset=end_offset)
 
 
 def _error_data(item: FetchItem, code: ErrorCode) -> PartitionData:

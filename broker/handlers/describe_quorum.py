@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from broker.loop.call import Call
-from broker.storage.partition import LEADER_EPOCH
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
@@ -71,7 +70,7 @@ def _quorum(broker: Broker, now_ms: int) -> ResponsePartitionData:
         partition_index=0,
         error_message="",
         leader_id=node_id,
-        leader_epoch=LEADER_EPOCH,
+        leader_epoch=0,
         high_watermark=broker.meta.log.next_version,
         current_voters=[voter],
         observers=[],

@@ -15,7 +15,6 @@ from broker.catalogue.topic_admin import check_name
 from broker.errors import RequestError
 from broker.loop.call import Call
 from broker.security.authorized_operations import TOPIC_OPERATIONS
-from broker.storage.partition import LEADER_EPOCH
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -51,7 +50,12 @@ def handle(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> Descri
         if topic is None:
             response.topics.append(_unknown(name))
             continue
-        answer = _answer(topic, range(start, min(topic.partition_count, start + room)), broker.config.node_id)
+        answer = _answer(
+            topic,
+            range(start, min(topic.partition_count, start + room)),
+            broker.config.node_id,
+            broker.topics.leader_epoch,
+        )
         response.topics.append(answer)
         room -= len(answer.partitions)
         if start + len(answer.partitions) < topic.partition_count:
@@ -102,7 +106,9 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
     )
 
 
-def _answer(topic: Topic, indexes: range, node_id: int) -> DescribeTopicPartitionsResponseTopic:
+def _answer(
+    topic: Topic, indexes: range, node_id: int, leader_epoch: int
+) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
@@ -111,7 +117,7 @@ def _answer(topic: Topic, indexes: range, node_id: int) -> DescribeTopicPartitio
             DescribeTopicPartitionsResponsePartition(
                 partition_index=index,
                 leader_id=node_id,
-                leader_epoch=LEADER_EPOCH,
+                leader_epoch=leader_epoch,
                 replica_nodes=[node_id],
                 isr_nodes=[node_id],
                 eligible_leader_replicas=[],

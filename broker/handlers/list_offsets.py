@@ -19,8 +19,8 @@ from broker.errors import RequestError
 from broker.fetching.fetch_reader import READ_COMMITTED
 from broker.loop.call import Call
 from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, WaitingSteps, chunks, in_slices
-from broker.storage.leader_epochs import check_leader_epoch
-from broker.storage.partition import LEADER_EPOCH, Partition
+from broker.storage.leader_epochs import check_leader_epoch, epoch_of
+from broker.storage.partition import Partition
 from broker.storage.timestamps import first_steps, largest_steps
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_offsets import (
@@ -103,7 +103,8 @@ def _answer(
     if topic is None:
         raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     partition = broker.topics.partition(topic, item.partition_index)
-    check_leader_epoch(item.current_leader_epoch)
+    current = broker.topics.leader_epoch
+    check_leader_epoch(item.current_leader_epoch, current)
     read_committed = call.request.isolation_level == READ_COMMITTED
     offload = broker.scheduler.offload
     timestamp, offset = yield from _find(partition, item.timestamp, offload, read_committed=read_committed)
@@ -111,7 +112,9 @@ def _answer(
         partition_index=item.partition_index,
         timestamp=timestamp,
         offset=offset,
-        leader_epoch=LEADER_EPOCH if offset >= 0 and call.version >= LEADER_EPOCH_SINCE else -1,
+        leader_epoch=(
+            epoch_of(partition, offset, current) if offset >= 0 and call.version >= LEADER_EPOCH_SINCE else -1
+        ),
     )
 
 

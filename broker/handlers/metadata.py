@@ -25,7 +25,6 @@ from broker.loop.answers import until_durable
 from broker.loop.call import Call, Parked
 from broker.loop.slices import Steps, WaitingSteps, finished, in_slices, made_of
 from broker.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from broker.storage.partition import LEADER_EPOCH
 from protocol.error_codes import ErrorCode
 from protocol.messages.metadata import (
     MetadataRequest,
@@ -91,7 +90,7 @@ def _shared(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
 def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
     request, asked = call.request, call.request.topics
     host, port = call.connection.advertised
-    node_id = broker.config.node_id
+    node_id, epoch = broker.config.node_id, broker.topics.leader_epoch
     response = MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=node_id, host=host, port=port, rack=broker.config.broker_rack)
@@ -102,7 +101,7 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
     )
     if _is_about_all(call):
         usable = [topic for topic in broker.catalogue.by_name.values() if topic.recorded]
-        response.topics = yield from made_of(usable, lambda topic: topic_answer(topic, node_id))
+        response.topics = yield from made_of(usable, lambda topic: topic_answer(topic, node_id, epoch))
         return _with_operations(request, response)
     asked = _distinct(asked or [])
     refused: dict[str, ErrorCode] = {}
@@ -197,7 +196,7 @@ def _answer(
     name = item.name or ""
     topic = broker.catalogue.find(name)
     if topic is not None:
-        return topic_answer(topic, node_id)
+        return topic_answer(topic, node_id, broker.topics.leader_epoch)
     code = refused.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     try:
         check_name(name)
@@ -209,35 +208,35 @@ def _answer(
 def _answer_by_id(broker: Broker, item: MetadataRequestTopic, node_id: int) -> MetadataResponseTopic:
     topic = broker.catalogue.find_id(item.topic_id)
     if topic is not None:
-        return topic_answer(topic, node_id)
+        return topic_answer(topic, node_id, broker.topics.leader_epoch)
     return MetadataResponseTopic(
         error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=item.topic_id, partitions=[]
     )
 
 
-def topic_answer(topic: Topic, node_id: int) -> MetadataResponseTopic:
+def topic_answer(topic: Topic, node_id: int, leader_epoch: int) -> MetadataResponseTopic:
     """Return the answer for an existing topic, with all its partitions."""
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.internal,
-        partitions=_partitions(node_id, topic.partition_count),
+        partitions=_partitions(node_id, leader_epoch, topic.partition_count),
     )
 
 
-_made: dict[int, list[MetadataResponsePartition]] = {}
+_made: dict[tuple[int, int], list[MetadataResponsePartition]] = {}
 
 
-def _partitions(node_id: int, count: int) -> list[MetadataResponsePartition]:
+def _partitions(node_id: int, leader_epoch: int, count: int) -> list[MetadataResponsePartition]:
     """Return `count` partitions from 0 on; those of all topics are alike, so they are made only once."""
-    made = _made.setdefault(node_id, [])
+    made = _made.setdefault((node_id, leader_epoch), [])
     nodes = [node_id]
     for index in range(len(made), count):
         made.append(
             MetadataResponsePartition(
                 partition_index=index,
                 leader_id=node_id,
-                leader_epoch=LEADER_EPOCH,
+                leader_epoch=leader_epoch,
                 replica_nodes=nodes,
                 isr_nodes=nodes,
             )

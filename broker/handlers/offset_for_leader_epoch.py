@@ -1,7 +1,9 @@
 """OffsetForLeaderEpoch: v2-4.
 
-Behaviour: the end of epoch 0, the only one, is the end of the log; a later epoch is unknown (-1, -1).
-Differences from Apache Kafka: none known; the epoch of a partition never changes on one node.
+Behaviour: the end of the newest epoch is the end of the log, that of an older one the beginning of the next;
+    a later epoch is unknown (-1, -1).
+Differences from Apache Kafka: none known; on one node an epoch begins only after a repair of a log, and after
+    a crash with durability os.
 Version notes: v2 current leader epoch (librdkafka asks exactly v2), v3 replica id, v4 flexible.
 """
 
@@ -13,8 +15,7 @@ from typing import TYPE_CHECKING
 from broker.errors import RequestError
 from broker.loop.call import Call
 from broker.loop.slices import ITEMS_PER_STEP, Steps, in_slices, made_of
-from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch
-from broker.storage.partition import LEADER_EPOCH
+from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch, end_of_epoch
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -54,14 +55,14 @@ def _answer(broker: Broker, name: str, item: OffsetForLeaderPartition) -> EpochE
         if topic is None:
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         partition = broker.topics.partition(topic, item.partition)
-        check_leader_epoch(item.current_leader_epoch)
+        current = broker.topics.leader_epoch
+        check_leader_epoch(item.current_leader_epoch, current)
     except RequestError as error:
         answer.error_code = error.code
         return answer
     if item.leader_epoch < NO_EPOCH:
         # An epoch before all others ends where our first one begins.
         answer.leader_epoch, answer.end_offset = item.leader_epoch, partition.log_start
-    if item.leader_epoch == LEADER_EPOCH:
-        answer.leader_epoch = LEADER_EPOCH
-        answer.end_offset = partition.high_watermark
+    else:
+        answer.leader_epoch, answer.end_offset = end_of_epoch(partition, item.leader_epoch, current)
     return answer

@@ -6,7 +6,7 @@ Handlers use only this interface and not the log behind it, so that a view's par
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from wal.lookup import TimeHit
     from wal.reader import ReadResult
     from wal.stream_producers import ProducerDescription
-
-LEADER_EPOCH: Final = 0
-"""The epoch of every partition: one node leads them all for life."""
 
 
 class Counted(NamedTuple):
@@ -92,6 +89,10 @@ class Partition:
     def max_timestamp(self) -> TimeHit | None:
         """Return the first batch that has the partition's largest timestamp."""
         return self.vnode.log.max_timestamp(self.stream_id)
+
+    def leader_epochs(self) -> list[tuple[int, int]]:
+        """Return every leader epoch of its records with its first offset, oldest first."""
+        return self.vnode.log.leader_epochs(self.stream_id)
 
     def close(self) -> None:
         """Release what the partition keeps, as its topic was deleted; a stored one keeps nothing."""

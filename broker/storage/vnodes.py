@@ -15,6 +15,8 @@ class Vnodes(Mapping[str, list[Vnode]]):
         self._by_database = dict(by_database)
         self.every: list[Vnode] = []
         self._list()
+        # The leader epoch of every partition: constant, as only a start begins one.
+        self.leader_epoch = max(vnode.log.largest_leader_epoch() for vnode in self.every)
 
     def _list(self) -> None:
         self.every = [self.meta, *(vnode for vnodes in self.values() for vnode in vnodes)]

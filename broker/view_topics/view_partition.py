@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from broker.storage.partition import LEADER_EPOCH, Partition
+from broker.storage.partition import Partition
 from protocol.record_writer import empty_batch
 from protocol.records import patch_last_offset, read_batch_header
 from wal.reader import Part, ReadResult
@@ -121,7 +121,7 @@ class ViewRead:
         """
         if self.has_progress and takes_empty:
             last = min(self.position - 1, self.offset + DELTA_MAX)
-            empty = empty_batch(self.offset, last, leader_epoch=LEADER_EPOCH)
+            empty = empty_batch(self.offset, last, leader_epoch=0)
             return [empty], len(empty)
         if self.ends_in_batch and isinstance(self.parts[-1], bytes | bytearray | memoryview):
             self.parts[-1] = _stretched(self.parts[-1], self.position - 1)

@@ -1,24 +1,57 @@
-"""There is one leader epoch; a client's epoch is compared with it."""
+"""A client's leader epoch is compared with the node's; an epoch of records ends where the next began."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from broker.errors import RequestError
-from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch
+from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch, end_of_epoch, epoch_of
 from protocol.error_codes import ErrorCode
 
 
-@pytest.mark.parametrize("epoch", [NO_EPOCH, 0])
+class Epochs:
+    """A partition with these epochs and 100 records."""
+
+    high_watermark = 100
+
+    def __init__(self, *epochs: tuple[int, int]) -> None:
+        self._epochs = [(0, 0), *epochs]
+
+    def leader_epochs(self) -> list[tuple[int, int]]:
+        return self._epochs
+
+
+@pytest.mark.parametrize("epoch", [NO_EPOCH, 3])
 def test_clients_that_know_the_epoch_or_none_are_served(epoch: int) -> None:
-    check_leader_epoch(epoch)
+    check_leader_epoch(epoch, 3)
 
 
 @pytest.mark.parametrize(
     ("epoch", "code"),
-    [(1, ErrorCode.UNKNOWN_LEADER_EPOCH), (-2, ErrorCode.FENCED_LEADER_EPOCH)],
+    [
+        (4, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (2, ErrorCode.FENCED_LEADER_EPOCH),
+        (-2, ErrorCode.FENCED_LEADER_EPOCH),
+    ],
 )
 def test_any_other_epoch_is_refused(epoch: int, code: ErrorCode) -> None:
     with pytest.raises(RequestError) as refused:
-        check_leader_epoch(epoch)
+        check_leader_epoch(epoch, 3)
     assert refused.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("epoch", "found"),
+    [(0, (0, 40)), (1, (0, 40)), (2, (2, 70)), (3, (3, 100)), (4, (3, 100)), (5, (5, 100)), (6, (-1, -1)),
+     (-1, (-1, -1))],
+)  # fmt: skip
+def test_an_epoch_ends_where_the_next_one_began(epoch: int, found: tuple[int, int]) -> None:
+    partition: Any = Epochs((2, 40), (3, 70))
+    assert end_of_epoch(partition, epoch, 5) == found
+
+
+def test_a_record_has_the_epoch_in_which_it_was_written_and_the_next_one_the_nodes() -> None:
+    partition: Any = Epochs((2, 40), (3, 70))
+    assert [epoch_of(partition, offset, 5) for offset in (0, 39, 40, 99, 100)] == [0, 0, 2, 3, 5]
