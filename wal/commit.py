@@ -133,6 +133,7 @@ def _target(
         capacity=segment.capacity,
         header=encode_segment_start(header),
         spare=spare,
+        reserve=state.reserve,
     )
     return segment, seal, create, tail
 

@@ -15,9 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from wal.disk import Buffer, Disk, File
+from wal.disk import Buffer, Disk, DiskError, DiskFull, File
 from wal.format import FIRST_FRAME_POSITION
 from wal.frame import BuiltFrame
+from wal.reserve import Reserve
 from wal.scan import Scan
 from wal.segment import Segment, SharedFile, Totals, base_version_of
 
@@ -63,13 +64,25 @@ class CreatePlan:
     header: bytes
     spare: File | None = None
     """An already allocated file with the temporary name, if there is one."""
+    reserve: Reserve | None = None
+    """Room to give up when there is none left."""
     done: bool = False
 
     def allocate(self) -> File:
         """Return the file with its room reserved.  Raises: DiskFull; then nothing is left of it."""
         if self.spare is not None:
             return self.spare
-        return make_spare(self.disk, self.temporary_path, self.capacity)
+        try:
+            return make_spare(self.disk, self.temporary_path, self.capacity)
+        except DiskFull:
+            if self.reserve is None or not self.reserve.release():
+                raise
+            return make_spare(self.disk, self.temporary_path, self.capacity)
+
+    def give_up(self) -> None:
+        """Close the file that was to be used, after a failure before its use."""
+        if self.spare is not None:
+            self.spare.close()
 
     def name(self, file: File) -> None:
         """Write the header and publish the file."""
@@ -142,7 +155,12 @@ class CommitJob(SyncJob):
         """Roll when due, write, sync."""
         if self.seal is not None:
             self.phase = Phase.SYNC
-            self.seal.run()
+            try:
+                self.seal.run()
+            except DiskError:
+                if self.create is not None:
+                    self.create.give_up()
+                raise
         if self.create is not None:
             self.phase = Phase.PREPARE
             file = self.create.allocate()

@@ -8,6 +8,7 @@
     a segment was retired durably              RenameJob       to `*.deleted`, directory synced
     `delete_delay_ms` after that               UnlinkJob
     durability `os`, `flush_ms` passed         FlushJob        fdatasync of the active segment
+    there is none, and room enough             ReserveJob      take room for deletions on a full disk
     nothing else, and a segment's turn         ScrubJob        read a segment again, check every CRC
 
 A failed job costs nothing but its work, except a failed sync of the log itself, which stops the log.
@@ -16,6 +17,7 @@ A failed job costs nothing but its work, except a failed sync of the log itself,
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
 
 from wal.checkpoint import Witness
@@ -27,6 +29,7 @@ from wal.maintenance_jobs import (
     IndexJob,
     Job,
     RenameJob,
+    ReserveJob,
     ScrubJob,
     SpareJob,
     UnlinkJob,
@@ -81,7 +84,8 @@ class Maintenance:
         self._witnessed_sequence = marks.witnessed_sequence
         self._next_witness_ms = state.now_ms
         self._next_flush_ms = state.now_ms
-        self._not_before_ms = state.now_ms
+        self._retry_at_ms: dict[type[Job], int] = {}
+        """When to try kinds of jobs again that have failed; meanwhile the others go on."""
         self._capture: Capture | None = None
         """A checkpoint in the making; until it is done, no segment is renamed."""
         self._scrubbing = Scrubbing(state.now_ms, after=marks.scrubbed, clean=marks.clean)
@@ -98,34 +102,48 @@ class Maintenance:
 
     def begin(self, now_ms: int) -> Job | None:
         """Return the most urgent job that is due, when none is under way."""
-        if self.job is not None or now_ms < self._not_before_ms or self.state.stop() is not None:
+        if self.job is not None or self.state.stop() is not None:
             return None
-        self.job = (
-            self._flush(now_ms)
-            or self._spare()
-            or self._witness(now_ms)
-            or self._index()
-            or self._checkpoint()
-            or self._rename()
-            or self._unlink(now_ms)
-            or self._scrub(now_ms)
+        makers: tuple[tuple[type[Job], Callable[[int], Job | None]], ...] = (
+            (FlushJob, self._flush),
+            (SpareJob, self._spare),
+            (WitnessJob, self._witness),
+            (IndexJob, self._index),
+            (CheckpointJob, self._checkpoint),
+            (RenameJob, self._rename),
+            (UnlinkJob, self._unlink),
+            (ReserveJob, self._reserve),
+            (ScrubJob, self._scrub),
         )
+        for kind, make in makers:
+            if self._retry_at_ms.get(kind, now_ms) <= now_ms:
+                self._retry_at_ms.pop(kind, None)
+                self.job = make(now_ms)
+                if self.job is not None:
+                    break
         return self.job
+
+    def _not_before(self, kind: type[Job], at_ms: int) -> int:
+        """Return a job's time, put off while it waits after a failure."""
+        return max(at_ms, self._retry_at_ms.get(kind, at_ms))
 
     def next_deadline(self) -> int | None:
         """Return when to call `begin` again although nothing was appended."""
-        deadlines = [] if self._capture is None else [self.state.now_ms]
+        now_ms = self.state.now_ms
+        deadlines = [at_ms for at_ms in self._retry_at_ms.values() if at_ms > now_ms]
+        if self._capture is not None:
+            deadlines.append(self._not_before(CheckpointJob, now_ms))
         if self.state.durable_sequence > self._witnessed_sequence or self.state.full:
-            deadlines.append(self._next_witness_ms)
+            deadlines.append(self._not_before(WitnessJob, self._next_witness_ms))
         if self.state.next_sequence > self.state.durable_sequence:
-            deadlines.append(self._next_flush_ms)
+            deadlines.append(self._not_before(FlushJob, self._next_flush_ms))
         if self._deleted:
-            deadlines.append(self._deleted[0][0])
+            deadlines.append(self._not_before(UnlinkJob, self._deleted[0][0]))
         if self.state.suspects:
-            deadlines.append(self.state.now_ms)
+            deadlines.append(self._not_before(ScrubJob, now_ms))
         if self._scrubbing.wants(self.state):
-            deadlines.append(self._scrubbing.due_ms)
-        return max(min(deadlines), self._not_before_ms) if deadlines else None
+            deadlines.append(self._not_before(ScrubJob, self._scrubbing.due_ms))
+        return min(deadlines, default=None)
 
     def _flush(self, now_ms: int) -> Job | None:
         state = self.state
@@ -135,7 +153,13 @@ class Maintenance:
         assert active is not None
         return FlushJob(active.open_shared(state.disk), state.next_sequence)
 
-    def _spare(self) -> Job | None:
+    def _reserve(self, _now_ms: int) -> Job | None:
+        reserve = self.state.reserve
+        if reserve is None or reserve.held or self.state.full:
+            return None
+        return ReserveJob(reserve, self.state.options.reserve_bytes)
+
+    def _spare(self, _now_ms: int) -> Job | None:
         state = self.state
         active = state.active
         wanted = active is not None and 4 * active.end_position > 3 * active.capacity and not state.full
@@ -158,10 +182,9 @@ class Maintenance:
         """Return a witness of what is synced now."""
         state = self.state
         base = state.active.base_version if state.active is not None else 0
-        self.witness_generation += 1
-        return Witness(self.witness_generation, state.durable_sequence, state.written_version, base)
+        return Witness(self.witness_generation + 1, state.durable_sequence, state.written_version, base)
 
-    def _index(self) -> Job | None:
+    def _index(self, _now_ms: int) -> Job | None:
         if not self.state.unindexed:
             return None
         for segment in self.state.segments.all:
@@ -170,7 +193,7 @@ class Maintenance:
         self.state.unindexed = False
         return None
 
-    def _checkpoint(self) -> Job | None:
+    def _checkpoint(self, _now_ms: int) -> Job | None:
         if self._capture is None:
             if self.cost_bytes < self.state.options.checkpoint_bytes and not self.checkpoint_wanted:
                 return None
@@ -188,12 +211,13 @@ class Maintenance:
         state = self.state
         checkpoint = capture.finish()
         self._capture = None
-        self.generation += 1
         self.cost_bytes = 0
         self.checkpoint_wanted = False
-        return CheckpointJob(state.disk, state.directory, checkpoint, self._sync_first(), state.next_sequence)
+        return CheckpointJob(
+            state.disk, state.directory, checkpoint, self._sync_first(), state.next_sequence, state.reserve
+        )
 
-    def _rename(self) -> Job | None:
+    def _rename(self, _now_ms: int) -> Job | None:
         if self._capture is not None or not self.state.retired_bases:
             return None
         retired = [segment for segment in self.state.segments.all if segment.retired]
@@ -239,10 +263,12 @@ class Maintenance:
                 job.segment.index_stored = True
                 state.index_cache.loaded(job.segment)
             case CheckpointJob():
+                self.generation = job.checkpoint.generation + 1
                 self._sequences = (self._sequences[1], job.checkpoint.sequence)
                 self._synced_first(job)
             case WitnessJob():
                 if job.witness is not None:
+                    self.witness_generation = job.witness.generation
                     self._witnessed_sequence = job.witness.durable_sequence
                 self._next_witness_ms = now_ms + state.options.witness_ms
                 state.full = job.free_bytes < state.options.min_free_bytes
@@ -287,7 +313,7 @@ class Maintenance:
         """Take back a failed job; return whether the log itself can no longer be trusted."""
         assert job is self.job
         self.job = None
-        self._not_before_ms = now_ms + RETRY_MS
+        self._retry_at_ms[type(job)] = now_ms + RETRY_MS
         if isinstance(job, CheckpointJob):
             self.checkpoint_wanted = True
         if isinstance(job, UnlinkJob):

@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wal.checkpoint import Checkpoint, Witness, write_checkpoint, write_witness
-from wal.disk import Disk, File
+from wal.disk import Disk, DiskFull, File
 from wal.errors import LogDamaged
 from wal.index import ActiveIndex, encode_index
 from wal.jobs import make_spare
+from wal.reserve import Reserve
 from wal.scrub import damage_of, remember_damage, write_place
 from wal.segment import DELETED_SUFFIX, Segment, SharedFile
 
@@ -58,12 +59,30 @@ class CheckpointJob(Job):
     sync_first: SharedFile | None
     sequence: int
     """The frames below this sequence become durable with `sync_first`."""
+    reserve: Reserve | None = None
 
     def run(self) -> None:
         """Sync when needed, then write the checkpoint."""
         if self.sync_first is not None:
             self.sync_first.file.sync()
-        write_checkpoint(self.disk, self.directory, self.checkpoint)
+        try:
+            write_checkpoint(self.disk, self.directory, self.checkpoint)
+        except DiskFull:
+            if self.reserve is None or not self.reserve.release():
+                raise
+            write_checkpoint(self.disk, self.directory, self.checkpoint)
+
+
+@dataclass(slots=True, eq=False)
+class ReserveJob(Job):
+    """A job that takes the room kept for a full disk."""
+
+    reserve: Reserve
+    size_bytes: int
+
+    def run(self) -> None:
+        """Take the room."""
+        self.reserve.make(self.size_bytes)
 
 
 @dataclass(slots=True, eq=False)

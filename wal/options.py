@@ -33,6 +33,8 @@ class LogOptions:
     """Write a checkpoint after this much; an entry counts as `ENTRY_COST_BYTES` on top of its bytes."""
     min_free_bytes: int = 64 * MIB
     """With less free space than this, ordinary appends are refused with DiskFull."""
+    reserve_bytes: int = 0
+    """Room kept in a file of its own for records of deletions and for checkpoints on a full disk; 0: none."""
     delete_delay_ms: int = 60_000
     """A deleted segment's file stays as `*.deleted` this long: time to restore it by hand."""
     torn_copy_bytes: int = MIB

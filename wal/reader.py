@@ -323,6 +323,14 @@ def _span(pieces: list[Piece], start: int, stop: int) -> int:
     return stop
 
 
+def _read_or_refuse(state: LogState, pieces: list[Piece], file: File, size: int) -> bytes:
+    """Read once more what could not be read.  Raises: LogDamaged, which refuses appends from now on."""
+    try:
+        return file.read_at(pieces[0].position, size)
+    except DiskError as error:
+        raise _unreadable(state, pieces[0].extent, error) from error
+
+
 def _from_disk(state: LogState, pieces: list[Piece]) -> list[Part]:
     """Read the pieces with one call when they are in the page cache; else hand out file ranges."""
     first, last = pieces[0], pieces[-1]
@@ -331,7 +339,7 @@ def _from_disk(state: LogState, pieces: list[Piece]) -> list[Part]:
     try:
         data = shared.file.read_at_if_cached(first.position, size)
     except DiskError:
-        data = None  # loaded in a thread, which finds out what is unreadable
+        data = _read_or_refuse(state, pieces, shared.file, size)
     if data is not None and len(data) < size:
         raise _too_short(first.segment, first.position + len(data), first.position + size)
     if data is None:

@@ -12,6 +12,7 @@ from wal.errors import LogClosed, LogDamaged, LogFailed, WalError
 from wal.frame import OpenFrame
 from wal.options import LogOptions
 from wal.producers import Producers
+from wal.reserve import Reserve
 from wal.segment import Segment, Segments, segment_name
 from wal.stream import Stream
 from wal.tail import IndexCache, TailCache
@@ -55,6 +56,7 @@ class LogState:
         """Whether a commit under way has taken the spare but not renamed it: its name must not be reused."""
         self.spare: File | None = None
         """A preallocated `spare.tmp`."""
+        self.reserve = Reserve(disk, directory) if options.reserve_bytes else None
         self.expected_crc = 0
         """The header CRC of the last frame of the newest segment."""
         self.producers = Producers(

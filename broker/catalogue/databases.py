@@ -95,6 +95,11 @@ def durability_of(configs: Mapping[str, str], config: Config) -> str:
     return value_of("durability", configs, config)
 
 
+RESERVE_BYTES: Final = 4 << 20
+"""The room that each log keeps for a disk that others have filled: a segment of 1 MiB for the records of
+deletions, and the checkpoints that let segments go."""
+
+
 def log_options(config: Config, configs: Mapping[str, str], *, vnode_count: int) -> LogOptions:
     """Return the options of a database's logs; memory is divided among `vnode_count` vnodes."""
     return LogOptions(
@@ -103,6 +108,7 @@ def log_options(config: Config, configs: Mapping[str, str], *, vnode_count: int)
         tail_cache_bytes=config.kawal_tail_cache_bytes // max(1, vnode_count),
         flush_ms=int(value_of("flush.ms", configs, config)),
         min_free_bytes=config.kawal_min_free_bytes,
+        reserve_bytes=RESERVE_BYTES,
         delete_delay_ms=config.log_segment_delete_delay_ms,
         producer_expiry_ms=config.producer_id_expiration_ms,
         producers_per_stream_max=config.kawal_max_producers_per_partition,

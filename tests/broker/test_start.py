@@ -193,6 +193,7 @@ def test_the_configuration_reaches_the_logs() -> None:
         tail_cache_bytes=2 << 20,
         flush_ms=7,
         min_free_bytes=3,
+        reserve_bytes=4 << 20,
         delete_delay_ms=11,
         producer_expiry_ms=13,
         producers_per_stream_max=17,

@@ -94,7 +94,9 @@ class Consumer(Actor):
                         FetchPartition(
                             partition=index,
                             fetch_offset=self._positions[topic_id, index],
-                            current_leader_epoch=self.chance.choice((-1, 0)),
+                            current_leader_epoch=self.chance.choice(
+                                (-1, self.world.broker.topics.leader_epoch)
+                            ),
                             partition_max_bytes=self.chance.choice((1, 2_000, 1 << 20)),
                         )
                     ],

@@ -124,9 +124,12 @@ def test_a_read_that_fails_is_a_storage_error_of_its_partition(gateway: Gateway)
     client = gateway.client()
     create(client, "t")
     send(client, "t", batch(b"a"))
-    gateway.disk.faults.append(failing("read", errno.EIO, path="vnode-0"))
+    gateway.disk.faults.append(failing("read", errno.EIO, path="vnode-0", times=9))
     assert fetch(client, "t").error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert read(client, "t") == [b"a"]
+    gateway.disk.faults.clear()
+    gateway.settle()
+    gateway.restart()
+    assert read(gateway.client(), "t") == [b"a"]
 
 
 def test_a_sync_that_fails_ends_the_connection_of_who_sent_with_acks_0(
