@@ -53,7 +53,7 @@ CASES = {
 
 
 class Row(NamedTuple):
-    """What was measured of one case: the seconds of a unit at each scale."""
+    """The result of one case: the seconds of a unit at each scale."""
 
     name: str
     case: Case
@@ -76,11 +76,7 @@ def measure(name: str, base: int, rounds: int = ROUNDS) -> Row:
     for scale in SCALES:
         unit = case.prepare(base * scale)
         gc.collect()
-        gc.disable()
-        try:
-            found.append(median(unit() for _ in range(rounds)))
-        finally:
-            gc.enable()
+        found.append(median(unit() for _ in range(rounds)))
     return Row(name, case, tuple(found))
 
 

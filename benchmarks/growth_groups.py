@@ -115,7 +115,10 @@ def commit_of_many(partitions: int) -> Unit:
         if partitions <= PARTITIONS_AT_ONCE:
             return _timed(lambda: client.call(request, 9))
         client.send(request, 9)
-        return _longest_step(gateway)
+        longest = _longest_step(gateway)
+        assert len(client.answers()) == 1
+        client.close()
+        return longest
 
     return unit
 
@@ -129,6 +132,9 @@ def fetch_of_many(partitions: int) -> Unit:
     def unit() -> float:
         client = gateway.client()
         first = _timed(lambda: client.send(request, 9))
-        return max(first, _longest_step(gateway))
+        longest = max(first, _longest_step(gateway))
+        assert len(client.answers()) == 1
+        client.close()
+        return longest
 
     return unit
