@@ -10,7 +10,7 @@ Version notes: v6 leader epochs; v7 static members; v8 flexible; v9 member epoch
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from copy import copy
 from typing import TYPE_CHECKING, Final
 
 from broker.coordinators.groups import client_of
@@ -58,8 +58,10 @@ def _parts(request: OffsetCommitRequest) -> Iterator[tuple[int, OffsetCommitRequ
     """Yield requests with a few partitions of one topic each, and the topic's number."""
     for number, topic in enumerate(request.topics):
         for partitions in chunks(topic.partitions, per_step=PARTITIONS_PER_STEP):
-            part = replace(topic, partitions=list(partitions))
-            yield number, replace(request, topics=[part])
+            part_of_topic, part = copy(topic), copy(request)
+            part_of_topic.partitions = list(partitions)
+            part.topics = [part_of_topic]
+            yield number, part
 
 
 class _Answers:
