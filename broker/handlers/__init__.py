@@ -1,8 +1,9 @@
 """The APIs that Kawal serves: the list from which the ApiVersions answer and the dispatch are derived.
 
 A handler is the function `handle(broker, call)` of the module named here; it and its messages are imported
-when the first request of its kind arrives, so that the list may grow without slowing the start (docs/adr).  A
-handler returns a response, the steps that make it, or PARKED if other code will answer the call.
+when the first request of its kind arrives, so that the list may grow without slowing the start (docs/adr).
+That takes up to 130 ms, so a thread does it.  A handler returns a response, the steps that make it, or PARKED
+if other code will answer the call.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from protocol.api_keys import ApiKey
-from protocol.messages import request_type
+from protocol.messages import request_type, response_type
 
 Handler = Callable[..., Any]
 
@@ -31,6 +32,17 @@ class Api:
         self.advertised_minimum = self.minimum if advertise_from is None else advertise_from
         self._handler: Handler | None = None
         self._request_type: type[Any] | None = None
+
+    @property
+    def loaded(self) -> bool:
+        """Whether everything is imported that a request needs."""
+        return self._handler is not None and self._request_type is not None
+
+    def load(self) -> None:
+        """Import everything that a request needs."""
+        self.request_type()
+        response_type(self.key)
+        self.handler()
 
     def handler(self) -> Handler:
         """Return the function `handle(broker, call)`, imported at its first use."""

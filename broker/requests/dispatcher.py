@@ -8,6 +8,7 @@ request bytes --decode--> Call --gate--> handler --> response        encoded and
 
 from __future__ import annotations
 
+import logging
 from types import GeneratorType
 from typing import Any
 
@@ -19,8 +20,10 @@ from broker.loop.stats import Cause
 from broker.requests.gate import Gate, GateClosed, Held
 from broker.requests.request_weight import request_weight
 from protocol.api_keys import ApiKey
-from protocol.errors import UnsupportedVersion
+from protocol.errors import ProtocolError, UnsupportedVersion
 from protocol.wire import decode
+
+logger = logging.getLogger("kawal.broker")
 
 
 class Dispatcher:
@@ -45,6 +48,38 @@ class Dispatcher:
             call.version = 0
             call.reply(APIS[ApiKey.API_VERSIONS].function("unsupported")())
             return
+        if api.loaded:
+            self._serve(api, call, data, position)
+        else:
+            self._load_first(api, call, data, position)
+
+    def _load_first(self, api: Api, call: Call[Any], data: memoryview, position: int) -> None:
+        """Have a thread import what the first request of an API needs; later requests wait for it."""
+        connection = call.connection
+        if not call.data_owned:
+            data, call.data_owned = memoryview(bytearray(data)), True
+
+        def loaded(error: Exception | None) -> None:
+            if connection.closed:
+                return
+            turns = connection.stats.turns
+            before = turns.enter(call)
+            connection.work_done(call)
+            try:
+                if error is not None:
+                    raise error
+                self._serve(api, call, data, position)
+            except ProtocolError as refused:
+                logger.info("connection %d from %s closed: %s", connection.identity, connection.peer, refused)
+                connection.close(str(refused), Cause.PROTOCOL)
+            except Exception as fault:  # noqa: BLE001  (it ends the connection)
+                self.failed(call, fault)
+            turns.leave(before)
+
+        connection.begin_work(call)
+        self._loop.scheduler.offload(api.load, loaded)
+
+    def _serve(self, api: Api, call: Call[Any], data: memoryview, position: int) -> None:
         call.request, _ = decode(api.request_type(), call.version, data, position)
         call.connection.weigh(call, call.weight_bytes + request_weight(call.request, len(data)))
         if self.admit(api, call, call.received_ms) and not call.data_owned:

@@ -1,0 +1,143 @@
+"""The first request of an API waits while a thread imports its handler; other clients are served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from broker.handlers import APIS, Api
+from broker.loop.stats import Cause
+from broker.start import open_broker
+from protocol.api_keys import ApiKey
+from protocol.messages.describe_cluster import DescribeClusterRequest
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.metadata import MetadataRequest
+from tests.broker.gateway import Gateway, request_frame
+from tests.broker.kit import batch, create, producing, read
+
+
+class ThreadedGateway(Gateway):
+    """A broker whose threads work when the test says so."""
+
+    def _open(self) -> Any:
+        self.tasks: list[tuple[Callable[[], object], Callable[[Exception | None], None]]] = []
+        return open_broker(
+            self.disk,
+            self.config,
+            random=Random(1),
+            now_ms=self.now_ms,
+            wall_ms=self.now_ms,
+            offload=lambda work, done: self.tasks.append((work, done)),
+        )
+
+    def work(self, error: Exception | None = None) -> None:
+        """Do one task, or let it fail."""
+        work, done = self.tasks.pop(0)
+        if error is None:
+            work()
+        done(error)
+
+
+@pytest.fixture
+def gateway() -> ThreadedGateway:
+    return ThreadedGateway()
+
+
+@pytest.fixture
+def unloaded() -> Iterator[Callable[[ApiKey], Api]]:
+    """Return a function that makes an API as new as at the start."""
+    before = {key: (api._handler, api._request_type) for key, api in APIS.items()}
+    for api in APIS.values():
+        api.load()
+
+    def forget(key: ApiKey) -> Api:
+        api = APIS[key]
+        api._handler = None
+        return api
+
+    yield forget
+    for key, (handler, request_type) in before.items():
+        APIS[key]._handler, APIS[key]._request_type = handler, request_type
+
+
+DESCRIBE = DescribeClusterRequest(include_cluster_authorized_operations=False)
+FIND = FindCoordinatorRequest(key="g")
+
+
+def test_it_is_answered_once_a_thread_has_imported_its_handler(
+    gateway: ThreadedGateway, unloaded: Callable[[ApiKey], Api]
+) -> None:
+    api = unloaded(ApiKey.DESCRIBE_CLUSTER)
+    client, other = gateway.client(), gateway.client()
+    client.send(DESCRIBE, 1)
+    client.send(MetadataRequest(topics=[]), 12)
+    other.send(MetadataRequest(topics=[]), 12)
+    assert (client.answers(), len(other.answers())) == ([], 1)
+    gateway.work()
+    assert api.loaded
+    described, metadata = client.answers()
+    assert described.cluster_id == metadata.cluster_id
+    client.send(DESCRIBE, 1)
+    assert len(client.answers()) == 1
+    assert gateway.tasks == []
+
+
+def test_batches_in_the_receive_buffer_are_kept_meanwhile(
+    gateway: ThreadedGateway, unloaded: Callable[[ApiKey], Api]
+) -> None:
+    client, other = gateway.client(), gateway.client()
+    unloaded(ApiKey.CREATE_TOPICS)
+    APIS[ApiKey.CREATE_TOPICS].load()
+    create(client, "t")
+    unloaded(ApiKey.PRODUCE)
+    client.send(producing(("t", 0, batch(b"mine"))), 9)
+    client.connection.reader.release_buffer()
+    other.send(MetadataRequest(topics=[]), 12)
+    gateway.work()
+    gateway.settle()
+    assert len(client.answers()) == 1
+    assert read(client, "t") == [b"mine"]
+
+
+def test_a_body_that_cannot_be_decoded_ends_its_connection(
+    gateway: ThreadedGateway, unloaded: Callable[[ApiKey], Api]
+) -> None:
+    unloaded(ApiKey.FIND_COORDINATOR)
+    client = gateway.client()
+    frame = request_frame(FIND, 3, 1)[4:-3]
+    client.send_bytes(len(frame).to_bytes(4, "big") + frame)
+    assert client.connection.close_reason is None
+    gateway.work()
+    assert client.connection.close_cause == Cause.PROTOCOL
+
+
+def test_a_client_that_has_left_meanwhile_is_not_served(
+    gateway: ThreadedGateway, unloaded: Callable[[ApiKey], Api]
+) -> None:
+    api = unloaded(ApiKey.DESCRIBE_CLUSTER)
+    client = gateway.client()
+    client.send(DESCRIBE, 1)
+    client.close()
+    gateway.work()
+    assert api.loaded
+    other = gateway.client()
+    other.send(DESCRIBE, 1)
+    assert len(other.answers()) == 1
+
+
+def test_an_import_that_fails_ends_its_connection_and_is_tried_again(
+    gateway: ThreadedGateway, unloaded: Callable[[ApiKey], Api]
+) -> None:
+    api = unloaded(ApiKey.DESCRIBE_CLUSTER)
+    gateway.break_things()
+    client, other = gateway.client(), gateway.client()
+    client.send(DESCRIBE, 1)
+    gateway.work(MemoryError("no room for a module"))
+    assert client.connection.close_cause == Cause.BUG
+    assert not api.loaded
+    other.send(DESCRIBE, 1)
+    gateway.work()
+    assert len(other.answers()) == 1
