@@ -18,7 +18,7 @@ from broker.connections.client_record import ClientRecord
 from broker.connections.departures import Departures
 from broker.connections.memory_limits import HEAVY_FRAME_BYTES, MemoryLimits
 from broker.connections.metered_connection import MeteredConnection
-from broker.connections.response_errors import error_codes
+from broker.connections.response_errors import errors_of
 from broker.loop.answers import EncodedAnswer
 from broker.loop.call import SMALL_BYTES, Call
 from broker.loop.last_fetch import LastFetch
@@ -181,7 +181,8 @@ class Connection(MeteredConnection):
             call.output = []
             return
         before = self._answered(call)
-        self._count_errors(call, response)
+        call.errors = errors_of(response)
+        self._count_errors(call)
         try:
             output = encode_answer(call, response)
         except Unencodable as error:
@@ -203,12 +204,9 @@ class Connection(MeteredConnection):
         call.handled_ns = call.local_ns
         return before
 
-    def _count_errors(self, call: Call[Any], response: object) -> None:
-        if isinstance(response, EncodedAnswer):
-            return
-        errors = call.errors = error_codes(response)
-        if errors:
-            self.stats.failed(call.api_key, call.version, errors)
+    def _count_errors(self, call: Call[Any]) -> None:
+        if call.errors:
+            self.stats.failed(call.api_key, call.version, call.errors)
 
     def _cannot_be_written(self, call: Call[Any], error: Exception) -> None:
         """Log our own bug and close this client's connection; the others are not affected."""
@@ -223,10 +221,14 @@ class Connection(MeteredConnection):
 
     def answer_in_thread(self, call: Call[Any], response: object, offload: Offload) -> None:
         """Answer the call as `answer` does, but encode the response, a large one, in a thread."""
+        if isinstance(response, EncodedAnswer):
+            self.answer(call, response)
+            return
         assert call.output is None, "a call is answered once"
         output: list[Any] = []
 
         def encode_it() -> None:
+            call.errors = errors_of(response)
             output.extend(encode_answer(call, response))
 
         def done(error: Exception | None) -> None:
@@ -235,11 +237,11 @@ class Connection(MeteredConnection):
                 return
             if error is not None:
                 self._cannot_be_written(call, error)
+            self._count_errors(call)
             self._release(call, output)
 
         if not self.closed:
             before = self._answered(call)
-            self._count_errors(call, response)
             offload(encode_it, done)
             if before is not None:
                 self.stats.turns.leave(before)

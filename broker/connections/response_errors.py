@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from broker.loop.answers import EncodedAnswer
 from protocol.schema import ArrayOf, Declaration, Kind, declaration
 
 Look = Callable[[Any], list[int] | None]
@@ -25,6 +26,11 @@ def error_codes(answer: object) -> list[int] | None:
     """Return the error codes in a response message, one for each occurrence; None when there are none."""
     cls = answer.__class__
     return (_looks.get(cls) or _make_look(cls))(answer)
+
+
+def errors_of(answer: object) -> list[int] | None:
+    """Return the same of an answer that may be encoded already, which has no errors then."""
+    return None if isinstance(answer, EncodedAnswer) else error_codes(answer)
 
 
 def _make_look(cls: type[Any]) -> Look:

@@ -57,7 +57,7 @@ def test_an_option_may_agree_with_our_name_and_must_not_contradict_it() -> None:
         ({"KEEP": "3650"}, "records are kept for WAL_RETENTION_PERIOD (s) or retention.ms"),
         ({"PRECISION": "us"}, "timestamp(us)"),
         ({"REPLICA": "3"}, "it has one replica"),
-        ({"BUFFER": "256"}, "those are durability, flush.ms,"),
+        ({"BUFFER": "256"}, "those are deletion.protected, durability, flush.ms,"),
         ({"BUFFER": "256"}, "and TDengine's VGROUPS, WAL_LEVEL,"),
         ({"WAL_FSYNC_PERIOD": "180001"}, "between 0 and 180000"),
         ({"VGROUPS": "0"}, "between 1 and 256"),

@@ -137,6 +137,7 @@ def test_metadata_of_many_partitions_is_encoded_elsewhere(
     ((work, done),) = tasks
     work()
     done(None)
+    client.gateway.settle()
     answer, versions = client.answers()
     assert versions.error_code == 0
     assert [part.partition_index for part in answer.topics[0].partitions] == list(range(MANY))
@@ -163,11 +164,25 @@ def test_an_answer_that_cannot_be_encoded_ends_its_connection(
     def refuse(*_: object) -> None:
         raise Unencodable("MetadataResponse", "a field that the version has not")
 
-    monkeypatch.setattr(metadata, "LARGE_PARTITION_COUNT", 1000)
     monkeypatch.setattr("broker.connections.connection.encode_answer", refuse)
-    client.send(MetadataRequest(topics=None), 12)
+    client.send(DescribeLogDirsRequest(topics=None), 4)
+    client.gateway.settle()
     assert client.connection.close_cause is Cause.BUG
-    assert "api=3 v12 cannot be written" in caplog.text
+    assert "api=35 v4 cannot be written" in caplog.text
+
+
+def test_a_shared_answer_that_cannot_be_encoded_ends_its_connection(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise Unencodable("MetadataResponse", "a field that the version has not")
+
+    client.gateway.break_things()
+    monkeypatch.setattr(metadata, "LARGE_PARTITION_COUNT", 1000)
+    monkeypatch.setattr("broker.catalogue.answer_cache.encode", refuse)
+    client.send(MetadataRequest(topics=None), 12)
+    client.gateway.settle()
+    assert client.connection.close_cause is Cause.BUG
 
 
 def test_a_client_that_leaves_ends_the_work_for_it(client: Client) -> None:
