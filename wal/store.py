@@ -23,6 +23,7 @@ from wal.errors import ForeignDirectory, MetadataLost, NotUsable, StoreInUse, Un
 from wal.log import VnodeLog
 from wal.options import MIB, LogOptions
 from wal.segment import SUFFIX
+from wal.used_vnodes import UsedVnodes
 from wal.whole_files import read_file, replace_file
 
 STORE_FORMAT = 2
@@ -69,6 +70,7 @@ class Store:
         self.options = options
         self._lock = lock
         self._catalogue: Catalogue | None = None
+        self._used = UsedVnodes(disk, f"{path}/{META}")
         self.upgraded_from: int | None = None
         """The older format that the directory had until it was opened."""
 
@@ -136,6 +138,8 @@ class Store:
     def create_vnode(self, database: str, vnode_id: int) -> None:
         """Make a vnode's directory durably; harmless when it exists."""
         assert _is_plain_name(database), database
+        if not self.disk.exists(self.vnode_path(database, vnode_id)):
+            self._used.forget(database, vnode_id)
         self.disk.make_directory(f"{self.path}/{database}")
         self.disk.make_directory(self.vnode_path(database, vnode_id))
         self.disk.sync_directory(f"{self.path}/{database}")
@@ -146,7 +150,7 @@ class Store:
     ) -> VnodeLog:
         """Open a vnode's log; identity and vnode id of `options` are filled in.
 
-        Raises: VnodeMissing when its directory is not there; DiskError.
+        Raises: VnodeMissing when its directory or all files in it are missing; DiskError.
         """
         directory = self.vnode_path(database, vnode_id)
         if not self.disk.exists(directory):
@@ -154,8 +158,12 @@ class Store:
                 f"{directory}: the catalogue knows this vnode, but its directory is missing; "
                 "restore it from a backup"
             )
+        if self._used.has_lost_its_files(database, vnode_id, directory):
+            raise VnodeMissing(lost_files(directory))
         filled = replace(options or self.options, identity=self._salt, vnode_id=vnode_id)
-        return VnodeLog.open(self.disk, directory, options=filled, now_ms=now_ms)
+        log = VnodeLog.open(self.disk, directory, options=filled, now_ms=now_ms)
+        self._used.mark(database, vnode_id, directory)
+        return log
 
     def vnodes(self) -> list[tuple[str, int]]:
         """Return database and vnode id of every vnode directory."""
@@ -184,6 +192,7 @@ class Store:
                 self.disk.remove_directory(vnode)
             self.disk.remove_directory(directory)
         self.disk.sync_directory(self.path)
+        self._used.forget(database)
 
     def databases(self) -> set[str]:
         """Return the names of the directories that have vnodes, or had some."""
@@ -212,6 +221,14 @@ class Store:
     def release(self) -> None:
         """Release the directory and leave its logs as they are: the next start recovers them."""
         self._lock.release()
+
+
+def lost_files(directory: str) -> str:
+    """Return the sentence about a vnode that has lost all its files."""
+    return (
+        f"{directory}: this vnode was in use, but all its files are missing; restore it from a backup, or "
+        "run 'kawal wal repair --accept-loss' to begin it anew without its records"
+    )
 
 
 def vnode_path(path: str, database: str, vnode_id: int) -> str:

@@ -9,7 +9,17 @@ from wal.disk import Disk
 from wal.errors import ForeignDirectory, MetadataLost
 from wal.options import LogOptions
 from wal.repair import RepairReport, repair
-from wal.store import MARKER, META, META_SEGMENT_BYTES, read_marker, take_lock, vnode_path, vnodes_in
+from wal.store import (
+    MARKER,
+    META,
+    META_SEGMENT_BYTES,
+    lost_files,
+    read_marker,
+    take_lock,
+    vnode_path,
+    vnodes_in,
+)
+from wal.used_vnodes import UsedVnodes
 
 
 class RepairedLog(NamedTuple):
@@ -37,6 +47,12 @@ def repair_store(disk: Disk, path: str, *, now_ms: int, accept_loss: bool) -> It
         yield RepairedLog(meta, repair(disk, meta, options=catalogue, now_ms=now_ms, accept_loss=accept_loss))
         for database, vnode_id in vnodes_in(disk, path):
             directory = vnode_path(path, database, vnode_id)
+            used = UsedVnodes(disk, meta)
+            if used.has_lost_its_files(database, vnode_id, directory):
+                if accept_loss:
+                    used.forget(database, vnode_id)
+                yield RepairedLog(directory, RepairReport([lost_files(directory)], mended=accept_loss))
+                continue
             options = LogOptions(identity=secret, vnode_id=vnode_id)
             report = repair(disk, directory, options=options, now_ms=now_ms, accept_loss=accept_loss)
             yield RepairedLog(directory, report)
