@@ -104,9 +104,14 @@ def read_versions(state: LogState, from_version: int, max_bytes: int) -> list[Ve
 
 
 def frames_from(state: LogState, version: int) -> Iterator[FrameRef]:
-    """Yield the data frames from the one that holds `version` on, oldest first."""
+    """Yield the data frames from the one that holds `version` on, oldest first.
+
+    If its segment was deleted, none holds it: the next frame is the first.
+    """
     first = max(0, state.segments.row_of(version))
     for segment in list(state.segments.all[first:]):
+        if segment.next_version <= version:
+            continue
         index = index_of(state, segment)
         for row in range(max(0, index.frame_of(version)), len(index.frame_version)):
             yield _frame_at(state, segment, index, row)
@@ -184,7 +189,7 @@ def first_frame_since(
     """
     first = max(0, state.segments.row_of(from_version))
     for segment in list(state.segments.all[first:]):
-        if segment.totals.max_timestamp < timestamp_ms:
+        if segment.totals.max_timestamp < timestamp_ms or segment.next_version <= from_version:
             continue
         index = index_of(state, segment)
         if not len(index.frame_version):

@@ -91,7 +91,9 @@ class DatabasePartition(ScannedPartition):
         self.ranges.forget_before(self.log_start)
         end, read_bytes, shown_bytes = self.high_watermark, 0, 0
         for frame in self.vnode.log.frames(offset):
-            if frame.base_version >= end or read_bytes >= SCAN_BYTES:
+            if read_bytes >= SCAN_BYTES:
+                return
+            if frame.base_version >= end:
                 break
             if offset < frame.base_version:
                 self._nothing(offset, frame.base_version)
@@ -108,9 +110,8 @@ class DatabasePartition(ScannedPartition):
             if offset < min(frame.next_version, end):
                 self._nothing(offset, min(frame.next_version, end))
             offset = min(frame.next_version, end)
-        else:
-            if offset < end:
-                self._nothing(offset, end)
+        if offset < end:
+            self._nothing(offset, end)
 
     def _nothing(self, start: int, end: int) -> None:
         self.ranges.add(Evaluated(start, end, None))

@@ -105,7 +105,7 @@ class ScannedPartition(ViewPartition):
             WalError, DiskError: the source cannot be read.
         """
         budget = SliceBudget(self.host.loop.stats.clock_ns)
-        slices, end = 0, self.high_watermark
+        slices, end, looked_at = 0, self.high_watermark, -1
         while not read.is_full and (read.position < end or read.position < (end := self.high_watermark)):
             self.forget_stale()
             must = read.minimum_one and not read.parts
@@ -120,6 +120,11 @@ class ScannedPartition(ViewPartition):
                 if slices >= FETCH_SLICES or (slices and self._is_long(read)):
                     read.stopped = True
                     return
+                if read.position == looked_at:
+                    # What was found has been evicted already, or nothing was: others have their turn first.
+                    slices += 1
+                    yield
+                looked_at = read.position
                 slices += yield from self._look_in_turn(read.position, budget)
             elif not self.show(entry, read):
                 return

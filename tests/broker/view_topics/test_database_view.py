@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from broker.loop.slices import run_here
 from broker.view_topics.database_view import DatabasePartition
+from broker.view_topics.scanned_view import SCAN_BYTES
 from protocol.compression import Codec
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import CreateTopicsRequest
@@ -189,6 +191,30 @@ def test_retention_moves_the_views_begin_and_readers_below_are_told() -> None:
     assert begin > 0
     assert fetch(client, "all", 0).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
     assert len(read_all(client, offset=begin)) == 5
+
+
+def test_versions_of_a_deleted_segment_after_a_large_frame_are_passed() -> None:
+    gateway, client = database(
+        kawal_segment_bytes=500_000, log_segment_delete_delay_ms=0, log_retention_check_interval_ms=10**9
+    )
+    large = b"x" * (SCAN_BYTES + 100_000)
+    send(client, "a", batch(large))
+    for _ in range(10):
+        send(client, "b", batch(b"x" * 200_000))
+    send(client, "a", batch(b"last"))
+    asked = DeleteRecordsPartition(partition_index=0, offset=-1)
+    topic = DeleteRecordsTopic(name="b", partitions=[asked])
+    client.call(DeleteRecordsRequest(topics=[topic], timeout_ms=1_000), 2)
+    gateway.advance(10_000)
+    log = gateway.partition("all").vnode.log
+    pairs = list(pairwise(log.frames(0)))
+    before, after = next((left, right) for left, right in pairs if left.next_version < right.base_version)
+    assert before.size_bytes > SCAN_BYTES
+    assert next(log.frames(before.next_version)).base_version == after.base_version
+    found = log.first_frame_since(lambda _: True, START_MS, before.next_version)
+    assert found is not None
+    assert found.base_version >= after.base_version
+    assert [record.value for record in read_all(client)] == [large, b"last"]
 
 
 @pytest.mark.parametrize(
