@@ -17,6 +17,7 @@ from broker.view_topics.query_view import QueryPartition
 from broker.view_topics.stream_owners import HEADER_COUNT, StreamOwners
 from broker.view_topics.view_compaction import CompactedSource
 from broker.view_topics.view_slices import SliceBudget
+from protocol.errors import ProtocolError
 from protocol.record_headers import with_headers
 from protocol.records import read_batch_header
 from wal.format import EntryKind
@@ -91,7 +92,12 @@ class StableMetaPartition(DatabasePartition):
             # Compaction has left nothing of this batch; the range goes on to the next one that it left.
             return None
         version = entry.version + shown.base_offset - entry.base_offset
-        return with_headers(found.batch, owner.headers_of, HEADER_COUNT, base_offset=version)
+        try:
+            return with_headers(found.batch, owner.headers_of, HEADER_COUNT, base_offset=version)
+        except ProtocolError:
+            # As in every view over a database, what cannot be given its headers is left out.
+            self.host.counters_of(self.topic).unfit += entry.record_count
+            return None
 
 
 def open_partition(host: ViewHost, topic: Topic, index: int) -> StableMetaPartition:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from protocol.errors import Malformed
 from protocol.record_reader import iter_records
 from protocol.records import read_batch_header
 
@@ -55,7 +56,11 @@ class Evaluated:
         if offset <= self.start:
             return True
         if self._records_end is None:
-            self._records_end = 1 + max(record.offset for record in iter_records(self.batch))
+            try:
+                self._records_end = 1 + max(record.offset for record in iter_records(self.batch))
+            except (Malformed, ValueError):
+                # Records that cannot be read are shown as they are; the reader says so.
+                self._records_end = self.end
         return offset < self._records_end
 
 

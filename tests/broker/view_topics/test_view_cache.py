@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from broker.view_topics.view_cache import ENTRY_BYTES, CacheBudget, Evaluated, EvaluatedRanges
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
+from tests.broker.kit import batch
 
 UNBOUNDED = 1 << 40
 
@@ -136,3 +137,10 @@ def test_nothing_behind_nothing_makes_the_last_range_longer() -> None:
     known.add(shown(20, 30))
     known.add_nothing(30, 40)
     assert (len(known), known.end, known.find(35)) == (3, 40, nothing(30, 40))
+
+
+def test_a_batch_whose_records_cannot_be_read_is_shown_to_its_end() -> None:
+    data = batch(b"a", b"b")
+    data[61] = 0xFF
+    found = Evaluated(0, 2, bytes(data))
+    assert [found.shows_from(offset) for offset in (0, 1, 2)] == [True, True, False]
