@@ -75,13 +75,21 @@ def test_groups_are_refused_until_their_partition_is_replayed(gateway: Gateway) 
     )
 
 
-def test_a_partition_that_cannot_be_read_is_tried_again(
+def test_a_partition_that_cannot_be_read_is_not_served_until_it_can(
     gateway: Gateway, caplog: pytest.LogCaptureFixture
 ) -> None:
     gateway.restart()
-    gateway.disk.faults.append(failing("read", errno.EIO, path="vnode-", times=2))
+    # A sector is read several times before it is given up until the next start.
+    gateway.disk.faults.append(failing("read", errno.EIO, path="vnode-", times=6))
     gateway.advance(200)
     assert "cannot be read, retry in" in caplog.text
+    gateway.advance(3_000)
+    client = gateway.client()
+    assert {load_code(client, group_id) for group_id in GROUPS} == {
+        ErrorCode.NONE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+    gateway.restart()
     gateway.advance(3_000)
     client = gateway.client()
     assert all(committed(client, group_id) == {("t", 0): 4, ("t", 1): 4} for group_id in GROUPS)
