@@ -88,11 +88,15 @@ class Scenario(ABC):
 
     def _exchange(self) -> str:
         """Let everything arrive, be done and be answered."""
-        for link in tuple(self.world.links):
-            link.push(1 << 30)
-        self.world.settle()
-        for link in tuple(self.world.links):
-            link.pull()
+        before = -1
+        while (left := sum(len(link.outbox) for link in self.world.links)) != before:
+            # A request that is answered in slices keeps the next one of its connection waiting.
+            before = left
+            for link in tuple(self.world.links):
+                link.push(1 << 30)
+            self.world.settle()
+            for link in tuple(self.world.links):
+                link.pull()
         return "exchange"
 
     # --- what breaks and dies --------------------------------------------------------------------------
