@@ -65,6 +65,8 @@ class Driver:
         self.settings: dict[str, GroupSettings] = {}
         self.log: dict[int, list[EncodedRecord]] = {index: [] for index in range(partitions)}
         self.hold = False
+        # The check looks at every member.
+        self.checks_memory = True
         self.in_flight: deque[Effects] = deque()
         self.coordinator = self._start()
         for name in topics:
@@ -101,7 +103,8 @@ class Driver:
             self.in_flight.extend(written for written in effects if not written.settled)
             if not self.hold:
                 self.sync()
-        check_memory(self.coordinator._context)
+        if self.checks_memory:
+            check_memory(self.coordinator._context)
 
     def sync(self) -> None:
         """Make everything appended durable."""

@@ -291,7 +291,7 @@ def test_log_starts_are_kafkas(steps: list[tuple[str, object]], size_max: int, a
     roll = RollPolicy(size_max, age_max)
     kafka, oldest, log_start = KafkaLog(), Oldest(roll), 0
     extents: list[list[Run]] = []
-    now = 0
+    now = shown = 0
     for kind, value in steps:
         match kind, value:
             case "append", list(values):
@@ -301,7 +301,9 @@ def test_log_starts_are_kafkas(steps: list[tuple[str, object]], size_max: int, a
             case "clock", int(step):
                 now += step
             case "retention", (int(size), int(age), int(hidden)):
-                visible = extents[: max(0, len(extents) - hidden)]
+                # What could be read once stays so.
+                shown = max(shown, len(extents) - hidden)
+                visible = extents[:shown]
                 if not visible:
                     continue
                 end = visible[-1][-1].next_offset
