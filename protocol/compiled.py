@@ -99,11 +99,16 @@ def locate(error: Exception, fields_of_line: FieldsOfLine, position: int, end: i
     raise AssertionError(f"{fields} lie within {end} bytes") from error
 
 
-def compile_decoder(cls: type[Any], version: int) -> Callable[[Any, int], tuple[Any, int]]:
-    """Return the function (data, position) -> (message, position after it) for one version of a message."""
+def compile_decoder(
+    cls: type[Any], version: int, elements_max: int | None = None
+) -> Callable[[Any, int], tuple[Any, int]]:
+    """Return the function (data, position) -> (message, position after it) for one version of a message.
+
+    It refuses more elements than `elements_max`, None: than the message declares.
+    """
     from protocol.decoder_source import DecoderSource
 
-    writer = DecoderSource(layout(cls, version), declaration(cls).elements_max)
+    writer = DecoderSource(layout(cls, version), elements_max or declaration(cls).elements_max)
     decode: Callable[[Any, int], tuple[Any, int]] = writer.build(f"{cls.__name__} v{version} decoder")
     return decode
 

@@ -27,6 +27,10 @@ class Malformed(ProtocolError):
         self.problem = problem
 
 
+class TooManyElements(Malformed):
+    """A message with more array elements and unknown tags than it may hold."""
+
+
 class RequestTooLarge(ProtocolError):
     """A request whose length prefix is not positive or is above what its connection may send."""
 

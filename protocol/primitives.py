@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 from uuid import UUID, SafeUUID
 
-from protocol.errors import Malformed, Unencodable, UnsupportedField
+from protocol.errors import Malformed, TooManyElements, Unencodable, UnsupportedField
 
 STRING_SIZE_MAX: Final = 32_767
 """The limit for bytes in a string: Kafka keeps that of its old int16 length in flexible versions too."""
@@ -93,9 +93,9 @@ def bad_count(position: int, field: str, count: int, least_size_bytes: int, left
     )
 
 
-def too_many(position: int, field: str, limit: int) -> Malformed:
+def too_many(position: int, field: str, limit: int) -> TooManyElements:
     """Return the error for more array elements and unknown tags than one message may hold."""
-    return Malformed(position, field, f"brings the message above {limit} elements")
+    return TooManyElements(position, field, f"brings the message above {limit} elements")
 
 
 def bad_text(position: int, field: str, reason: str) -> Malformed:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from protocol.errors import UnsupportedVersion
-from protocol.primitives import Buffer, Part, RecordParts
+from protocol.primitives import Buffer, Part, RecordParts, too_many
 from protocol.schema import (
     NO_TAGS,
     REQUIRED,
@@ -69,6 +69,7 @@ __all__ = [
     "Uuid",
     "declaration",
     "decode",
+    "decode_narrow",
     "encode",
     "joined",
     "message",
@@ -83,6 +84,7 @@ Decoder = Callable[[Any, int], tuple[Any, int]]
 Encoder = Callable[[Any], list[Buffer]]
 
 _decoders: dict[tuple[type[Any], int], Decoder] = {}
+_narrow_decoders: dict[tuple[type[Any], int, int], Decoder] = {}
 _encoders: dict[tuple[type[Any], int], Encoder] = {}
 _references: dict[tuple[type[Any], int], Codec] = {}
 
@@ -96,6 +98,18 @@ def decode(
     Raises: Malformed, UnsupportedVersion.
     """
     decoder = _decoders.get((cls, version)) or _make_decoder(cls, version)
+    return decoder(data, position)
+
+
+def decode_narrow(
+    cls: type[T], version: int, data: bytes | bytearray | memoryview, position: int, elements_max: int
+) -> tuple[T, int]:
+    """Do the same for a message of at most so many elements, whose decoding takes little time.
+
+    Raises: TooManyElements, also for any message without generated code; else as `decode`.
+    """
+    key = (cls, version, elements_max)
+    decoder = _narrow_decoders.get(key) or _make_narrow_decoder(*key)
     return decoder(data, position)
 
 
@@ -154,6 +168,15 @@ def _make_decoder(cls: type[Any], version: int) -> Decoder:
     else:
         made = reference_codec(cls, version).decode
     _decoders[cls, version] = made
+    return made
+
+
+def _make_narrow_decoder(cls: type[Any], version: int, elements_max: int) -> Decoder:
+    if not _checked(cls, version).hot:
+        raise too_many(0, cls.__name__, elements_max)
+    from protocol.compiled import compile_decoder
+
+    made = _narrow_decoders[cls, version, elements_max] = compile_decoder(cls, version, elements_max)
     return made
 
 

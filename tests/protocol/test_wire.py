@@ -7,12 +7,13 @@ from uuid import UUID
 
 import pytest
 
-from protocol.errors import Malformed, Unencodable, UnsupportedField, UnsupportedVersion
+from protocol.errors import Malformed, TooManyElements, Unencodable, UnsupportedField, UnsupportedVersion
 from protocol.messages.alter_configs import AlterConfigsRequest
 from protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from protocol.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
 from protocol.messages.fetch import FetchableTopicResponse, FetchResponse, LeaderIdAndEpoch, PartitionData
 from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.list_groups import ListGroupsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.wire import (
@@ -20,6 +21,7 @@ from protocol.wire import (
     Records,
     declaration,
     decode,
+    decode_narrow,
     encode,
     joined,
     message,
@@ -209,3 +211,17 @@ def test_position_of_a_complaint_counts_from_the_beginning_of_the_input() -> Non
 
 def test_codecs_are_made_once() -> None:
     assert reference_codec(MetadataRequest, 4) is reference_codec(MetadataRequest, 4)
+
+
+def test_a_narrow_decoder_takes_what_the_usual_one_does_up_to_a_number_of_elements() -> None:
+    topics = [MetadataRequestTopic(name=f"t{number}") for number in range(10)]
+    data = joined(encode(MetadataRequest(topics=topics), 12))
+    assert decode_narrow(MetadataRequest, 12, data, 0, 10) == decode(MetadataRequest, 12, data)
+    with pytest.raises(TooManyElements, match="above 9 elements"):
+        decode_narrow(MetadataRequest, 12, data, 0, 9)
+
+
+def test_messages_without_generated_code_are_never_narrow() -> None:
+    data = joined(encode(ListGroupsRequest(), 5))
+    with pytest.raises(TooManyElements):
+        decode_narrow(ListGroupsRequest, 5, data, 0, 1_000)

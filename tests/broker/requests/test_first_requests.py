@@ -1,4 +1,4 @@
-"""The first request of an API waits while a thread imports its handler; other clients are served."""
+"""First requests of an API and wide ones wait for a thread, which imports or decodes; others are served."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import pytest
 
 from broker.handlers import APIS, Api
 from broker.loop.stats import Cause
+from broker.requests.dispatcher import NARROW_ELEMENTS
 from broker.start import open_broker
 from protocol.api_keys import ApiKey
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.find_coordinator import FindCoordinatorRequest
-from protocol.messages.metadata import MetadataRequest
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.gateway import Gateway, request_frame
 from tests.broker.kit import batch, create, producing, read
 
@@ -126,6 +127,38 @@ def test_a_client_that_has_left_meanwhile_is_not_served(
     other = gateway.client()
     other.send(DESCRIBE, 1)
     assert len(other.answers()) == 1
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_a_wide_request_is_decoded_in_a_thread(gateway: ThreadedGateway) -> None:
+    client, other = gateway.client(), gateway.client()
+    names = [MetadataRequestTopic(name=f"t{number}") for number in range(NARROW_ELEMENTS + 1)]
+    client.send(MetadataRequest(topics=names, allow_auto_topic_creation=False), 12)
+    client.send(DESCRIBE, 1)
+    other.send(MetadataRequest(topics=names[1:], allow_auto_topic_creation=False), 12)
+    assert len(gateway.tasks) == 1
+    assert client.answers() == []
+    gateway.work()
+    while gateway.tasks or gateway.broker.scheduler.pending:
+        gateway.settle()
+        if gateway.tasks:
+            gateway.work()
+    wide, described = client.answers()
+    assert len(wide.topics) == NARROW_ELEMENTS + 1
+    assert described.error_code == 0
+    assert len(other.answers()[0].topics) == NARROW_ELEMENTS
+
+
+def test_a_wide_request_that_is_malformed_at_its_end_ends_its_connection(
+    gateway: ThreadedGateway, unloaded: Callable[[ApiKey], Api]
+) -> None:
+    unloaded(ApiKey.METADATA)
+    names = [MetadataRequestTopic(name=f"t{number}") for number in range(NARROW_ELEMENTS + 1)]
+    frame = request_frame(MetadataRequest(topics=names), 12, 1)[4:-4]
+    client = gateway.client()
+    client.send_bytes(len(frame).to_bytes(4, "big") + frame)
+    gateway.work()
+    assert client.connection.close_cause == Cause.PROTOCOL
 
 
 def test_an_import_that_fails_ends_its_connection_and_is_tried_again(
