@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Final
 
 from broker.config.config_keys import Value
@@ -25,6 +24,8 @@ def rules_problem(rules: Value) -> str | None:
     assert isinstance(rules, tuple)
     for api, _ in map(split_rule, rules):
         if api is not None and api not in _NAMES:
+            from difflib import get_close_matches  # only needed to word an error
+
             close = get_close_matches(api, _NAMES, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             return (

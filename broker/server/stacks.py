@@ -6,7 +6,6 @@ broker/server/reactor.py:128 turn > broker/core.py:290 resume > broker/handlers/
 from __future__ import annotations
 
 import sys
-import sysconfig
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ FRAMES_MAX: Final = 40
 """The innermost frames shown; a recursion must not fill the log."""
 
 _ROOT: Final = f"{Path(__file__).resolve().parents[2]}/"
-_STANDARD: Final = f"{sysconfig.get_path('stdlib')}/"
+_STANDARD: Final = f"{Path(threading.__file__).parent}/"
 _LIBRARIES: Final = "/site-packages/"
 
 

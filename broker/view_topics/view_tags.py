@@ -11,11 +11,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from broker.view_topics.inherited_tags import InheritedTags
-
 if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
     from broker.storage.partition import Partition
+    from broker.view_topics.inherited_tags import InheritedTags
     from views.plan import Plan
     from views.tag_history import PartitionTags
 
@@ -42,6 +41,8 @@ class SharedTags:
 
     def inherited(self, source: Topic, plan: Plan, partition_of: Callable[[int], Partition]) -> InheritedTags:
         """Return the tags that keys brought along when the topic grew; the caller keeps them."""
+        from broker.view_topics.inherited_tags import InheritedTags
+
         key = source.topic_id, plan.uses, plan.record_bytes_max
         found = self._inherited.get(key)
         if found is None:

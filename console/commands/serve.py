@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from functools import partial
 
@@ -46,6 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.print_config:
         print(as_table(loaded))
         return OK
+    # Imports and the replay of the logs leave little garbage; the server turns the collector on again.
+    gc.disable()
     from broker.server import main  # trio and the engine are not needed to refuse a bad setting
     from broker.server.listeners import StartError
     from wal.disk_errors import DiskError
