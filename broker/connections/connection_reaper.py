@@ -97,6 +97,8 @@ class ConnectionReaper:
 
     def _look(self, connection: Connection, now_ms: int) -> None:
         config = self._config()
+        if connection.dirty:
+            return  # it has not been offered its answer yet
         if connection.outgoing:
             silent_ms = now_ms - connection.unsent_since_ms
             if silent_ms >= config.kawal_response_write_timeout_ms:
@@ -164,7 +166,9 @@ class ConnectionReaper:
 
     def _end_unread(self, use: HostUse[Connection], now_ms: int) -> None:
         for connection in tuple(self._connections.values()):
-            if connection.use is use and connection.outgoing and _is_over(connection.unsent_since_ms, now_ms):
+            if connection.use is not use or connection.dirty or not connection.outgoing:
+                continue
+            if _is_over(connection.unsent_since_ms, now_ms):
                 _end(connection, Cause.MEMORY, "took no answers while the memory for them is full")
 
     def _end_half_sent(self, hosts: set[HostUse[Connection]], surplus_bytes: int, now_ms: int) -> None:

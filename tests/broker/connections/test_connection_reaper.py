@@ -34,6 +34,8 @@ def cause(client: Client) -> Cause | None:
 def leave_unsent(client: Client) -> None:
     """Let the broker answer, and the client's socket take nothing of the answer."""
     client.send(ApiVersionsRequest(), 2)
+    for connection in client.gateway.broker.take_unsent():
+        connection.dirty = False
     client.connection.unsent_since_ms = client.gateway.now_ms
     assert client.connection.outgoing
 
@@ -139,6 +141,19 @@ def test_answers_nobody_takes_end_the_connection() -> None:
     assert cause(client) is Cause.WRITE_TIMEOUT
     assert not client.connection.outgoing
     assert gateway.broker.memory.answers_bytes == 0
+
+
+def test_an_answer_that_was_not_offered_yet_is_not_left_lying() -> None:
+    """After a minute's silence the answer is made in the turn in which the reaper comes by."""
+    gateway = gateway_with(connections_max_idle_ms=-1)
+    client = gateway.client()
+    gateway.now_ms += 60_000
+    client.send(ApiVersionsRequest(), 2)
+    assert client.connection.dirty
+    gateway.tick()
+    gateway.settle()
+    assert cause(client) is None
+    assert len(client.answers()) == 1
 
 
 def test_thousands_of_connections_are_looked_at_in_slices() -> None:
