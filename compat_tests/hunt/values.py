@@ -14,8 +14,8 @@ from protocol import schema
 from protocol.layout import Field, Layout, element_field, layout
 from protocol.schema import ArrayOf, Fixed, declaration
 
-TEXT_BYTES_MAX: Final = 24 << 20
-"""The text and bytes of one message: below the 100 MiB of a request, so that a machine makes many of them."""
+TEXT_BYTES_MAX: Final = 8 << 20
+"""The text and bytes of one message: with all else below the 16 MiB of a request."""
 
 DISTINCT: Final = (1, 1, 2, 50, 2_000)
 """How many different elements a large array has: the rest repeats them."""
