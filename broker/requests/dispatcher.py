@@ -12,6 +12,7 @@ import logging
 from types import GeneratorType
 from typing import Any, Final
 
+from broker.connections.memory_limits import HEAVY_FRAME_BYTES
 from broker.handlers import APIS, Api
 from broker.loop.call import PARKED, Call
 from broker.loop.internal_errors import ErrorPlace
@@ -29,7 +30,7 @@ WIDE_FRAME_BYTES: Final = 4 << 10
 """Frames below this size are decoded on the event loop, whatever they hold: in 4 ms at most."""
 
 NARROW_ELEMENTS: Final = 2_000
-"""The elements of larger ones that are decoded on the loop, about 2 ms; with more, a thread does it."""
+"""The elements of those up to 256 KiB that are decoded on the loop, about 2 ms; else a thread does it."""
 
 
 class Dispatcher:
@@ -54,15 +55,16 @@ class Dispatcher:
             call.version = 0
             call.reply(APIS[ApiKey.API_VERSIONS].function("unsupported")())
             return
-        if not api.loaded:
+        if not api.loaded and len(data) < HEAVY_FRAME_BYTES:
             self._serve_from_thread(api, call, data, position)
             return
         request_type = api.request_type()
         try:
-            if len(data) < WIDE_FRAME_BYTES:
-                call.request, _ = decode(request_type, call.version, data, position)
-            else:
+            if WIDE_FRAME_BYTES <= len(data) < HEAVY_FRAME_BYTES:
                 call.request, _ = decode_narrow(request_type, call.version, data, position, NARROW_ELEMENTS)
+            else:
+                # Heavy requests are weighed one by one: threads would have several of them in memory.
+                call.request, _ = decode(request_type, call.version, data, position)
         except TooManyElements:
             self._serve_from_thread(api, call, data, position)
             return
