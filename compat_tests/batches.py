@@ -112,12 +112,13 @@ def stored_batches(data: bytes | memoryview) -> list[Stored]:
 
 
 def _record(offset_delta: int, timestamp_delta: int, value: bytes) -> bytes:
-    body = b"\x00" + _varint(timestamp_delta) + _varint(offset_delta) + _varint(-1)
-    body += _varint(len(value)) + value + _varint(0)
-    return _varint(len(body)) + body
+    body = b"\x00" + varint(timestamp_delta) + varint(offset_delta) + varint(-1)
+    body += varint(len(value)) + value + varint(0)
+    return varint(len(body)) + body
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
+    """Return a zigzag varint."""
     unsigned = (number << 1) ^ (number >> 63)
     out = bytearray()
     while unsigned > 0x7F:

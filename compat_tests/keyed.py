@@ -10,7 +10,7 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from compat_tests.batches import CODECS, Batch
+from compat_tests.batches import CODECS, Batch, varint
 from compat_tests.times import START_MS
 
 GZIP = CODECS["gzip"]
@@ -63,10 +63,10 @@ def records_in(batch: bytes) -> list[Kept]:
         body = gzip.decompress(body)
     found, position = [], 0
     for _ in range(count):
-        length, position = _read_varint(body, position)
+        length, position = _readvarint(body, position)
         end = position + length
-        delta_ms, position = _read_varint(body, position + 1)
-        delta, position = _read_varint(body, position)
+        delta_ms, position = _readvarint(body, position + 1)
+        delta, position = _readvarint(body, position)
         key, position = _read_field(body, position)
         value, position = _read_field(body, position)
         found.append(Kept(base + delta, base_ms + delta_ms, key, value))
@@ -75,25 +75,15 @@ def records_in(batch: bytes) -> list[Kept]:
 
 
 def _record(index: int, key: bytes | None, value: bytes | None) -> bytes:
-    body = b"\x00" + _varint(index) + _varint(index) + _field(key) + _field(value) + _varint(0)
-    return _varint(len(body)) + body
+    body = b"\x00" + varint(index) + varint(index) + _field(key) + _field(value) + varint(0)
+    return varint(len(body)) + body
 
 
 def _field(content: bytes | None) -> bytes:
-    return _varint(-1) if content is None else _varint(len(content)) + content
+    return varint(-1) if content is None else varint(len(content)) + content
 
 
-def _varint(number: int) -> bytes:
-    unsigned = (number << 1) ^ (number >> 63)
-    out = bytearray()
-    while unsigned > 0x7F:
-        out.append(unsigned & 0x7F | 0x80)
-        unsigned >>= 7
-    out.append(unsigned)
-    return bytes(out)
-
-
-def _read_varint(data: bytes, position: int) -> tuple[int, int]:
+def _readvarint(data: bytes, position: int) -> tuple[int, int]:
     number = shift = 0
     while True:
         byte = data[position]
@@ -105,5 +95,5 @@ def _read_varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _read_field(data: bytes, position: int) -> tuple[bytes | None, int]:
-    length, position = _read_varint(data, position)
+    length, position = _readvarint(data, position)
     return (None, position) if length < 0 else (data[position : position + length], position + length)

@@ -7,13 +7,12 @@ Version notes: none.  Source: KIP-664.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.catalogue.topic_admin import check_name
 from broker.errors import RequestError
 from broker.loop.call import Call
-from broker.loop.slices import ITEMS_PER_STEP, Steps, in_slices, made_of
+from broker.loop.slices import Steps, in_slices, made_by_group
 from protocol.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -37,13 +36,13 @@ def handle(broker: Broker, call: Call[DescribeProducersRequest]) -> DescribeProd
 
 
 def _answer_all(broker: Broker, topics: list[TopicRequest]) -> Steps:
-    response = DescribeProducersResponse(topics=[])
-    for number, topic in enumerate(topics, 1):
-        answers = yield from made_of(topic.partition_indexes, partial(_answer, broker, topic.name))
-        response.topics.append(TopicResponse(name=topic.name, partitions=answers))
-        if not number % ITEMS_PER_STEP:
-            yield
-    return response
+    answers = yield from made_by_group(
+        topics,
+        lambda topic: topic.partition_indexes,
+        lambda topic, index: _answer(broker, topic.name, index),
+        lambda topic, partitions: TopicResponse(name=topic.name, partitions=partitions),
+    )
+    return DescribeProducersResponse(topics=answers)
 
 
 def _answer(broker: Broker, name: str, index: int) -> PartitionResponse:

@@ -9,12 +9,11 @@ Version notes: v2 current leader epoch (librdkafka asks exactly v2), v3 replica 
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.errors import RequestError
 from broker.loop.call import Call
-from broker.loop.slices import ITEMS_PER_STEP, Steps, in_slices, made_of
+from broker.loop.slices import Steps, in_slices, made_by_group
 from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch, end_of_epoch
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_for_leader_epoch import (
@@ -39,13 +38,13 @@ def handle(broker: Broker, call: Call[OffsetForLeaderEpochRequest]) -> OffsetFor
 
 
 def _answer_all(broker: Broker, topics: list[OffsetForLeaderTopic]) -> Steps:
-    response = OffsetForLeaderEpochResponse(topics=[])
-    for number, topic in enumerate(topics, 1):
-        answers = yield from made_of(topic.partitions, partial(_answer, broker, topic.topic))
-        response.topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=answers))
-        if not number % ITEMS_PER_STEP:
-            yield
-    return response
+    answers = yield from made_by_group(
+        topics,
+        lambda topic: topic.partitions,
+        lambda topic, item: _answer(broker, topic.topic, item),
+        lambda topic, partitions: OffsetForLeaderTopicResult(topic=topic.topic, partitions=partitions),
+    )
+    return OffsetForLeaderEpochResponse(topics=answers)
 
 
 def _answer(broker: Broker, name: str, item: OffsetForLeaderPartition) -> EpochEndOffset:

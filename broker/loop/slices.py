@@ -17,6 +17,7 @@ scheduler.py runs the slices.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 ITEMS_PER_SLICE: Final = 500
@@ -26,7 +27,9 @@ ITEMS_PER_STEP: Final = 25
 """The items handled between two looks at the time."""
 
 Item = TypeVar("Item")
+Group = TypeVar("Group")
 Made = TypeVar("Made")
+Finished = TypeVar("Finished")
 
 
 class Until:
@@ -129,6 +132,25 @@ def made_of(
         if not len(made) % per_step:
             yield
     return made
+
+
+def made_by_group(
+    groups: Iterable[Group],
+    items_of: Callable[[Group], Iterable[Item]],
+    make: Callable[[Group, Item], Made],
+    finish: Callable[[Group, list[Made]], Finished],
+) -> Generator[None, None, list[Finished]]:
+    """Return `finish(group, made)` for each group, such as a topic, `made` being those of its items.
+
+    It yields after a step's worth of items, and of groups without any.
+    """
+    finished_groups: list[Finished] = []
+    for group in groups:
+        made = yield from made_of(items_of(group), partial(make, group))
+        finished_groups.append(finish(group, made))
+        if not len(finished_groups) % ITEMS_PER_STEP:
+            yield
+    return finished_groups
 
 
 def in_pairs(steps: Steps) -> Steps:

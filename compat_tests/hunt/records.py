@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from crc32c import crc32c
 
+from compat_tests.batches import varint
 from groups import record_schemas as schemas
 from protocol.compression import compress
 from protocol.schema import declaration
@@ -59,17 +60,6 @@ KEY_TYPES: dict[int, tuple[type[Any], type[Any]]] = {
 """The records of __consumer_offsets: key and value by the type in the key."""
 
 REGEXES = ("(", "(a+)+$", "[", "a{1000}{1000}", "\\p{Foo}", "(?P<x>", ".*", "x" * 30_000, "(?i)ÿ", "\\")
-
-
-def varint(number: int) -> bytes:
-    """Return a zigzag varint."""
-    unsigned = (number << 1) ^ (number >> 63)
-    out = bytearray()
-    while unsigned > 0x7F:
-        out.append(unsigned & 0x7F | 0x80)
-        unsigned >>= 7
-    out.append(unsigned)
-    return bytes(out)
 
 
 def odd_batch(chance: Random, producers: list[tuple[int, int]], pairs: list[Pair] | None = None) -> bytes:

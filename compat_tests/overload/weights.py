@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 from compat_tests.batches import Batch
 from compat_tests.overload.load import Target, create_topics, frame, load, rounds, stay
@@ -17,7 +18,7 @@ UNKNOWN_PARTITIONS = 199_000
 SESSIONS = 30
 PARKED = 80
 MEMBERS = 20
-METADATA_BYTES = 60 * MIB
+METADATA_BYTES = 15 * MIB
 PINNING = 20
 PINNED_BYTES = 23 * MIB
 
@@ -68,15 +69,19 @@ def parked_fetches(target: Target) -> str:
     count = target.dose(20_000)
     wait_ms = int(target.seconds * 1000) + 60_000
     data = _wide_fetch(count, topic="wide", wait_ms=wait_ms, session_epoch=-1)
+    crowd = _sent_by_many(target, data)
+    stay(target.seconds)
+    return f"{len(crowd)} fetches of {len(data) >> 10} KiB"
+
+
+def _sent_by_many(target: Target, data: bytes) -> list[RawClient]:
+    """Send a request on many connections, as far as they are read, and return them, to be kept."""
     crowd = [target.client() for _ in range(PARKED)]
     for client in crowd:
         client.socket.settimeout(1)
-        try:
+        with suppress(TimeoutError):
             client.socket.sendall(data)
-        except TimeoutError:
-            continue
-    stay(target.seconds)
-    return f"{len(crowd)} fetches of {len(data) >> 10} KiB"
+    return crowd
 
 
 @load("parked-again", prepare=lambda target: create_topics(target, ["wide"], target.dose(20_000)))
@@ -90,20 +95,14 @@ def parked_again(target: Target) -> str:
         topics=[FetchTopic(topic="wide", partitions=[same] * count)],
     )
     data = frame(request, 11)
-    crowd = [target.client() for _ in range(PARKED)]
-    for client in crowd:
-        client.socket.settimeout(1)
-        try:
-            client.socket.sendall(data)
-        except TimeoutError:
-            continue
+    crowd = _sent_by_many(target, data)
     stay(target.seconds)
     return f"{len(crowd)} fetches of {len(data) >> 20} MiB"
 
 
 @load("join-metadata", settings={"group.initial.rebalance.delay.ms": "0"})
 def join_metadata(target: Target) -> str:
-    """20 members join groups with 60 MiB of metadata each, and leave without a word."""
+    """20 members join groups with 15 MiB of metadata each, and leave without a word."""
     sent = answered = 0
     metadata = bytes(target.dose(METADATA_BYTES))
     for number in rounds(target):

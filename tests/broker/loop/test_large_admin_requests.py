@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_configs import AlterableConfig as ReplacedConfig
 from protocol.messages.alter_configs import AlterConfigsRequest
 from protocol.messages.alter_configs import AlterConfigsResource as ReplacedResource
-from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -26,26 +23,12 @@ from protocol.messages.incremental_alter_configs import (
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, outcomes, producing, read, send
+from tests.broker.loop.long_calls import long_call
 
 COUNT = 600
 NAMES = [f"t{number}" for number in range(COUNT)]
 
 TOPIC = 2
-
-
-def answered_in_slices(client: Client, request: Any, version: int) -> Any:
-    """Return the answer to a request that takes long; another client is answered in the middle of it."""
-    gateway = client.gateway
-    client.send(request, version)
-    assert client.answers() == []
-    assert gateway.broker.scheduler.pending
-    other = gateway.client()
-    other.send(ApiVersionsRequest(), 2)
-    assert len(other.answers()) == 1
-    assert client.answers() == []
-    gateway.settle()
-    (answer,) = client.answers()
-    return answer
 
 
 @pytest.fixture
@@ -58,7 +41,7 @@ def wide(gateway: Gateway, client: Client) -> Client:
 def test_create_partitions_of_many_names_looks_at_each_once(client: Client) -> None:
     create(client, "t1")
     topics = [CreatePartitionsTopic(name=name, count=3, assignments=None) for name in NAMES]
-    answer = answered_in_slices(
+    answer = long_call(
         client, CreatePartitionsRequest(topics=[*topics, topics[0]], timeout_ms=1, validate_only=False), 3
     )
     codes = {result.name: result.error_code for result in answer.results}
@@ -78,9 +61,7 @@ def test_misspelt_keys_of_many_topics_are_refused_one_by_one(client: Client) -> 
         )
         for name in NAMES
     ]
-    answer = answered_in_slices(
-        client, IncrementalAlterConfigsRequest(resources=resources, validate_only=False), 1
-    )
+    answer = long_call(client, IncrementalAlterConfigsRequest(resources=resources, validate_only=False), 1)
     assert [item.resource_name for item in answer.responses] == NAMES
     assert answer.responses[1].error_code == ErrorCode.INVALID_CONFIG
     assert "retention.ms" in answer.responses[1].error_message
@@ -96,7 +77,7 @@ def test_settings_of_many_topics_are_replaced(client: Client) -> None:
         )
         for name in NAMES
     ]
-    answer = answered_in_slices(client, AlterConfigsRequest(resources=resources, validate_only=False), 2)
+    answer = long_call(client, AlterConfigsRequest(resources=resources, validate_only=False), 2)
     good = [item.resource_name for item in answer.responses if not item.error_code]
     assert good == ["t5"]
     assert client.gateway.broker.catalogue.by_name["t5"].configs["retention.ms"] == "7"
@@ -107,7 +88,7 @@ def test_many_topics_are_deleted(client: Client) -> None:
     for name in NAMES[:40]:
         create(client, name)
     asked = [DeleteTopicState(name=name) for name in NAMES]
-    answer = answered_in_slices(client, DeleteTopicsRequest(topics=asked, timeout_ms=1), 6)
+    answer = long_call(client, DeleteTopicsRequest(topics=asked, timeout_ms=1), 6)
     assert [result.error_code for result in answer.responses[:40]] == [0] * 40
     assert {result.error_code for result in answer.responses[40:]} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert list(client.gateway.broker.catalogue.by_name) == ["kept"]
@@ -132,7 +113,7 @@ def test_records_of_many_partitions_are_deleted(wide: Client) -> None:
     send(wide, "wide", batch(b"a", b"b"), 599)
     asked = [DeleteRecordsPartition(partition_index=index, offset=-1) for index in range(COUNT + 1)]
     request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="wide", partitions=asked)], timeout_ms=1)
-    (topic,) = answered_in_slices(wide, request, 2).topics
+    (topic,) = long_call(wide, request, 2).topics
     assert [part.low_watermark for part in topic.partitions] == [0] * 599 + [2, -1]
     assert topic.partitions[-1].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -151,7 +132,7 @@ def test_batches_in_the_receive_buffer_are_kept_for_the_slices(wide: Client) -> 
 
 def test_batches_for_many_partitions_are_appended_whole(wide: Client) -> None:
     targets = [("wide", index, batch(b"v%d" % index)) for index in range(COUNT)]
-    answer = answered_in_slices(wide, producing(*targets), 9)
+    answer = long_call(wide, producing(*targets), 9)
     assert [outcome.error_code for outcome in outcomes(answer)] == [0] * COUNT
     assert [read(wide, "wide", partition=index) for index in (0, 333, 599)] == [[b"v0"], [b"v333"], [b"v599"]]
 
@@ -160,13 +141,13 @@ def test_many_unknown_names_are_told_as_that(client: Client) -> None:
     create(client, "t7")
     asked = [MetadataRequestTopic(name=name) for name in NAMES]
     request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
-    answer = answered_in_slices(client, request, 9)
+    answer = long_call(client, request, 9)
     assert [topic.name for topic in answer.topics] == NAMES
     assert [topic.name for topic in answer.topics if not topic.error_code] == ["t7"]
-    assert len(answered_in_slices(client, request, 9).topics) == COUNT
+    assert len(long_call(client, request, 9).topics) == COUNT
 
 
 def test_many_topics_are_created_by_a_metadata_request(client: Client) -> None:
     asked = [MetadataRequestTopic(name=name) for name in NAMES[:150]]
-    answer = answered_in_slices(client, MetadataRequest(topics=asked), 9)
+    answer = long_call(client, MetadataRequest(topics=asked), 9)
     assert [topic.error_code for topic in answer.topics] == [0] * 150

@@ -20,6 +20,7 @@ from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequ
 from protocol.messages.metadata import MetadataRequest
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, creation, fetched, fetching, send, values
+from tests.broker.loop.long_calls import long_call
 
 MANY = 2 * ITEMS_PER_SLICE + 100
 
@@ -38,21 +39,6 @@ def gateway() -> Gateway:
 def ends() -> dict[tuple[str | UUID, int], int]:
     """Return the end offsets of all partitions."""
     return {("many", index): int(index in (0, 700, MANY - 1)) for index in range(MANY)}
-
-
-def long_call(client: Client, request: Any, version: int) -> Any:
-    """Return the answer to a request that takes long; another client is answered in the middle of it."""
-    gateway = client.gateway
-    client.send(request, version)
-    assert client.answers() == []
-    assert gateway.broker.scheduler.pending
-    other = gateway.client()
-    other.send(ApiVersionsRequest(), 2)
-    assert len(other.answers()) == 1
-    assert client.answers() == []
-    gateway.settle()
-    (answer,) = client.answers()
-    return answer
 
 
 def test_many_partitions_are_fetched(client: Client) -> None:
