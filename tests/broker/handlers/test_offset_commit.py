@@ -7,6 +7,7 @@ from uuid import UUID
 
 from broker.handlers.offset_commit import PARTITIONS_PER_STEP
 from protocol.error_codes import ErrorCode
+from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -112,3 +113,21 @@ def test_parts_of_a_commit_that_are_lost_are_refused(gateway: Gateway, client: C
     gateway.advance(2_000)
     stored = committed(gateway.client(), "g")
     assert {place for place, offset in stored.items() if offset == 9} == taken
+
+
+def test_parts_that_come_after_their_member_has_left_are_refused(gateway: Gateway, client: Client) -> None:
+    create(client, "wide", partitions=450)
+    member_id, generation = join(client, "g")
+    offsets = [("wide", index, index) for index in range(450)]
+    client.send(committing("g", *offsets, member=(member_id, generation)), 9)
+    assert gateway.broker.scheduler.pending
+    other = gateway.client()
+    other.send(LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id=member_id)]), 4)
+    gateway.settle()
+    assert other.answers()[0].error_code == 0
+    found = codes(client.answers()[0])
+    before = found.index(ErrorCode.UNKNOWN_MEMBER_ID)
+    assert before > 0
+    assert set(found[:before]) == {0}
+    assert set(found[before:]) == {ErrorCode.UNKNOWN_MEMBER_ID}
+    assert committed(other, "g") == {("wide", index): index for index in range(before)}
