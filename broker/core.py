@@ -218,6 +218,7 @@ class Broker:
             unsent=self._unsent,
             memory=self.memory,
             stats=self.stats,
+            offload=self.scheduler.offload,
             now_ms=now_ms,
             advertised=advertised,
             descriptor=descriptor,

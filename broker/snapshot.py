@@ -210,7 +210,7 @@ def _vnodes(broker: Broker) -> Iterator[VnodeState]:
             durability=log.options.durability,
             segment_count=segment_count,
             size_bytes=size_bytes,
-            stream_count=len(tuple(log.streams())),
+            stream_count=len(log.streams()),
             open_frame_bytes=log.open_frame_bytes,
         )
 

@@ -10,6 +10,9 @@ Source: KIP-134 (initial delay), KIP-345 (static members); Kafka 4.3's GroupMeta
 
 from __future__ import annotations
 
+from itertools import islice
+from typing import Final
+
 from groups.changes import Changes, nobody
 from groups.classic_assignment import assign_on_server, server_assigns
 from groups.classic_group import ClassicGroup
@@ -26,6 +29,9 @@ from groups.weights import ASSIGNMENTS, count_member
 from protocol.error_codes import ErrorCode
 from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from protocol.messages.sync_group import SyncGroupResponse
+
+DROPPED_AT_ONCE: Final = 50
+"""Members that are dropped without a pause, about 1 ms."""
 
 RESERVE_AGAIN_MS = 1_000
 """The delay before another try if the number of a generation could not be stored."""
@@ -287,21 +293,36 @@ def store(context: Context, group: ClassicGroup, record: GroupMetadataValue) -> 
 
 def _expect_syncs(context: Context, group: ClassicGroup) -> None:
     """Drop members that know the generation but do not ask for their assignment (KAFKA-13435)."""
-    group_id, generation = group.group_id, group.generation
+    generation = group.generation
 
     def end(now_ms: int) -> None:
-        context.now_ms = now_ms
-        if context.classic(group_id) is not group or group.generation != generation or not group.unsynced:
-            return
-        for member_id in list(group.unsynced):
-            member = group.members[member_id]
-            note_lost(
-                context, group, member, "it did not ask for its assignment within the rebalance timeout"
-            )
-            remove_member(context, group, member)
-        prepare(context, group)
+        if group.unsynced:
+            _drop_unsynced(context, group, generation, now_ms)
 
-    context.timers.set(TimerKey("sync", group_id), context.now_ms + group.rebalance_timeout_ms, end)
+    deadline_ms = context.now_ms + group.rebalance_timeout_ms
+    context.timers.set(TimerKey("sync", group.group_id), deadline_ms, end)
+
+
+def _drop_unsynced(context: Context, group: ClassicGroup, generation: int, now_ms: int) -> None:
+    """Drop some of the members that have not asked for their assignment, the rest soon."""
+    context.now_ms = now_ms
+    if context.classic(group.group_id) is not group or group.generation != generation:
+        return
+    if group.state == GroupState.PREPARING_REBALANCE:
+        return  # another cause has begun the rebalance
+    for member_id in list(islice(group.unsynced, DROPPED_AT_ONCE)):
+        member = group.members[member_id]
+        note_lost(context, group, member, "it did not ask for its assignment within the rebalance timeout")
+        remove_member(context, group, member)
+    if not group.unsynced:
+        prepare(context, group)
+        return
+    # Under a key of its own: even if all others ask now, the group has lost members.
+    context.timers.set(
+        TimerKey("drop", group.group_id),
+        now_ms + 1,
+        lambda then_ms: _drop_unsynced(context, group, generation, then_ms),
+    )
 
 
 def synced(context: Context, group: ClassicGroup, member_id: str) -> None:

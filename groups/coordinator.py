@@ -309,10 +309,13 @@ class Coordinator:
 
     def subscriptions(
         self, now_ms: int, group_ids: Collection[str] | None = None
-    ) -> list[show.SubscriptionRow]:
-        """Return the rows of SHOW SUBSCRIPTIONS; the caller adds log ends and lag."""
+    ) -> Iterator[show.SubscriptionRow]:
+        """Yield the rows of SHOW SUBSCRIPTIONS; the caller adds log ends and lag.
+
+        Between two rows groups may change, or end.
+        """
         chosen = self.group_ids() if group_ids is None else group_ids
-        return list(show.subscriptions(self._at(now_ms), chosen))
+        return show.subscriptions(self._at(now_ms), chosen)
 
     def counts(self) -> Counter[str]:
         """Return the metrics: `rebalances` so far, offsets, members, and groups by kind and state."""

@@ -151,10 +151,11 @@ def snapshot(context: Context, partition: int, records_max: int) -> Iterator[lis
 def _offset_slices(offsets: OffsetTable, group_id: str, records_max: int) -> Iterator[list[EncodedRecord]]:
     keys: list[OffsetKey] = []
     for topic in offsets.newest_topics(group_id):
-        keys += sorted(offsets.keys(group_id, topic))
-        while len(keys) >= records_max:
-            yield list(_offset_records(offsets, keys[:records_max]))
-            del keys[:records_max]
+        for partition in sorted(offsets.partitions(group_id, topic)):
+            keys.append(OffsetKey(group_id, topic, partition))
+            if len(keys) >= records_max:
+                yield list(_offset_records(offsets, keys))
+                keys.clear()
     yield list(_offset_records(offsets, keys))
 
 

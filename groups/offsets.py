@@ -240,11 +240,15 @@ class OffsetTable:
 
     def keys(self, group_id: str, topic: str | None = None) -> set[OffsetKey]:
         """Return every partition that has, or may come to have, an offset; of one topic or of all."""
-        found: set[OffsetKey] = set()
-        for topics in (self._pending.get(group_id, _NO_TOPICS), self.topics(group_id)):
-            for name in topics if topic is None else (topic,):
-                found.update(OffsetKey(group_id, name, index) for index in topics.get(name, ()))
-        return found
+        names = self.newest_topics(group_id) if topic is None else (topic,)
+        return {
+            OffsetKey(group_id, name, index) for name in names for index in self.partitions(group_id, name)
+        }
+
+    def partitions(self, group_id: str, topic: str) -> set[int]:
+        """Return the partitions of a topic that have, or may come to have, an offset."""
+        pending = self._pending.get(group_id, _NO_TOPICS)
+        return {*pending.get(topic, ()), *self.topics(group_id).get(topic, ())}
 
     def groups_of(self, topic: str) -> set[str]:
         """Return the groups that have, or may come to have, offsets in a topic."""

@@ -11,27 +11,31 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from broker.connections.answer_encoding import IN_MEMORY, encode_answer, part_size_bytes
 from broker.connections.client_record import ClientRecord
 from broker.connections.departures import Departures
 from broker.connections.memory_limits import HEAVY_FRAME_BYTES, MemoryLimits
+from broker.connections.message_weight import message_weight
 from broker.connections.metered_connection import MeteredConnection
 from broker.connections.response_errors import errors_of
 from broker.loop.answers import EncodedAnswer
 from broker.loop.call import SMALL_BYTES, Call
 from broker.loop.last_fetch import LastFetch
+from broker.loop.slices import Offload, run_here
 from broker.loop.stats import Cause, Stats
 from protocol.errors import Unencodable
 from protocol.framing import PRODUCE, REQUEST_BYTES_MAX, BufferPool, RequestReader
 from protocol.headers import decode_request_header
 
 if TYPE_CHECKING:
-    from broker.loop.slices import Offload
     from broker.loop.turns import Task
 
 logger = logging.getLogger("kawal.broker")
+
+WIDE_ANSWER_BYTES: Final = 1 << 20
+"""Answers that take more as objects, with 2,000 elements and more, are encoded in a thread."""
 
 
 class Connection(MeteredConnection):
@@ -55,6 +59,7 @@ class Connection(MeteredConnection):
         "head_sent",
         "identity",
         "last_fetch",
+        "offload",
         "outgoing",
         "peer",
         "received_ns",
@@ -75,6 +80,7 @@ class Connection(MeteredConnection):
         unsent: list[Connection],
         memory: MemoryLimits[Connection],
         stats: Stats,
+        offload: Offload = run_here,
         now_ms: int = 0,
         advertised: tuple[str, int] = ("127.0.0.1", 9092),
         descriptor: int = -1,
@@ -87,6 +93,8 @@ class Connection(MeteredConnection):
         self.descriptor = descriptor
         self.advertised = advertised
         self.stats = stats
+        # Runs work in a thread.
+        self.offload = offload
         self.outgoing: deque[Any] = deque()
         self.head_sent = 0
         self.departures = Departures(stats)
@@ -130,6 +138,10 @@ class Connection(MeteredConnection):
     def work_done(self, call: Call[Any]) -> None:
         """Serve later requests again, after an answer or when the call has been parked."""
         self.parked()
+        self.decoded(call)
+
+    def decoded(self, call: Call[Any]) -> None:
+        """Serve later requests again, too, after a call was decoded that is not answered yet."""
         if self.working is call:
             self.working = None
             self._serve_again()
@@ -156,7 +168,7 @@ class Connection(MeteredConnection):
         head = self.reader.large_head
         if len(head) < HEAVY_FRAME_BYTES or head[: len(PRODUCE)] == PRODUCE:
             return False
-        memory.heavy_waiting[self] = None
+        memory.heavy_waiting[self] = self.rested
         self.rest()
         return True
 
@@ -175,7 +187,10 @@ class Connection(MeteredConnection):
         return call, header.size_bytes
 
     def answer(self, call: Call[Any], response: object) -> None:
-        """Encode the call's answer and send all that is now in order."""
+        """Encode the call's answer, a wide one in a thread, and send all that is now in order."""
+        if type(response) is not EncodedAnswer and message_weight(response, 0) > WIDE_ANSWER_BYTES:
+            self.answer_in_thread(call, response, self.offload)
+            return
         assert call.output is None, "a call is answered once"
         if self.closed or self.aborted:
             call.output = []
@@ -230,6 +245,8 @@ class Connection(MeteredConnection):
         def encode_it() -> None:
             call.errors = errors_of(response)
             output.extend(encode_answer(call, response))
+            # Freeing a wide request takes long, too.
+            call.request = None
 
         def done(error: Exception | None) -> None:
             if self.closed or self.aborted:

@@ -20,7 +20,7 @@ Source: Kafka's queued.max.request.bytes (KIP-72), whose pool also lets one requ
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ class MemoryLimits(Generic[HolderT]):
         "connection_bytes_max",
         "connection_requests_max",
         "heavy",
+        "heavy_decoding",
         "heavy_excess_bytes",
         "heavy_waiting",
         "held_back",
@@ -113,7 +114,9 @@ class MemoryLimits(Generic[HolderT]):
         # The connection with a heavy request in work, what that takes above the limit, and those that wait.
         self.heavy: HolderT | None = None
         self.heavy_excess_bytes = 0
-        self.heavy_waiting: dict[HolderT, None] = {}
+        self.heavy_waiting: dict[HolderT, Callable[[], None]] = {}
+        # True: it is still being decoded, and what it will take is not known.
+        self.heavy_decoding = False
         # Connections in the middle of a request, in the order in which their requests began.
         self.unfinished: dict[HolderT, None] = {}
         self.hosts: dict[str, HostUse[HolderT]] = {}
@@ -233,19 +236,40 @@ class MemoryLimits(Generic[HolderT]):
         if self.heavy is None:
             self.heavy = connection
 
+    def decode_heavy(self, connection: HolderT, decode: Callable[[], None]) -> None:
+        """Call `decode`, which begins to decode a request that may be heavy, once no other one is in work.
+
+        `decoded_heavy` follows, or `end_heavy`.
+        """
+
+        def begin() -> None:
+            self.heavy, self.heavy_decoding = connection, True
+            decode()
+
+        if self.heavy is None:
+            begin()
+        else:
+            self.heavy_waiting[connection] = begin
+
+    def decoded_heavy(self, connection: HolderT) -> None:
+        """Note that the connection's decoded request has been weighed."""
+        if self.heavy is connection and self.heavy_decoding:
+            self.heavy_decoding = False
+            if not self.heavy_excess_bytes:
+                self.end_heavy()
+
     def account_heavy(self, requests_bytes: int) -> None:
         """Note what the connection with the heavy request holds now."""
         self.heavy_excess_bytes = max(0, requests_bytes - self.connection_bytes_max)
-        if not self.heavy_excess_bytes:
+        if not (self.heavy_excess_bytes or self.heavy_decoding):
             self.end_heavy()
 
     def end_heavy(self) -> None:
         """Let the next connection that waits have its heavy request in work."""
-        self.heavy, self.heavy_excess_bytes = None, 0
+        self.heavy, self.heavy_excess_bytes, self.heavy_decoding = None, 0, False
         waiting = next(iter(self.heavy_waiting), None)
         if waiting is not None:
-            del self.heavy_waiting[waiting]
-            waiting.rested()
+            self.heavy_waiting.pop(waiting)()
 
 
 def _bound(limit: int) -> int:

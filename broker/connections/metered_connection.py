@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from broker.connections.memory_limits import HostUse, MemoryLimits
@@ -97,6 +98,14 @@ class MeteredConnection:
             self.memory.begin_heavy(self)
         if not -SMALL_BYTES < added_bytes < SMALL_BYTES:
             self.account()
+
+    def decode_heavy(self, decode: Callable[[], None]) -> None:
+        """Call `decode` once no other request is in work that takes more than a connection may hold."""
+        self.memory.decode_heavy(self, decode)
+
+    def decoded_heavy(self) -> None:
+        """Note that a request of which this was feared has been weighed."""
+        self.memory.decoded_heavy(self)
 
     def fetch_room_bytes(self) -> int:
         """Return the most that a fetch should return now."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from broker.coordinators.group_lag import lag_of
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
     from broker.coordinators.groups import Groups
     from broker.loop.clock import Clock
 
+ROWS_PER_STEP: Final = 50
+"""Partitions processed before other work gets a turn."""
+
 GROUPS_PER_STEP: Final = 10
-"""Groups processed before other work gets a turn."""
+"""Groups with few partitions that count as many."""
 
 NOTHING_COMMITTED: Final = -1
 
@@ -55,16 +59,21 @@ class GroupSnapshot:
             self.counts = coordinator.counts()
             group_ids = coordinator.group_ids()
         rows_max = metadata.config.kawal_metrics_group_partitions_max
-        for start in range(0, len(group_ids), GROUPS_PER_STEP):
+        done = 0
+        for number, group_id in enumerate(group_ids):
             if len(self.partitions) >= rows_max:
-                self.groups_left_out = len(group_ids) - start
+                self.groups_left_out = len(group_ids) - number
                 break
-            with groups.step(now_ms) as coordinator:
-                rows = coordinator.subscriptions(now_ms, group_ids[start : start + GROUPS_PER_STEP])
-            for row in rows:
+            for row in islice(coordinator.subscriptions(now_ms, [group_id]), rows_max - len(self.partitions)):
                 self._add(metadata, row, clock.wall_ms(now_ms))
-            yield
-        del self.partitions[rows_max:]
+                done += 1
+                if done >= ROWS_PER_STEP:
+                    done = 0
+                    yield
+            done += ROWS_PER_STEP // GROUPS_PER_STEP
+            if done >= ROWS_PER_STEP:
+                done = 0
+                yield
 
     def _add(self, metadata: Metadata, row: SubscriptionRow, wall_ms: int) -> None:
         topic = metadata.catalogue.find(row.topic)

@@ -111,8 +111,8 @@ class FetchReader:
             or request.max_wait_ms <= 0
         )
 
-    def is_outdated(self) -> bool:
-        """Whether records have arrived since the partitions were read."""
+    def is_outdated(self, found: Iterable[tuple[FetchItem, PartitionData]]) -> bool:
+        """Whether records have arrived since these of the partitions were read."""
         topics = self.metadata.topics
         # Views are not asked: a fetch that waits for one is woken as soon as it shows more.
         return any(
@@ -121,7 +121,7 @@ class FetchReader:
                 item.topic.view is None
                 and topics.partition(item.topic, item.index).high_watermark != data.high_watermark
             )
-            for item, data in self.found
+            for item, data in found
         )
 
     def _begin(self, item: FetchItem) -> tuple[PartitionData, ViewPartition | None]:

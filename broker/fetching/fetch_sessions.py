@@ -17,18 +17,23 @@ Source: KIP-227, KIP-516.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from broker.errors import RequestError
 from broker.fetching.fetch_items import ITEM_BYTES, FetchItem, PartitionKey
 from broker.fetching.fetch_session_cache import FetchSession, FetchSessionCache, Owner
+from broker.loop.slices import chunks
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from random import Random
 
     from protocol.messages.fetch import FetchRequest
+
+ITEMS_PER_STEP: Final = 100
+"""The items planned between two looks at the time."""
 
 FINAL_EPOCH: Final = -1
 INITIAL_EPOCH: Final = 0
@@ -58,6 +63,9 @@ class FetchPlan:
         return 0 if self.session else len(self.items) * ITEM_BYTES
 
 
+PlanSteps = Generator[None, None, FetchPlan]
+
+
 class FetchSessions:
     """The fetch sessions of the node, as requests see them."""
 
@@ -69,17 +77,19 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self.cache)
 
-    def plan(self, request: FetchRequest, *, uses_topic_ids: bool, owner: Owner, now_ms: int) -> FetchPlan:
+    def plan(self, request: FetchRequest, *, uses_topic_ids: bool, owner: Owner, now_ms: int) -> PlanSteps:
         """Find or open the request's session and return what is to be read.
 
         Raises: RequestError, with 70, 71 or 106; the session, if there is one, is unchanged.
         """
         if request.session_epoch not in (FINAL_EPOCH, INITIAL_EPOCH):
-            return self._continue(request, uses_topic_ids=uses_topic_ids, owner=owner, now_ms=now_ms)
+            return (
+                yield from self._continue(request, uses_topic_ids=uses_topic_ids, owner=owner, now_ms=now_ms)
+            )
         if request.session_id:
             self.cache.end(request.session_id)
         items: OrderedDict[PartitionKey, FetchItem] = OrderedDict()
-        update_items(items, request, uses_topic_ids=uses_topic_ids)
+        yield from update_items(items, request, uses_topic_ids=uses_topic_ids)
         session = None
         if request.session_epoch == INITIAL_EPOCH:
             session = FetchSession(
@@ -105,7 +115,7 @@ class FetchSessions:
 
     def _continue(
         self, request: FetchRequest, *, uses_topic_ids: bool, owner: Owner, now_ms: int
-    ) -> FetchPlan:
+    ) -> PlanSteps:
         session = self.cache.get(request.session_id)
         if session is None:
             raise RequestError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -113,16 +123,19 @@ class FetchSessions:
             raise RequestError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != uses_topic_ids:
             raise RequestError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
-        update_items(session.items, request, uses_topic_ids=uses_topic_ids)
+        # At once: another request with the same epoch may come in between the steps.
+        session.epoch = 1 if session.epoch == EPOCH_MAX else session.epoch + 1
+        yield from update_items(session.items, request, uses_topic_ids=uses_topic_ids)
         # Last, as in Kafka: a partition that a request both names and forgets is forgotten.
         for forgotten in request.forgotten_topics_data:
             topic_key = forgotten.topic_id if uses_topic_ids else forgotten.topic
-            for index in forgotten.partitions:
-                session.items.pop((topic_key, index), None)
+            for part in chunks(forgotten.partitions, per_step=ITEMS_PER_STEP):
+                for index in part:
+                    session.items.pop((topic_key, index), None)
+                yield
         if not session.items:
             self.cache.end(session.identity)
             return FetchPlan(session.items, None, incremental=True)
-        session.epoch = 1 if session.epoch == EPOCH_MAX else session.epoch + 1
         if not self.cache.used(session, owner, now_ms):
             raise RequestError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         return FetchPlan(session.items, session, incremental=True)
@@ -130,17 +143,19 @@ class FetchSessions:
 
 def update_items(
     items: OrderedDict[PartitionKey, FetchItem], request: FetchRequest, *, uses_topic_ids: bool
-) -> None:
+) -> Iterator[None]:
     """Add the request's partitions to `items`, or update them there; the last mention of one counts."""
     for topic in request.topics:
         topic_key: str | UUID = topic.topic_id if uses_topic_ids else topic.topic
-        for asked in topic.partitions:
-            key = (topic_key, asked.partition)
-            item = items.get(key)
-            if item is None:
-                item = FetchItem(topic.topic, topic.topic_id, asked.partition, by_id=uses_topic_ids)
-                items[key] = item
-            item.fetch_offset = asked.fetch_offset
-            item.max_bytes = asked.partition_max_bytes
-            item.leader_epoch = asked.current_leader_epoch
-            item.last_fetched_epoch = asked.last_fetched_epoch
+        for part in chunks(topic.partitions, per_step=ITEMS_PER_STEP):
+            for asked in part:
+                key = (topic_key, asked.partition)
+                item = items.get(key)
+                if item is None:
+                    item = FetchItem(topic.topic, topic.topic_id, asked.partition, by_id=uses_topic_ids)
+                    items[key] = item
+                item.fetch_offset = asked.fetch_offset
+                item.max_bytes = asked.partition_max_bytes
+                item.leader_epoch = asked.current_leader_epoch
+                item.last_fetched_epoch = asked.last_fetched_epoch
+            yield

@@ -9,8 +9,7 @@ Version notes: v2 flexible; v3 quota errors (there are no quotas).
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,7 +21,7 @@ from broker.config.kawal_topic_keys import COLUMNS_KEY
 from broker.errors import RequestError
 from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
-from broker.loop.slices import Steps, in_slices, made_of
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps, chunks, in_slices, made_of, tallied
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -32,7 +31,7 @@ from protocol.messages.create_partitions import (
 )
 
 if TYPE_CHECKING:
-    from broker.catalogue.topics import Topic
+    from broker.catalogue.topics import Catalogue, Topic
     from broker.core import Broker
 
 TOPICS_PER_SLICE = 25
@@ -49,13 +48,20 @@ def handle(broker: Broker, call: Call[CreatePartitionsRequest]) -> CreatePartiti
 
 def _grow_all(broker: Broker, call: Call[CreatePartitionsRequest]) -> Steps:
     request = call.request
-    times = Counter(topic.name for topic in request.topics)
+    times = yield from tallied(topic.name for topic in request.topics)
+    added = yield from made_of(
+        request.topics, partial(_added, broker.catalogue), per_step=PLAIN_ITEMS_PER_STEP
+    )
     try:
-        check_request_size(_added(broker, request), broker.config)
+        check_request_size(added, broker.config)
     except RequestError as error:
         return CreatePartitionsResponse(results=[_refused(name, error) for name in times])
     # Each name is answered once, in the place of its first mention.
-    first = {topic.name: topic for topic in reversed(request.topics)}
+    first: dict[str, CreatePartitionsTopic] = {}
+    for part in chunks(request.topics, per_step=PLAIN_ITEMS_PER_STEP):
+        for topic in part:
+            first.setdefault(topic.name, topic)
+        yield
     pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
 
     def answer(name: str) -> CreatePartitionsTopicResult:
@@ -99,12 +105,10 @@ def _grow(
     return CreatePartitionsTopicResult(name=asked.name)
 
 
-def _added(broker: Broker, request: CreatePartitionsRequest) -> Iterator[int]:
-    """Yield how many partitions more each topic is to have."""
-    for asked in request.topics:
-        topic = broker.catalogue.by_name.get(asked.name)
-        if topic is not None:
-            yield asked.count - topic.planned_count
+def _added(catalogue: Catalogue, asked: CreatePartitionsTopic) -> int:
+    """Return how many partitions more a topic is to have."""
+    topic = catalogue.by_name.get(asked.name)
+    return 0 if topic is None else asked.count - topic.planned_count
 
 
 def _refused(name: str, error: RequestError) -> CreatePartitionsTopicResult:

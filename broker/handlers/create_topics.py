@@ -10,6 +10,8 @@ Version notes: v4 -1 for defaults; v5 flexible, the effective configs in the ans
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Generator
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -25,7 +27,7 @@ from broker.config.kawal_topic_keys import FIXED_NAMES, QUARANTINE_KEY
 from broker.errors import RequestError
 from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
-from broker.loop.slices import WaitingSteps, in_slices, made_of
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, WaitingSteps, chunks, in_slices, made_of, tallied
 from broker.view_topics.view_loading import load_in_thread
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import (
@@ -59,14 +61,14 @@ def handle(broker: Broker, call: Call[CreateTopicsRequest]) -> CreateTopicsRespo
 
 def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> WaitingSteps:
     request = call.request
-    asked = Counter(topic.name for topic in request.topics)
+    asked = yield from tallied(topic.name for topic in request.topics)
+    first_of_each = yield from _first_of_each(request.topics)
+    counts = yield from made_of(request.topics, partial(_asked_count, broker.config), per_step=100)
     try:
-        check_request_size((_asked_count(topic, broker.config) for topic in request.topics), broker.config)
+        check_request_size(counts, broker.config)
     except RequestError as error:
-        return CreateTopicsResponse(
-            topics=[_refused(topic.name, error) for topic in _first_of_each(request.topics)]
-        )
-    makes_views = any(_makes_view(topic) for topic in request.topics)
+        return CreateTopicsResponse(topics=[_refused(topic.name, error) for topic in first_of_each])
+    makes_views = any((yield from made_of(request.topics, _makes_view)))
     if makes_views:
         yield from load_in_thread(broker.scheduler)
     configs = KnownConfigs(broker)
@@ -83,11 +85,11 @@ def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> WaitingSteps
 
     # A statement may take as long as many ordinary topics.
     per_step = 1 if makes_views else TOPICS_PER_STEP
-    results = yield from made_of(_first_of_each(request.topics), create, per_step=per_step)
+    results = yield from made_of(first_of_each, create, per_step=per_step)
     return pending.answer(CreateTopicsResponse(topics=results))
 
 
-def _asked_count(topic: CreatableTopic, config: Config) -> int:
+def _asked_count(config: Config, topic: CreatableTopic) -> int:
     """Return how many partitions a topic is to have, as far as the request says."""
     if topic.assignments:
         return len(topic.assignments)
@@ -99,9 +101,13 @@ def _makes_view(topic: CreatableTopic) -> bool:
     return is_definition(configs) or QUARANTINE_KEY.name in configs
 
 
-def _first_of_each(topics: list[CreatableTopic]) -> list[CreatableTopic]:
-    seen = {topic.name: topic for topic in reversed(topics)}
-    return [topic for topic in topics if seen[topic.name] is topic]
+def _first_of_each(topics: list[CreatableTopic]) -> Generator[None, None, list[CreatableTopic]]:
+    first: dict[str, CreatableTopic] = {}
+    for part in chunks(topics, per_step=PLAIN_ITEMS_PER_STEP):
+        for topic in part:
+            first.setdefault(topic.name, topic)
+        yield
+    return list(first.values())
 
 
 def _create(

@@ -11,13 +11,14 @@ Version notes: v2 flexible.  Source: KIP-107.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.guards import check_deletable
 from broker.catalogue.view_admin import check_changeable
 from broker.errors import RequestError, storage_error
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import ITEMS_PER_STEP, Offload, Steps, in_slices
+from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Offload, Steps, chunks, in_slices
 from broker.storage.partition import Partition
 from broker.storage.vnode import Vnode
 from protocol.error_codes import ErrorCode
@@ -111,7 +112,8 @@ def _delete_all(broker: Broker, call: Call[DeleteRecordsRequest]) -> Steps:
     pending = PendingDeletions(call, response, broker.scheduler.offload)
     moved: set[Vnode] = set()
     done = 0
-    for name, offsets in _asked(call.request).items():
+    asked = yield from _asked(call.request)
+    for name, offsets in asked.items():
         results: list[DeleteRecordsPartitionResult] = []
         response.topics.append(DeleteRecordsTopicResult(name=name, partitions=results))
         for index, offset in offsets.items():
@@ -135,12 +137,14 @@ def _delete_all(broker: Broker, call: Call[DeleteRecordsRequest]) -> Steps:
     return PARKED
 
 
-def _asked(request: DeleteRecordsRequest) -> dict[str, dict[int, int]]:
+def _asked(request: DeleteRecordsRequest) -> Generator[None, None, dict[str, dict[int, int]]]:
     """Return the offsets by topic and partition."""
     asked: dict[str, dict[int, int]] = {}
     for topic in request.topics:
-        for item in topic.partitions:
-            asked.setdefault(topic.name, {})[item.partition_index] = item.offset
+        for part in chunks(topic.partitions, per_step=PLAIN_ITEMS_PER_STEP):
+            offsets = asked.setdefault(topic.name, {})
+            offsets.update((item.partition_index, item.offset) for item in part)
+            yield
     return asked
 
 

@@ -22,7 +22,7 @@ from broker.catalogue.view_admin import check_unused
 from broker.errors import RequestError
 from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
-from broker.loop.slices import Steps, in_slices, made_of
+from broker.loop.slices import ITEMS_PER_STEP, Steps, in_slices, made_of, tallied
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -61,7 +61,7 @@ def _answer_all(broker: Broker, call: Call[DeleteTopicsRequest]) -> Steps:
         else [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
     )
     pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
-    results = yield from _delete_all(broker, _named(broker, asked), pending, call.received_ms)
+    results = yield from _delete_all(broker, (yield from _named(broker, asked)), pending, call.received_ms)
     return pending.answer(DeleteTopicsResponse(responses=results))
 
 
@@ -111,13 +111,17 @@ def _check_subscribers(broker: Broker, topic: Topic) -> None:
         )
 
 
-def _named(broker: Broker, asked: list[DeleteTopicState]) -> list[Topic | DeletableTopicResult]:
+def _named(
+    broker: Broker, asked: list[DeleteTopicState]
+) -> Generator[None, None, list[Topic | DeletableTopicResult]]:
     """Return the topics to delete, and the answers to items that name no topic."""
-    names = Counter(item.name for item in asked if item.topic_id == ZERO_UUID)
-    ids = Counter(item.topic_id for item in asked if item.name is None)
+    names = yield from tallied(item.name for item in asked if item.topic_id == ZERO_UUID)
+    ids = yield from tallied(item.topic_id for item in asked if item.name is None)
     seen: set[tuple[str | None, UUID]] = set()
     found: list[Topic | DeletableTopicResult] = []
-    for item in asked:
+    for number, item in enumerate(asked):
+        if not number % ITEMS_PER_STEP:
+            yield
         key = item.name, item.topic_id
         try:
             _check_key(item)

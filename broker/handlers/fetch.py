@@ -17,20 +17,28 @@ fetched epoch (KIP-595); v13 topic ids (KIP-516); v15-18 replica fields (ignored
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from broker.config.topic_names import NAME_LENGTH_MAX
 from broker.errors import RequestError
 from broker.fetching.fetch_answer import FetchAnswer
+from broker.fetching.fetch_items import FetchItem
 from broker.fetching.fetch_reader import FetchReader
-from broker.fetching.fetch_sessions import FetchPlan
+from broker.fetching.fetch_sessions import FetchPlan, PlanSteps
 from broker.loop.call import CALL_BYTES, PARKED, SMALL_BYTES, Call, Parked
 from broker.loop.last_fetch import LastFetch
-from broker.loop.slices import ITEMS_PER_SLICE, Steps, chunks
+from broker.loop.slices import (
+    ITEMS_PER_SLICE,
+    ITEMS_PER_STEP,
+    PLAIN_ITEMS_PER_STEP,
+    Steps,
+    at_once,
+    chunks,
+)
 from broker.loop.waiters import ParkedCall
-from protocol.messages.fetch import FetchRequest, FetchResponse
+from protocol.messages.fetch import FetchRequest, FetchResponse, FetchTopic
 
 if TYPE_CHECKING:
     from broker.core import Broker
@@ -43,24 +51,76 @@ READ_ITEM_BYTES: Final = 260
 WAITER_KEY_BYTES: Final = 300
 """The memory of a partition that a parked fetch waits for, beyond its item (measured: 293)."""
 
+WIDE_BYTES: Final = 256 << 10
+"""Requests that weigh more, with some hundred partitions, are planned in slices."""
+
+KEYS_PER_STEP: Final = 100
+"""The partitions that a fetch begins to wait for between two looks at the time."""
+
 DONE: Final = object()
 
 
 def handle(broker: Broker, call: Call[FetchRequest]) -> FetchResponse | Parked | Steps:
     """Answer with the records there are, or park until there are enough."""
-    request = call.request
+    planned = broker.fetch_sessions.plan(
+        call.request,
+        uses_topic_ids=call.version >= TOPIC_IDS_VERSION,
+        owner=call.connection,
+        now_ms=call.received_ms,
+    )
+    if call.weight_bytes > WIDE_BYTES:
+        return _answer_wide(broker, call, planned)
     try:
-        plan = broker.fetch_sessions.plan(
-            request,
-            uses_topic_ids=call.version >= TOPIC_IDS_VERSION,
-            owner=call.connection,
-            now_ms=call.received_ms,
-        )
+        plan = at_once(planned)
     except RequestError as error:
-        return FetchResponse(error_code=error.code, session_id=0, responses=[])
+        return _refused(error)
+    return _answer(broker, call, plan)
+
+
+def _refused(error: RequestError) -> FetchResponse:
+    return FetchResponse(error_code=error.code, session_id=0, responses=[])
+
+
+def _answer_wide(broker: Broker, call: Call[FetchRequest], planned: PlanSteps) -> Steps:
+    """Answer a request that names so many partitions that they are even planned in slices."""
+    try:
+        plan = yield from planned
+    except RequestError as error:
+        return _refused(error)
+    topics = call.request.topics
+    answer = _answer(broker, call, plan)
+    # The plan has all that they said; freeing them takes as long as planning.
+    yield from _freed_topics(topics)
+    return (yield from answer) if isinstance(answer, Generator) else answer
+
+
+def _freed(reader: FetchReader) -> Iterator[None]:
+    """Free what was read, and the plan unless it is a session's: all at once, that takes 50 ms."""
+    found, plan = reader.found, reader.plan
+    while found:
+        del found[-PLAIN_ITEMS_PER_STEP:]
+        yield
+    while plan.items and plan.session is None:
+        for _ in range(min(len(plan.items), ITEMS_PER_STEP)):
+            plan.items.popitem()
+        yield
+
+
+def _freed_topics(topics: list[FetchTopic]) -> Iterator[None]:
+    for topic in topics:
+        while topic.partitions:
+            del topic.partitions[-PLAIN_ITEMS_PER_STEP:]
+            yield
+    while topics:
+        del topics[-PLAIN_ITEMS_PER_STEP:]
+        yield
+
+
+def _answer(broker: Broker, call: Call[FetchRequest], plan: FetchPlan) -> FetchResponse | Parked | Steps:
+    request = call.request
     _note_fetch(call, plan)
     if len(plan.items) > ITEMS_PER_SLICE or call.weight_bytes > SMALL_BYTES:
-        # The plan has all that they said; as plain objects they would be in memory twice.
+        # As plain objects they would be in memory twice.
         request.topics, request.forgotten_topics_data = [], []
         call.connection.weigh(call, CALL_BYTES + plan.own_bytes + len(plan.items) * READ_ITEM_BYTES)
     reader = _reader(broker, call, plan, now_ms=call.received_ms)
@@ -96,7 +156,7 @@ def _reader(
 def _go_on_in_slices(broker: Broker, reader: FetchReader, steps: Iterator[None], *, may_park: bool) -> Steps:
     """Read the rest of a plan in which a view has much to evaluate."""
     yield from steps
-    if may_park and not reader.is_enough() and not reader.is_outdated():
+    if may_park and not reader.is_enough() and not reader.is_outdated(reader.found):
         _park(broker, reader)
         return PARKED
     return _respond(reader)
@@ -107,17 +167,61 @@ def _read_in_slices(broker: Broker, reader: FetchReader, *, may_park: bool) -> S
     for items in chunks(tuple(reader.plan.items.values())):
         yield from reader.read(items)
         yield
-    if may_park and not reader.is_enough() and not reader.is_outdated():
-        _park(broker, reader)
+    if may_park and not reader.is_enough():
+        yield from _park_in_slices(broker, reader)
         return PARKED
     answer = FetchAnswer(reader.plan)
     for found in chunks(reader.found):
         answer.add(found)
         yield
-    return answer.finished()
+    response = answer.finished()
+    del answer
+    yield from _freed(reader)
+    return response
 
 
 def _park(broker: Broker, reader: FetchReader) -> None:
+    keys = _wait_keys(reader.plan.items.values())
+    reader.call.connection.weigh(reader.call, _parked_bytes(reader.plan, len(keys)))
+    _begin_waiting(broker, reader, list(keys))
+    _wait_for_views(reader)
+
+
+def _park_in_slices(broker: Broker, reader: FetchReader) -> Iterator[None]:
+    """Have a fetch wait for many partitions; if records come before it does, look again at once."""
+    plan = reader.plan
+    reader.call.connection.weigh(reader.call, _parked_bytes(plan, len(plan.items)))
+    fetch = _begin_waiting(broker, reader, [])
+    for items in chunks(tuple(plan.items.values()), per_step=KEYS_PER_STEP):
+        if not broker.waiters.add_keys(fetch, _wait_keys(items)):
+            return
+        yield
+    for found in chunks(reader.found, per_step=KEYS_PER_STEP):
+        if reader.is_outdated(found):
+            broker.waiters.resume(fetch, broker.clock.turn_ms)
+            return
+        yield
+    _wait_for_views(reader)
+
+
+def _wait_keys(items: Iterable[FetchItem]) -> set[int]:
+    return {
+        item.topic.partitions[item.index].wait_key
+        for item in items
+        if item.topic is not None and item.index in item.topic.partitions
+    }
+
+
+def _parked_bytes(plan: FetchPlan, key_count: int) -> int:
+    return CALL_BYTES + plan.own_bytes + key_count * WAITER_KEY_BYTES
+
+
+def _wait_for_views(reader: FetchReader) -> None:
+    for view, position in reader.views:
+        view.began_waiting(position, reader.now_ms)
+
+
+def _begin_waiting(broker: Broker, reader: FetchReader, keys: list[int]) -> ParkedCall:
     call, plan = reader.call, reader.plan
 
     # Before the fetch is woken, only a later request of the same client can change the session, and its
@@ -135,15 +239,9 @@ def _park(broker: Broker, reader: FetchReader) -> None:
             return
         call.reply(_respond(again))
 
-    keys = {
-        item.topic.partitions[item.index].wait_key
-        for item in plan.items.values()
-        if item.topic is not None and item.index in item.topic.partitions
-    }
-    call.connection.weigh(call, CALL_BYTES + plan.own_bytes + len(keys) * WAITER_KEY_BYTES)
     fetch = ParkedCall(
         call,
-        keys=list(keys),
+        keys=keys,
         size_bytes=reader.counted_bytes,
         min_bytes=reader.min_bytes,
         resume=resume,
@@ -152,8 +250,7 @@ def _park(broker: Broker, reader: FetchReader) -> None:
     if reader.due_ms is not None:
         deadline_ms = min(deadline_ms, reader.due_ms)
     broker.waiters.park(fetch, deadline_ms=deadline_ms)
-    for view, position in reader.views:
-        view.began_waiting(position, reader.now_ms)
+    return fetch
 
 
 def _respond(reader: FetchReader) -> FetchResponse:

@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.coordinators.group_lag import lag_of
 from broker.loop.call import Call
 from broker.loop.last_fetch import Place
-from broker.loop.slices import Steps, in_slices
+from broker.loop.slices import Steps, in_slices, made_of
 from groups.show import ConsumerRow, SubscriptionRow
 from protocol.messages.kawal_groups import (
     ConsumerInfo,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 GROUPS_PER_SLICE: Final = 10
+ROWS_PER_STEP: Final = 50
 NO_OFFSET: Final = -1
 
 
@@ -50,12 +52,12 @@ def _answer(broker: Broker, call: Call[KawalGroupsRequest], group_ids: list[str]
         chosen = group_ids[start : start + GROUPS_PER_SLICE]
         with broker.groups.step(now_ms) as coordinator:
             consumers = list(coordinator.consumers(now_ms, chosen))
-            rows = list(coordinator.subscriptions(now_ms, chosen))
+            found = coordinator.subscriptions(now_ms, chosen)
+        rows = yield from made_of(found, lambda row: row, per_step=ROWS_PER_STEP)
         response.consumers += _with_fetches(broker, map(_consumer, consumers), rows, now_ms)
-        for row in rows:
-            info = _subscription(broker, row, broker.clock.wall_ms(now_ms))
-            if info is not None:
-                response.subscriptions.append(info)
+        wall_ms = broker.clock.wall_ms(now_ms)
+        infos = yield from made_of(rows, partial(_subscription, broker, wall_ms), per_step=ROWS_PER_STEP)
+        response.subscriptions += filter(None, infos)
         yield
     return response
 
@@ -91,7 +93,7 @@ def _with_fetches(
     return shown
 
 
-def _subscription(broker: Broker, row: SubscriptionRow, wall_ms: int) -> SubscriptionInfo | None:
+def _subscription(broker: Broker, wall_ms: int, row: SubscriptionRow) -> SubscriptionInfo | None:
     topic = broker.catalogue.find(row.topic)
     if topic is None or row.partition >= topic.partition_count:
         return None

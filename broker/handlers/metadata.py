@@ -15,15 +15,25 @@ the request; v12 by topic id; v13 top-level error.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from broker.catalogue.topic_admin import NewTopic, check_name, offsets_topic
 from broker.catalogue.topics import OFFSETS_TOPIC, Topic
 from broker.errors import RequestError
 from broker.loop.answers import until_durable
 from broker.loop.call import Call, Parked
-from broker.loop.slices import Steps, WaitingSteps, finished, in_slices, made_of
+from broker.loop.slices import (
+    PLAIN_ITEMS_PER_STEP,
+    Steps,
+    WaitingSteps,
+    chunks,
+    finished,
+    in_slices,
+    made_of,
+)
 from broker.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from protocol.error_codes import ErrorCode
 from protocol.messages.metadata import (
@@ -40,7 +50,8 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 
-IDS_SINCE = 12
+IDS_UNSERVED = (10, 11)
+"""The versions that can carry ids, which are served from 12 on only."""
 
 TOPICS_PER_SLICE = 100
 """The number of topics described without a pause."""
@@ -52,10 +63,6 @@ LARGE_PARTITION_COUNT = 5000
 def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Parked | WaitingSteps:
     """Describe the requested topics, creating those that may be created."""
     asked = call.request.topics
-    if call.version < IDS_SINCE and any(
-        item.topic_id != ZERO_UUID or item.name is None for item in asked or ()
-    ):
-        return in_slices(_refused(asked or []), len(asked or ()))  # type: ignore[no-any-return]
     if _is_about_all(call) and _is_large(broker):
         return _shared(broker, call)
     steps = _describe(broker, call)
@@ -89,6 +96,10 @@ def _shared(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
 
 def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
     request, asked = call.request, call.request.topics
+    if asked and call.version in IDS_UNSERVED:
+        wrong = yield from made_of(asked, _names_id, per_step=PLAIN_ITEMS_PER_STEP)
+        if any(wrong):
+            return (yield from _refused(asked))
     host, port = call.connection.advertised
     node_id, epoch = broker.config.node_id, broker.topics.leader_epoch
     response = MetadataResponse(
@@ -102,8 +113,8 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
     if _is_about_all(call):
         usable = [topic for topic in broker.catalogue.by_name.values() if topic.recorded]
         response.topics = yield from made_of(usable, lambda topic: topic_answer(topic, node_id, epoch))
-        return _with_operations(request, response)
-    asked = _distinct(asked or [])
+        return (yield from _with_operations(request, response))
+    asked = yield from _distinct(asked or [])
     refused: dict[str, ErrorCode] = {}
     room = Room(broker.config.kawal_max_partitions_per_request)
     if request.allow_auto_topic_creation and broker.config.auto_create_topics_enable:
@@ -115,7 +126,7 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
         if error is not None:
             refused.update((name, error) for name in in_the_making if name is not None)
     response.topics = yield from made_of(asked, lambda item: _answer(broker, item, refused, node_id))
-    return _with_operations(request, response)
+    return (yield from _with_operations(request, response))
 
 
 def _as_one(response: MetadataResponse) -> MetadataResponse | Steps:
@@ -135,21 +146,32 @@ def _refused(asked: list[MetadataRequestTopic]) -> Steps:
     return MetadataResponse(brokers=[], topics=topics)
 
 
-def _distinct(asked: list[MetadataRequestTopic]) -> list[MetadataRequestTopic]:
+def _names_id(item: MetadataRequestTopic) -> bool:
+    return item.topic_id != ZERO_UUID or item.name is None
+
+
+def _distinct(asked: list[MetadataRequestTopic]) -> Generator[None, None, list[MetadataRequestTopic]]:
     """Return each topic once, in order of first mention; only the ids if there are any."""
-    ids = {item.topic_id: item for item in asked if item.topic_id != ZERO_UUID}
-    return list(ids.values() or {item.name: item for item in asked}.values())
+    ids: dict[UUID, MetadataRequestTopic] = {}
+    names: dict[str | None, MetadataRequestTopic] = {}
+    for part in chunks(asked, per_step=PLAIN_ITEMS_PER_STEP):
+        ids.update((item.topic_id, item) for item in part if item.topic_id != ZERO_UUID)
+        names.update((item.name, item) for item in part)
+        yield
+    return list((ids or names).values())
 
 
-def _with_operations(request: MetadataRequest, response: MetadataResponse) -> MetadataResponse:
+def _with_operations(request: MetadataRequest, response: MetadataResponse) -> Steps:
     """Add the authorised operations that the client asked for."""
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
     if request.include_topic_authorized_operations:
         # Kafka gives them for unknown names, but not for unknown ids.
-        for topic in response.topics:
-            if topic.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
-                topic.topic_authorized_operations = TOPIC_OPERATIONS
+        for part in chunks(response.topics, per_step=PLAIN_ITEMS_PER_STEP):
+            for topic in part:
+                if topic.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
+                    topic.topic_authorized_operations = TOPIC_OPERATIONS
+            yield
     return response
 
 

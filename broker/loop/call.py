@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -82,8 +82,17 @@ class CallConnection(Protocol):
     def weigh(self, call: Call[Any], size_bytes: int) -> None:
         """Count this much memory for an unanswered call from now on."""
 
+    def decode_heavy(self, decode: Callable[[], None]) -> None:
+        """Call `decode` once no other request is in work that takes more than a connection may hold."""
+
+    def decoded_heavy(self) -> None:
+        """Note that a request of which this was feared has been weighed."""
+
     def fetch_room_bytes(self) -> int:
         """Return the most that a fetch should return now."""
+
+    def decoded(self, call: Call[Any]) -> None:
+        """Serve later requests again after a call was decoded that is not answered yet."""
 
     def parked(self) -> None:
         """Note that a call has been parked: however much it holds, it is not in work."""

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from broker.loop.call import PARKED, Call
 from broker.loop.internal_errors import ErrorPlace, InternalErrors
 from broker.loop.slices import Offload, Steps, WaitingSteps, run_here
 from broker.loop.turns import Turns
-
-SHARE_NS: Final = 3_000_000
-"""The time that slices may take of a turn of the event loop; the last one may exceed it."""
 
 
 def _once(action: Callable[[], None]) -> Steps:
@@ -67,9 +64,9 @@ class Scheduler:
         """Do a short piece of work in a slice of its own, once others have had their turn."""
         self.add_work(_once(action))
 
-    def run_some(self, clock_ns: Callable[[], int]) -> None:
-        """Run slices of the waiting generators in turn, as long as there is time."""
-        ends_ns = clock_ns() + SHARE_NS
+    def run_some(self, clock_ns: Callable[[], int], share_ns: int) -> None:
+        """Run slices of the waiting generators in turn for so long; the last one may exceed it."""
+        ends_ns = clock_ns() + share_ns
         while self._waiting:
             self.run()
             if clock_ns() >= ends_ns:

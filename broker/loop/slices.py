@@ -16,8 +16,10 @@ scheduler.py runs the slices.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, Final, TypeVar
 
 ITEMS_PER_SLICE: Final = 500
@@ -26,7 +28,11 @@ ITEMS_PER_SLICE: Final = 500
 ITEMS_PER_STEP: Final = 25
 """The items handled between two looks at the time."""
 
+PLAIN_ITEMS_PER_STEP: Final = 500
+"""The same for items of which only a field is looked at."""
+
 Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
 Group = TypeVar("Group")
 Made = TypeVar("Made")
 Finished = TypeVar("Finished")
@@ -82,6 +88,15 @@ def _from(waits: Until, steps: WaitingSteps) -> WaitingSteps:
     return (yield from steps)
 
 
+def at_once(steps: Generator[None, None, Made]) -> Made:
+    """Return what the steps make, without a pause."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
 def in_thread(offload: Offload, work: Callable[[], Made]) -> Generator[Until, None, Made]:
     """Return what `work` returns, from a thread; an error that it raises is raised here."""
     made: list[Made] = []
@@ -132,6 +147,16 @@ def made_of(
         if not len(made) % per_step:
             yield
     return made
+
+
+def tallied(keys: Iterable[Key]) -> Generator[None, None, Counter[Key]]:
+    """Return how often each of the keys comes."""
+    counts: Counter[Key] = Counter()
+    remaining = iter(keys)
+    while part := tuple(islice(remaining, PLAIN_ITEMS_PER_STEP)):
+        counts.update(part)
+        yield
+    return counts
 
 
 def made_by_group(

@@ -12,7 +12,7 @@ from broker.loop.internal_errors import ErrorPlace, InternalErrors
 SWEEP_AFTER: Final = 64
 """Cancelled timers that stay in the heap before any are removed."""
 
-SHARE_NS: Final = 3_000_000
+SHARE_NS: Final = 1_000_000
 """The time that timers may take of a turn of the event loop; the last one may exceed it."""
 
 

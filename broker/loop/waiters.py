@@ -15,6 +15,9 @@ from broker.loop.call import Call
 from broker.loop.timers import Timer, Timers
 from broker.loop.turns import Turns
 
+KEYS_PER_STEP: Final = 500
+"""The keys of a call that are forgotten without a pause."""
+
 AT_ONCE_MAX: Final = 32
 """The calls that one append resumes on the spot, 1 to 2 ms; more of them take their turns with other work."""
 
@@ -74,11 +77,26 @@ class Waiters:
 
     def park(self, parked: ParkedCall, *, deadline_ms: int) -> None:
         """Keep the call until enough has arrived under its keys or the deadline passes."""
-        for key in parked.keys:
-            self._by_key.setdefault(key, {})[id(parked)] = parked
         self._by_call[id(parked.call)] = parked
         parked.call.holder = self
         parked.timer = self._timers.add(deadline_ms, lambda now_ms: self._finish(parked, now_ms))
+        keys, parked.keys = parked.keys, []
+        self.add_keys(parked, keys)
+
+    def add_keys(self, parked: ParkedCall, keys: Iterable[int]) -> bool:
+        """Have a parked call wait for these, too; return False if it waits no more."""
+        if self._by_call.get(id(parked.call)) is not parked:
+            return False
+        for key in keys:
+            waiting = self._by_key.setdefault(key, {})
+            if id(parked) not in waiting:
+                waiting[id(parked)] = parked
+                parked.keys.append(key)
+        return True
+
+    def resume(self, parked: ParkedCall, now_ms: int) -> None:
+        """Resume a call, if it still waits."""
+        self._finish(parked, now_ms)
 
     def waits_for(self, key: int) -> bool:
         """Whether any call waits for this key."""
@@ -144,7 +162,21 @@ class Waiters:
             parked.timer.cancel()
         parked.call.holder = None
         del self._by_call[id(parked.call)]
-        for key in parked.keys:
+        if len(parked.keys) <= KEYS_PER_STEP:
+            self._forget_keys(parked)
+        else:
+            self._soon(partial(self._forget_in_steps, parked))
+
+    def _forget_in_steps(self, parked: ParkedCall) -> None:
+        """Forget the next keys of a call that waits no more, the rest in other slices."""
+        self._forget_keys(parked)
+        if parked.keys:
+            self._soon(partial(self._forget_in_steps, parked))
+
+    def _forget_keys(self, parked: ParkedCall) -> None:
+        keys = parked.keys[-KEYS_PER_STEP:]
+        del parked.keys[-KEYS_PER_STEP:]
+        for key in keys:
             waiting = self._by_key[key]
             del waiting[id(parked)]
             if not waiting:

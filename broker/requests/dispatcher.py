@@ -9,17 +9,18 @@ request bytes --decode--> Call --gate--> handler --> response        encoded and
 from __future__ import annotations
 
 import logging
+from functools import partial
 from types import GeneratorType
 from typing import Any, Final
 
 from broker.connections.memory_limits import HEAVY_FRAME_BYTES
+from broker.connections.message_weight import message_weight
 from broker.handlers import APIS, Api
 from broker.loop.call import PARKED, Call
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
 from broker.loop.stats import Cause
 from broker.requests.gate import Gate, GateClosed, Held
-from broker.requests.request_weight import request_weight
 from protocol.api_keys import ApiKey
 from protocol.errors import ProtocolError, TooManyElements, UnsupportedVersion
 from protocol.wire import decode, decode_narrow
@@ -30,7 +31,7 @@ WIDE_FRAME_BYTES: Final = 4 << 10
 """Frames below this size are decoded on the event loop, whatever they hold: in 4 ms at most."""
 
 NARROW_ELEMENTS: Final = 2_000
-"""The elements of those up to 256 KiB that are decoded on the loop, about 2 ms; else a thread does it."""
+"""The elements of larger ones that are decoded on the loop, about 2 ms; else a thread does it."""
 
 
 class Dispatcher:
@@ -55,50 +56,54 @@ class Dispatcher:
             call.version = 0
             call.reply(APIS[ApiKey.API_VERSIONS].function("unsupported")())
             return
-        if not api.loaded and len(data) < HEAVY_FRAME_BYTES:
+        if not api.loaded:
             self._serve_from_thread(api, call, data, position)
             return
         request_type = api.request_type()
         try:
-            if WIDE_FRAME_BYTES <= len(data) < HEAVY_FRAME_BYTES:
-                call.request, _ = decode_narrow(request_type, call.version, data, position, NARROW_ELEMENTS)
-            else:
-                # Heavy requests are weighed one by one: threads would have several of them in memory.
+            if len(data) < WIDE_FRAME_BYTES:
                 call.request, _ = decode(request_type, call.version, data, position)
+            else:
+                call.request, _ = decode_narrow(request_type, call.version, data, position, NARROW_ELEMENTS)
         except TooManyElements:
             self._serve_from_thread(api, call, data, position)
             return
-        self._decoded(api, call, data, position)
+        self._decoded(api, call, data, position, message_weight(call.request, len(data)))
 
     def _serve_from_thread(self, api: Api, call: Call[Any], data: memoryview, position: int) -> None:
         """Have a thread import what the first request of an API needs, and decode a wide one.
 
-        Later requests of the connection wait for it.
+        Later requests of the connection wait for it.  Heavy requests are decoded and weighed one by one:
+        otherwise several of them would be in memory before it is known how much they take.
         """
         connection = call.connection
         if not call.data_owned:
             data, call.data_owned = memoryview(bytearray(data)), True
         refused: list[ProtocolError] = []
+        weighed: list[int] = []
 
         def prepare() -> None:
             api.load()
             try:
                 call.request, _ = decode(api.request_type(), call.version, data, position)
+                weighed.append(message_weight(call.request, len(data)))
             except ProtocolError as error:
                 refused.append(error)
 
         def prepared(error: Exception | None) -> None:
+            if connection.closed or not weighed:
+                connection.parked()
             if connection.closed:
                 return
             turns = connection.stats.turns
             before = turns.enter(call)
-            connection.work_done(call)
+            connection.decoded(call)
             try:
                 if error is not None:
                     raise error
                 if refused:
                     raise refused[0].with_traceback(None)
-                self._decoded(api, call, data, position)
+                self._decoded(api, call, data, position, weighed[0])
             except ProtocolError as wrong:
                 logger.info("connection %d from %s closed: %s", connection.identity, connection.peer, wrong)
                 connection.close(str(wrong), Cause.PROTOCOL)
@@ -107,10 +112,16 @@ class Dispatcher:
             turns.leave(before)
 
         connection.begin_work(call)
-        self._loop.scheduler.offload(prepare, prepared)
+        if len(data) < HEAVY_FRAME_BYTES:
+            self._loop.scheduler.offload(prepare, prepared)
+        else:
+            begin = partial(self._loop.scheduler.offload, prepare, prepared)
+            connection.decode_heavy(begin)
 
-    def _decoded(self, api: Api, call: Call[Any], data: memoryview, position: int) -> None:
-        call.connection.weigh(call, call.weight_bytes + request_weight(call.request, len(data)))
+    def _decoded(self, api: Api, call: Call[Any], data: memoryview, position: int, weight_bytes: int) -> None:
+        connection = call.connection
+        connection.weigh(call, call.weight_bytes + weight_bytes)
+        connection.decoded_heavy()
         if self.admit(api, call, call.received_ms) and not call.data_owned:
             # The call outlives the receive buffer, in which its records may lie.
             call.request, _ = decode(api.request_type(), call.version, memoryview(bytearray(data)), position)

@@ -17,7 +17,7 @@ from protocol.errors import ProtocolError
 
 logger = logging.getLogger("kawal.broker")
 
-REQUESTS_SHARE_NS: Final = 2_000_000
+REQUESTS_SHARE_NS: Final = 1_000_000
 """The time for requests of one connection in one turn; the last one may exceed it."""
 
 

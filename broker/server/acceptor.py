@@ -16,7 +16,8 @@ from broker.server.transport import Transport
 
 logger = logging.getLogger("kawal.server")
 
-ACCEPTS_PER_TURN: Final = 64
+ACCEPT_SHARE_NS: Final = 500_000
+"""The time of a turn for new clients: a crowd of them waits in the kernel's queue, beside clients at work."""
 
 PAUSE_MS: Final = 100
 """The pause in accepting when the system has no file descriptor left: retrying at once would spin."""
@@ -62,9 +63,11 @@ class Acceptor:
                 self._epoll.unregister(descriptor)
 
     def accept(self, descriptor: int, now_ms: int) -> None:
-        """Accept the clients that wait at a listener, up to a limit for each turn."""
+        """Accept the clients that wait at a listener, as long as there is time."""
         listener = self._listeners[descriptor]
-        for _ in range(ACCEPTS_PER_TURN):
+        clock_ns = self._broker.stats.turns.clock_ns
+        ends_ns = clock_ns() + ACCEPT_SHARE_NS
+        while clock_ns() <= ends_ns:
             try:
                 sock, address = listener.socket.accept()
             except BlockingIOError:

@@ -4,9 +4,13 @@ Our own epoll is nested in trio's: trio wakes one task, which serves all ready s
 per connection and trio's streams, this takes half the CPU per small request, and an idle connection takes
 only one small object.
 
-    turn = poll, accept, receive -> broker.receive ... -> finished disk work -> send -> hand out disk jobs
+    turn = poll -> short work: accept, receive -> broker.receive ..., finished disk work
+                -> send, hand out disk jobs
+                -> long work: new clients, sockets that took long before, slices of long answers
+                -> send, hand out disk jobs
 
-All appends of one turn thus join one frame, and all answers of one connection leave in one call.
+Appends of one turn thus join a frame, and answers of one connection leave in one call.  Each part has a share
+of the turn (ready_sockets.py says which sockets are long work); what is left waits for the next turn.
 """
 
 from __future__ import annotations
@@ -20,34 +24,35 @@ import trio
 
 from broker.core import Broker
 from broker.loop.internal_errors import ErrorPlace
-from broker.loop.stats import Cause
 from broker.loop.turns import Work
 from broker.server.acceptor import Acceptor
-from broker.server.held_back import HeldBack
 from broker.server.listeners import Listener
+from broker.server.ready_sockets import LONG_NS
+from broker.server.sender import Sender
+from broker.server.sockets import READ, Sockets
 from broker.server.transport import RECEIVES_PER_TURN, Transport
 from broker.server.workers import DiskWorkers, Finished, Result, TaskDone
-from wal.disk_errors import DiskError
 from wal.errors import LogDamaged
 from wal.jobs import CommitJob
-from wal.segment import FileRange
 
 logger = logging.getLogger("kawal.server")
 
-EVENTS_PER_TURN: Final = 512
-TURN_NS_MAX: Final = 20_000_000
-"""After 20 ms answers leave and other work gets a turn, however many sockets are still ready."""
+SHORT_SHARE_NS: Final = 4_000_000
+"""The time of a turn for sockets with short work; the last one may exceed it, as with each share."""
+
+LONG_SHARE_NS: Final = 3_000_000
+"""The time for sockets with long work, as much for slices, and half of it for new clients."""
+
+LONG_SHARE_BESIDE_SHORT_NS: Final = 1_000_000
+"""The same while clients with short work are about, which would wait meanwhile."""
+
+SHORT_WORK_EXPECTED_NS: Final = 50_000_000
+"""Clients with short work are about for so long after the last was served."""
 
 PAUSE_AFTER_ERROR_SECONDS: Final = 0.1
 """An error of our own in the loop itself may come again at once: it must not take all of a processor."""
 
-_READ: Final = select.EPOLLIN
-_BOTH: Final = select.EPOLLIN | select.EPOLLOUT
 _LOST: Final = select.EPOLLHUP | select.EPOLLERR
-
-
-def _ignore(_error: Exception | None) -> None:
-    """Take no notice of the outcome."""
 
 
 class Reactor:
@@ -69,23 +74,20 @@ class Reactor:
         self._workers = workers
         self._now_ms = now_ms
         self._wall_ms = wall_ms
-        self._epoll = select.epoll()
-        self._transports: dict[int, Transport] = {}
-        self._held = HeldBack(broker.memory)
         self._timer: trio.CancelScope | None = None
-        # Events of the last poll that are not served yet, the next one last.
-        self._ready: list[tuple[int, int]] = []
-        self._poll_number = 0
-        # True: nothing more is read, and requests in progress are answered.
-        self._stopping = False
+        self._sockets = Sockets(broker)
+        self._ready = self._sockets.ready
+        self._sender = Sender(broker, self._sockets, workers, now_ms)
+        self._short_work_expected_until_ns = 0
         self._acceptor = Acceptor(
             broker,
             listeners=listeners,
-            epoll=self._epoll,
+            epoll=self._sockets.epoll,
             connection_room=connection_room,
-            admitted=self._admitted,
+            admitted=self._sockets.admit,
         )
-        self._epoll.register(workers.event_descriptor, _READ)
+        self._sockets.left = self._acceptor.left
+        self._sockets.epoll.register(workers.event_descriptor, READ)
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -98,10 +100,10 @@ class Reactor:
                     self._broker.internal_errors.note(ErrorPlace.LOOP, "a turn of the event loop", error)
                     self._turns.end()
                     await trio.sleep(PAUSE_AFTER_ERROR_SECONDS)
-                if self._ready or self._broker.scheduler.pending:
+                if self._pending:
                     await trio.lowlevel.checkpoint()
                 else:
-                    await trio.lowlevel.wait_readable(self._epoll.fileno())
+                    await trio.lowlevel.wait_readable(self._sockets.epoll.fileno())
 
     async def _run_timer(self) -> None:
         """Wake at the broker's next deadline, which `_set_timer` moves."""
@@ -117,7 +119,7 @@ class Reactor:
         now_ms = self._begin_turn(self._turns.timers)
         self._broker.tick(now_ms)
         self._finish_turn(now_ms)
-        if self._broker.scheduler.pending:
+        if self._pending:
             # The loop may be waiting for a socket.
             self._workers.wake()
 
@@ -129,34 +131,76 @@ class Reactor:
         if deadline < self._timer.deadline:
             self._timer.deadline = deadline
 
+    @property
+    def _pending(self) -> bool:
+        """True while there is work without any new event."""
+        return bool(self._ready) or self._sender.pending or self._broker.scheduler.pending
+
     def turn(self) -> None:
         """Serve the sockets that are ready, and carry out what follows from it."""
         turns = self._turns
         now_ms = self._begin_turn(turns.sockets)
-        if not self._ready:
-            self._poll_number += 1
-            self._ready = self._epoll.poll(0, EVENTS_PER_TURN)
-            self._ready.reverse()
-        ends_ns = turns.began_ns + TURN_NS_MAX
-        while self._ready:
-            descriptor, mask = self._ready.pop()
-            transport = self._transports.get(descriptor)
-            if transport is not None:
-                if transport.poll_number < self._poll_number:
-                    self._serve_safely(transport, mask, now_ms)
-            elif descriptor in self._acceptor:
-                before = turns.enter(turns.accept)
-                with self._broker.internal_errors.net(ErrorPlace.LOOP, "accepting connections"):
-                    self._acceptor.accept(descriptor, now_ms)
-                turns.leave(before)
-            elif descriptor == self._workers.event_descriptor:
-                before = turns.enter(turns.disk)
-                self.take_in(self._workers.take_results(), now_ms)
-                turns.leave(before)
-            if turns.clock_ns() > ends_ns:
-                break
-        self._broker.scheduler.run_some(turns.clock_ns)
+        ready = self._ready
+        ready.poll(self._sockets.transports)
+        self._serve_short(turns.began_ns + SHORT_SHARE_NS, now_ms)
+        if ready.new or ready.long or self._broker.scheduler.pending:
+            beside_short = turns.began_ns < self._short_work_expected_until_ns
+            if beside_short:
+                self._carry_out(now_ms)
+            share_ns = LONG_SHARE_BESIDE_SHORT_NS if beside_short else LONG_SHARE_NS
+            self._serve_level(ready.new, share_ns // 2, now_ms)
+            self._serve_level(ready.long, share_ns, now_ms)
+            self._broker.scheduler.run_some(turns.clock_ns, share_ns)
         self._finish_turn(now_ms)
+
+    def _serve_short(self, ends_ns: int, now_ms: int) -> None:
+        short = self._ready.short
+        clock_ns = self._turns.clock_ns
+        before_ns = self._turns.began_ns
+        while short:
+            descriptor, mask = short.popleft()
+            transport = self._sockets.transports.get(descriptor)
+            if transport is None:
+                self._serve_other(descriptor, now_ms)
+                now_ns = clock_ns()
+            elif transport.poll_number < self._ready.poll_number:
+                self._serve_safely(transport, mask, now_ms)
+                now_ns = clock_ns()
+                transport.long = now_ns - before_ns > LONG_NS
+                self._short_work_expected_until_ns = now_ns + SHORT_WORK_EXPECTED_NS
+            else:
+                continue
+            if now_ns > ends_ns:
+                return
+            before_ns = now_ns
+
+    def _serve_other(self, descriptor: int, now_ms: int) -> None:
+        """Serve a descriptor that belongs to no client, if it is still watched."""
+        turns = self._turns
+        if descriptor in self._acceptor:
+            before = turns.enter(turns.accept)
+            with self._broker.internal_errors.net(ErrorPlace.LOOP, "accepting connections"):
+                self._acceptor.accept(descriptor, now_ms)
+            turns.leave(before)
+        elif descriptor == self._workers.event_descriptor:
+            before = turns.enter(turns.disk)
+            self.take_in(self._workers.take_results(), now_ms)
+            turns.leave(before)
+
+    def _serve_level(self, level: dict[int, int], share_ns: int, now_ms: int) -> None:
+        clock_ns = self._turns.clock_ns
+        now_ns = clock_ns()
+        ends_ns = now_ns + share_ns
+        while level:
+            descriptor, mask = self._ready.first(level)
+            transport = self._sockets.transports[descriptor]
+            transport.new = False
+            before_ns = now_ns
+            self._serve_safely(transport, mask, now_ms)
+            now_ns = clock_ns()
+            transport.long = now_ns - before_ns > LONG_NS
+            if now_ns > ends_ns:
+                return
 
     def _begin_turn(self, task: Work) -> int:
         now_ms = self._now_ms()
@@ -165,150 +209,75 @@ class Reactor:
         return now_ms
 
     def _finish_turn(self, now_ms: int) -> None:
+        self._carry_out(now_ms)
+        self._sockets.release_one()
+        self._set_timer()
+        self._turns.end()
+
+    def _carry_out(self, now_ms: int) -> None:
+        """Send what was answered, and hand out disk jobs."""
         turns = self._turns
         turns.enter(turns.sending)
-        while self._broker.has_unsent or self._resume_held(now_ms):
-            for connection in self._broker.take_unsent():
-                transport = self._transports.get(connection.descriptor)
-                if transport is not None and transport.connection is connection:
-                    try:
-                        self._send(transport, now_ms)
-                    except Exception as error:  # noqa: BLE001  (the net)
-                        self._failed(transport, error)
+        self._sender.send_some(turns.clock_ns, now_ms)
         turns.leave(turns.disk)
         self._workers.grow(self._broker.disk_threads)
         for vnode, job in self._broker.take_jobs(now_ms):
             self._workers.submit(vnode, job)
-        self._set_timer()
-        turns.end()
+        turns.enter(turns.sockets)
 
     # --- connections -----------------------------------------------------------------------------------
-
-    def _admitted(self, transport: Transport) -> None:
-        transport.poll_number = self._poll_number
-        transport.interest = _READ
-        self._transports[transport.fileno()] = transport
-        self._epoll.register(transport.fileno(), _READ)
 
     def _serve_safely(self, transport: Transport, mask: int, now_ms: int) -> None:
         """Serve a socket; an error of our own ends its connection."""
         try:
             self._serve(transport, mask, now_ms)
         except Exception as error:  # noqa: BLE001  (the net)
-            self._failed(transport, error)
-
-    def _failed(self, transport: Transport, error: Exception) -> None:
-        connection = transport.connection
-        what = f"connection {connection.identity} is closed"
-        self._broker.internal_errors.note(ErrorPlace.CONNECTION, what, error)
-        if not connection.closed:
-            connection.close("internal error", Cause.BUG)
-            self._lose(transport, "internal error")
+            self._sockets.fail(transport, error)
 
     def _serve(self, transport: Transport, mask: int, now_ms: int) -> None:
+        if transport.connection.stalled:
+            self._serve_buffered(transport, now_ms)
         if mask & select.EPOLLIN:
             self._receive(transport, now_ms)
         elif mask & _LOST:
-            self._lose(transport, "the client closed the connection")
+            self._sockets.lose(transport, "the client closed the connection")
             return
         if mask & select.EPOLLOUT and not transport.connection.closed:
-            self._send(transport, now_ms)
+            self._sender.send(transport, now_ms)
 
     def _receive(self, transport: Transport, now_ms: int) -> None:
         connection = transport.connection
         for _ in range(RECEIVES_PER_TURN):
-            if self._stopping or connection.saturated or connection.close_reason is not None:
-                self._set_interest(transport, now_ms)
+            if self._sockets.stopping or connection.saturated or connection.close_reason is not None:
+                self._sockets.watch(transport, now_ms)
                 break
             if connection.stalled:
-                # The event is from before the stall: the requests in the buffer must go before there is room.
-                self._resume(transport, now_ms)
+                # The requests in the buffer must go before there is room.
                 break
             try:
                 size = transport.receive()
             except OSError as error:
-                self._lose(transport, (error.strerror or "connection error").lower())
+                self._sockets.lose(transport, (error.strerror or "connection error").lower())
                 return
             if size < 0:
                 break
             if size == 0:
-                self._lose(transport, "the client closed the connection")
+                self._sockets.lose(transport, "the client closed the connection")
                 return
             if self._broker.intake.receive(connection, size, now_ms):
-                self._set_interest(transport, now_ms)
+                self._sockets.watch(transport, now_ms)
                 break
             if transport.drained:
                 break
         connection.reader.release_buffer()
 
-    def _resume_held(self, now_ms: int) -> bool:
-        """Read connections again that were held back for memory; return whether there is more to send."""
-        while self._held and not self._broker.has_unsent:
-            transport = self._held.take()
-            if transport is None:
-                return False
-            self._resume(transport, now_ms)
-        return self._broker.has_unsent
-
-    def _resume(self, transport: Transport, now_ms: int) -> None:
+    def _serve_buffered(self, transport: Transport, now_ms: int) -> None:
+        """Serve the requests that a stalled connection has in its buffer, as far as the limits allow."""
         connection = transport.connection
-        if connection.stalled and not connection.saturated and not self._stopping:
+        if not connection.saturated and not self._sockets.stopping and connection.close_reason is None:
             self._broker.intake.resume(connection, now_ms)
             connection.reader.release_buffer()
-        self._set_interest(transport, now_ms)
-
-    def _send(self, transport: Transport, now_ms: int) -> None:
-        connection = transport.connection
-        connection.dirty = False
-        if connection.aborted:
-            self._lose(transport, connection.close_reason or "")
-            return
-        try:
-            transport.send(now_ms)
-        except DiskError as error:
-            self._workers.submit_task(connection.outgoing[0].load, _ignore)  # it marks what is unreadable
-            self._unreadable(transport, error)
-            return
-        except OSError as error:
-            self._lose(transport, (error.strerror or str(error)).lower())
-            return
-        if transport.blocked:
-            self._warm_if_cold(transport)
-        elif connection.close_reason is not None and not connection.outgoing:
-            self._lose(transport, connection.close_reason)
-            return
-        self._resume(transport, now_ms)
-
-    def _set_interest(self, transport: Transport, now_ms: int) -> None:
-        connection = transport.connection
-        wanted = _READ
-        if self._stopping or connection.close_reason is not None:
-            wanted = 0
-        elif connection.saturated:
-            wanted = 0
-            connection.stalled = True
-            if not connection.at_own_limit:
-                self._held.add(transport)
-                self._broker.intake.held_back(connection, now_ms)
-        if transport.wants_write or (connection.outgoing and not transport.warming):
-            wanted |= select.EPOLLOUT
-        if wanted != transport.interest and not connection.closed:
-            transport.interest = wanted
-            self._epoll.modify(transport.fileno(), wanted)
-
-    def _lose(self, transport: Transport, reason: str) -> None:
-        connection = transport.connection
-        if connection.closed:
-            return
-        logger.debug("connection %d from %s ends: %s", connection.identity, connection.peer, reason)
-        descriptor = transport.fileno()
-        self._epoll.unregister(descriptor)
-        del self._transports[descriptor]
-        self._held.remove(transport)
-        self._acceptor.left(transport.host)
-        # A client that takes nothing is not waited for: the kernel's memory for it is freed, too.
-        transport.close(reset=connection.aborted and transport.blocked)
-        self._broker.disconnect(connection)
+        self._sockets.watch(transport, now_ms)
 
     # --- disk work -------------------------------------------------------------------------------------
 
@@ -338,53 +307,20 @@ class Reactor:
         else:
             stats.commits_failed += 1
 
-    def _warm_if_cold(self, transport: Transport) -> None:
-        """Have a thread read the range at the head first: sendfile would block the loop for a disk read."""
-        head = transport.connection.outgoing[0]
-        if transport.warming or type(head) is not FileRange or not (head.maybe_cold or head.must_load):
-            return
-
-        def warmed(error: Exception | None) -> None:
-            transport.warming = False
-            transport.blocked = False
-            head.maybe_cold = False
-            if transport.connection.closed:
-                return
-            if error is not None:
-                self._unreadable(transport, error)
-            else:
-                self._send(transport, self._now_ms())
-
-        transport.warming = True
-        self._workers.submit_task(head.load, warmed)
-
-    def _unreadable(self, transport: Transport, error: Exception) -> None:
-        """End a connection whose answer cannot be finished; the next fetch gets an error code."""
-        connection = transport.connection
-        logger.error("the answer to connection %d ends early: %s", connection.identity, error)
-        connection.abort("stored records cannot be read", Cause.DISK)
-        self._lose(transport, "stored records cannot be read")
-
     # --- the end ---------------------------------------------------------------------------------------
 
     def begin_stop(self) -> None:
         """Close the listeners and read nothing more, as clients that poll would keep the server busy."""
         self._acceptor.close()
-        self._stopping = True
-        now_ms = self._now_ms()
-        for transport in self._transports.values():
-            self._set_interest(transport, now_ms)
+        self._sockets.begin_stop(self._now_ms())
 
     @property
     def busy(self) -> bool:
         """True while an answer is in progress or unsent."""
         return self._broker.scheduler.pending or any(
-            transport.connection.outgoing for transport in self._transports.values()
+            transport.connection.outgoing for transport in self._sockets.transports.values()
         )
 
     def close(self) -> None:
         """Close every connection and the epoll."""
-        for transport in tuple(self._transports.values()):
-            transport.connection.close("the server is stopping", Cause.STOP)
-            self._lose(transport, "the server is stopping")
-        self._epoll.close()
+        self._sockets.close()

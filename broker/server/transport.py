@@ -37,6 +37,10 @@ class Transport(Protocol):
     """The last poll before the socket was known: events of that poll belong to another socket."""
     interest: int
     """The events that the reactor has registered with epoll."""
+    new: bool
+    """True until it was served for the first time."""
+    long: bool
+    """True if its work took long when it was last served (ready_sockets.py)."""
     drained: bool
     """True after a receive that did not fill the buffer: the socket is empty, or nearly so."""
     blocked: bool
@@ -83,7 +87,18 @@ class TransportMaker(Protocol):
 class PlainTransport:
     """A socket without encryption."""
 
-    __slots__ = ("blocked", "connection", "drained", "host", "interest", "poll_number", "socket", "warming")
+    __slots__ = (
+        "blocked",
+        "connection",
+        "drained",
+        "host",
+        "interest",
+        "long",
+        "new",
+        "poll_number",
+        "socket",
+        "warming",
+    )
 
     wants_write: Final = False
 
@@ -93,6 +108,8 @@ class PlainTransport:
         self.host = host
         self.poll_number = 0
         self.interest = 0
+        self.new = True
+        self.long = False
         self.drained = False
         self.blocked = False
         self.warming = False

@@ -129,6 +129,8 @@ class DiskWorkers:
     def _work(self, queue: SimpleQueue[Callable[[], Any] | None]) -> None:
         while (task := queue.get()) is not None:
             task()
+            # What the task holds, such as a large answer, goes now and not with the next task.
+            del task
 
     def _run_job(self, vnode: Vnode, job: DiskJob) -> None:
         error: Exception | None = None

@@ -23,7 +23,7 @@ class AlterConfigsResource:
     configs: list[AlterableConfig] = wire(ArrayOf(AlterableConfig))
 
 
-@message(api=ApiKey.ALTER_CONFIGS, versions="0-2", flexible="2+")
+@message(api=ApiKey.ALTER_CONFIGS, versions="0-2", flexible="2+", hot=True, elements_max=50_000)
 class AlterConfigsRequest:
     """A request to set the named configurations of each resource, and drop all others.
 
@@ -44,7 +44,7 @@ class AlterConfigsResourceResponse:
     resource_name: str = wire(String)
 
 
-@message(api=ApiKey.ALTER_CONFIGS, versions="0-2", flexible="2+")
+@message(api=ApiKey.ALTER_CONFIGS, versions="0-2", flexible="2+", hot=True)
 class AlterConfigsResponse:
     """The outcome for each resource.
 

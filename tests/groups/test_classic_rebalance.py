@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from groups.classic_group import GENERATIONS_SKIPPED
+from groups.classic_rebalance import DROPPED_AT_ONCE
 from groups.states import GroupState
 from protocol.error_codes import ErrorCode
 from tests.groups.classic import (
@@ -223,6 +224,45 @@ def test_members_that_do_not_ask_for_their_assignment_are_dropped(driver: Driver
         driver.heartbeat("g", second, 1)
         driver.advance(5_000)
     assert driver.heartbeat("g", second, 1) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert driver.heartbeat("g", first, 1) == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def crowd_without_sync(driver: Driver) -> tuple[str, list[str]]:
+    """Return the leader, who alone has asked for its assignment, and many members that have not."""
+    first, answer = join_waiting(driver)
+    others = [join_waiting(driver)[0] for _ in range(2 * DROPPED_AT_ONCE + 10)]
+    while answer.waits:
+        driver.advance(1_000)
+    driver.sync_group("g", first, 1, {first: ALL})
+    deadline_ms = driver.now_ms + group_of(driver).rebalance_timeout_ms
+    while driver.now_ms < deadline_ms - 2_000:
+        driver.advance(2_000)
+        for member_id in (first, *others):
+            driver.heartbeat("g", member_id, 1)
+    driver.advance(deadline_ms - driver.now_ms - 1)
+    driver.now_ms += 1
+    return first, others
+
+
+def test_many_members_that_do_not_ask_are_dropped_some_at_a_time(driver: Driver) -> None:
+    first, others = crowd_without_sync(driver)
+    group = group_of(driver)
+    driver.coordinator.tick(driver.now_ms)
+    assert len(group.members) == 1 + len(others) - DROPPED_AT_ONCE
+    assert driver.coordinator.next_deadline() == driver.now_ms + 1
+    driver.advance(2)
+    assert set(group.members) == {first}
+    assert driver.heartbeat("g", first, 1) == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_a_group_that_has_lost_members_rebalances_though_all_others_ask_meanwhile(driver: Driver) -> None:
+    first, _ = crowd_without_sync(driver)
+    group = group_of(driver)
+    driver.coordinator.tick(driver.now_ms)
+    for member_id in list(group.unsynced):
+        driver.sync_group("g", member_id, 1)
+    assert not group.unsynced
+    driver.advance(1)
     assert driver.heartbeat("g", first, 1) == ErrorCode.REBALANCE_IN_PROGRESS
 
 

@@ -103,7 +103,7 @@ def test_every_partition_of_a_subscription_has_a_row(driver: Driver) -> None:
     member_id = one_member(driver, "classic")
     driver.commit("classic", {("t", 1): 5}, member_id=member_id, generation=1)
     driver.commit("classic", {("t", 1): 8}, member_id=member_id, generation=1)
-    found = driver.coordinator.subscriptions(driver.now_ms)
+    found = list(driver.coordinator.subscriptions(driver.now_ms))
     assert [(row.topic, row.group_id, row.partition) for row in found] == [
         ("t", "classic", 0),
         ("t", "classic", 1),
@@ -119,13 +119,13 @@ def test_partitions_of_a_consumer_group_show_who_has_them(driver: Driver) -> Non
     driver.join_consumer("g", "a", "t")
     driver.join_consumer("g", "b", "t")
     settle(driver, "a", "b")
-    found = driver.coordinator.subscriptions(driver.now_ms)
+    found = list(driver.coordinator.subscriptions(driver.now_ms))
     assert {row.consumer_id for row in found} == {"a", "b"}
 
 
 def test_progress_without_a_consumer_is_shown_too(driver: Driver) -> None:
     driver.commit("g", {("t", 0): 5})
-    found = driver.coordinator.subscriptions(driver.now_ms)
+    found = list(driver.coordinator.subscriptions(driver.now_ms))
     assert [(row.consumer_id, row.offset) for row in found] == [(None, 5), (None, None)]
 
 
@@ -148,7 +148,7 @@ def test_a_lost_member_is_shown_with_its_group_only(driver: Driver) -> None:
 def test_topics_that_are_gone_have_no_rows(driver: Driver) -> None:
     driver.join_consumer("g", "a", "t", "nothing")
     driver.delete_topic("t")
-    assert driver.coordinator.subscriptions(driver.now_ms) == []
+    assert list(driver.coordinator.subscriptions(driver.now_ms)) == []
 
 
 # --- counts and subscribers ---------------------------------------------------------------------------------

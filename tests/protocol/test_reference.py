@@ -13,7 +13,7 @@ from protocol.messages.describe_acls import DescribeAclsRequest
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.metadata import MetadataRequest
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.schema import ELEMENTS_MAX
+from protocol.schema import declaration
 from protocol.wire import reference_codec
 from tests.protocol.hostile import CASES, case_name
 
@@ -38,21 +38,22 @@ def test_codec_is_a_construct_with_construct_s_entries() -> None:
 
 def test_all_elements_of_a_message_share_one_limit() -> None:
     codec = reference_codec(AlterConfigsRequest, 0)
+    limit = declaration(AlterConfigsRequest).elements_max
     resource = bytes(3) + (1).to_bytes(4, "big") + b"\x00\x00\xff\xff"
-    for count, fits in ((ELEMENTS_MAX // 2, True), (ELEMENTS_MAX // 2 + 1, False)):
+    for count, fits in ((limit // 2, True), (limit // 2 + 1, False)):
         data = count.to_bytes(4, "big") + resource * count + b"\x00"
         if fits:
             assert len(codec.decode(data)[0].resources) == count
         else:
-            with pytest.raises(Malformed, match=r"resources.configs .* above 20000 elements"):
+            with pytest.raises(Malformed, match=rf"resources.configs .* above {limit} elements"):
                 codec.decode(data)
 
 
 def test_unknown_tags_count_as_elements() -> None:
     tags = b"\x40" + b"".join(bytes([number, 0]) for number in range(64))
-    count = 320  # 320 * (64 + 1) > 20,000
-    data = b"\xc1\x02" + (b"\x02\x01\x01" + tags) * count + b"\x00\x00"
-    with pytest.raises(Malformed, match=r"resources.unknown_tags .* above 20000 elements"):
+    count = 800  # 800 * (64 + 1) > 50,000
+    data = b"\xa1\x06" + (b"\x02\x01\x01" + tags) * count + b"\x00\x00"
+    with pytest.raises(Malformed, match=r"resources.unknown_tags .* above 50000 elements"):
         reference_codec(AlterConfigsRequest, 2).decode(data)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broker.fetching.fetch_answer import FetchAnswer
+from broker.loop.slices import at_once
 from protocol.messages.fetch import FetchRequest
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, fetched, fetching, send
@@ -38,7 +39,8 @@ def test_within_a_session_only_news_are_sent_and_the_served_go_to_the_end() -> N
 
 def test_an_answer_of_nothing_is_empty() -> None:
     gateway = Gateway()
-    plan = gateway.broker.fetch_sessions.plan(
+    steps = gateway.broker.fetch_sessions.plan(
         fetching({}), uses_topic_ids=False, owner=gateway.client().connection, now_ms=gateway.now_ms
     )
+    plan = at_once(steps)
     assert FetchAnswer(plan).finished().responses == []

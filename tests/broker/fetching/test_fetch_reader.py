@@ -10,6 +10,7 @@ import pytest
 from broker.errors import RequestError
 from broker.fetching.fetch_items import FetchItem
 from broker.fetching.fetch_reader import READ_COMMITTED, FetchReader, find_partition
+from broker.loop.slices import at_once
 from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import FetchRequest, PartitionData
 from tests.broker.gateway import Gateway
@@ -36,9 +37,10 @@ def gateway() -> Gateway:
 
 def reader_of(gateway: Gateway, request: FetchRequest, room_bytes: int = 1 << 20) -> FetchReader:
     call: Any = FakeCall(request)
-    plan = gateway.broker.fetch_sessions.plan(
+    steps = gateway.broker.fetch_sessions.plan(
         request, uses_topic_ids=False, owner=gateway.client().connection, now_ms=gateway.now_ms
     )
+    plan = at_once(steps)
     return FetchReader(gateway.broker, call, plan, room_bytes=room_bytes, now_ms=gateway.now_ms)
 
 
@@ -62,9 +64,9 @@ def test_what_has_grown_since_is_outdated(gateway: Gateway) -> None:
     reader = reader_of(gateway, fetching({("t", 0): 1}, max_wait_ms=100))
     read(reader)
     assert not reader.is_enough()
-    assert not reader.is_outdated()
+    assert not reader.is_outdated(reader.found)
     send(gateway.client(), "t", batch(b"x"))
-    assert reader.is_outdated()
+    assert reader.is_outdated(reader.found)
 
 
 def test_an_error_is_answered_at_once(gateway: Gateway) -> None:

@@ -47,7 +47,8 @@ def send_and_fail(client: Client, request: Any, version: int) -> None:
 def fail_and_recover(gateway: Gateway) -> None:
     assert gateway.broker.scheduler.pending
     gateway.disk.faults.append(lambda call: Fault(errno.EIO) if call.kind == "sync" else None)
-    gateway.run_jobs()
+    while not gateway.run_jobs():
+        gateway.broker.scheduler.run()
     gateway.disk.faults.clear()
     every = [gateway.broker.vnodes.meta, *gateway.broker.vnodes.every]
     assert any(vnode.log.state == "FAILED" for vnode in every)

@@ -136,7 +136,7 @@ def test_a_turn_has_steps_of_each_in_turn_as_long_as_there_is_time(
 
     for number in range(3):
         scheduler.add_work(endless(number))
-    scheduler.run_some(lambda: now_ns)
+    scheduler.run_some(lambda: now_ns, share_ns=3_000_000)
     assert done == ran
 
 

@@ -149,6 +149,92 @@ def test_a_wide_request_is_decoded_in_a_thread(gateway: ThreadedGateway) -> None
     assert len(other.answers()[0].topics) == NARROW_ELEMENTS
 
 
+@pytest.fixture
+def narrow() -> ThreadedGateway:
+    """Return a broker that lets a connection hold little."""
+    return ThreadedGateway(kawal_connection_in_flight_bytes=200 << 10)
+
+
+def heavy() -> MetadataRequest:
+    """Return a request of more than 256 KiB, which decodes to more than a connection may hold."""
+    names = [MetadataRequestTopic(name=f"{number:0>30}") for number in range(9_000)]
+    return MetadataRequest(topics=names, allow_auto_topic_creation=False)
+
+
+def finish(gateway: ThreadedGateway) -> None:
+    while gateway.tasks or gateway.broker.scheduler.pending:
+        gateway.settle()
+        if gateway.tasks:
+            gateway.work()
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_heavy_requests_are_decoded_one_after_the_other_each_when_the_one_before_is_answered(
+    narrow: ThreadedGateway,
+) -> None:
+    first, second = narrow.client(), narrow.client()
+    first.send(heavy(), 12)
+    second.send(heavy(), 12)
+    memory = narrow.broker.memory
+    assert memory.heavy is first.connection
+    assert len(narrow.tasks) == 1
+    narrow.work()
+    assert memory.heavy is first.connection
+    assert narrow.tasks == []
+    finish(narrow)
+    assert len(first.answers()[0].topics) == 9_000
+    narrow.broker.take_unsent()
+    second.answers()
+    finish(narrow)
+    assert len(second.answers()[0].topics) == 9_000
+    assert not memory.heavy_decoding
+    assert memory.requests_bytes == 0
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_a_wide_produce_request_is_decoded_when_no_other_heavy_one_is_in_work(
+    narrow: ThreadedGateway,
+) -> None:
+    first, second = narrow.client(), narrow.client()
+    first.send(heavy(), 12)
+    second.send(producing(*((f"{number:0>20}", 0, batch(b"v")) for number in range(4_000))), 9)
+    assert len(narrow.tasks) == 1
+    finish(narrow)
+    assert len(first.answers()[0].topics) == 9_000
+    assert len(second.answers()[0].responses) == 4_000
+    assert narrow.broker.memory.heavy is None
+
+
+@pytest.mark.usefixtures("unloaded")
+@pytest.mark.parametrize("leaves", ["while its request is decoded", "while it waits for another's"])
+def test_a_client_that_leaves_before_its_request_is_decoded_lets_the_others_go_on(
+    narrow: ThreadedGateway, leaves: str
+) -> None:
+    first, second = narrow.client(), narrow.client()
+    first.send(heavy(), 12)
+    second.send(producing(*((f"{number:0>20}", 0, batch(b"v")) for number in range(4_000))), 9)
+    (first if leaves == "while its request is decoded" else second).close()
+    finish(narrow)
+    stays = second if leaves == "while its request is decoded" else first
+    assert len(stays.answers()) == 1
+    memory = narrow.broker.memory
+    assert (memory.heavy, memory.heavy_decoding, memory.heavy_waiting) == (None, False, {})
+    assert memory.requests_bytes == 0
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_a_malformed_heavy_request_lets_the_next_one_begin(narrow: ThreadedGateway) -> None:
+    client, other = narrow.client(), narrow.client()
+    frame = request_frame(heavy(), 12, 1)[4:-4]
+    client.send_bytes(len(frame).to_bytes(4, "big") + frame)
+    narrow.work()
+    assert client.connection.close_cause == Cause.PROTOCOL
+    assert narrow.broker.memory.heavy is None
+    other.send(heavy(), 12)
+    finish(narrow)
+    assert len(other.answers()) == 1
+
+
 def test_a_wide_request_that_is_malformed_at_its_end_ends_its_connection(
     gateway: ThreadedGateway, unloaded: Callable[[ApiKey], Api]
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from broker.config.endpoints import Endpoint
-from broker.server.acceptor import ACCEPTS_PER_TURN, PAUSE_MS, Acceptor
+from broker.server.acceptor import ACCEPT_SHARE_NS, PAUSE_MS, Acceptor
 from broker.server.listeners import Listener
 from broker.server.transport import Transport
 from tests.broker.gateway import Gateway
@@ -71,11 +71,18 @@ def test_the_system_may_choose_the_send_buffer() -> None:
 
 
 def test_a_crowd_is_taken_in_over_several_turns() -> None:
-    world = World(*["a"] * (ACCEPTS_PER_TURN + 3))
-    world.accept()
-    assert len(world.transports) == ACCEPTS_PER_TURN
-    world.accept()
-    assert len(world.transports) == ACCEPTS_PER_TURN + 3
+    world = World(*["a"] * 12)
+    now_ns = 0
+
+    def clock_ns() -> int:
+        nonlocal now_ns
+        now_ns += ACCEPT_SHARE_NS // 5
+        return now_ns
+
+    world.gateway.broker.stats.turns.clock_ns = clock_ns
+    for taken in (5, 10, 12):
+        world.accept()
+        assert len(world.transports) == taken
 
 
 def test_a_client_that_has_left_already_is_passed_over() -> None:

@@ -1,4 +1,4 @@
-"""The memory of a decoded request, beyond its bytes: the objects of its arrays, and what is made of them.
+"""The memory of a request or answer as objects, beyond the bytes on the wire.
 
 A frame that names 200,000 partitions takes seven times its size once it is decoded, and as much again for
 the answer about each of them while it is handled. Records are slices of the frame, which is counted already;
@@ -59,10 +59,10 @@ LIST_BYTES: Final = 64
 _weighs: dict[type[Any], Weigh] = {}
 
 
-def request_weight(request: object, frame_bytes: int) -> int:
-    """Return the bytes that a request takes while it is handled, beyond those of its frame."""
-    cls = request.__class__
-    return (_weighs.get(cls) or _make_weigh(cls))(request, frame_bytes)
+def message_weight(message: object, frame_bytes: int) -> int:
+    """Return the bytes that a message takes while it is in work, beyond those of its frame."""
+    cls = message.__class__
+    return (_weighs.get(cls) or _make_weigh(cls))(message, frame_bytes)
 
 
 def _make_weigh(cls: type[Any]) -> Weigh:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from broker.connections.message_weight import LARGE_FRAME_BYTES, TEXT_FACTOR, WORK_FACTOR, message_weight
 from broker.handlers import APIS
-from broker.requests.request_weight import LARGE_FRAME_BYTES, TEXT_FACTOR, WORK_FACTOR, request_weight
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -65,25 +65,25 @@ def test_a_request_of_many_elements_weighs_what_decoding_it_takes(request_of_man
     decoded, _ = decode(type(request), version, data)
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    weight = (len(data) + request_weight(decoded, 0) / WORK_FACTOR) / taken
+    weight = (len(data) + message_weight(decoded, 0) / WORK_FACTOR) / taken
     assert 0.7 < weight < 1.7, f"weighed as {weight:.2f} of what it takes"
 
 
 def test_one_batch_weighs_little_more_than_its_bytes() -> None:
     request = producing(("t", 0, batch(b"v" * 100_000)))
-    assert request_weight(request, 100_000) < 2_500
+    assert message_weight(request, 100_000) < 2_500
 
 
 def test_a_request_without_elements_weighs_nothing_more() -> None:
-    assert request_weight(ApiVersionsRequest(), 20) == 0
-    assert request_weight(MetadataRequest(topics=None), 20) == 0
+    assert message_weight(ApiVersionsRequest(), 20) == 0
+    assert message_weight(MetadataRequest(topics=None), 20) == 0
 
 
 def test_strings_of_a_large_request_may_take_four_times_their_bytes() -> None:
     request = MetadataRequest(topics=[])
-    assert request_weight(request, LARGE_FRAME_BYTES) == (TEXT_FACTOR - 1) * LARGE_FRAME_BYTES
-    assert request_weight(request, LARGE_FRAME_BYTES - 1) == 0
-    assert request_weight(ProduceRequest(acks=1, timeout_ms=1, topic_data=[]), LARGE_FRAME_BYTES) == 0
+    assert message_weight(request, LARGE_FRAME_BYTES) == (TEXT_FACTOR - 1) * LARGE_FRAME_BYTES
+    assert message_weight(request, LARGE_FRAME_BYTES - 1) == 0
+    assert message_weight(ProduceRequest(acks=1, timeout_ms=1, topic_data=[]), LARGE_FRAME_BYTES) == 0
 
 
 def test_every_request_that_is_served_can_be_weighed() -> None:
@@ -93,4 +93,4 @@ def test_every_request_that_is_served_can_be_weighed() -> None:
             field.name: [] if field.default is not None else None for field in cls.__wire__.fields
         }
         request = cls(**fields)
-        assert request_weight(request, 0) >= 0
+        assert message_weight(request, 0) >= 0

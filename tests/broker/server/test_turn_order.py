@@ -1,0 +1,139 @@
+"""The order of a turn: short work first, each part with its share, the rest in the next turn."""
+
+from __future__ import annotations
+
+import select
+from typing import Any
+
+import pytest
+
+from protocol.messages.metadata import MetadataRequest
+from tests.broker.server.fakes import FakeSocket
+from tests.broker.server.loop import Loop
+from tests.broker.server.test_reactor import frame, ids_taken
+
+IN = select.EPOLLIN
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
+    return Loop(monkeypatch)
+
+
+def slowly(loop: Loop, sock: FakeSocket, duration_ms: int) -> None:
+    """Let each receive take so long."""
+
+    def slow(buffer: memoryview) -> int:
+        loop.clock_ns += duration_ms * 1_000_000
+        return FakeSocket.recv_into(sock, buffer)
+
+    sock.recv_into = slow  # type: ignore[method-assign]
+
+
+def known(loop: Loop) -> FakeSocket:
+    """Return a socket that was served before."""
+    sock = loop.connect()
+    sock.incoming.append(frame(MetadataRequest(topics=[]), 12, 0))
+    loop.turn((sock, IN))
+    sock.taken.clear()
+    return sock
+
+
+def asking(loop: Loop, number: int, duration_ms: int = 0) -> FakeSocket:
+    """Return a socket with a request; its work takes so long."""
+    sock = known(loop)
+    sock.incoming.append(frame(MetadataRequest(topics=[]), 12, number))
+    slowly(loop, sock, duration_ms)
+    return sock
+
+
+def test_a_long_turn_ends_and_the_rest_is_served_in_the_next_one(loop: Loop) -> None:
+    socks = [asking(loop, number, duration_ms=3) for number in range(3)]
+    loop.turn(*[(sock, IN) for sock in socks])
+    assert [ids_taken(sock) for sock in socks] == [[0], [1], []]
+    loop.turn()
+    assert ids_taken(socks[2]) == [2]
+
+
+def test_a_socket_that_took_long_waits_for_those_with_short_work(loop: Loop) -> None:
+    first, second = asking(loop, 1, duration_ms=3), asking(loop, 1, duration_ms=3)
+    loop.turn((first, IN), (second, IN))
+    short = asking(loop, 7)
+    for sock in (first, second):
+        sock.incoming.append(frame(MetadataRequest(topics=[]), 12, 2))
+    sent_ns = list[int]()
+    send = short.sendmsg
+
+    def sendmsg(buffers: list[Any], *rest: Any) -> int:
+        sent_ns.append(loop.clock_ns)
+        return send(buffers, *rest)
+
+    short.sendmsg = sendmsg  # type: ignore[assignment, method-assign]
+    began_ns = loop.clock_ns
+    loop.turn((first, IN), (second, IN), (short, IN))
+    assert sent_ns == [began_ns]
+    assert [ids_taken(sock) for sock in (first, second)] == [[1, 2], [1]]
+    loop.turn()
+    assert ids_taken(second) == [1, 2]
+
+
+def test_short_work_without_end_does_not_keep_long_work_from_its_turn(loop: Loop) -> None:
+    long = asking(loop, 1, duration_ms=3)
+    loop.turn((long, IN))
+    long.incoming.append(frame(MetadataRequest(topics=[]), 12, 2))
+    crowd = [asking(loop, number, duration_ms=1) for number in range(30)]
+    loop.turn((long, IN), *[(sock, IN) for sock in crowd])
+    assert ids_taken(long) == [1, 2]
+    assert sum(bool(ids_taken(sock)) for sock in crowd) == 5
+
+
+def test_a_crowd_that_was_told_to_rest_is_not_served_in_one_turn(loop: Loop) -> None:
+    socks = [known(loop) for _ in range(10)]
+    for sock in socks:
+        sock.incoming.append(b"".join(frame(MetadataRequest(topics=[]), 12, number) for number in range(3)))
+    serve = loop.gateway.broker._dispatcher.serve
+
+    def slow(*request: Any) -> None:
+        loop.clock_ns += 1_500_000
+        serve(*request)
+
+    loop.gateway.broker._dispatcher.serve = slow  # type: ignore[assignment, method-assign]
+    loop.turn(*[(sock, IN) for sock in socks])
+    longest_ns = 0
+    for _ in range(40):
+        before_ns = loop.clock_ns
+        loop.turn()
+        longest_ns = max(longest_ns, loop.clock_ns - before_ns)
+    assert [ids_taken(sock) for sock in socks] == [[0, 1, 2]] * 10
+    assert longest_ns <= 10_000_000
+
+
+def test_sending_has_a_share_of_the_turn_and_goes_on_in_the_next(loop: Loop) -> None:
+    socks = [asking(loop, number) for number in range(6)]
+    for sock in socks:
+
+        def slow(buffers: list[Any], *rest: Any, sock: FakeSocket = sock) -> int:
+            loop.clock_ns += 1_000_000
+            return FakeSocket.sendmsg(sock, buffers, *rest)
+
+        sock.sendmsg = slow  # type: ignore[assignment, method-assign]
+    loop.turn(*[(sock, IN) for sock in socks])
+    assert sum(bool(ids_taken(sock)) for sock in socks) == 4
+    assert loop.reactor._pending
+    loop.turn()
+    assert all(ids_taken(sock) for sock in socks)
+    assert not loop.reactor._pending
+
+
+def test_a_crowd_that_has_just_connected_does_not_delay_those_at_work(loop: Loop) -> None:
+    crowd = [loop.connect() for _ in range(40)]
+    for sock in crowd:
+        sock.incoming.append(frame(MetadataRequest(topics=[]), 12, 1))
+        slowly(loop, sock, duration_ms=1)
+    other = asking(loop, 7)
+    loop.turn(*[(sock, IN) for sock in crowd], (other, IN))
+    assert ids_taken(other) == [7]
+    assert sum(bool(ids_taken(sock)) for sock in crowd) == 1
+    for _ in range(40):
+        loop.turn()
+    assert all(ids_taken(sock) == [1] for sock in crowd)
