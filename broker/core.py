@@ -91,7 +91,7 @@ class Broker:
         self.random = random
         self.store = store
         self.catalogue = catalogue
-        self.clock = Clock(now_ms=now_ms, wall_ms=wall_ms)
+        self.clock = Clock(now_ms=now_ms, wall_ms=wall_ms, last_wall_ms=_last_wall_ms(vnodes))
         self.internal_errors = InternalErrors()
         self.timers = Timers(self.internal_errors)
         self._dispatcher = self.dispatcher(self, self, gate or OpenGate())
@@ -185,6 +185,7 @@ class Broker:
     def set_clocks(self, *, now_ms: int, wall_ms: int) -> None:
         """Begin a turn at this moment of the monotonic clock and of the wall clock; called by the shell."""
         self.clock.set(now_ms=now_ms, wall_ms=wall_ms)
+        self.vnodes.follow(self.clock)
 
     def tick(self, now_ms: int) -> None:
         """Do all work that is due."""
@@ -351,3 +352,9 @@ class Broker:
             self.store.close(now_ms)
         except DiskError as error:
             logger.error("the catalogue was not closed cleanly: %s", error)
+
+
+def _last_wall_ms(vnodes: Mapping[str, list[Vnode]]) -> int | None:
+    """Return the latest time of day at which a log was written; None when none was scanned."""
+    logs = (vnode.log for found in vnodes.values() for vnode in found)
+    return max((log.recovery.last_wall_ms for log in logs), default=0) or None

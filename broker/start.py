@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -58,17 +59,13 @@ def open_broker(
         StoreError: the directory cannot be used; the text says why and what to do.
         DiskError: a file call failed.
     """
-    identity = StoreIdentity(
-        cluster_id=_cluster_id(random),
-        node_id=config.node_id,
-        secret=f"{random.getrandbits(SALT_BITS):0{SALT_BITS // 4}x}",
-    )
+    options = log_options(config, {}, vnode_count=config.kawal_vnodes)
     store = Store.open(
         disk,
         config.log_dirs,
-        new_identity=identity,
+        new_identity=_new_identity(config, random),
         now_ms=now_ms,
-        options=log_options(config, {}, vnode_count=config.kawal_vnodes),
+        options=replace(options, wall_offset_ms=wall_ms - now_ms),
     )
     try:
         records = [decode_record(data) for data in store.catalogue.records]
@@ -96,6 +93,14 @@ def open_broker(
         stats=stats,
         offload=offload,
         gate=gate,
+    )
+
+
+def _new_identity(config: Config, random: Random) -> StoreIdentity:
+    return StoreIdentity(
+        cluster_id=_cluster_id(random),
+        node_id=config.node_id,
+        secret=f"{random.getrandbits(SALT_BITS):0{SALT_BITS // 4}x}",
     )
 
 

@@ -328,7 +328,7 @@ class VnodeLog(LogCompacting):
             self._state.spare = None
 
     def set_wall_clock(self, *, now_ms: int, wall_ms: int) -> None:
-        """Set the wall clock's time, which frames and segments carry. No decision depends on it."""
+        """Set the wall clock's time, which frames carry: backups and retention's guard use it."""
         self._state.wall_offset_ms = wall_ms - now_ms
 
     def tick(self, now_ms: int) -> None:

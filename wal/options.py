@@ -16,6 +16,8 @@ class LogOptions:
     vnode_id: int = 0
     identity: bytes = b""
     """Part of the salts, so that this store's files differ from another store's."""
+    wall_offset_ms: int = 0
+    """The lead of the wall clock over `now_ms` at the start; frames carry wall clock times."""
     durability: Literal["disk", "os"] = "disk"
     """`disk`: visible and acknowledged once synced. `os`: once written; synced every `flush_ms`."""
     segment_bytes: int = 64 * MIB

@@ -139,9 +139,8 @@ class Recovery:
             self._promised = self.witness.durable_sequence
         for checkpoint in generations:
             self._promised = max(self._promised, checkpoint.durable_sequence)
-        newest = generations[0] if generations else None
         self._generations = generations
-        return newest
+        return generations[0] if generations else None
 
     def marks(self) -> Marks:
         """Return the marks from which maintenance continues."""
@@ -256,6 +255,7 @@ class Recovery:
         segment.end_position = frame.next_position
         segment.next_sequence = frame.next_sequence
         segment.last_crc = frame.header_crc
+        self.report.last_wall_ms = header.ingest_ms
         self._crc = frame.header_crc if header.kind != FrameKind.LOST else None
         if header.kind != FrameKind.FOOTER:
             segment.totals = segment.totals.with_frame(frame.head, header, frame.max_timestamp())

@@ -50,6 +50,8 @@ class RecoveryReport:
     truncated_bytes: int = 0
     torn_file: str = ""
     """The path of the copy of the torn tail."""
+    last_wall_ms: int = 0
+    """The time of day at which the newest scanned frame was written; 0 when none was scanned."""
     clean: bool = False
     """Whether the log ends where a clean stop left it."""
     damage: LogDamaged | None = None

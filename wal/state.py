@@ -30,8 +30,8 @@ class LogState:
         self.directory = directory
         self.options = options
         self.now_ms = now_ms
-        self.wall_offset_ms = 0
-        """The lead of the wall clock over `now_ms`; frames carry wall clock times, for people to read."""
+        self.wall_offset_ms = options.wall_offset_ms
+        """The lead of the wall clock over `now_ms`: frames carry the time of day of their writing."""
         self.streams: dict[int, Stream] = {}
         self.announced_starts: dict[int, int] = {}
         """The log starts that are not durable yet, by stream."""

@@ -160,7 +160,12 @@ class Store:
             )
         if self._used.has_lost_its_files(database, vnode_id, directory):
             raise VnodeMissing(lost_files(directory))
-        filled = replace(options or self.options, identity=self._salt, vnode_id=vnode_id)
+        filled = replace(
+            options or self.options,
+            identity=self._salt,
+            vnode_id=vnode_id,
+            wall_offset_ms=self.options.wall_offset_ms,
+        )
         log = VnodeLog.open(self.disk, directory, options=filled, now_ms=now_ms)
         self._used.mark(database, vnode_id, directory)
         return log

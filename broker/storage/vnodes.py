@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from broker.loop.clock import Clock
 from broker.storage.vnode import Vnode
+
+WALL_STEP_MS = 1_000
+"""The logs learn of a change of the wall clock by this much: it is for their frames' times alone."""
 
 
 class Vnodes(Mapping[str, list[Vnode]]):
@@ -13,6 +17,7 @@ class Vnodes(Mapping[str, list[Vnode]]):
     def __init__(self, meta: Vnode, by_database: Mapping[str, list[Vnode]]) -> None:
         self.meta = meta
         self._by_database = dict(by_database)
+        self._wall_offset_ms: int | None = None
         self.every: list[Vnode] = []
         self._list()
         # The leader epoch of every partition: constant, as only a start begins one.
@@ -30,10 +35,20 @@ class Vnodes(Mapping[str, list[Vnode]]):
     def __len__(self) -> int:
         return len(self._by_database)
 
+    def follow(self, clock: Clock) -> None:
+        """Let the logs write the time of day into their frames, also after the wall clock has jumped."""
+        now_ms = clock.turn_ms
+        offset_ms = clock.wall_ms(now_ms) - now_ms
+        if self._wall_offset_ms is None or abs(offset_ms - self._wall_offset_ms) >= WALL_STEP_MS:
+            self._wall_offset_ms = offset_ms
+            for vnode in self.every:
+                vnode.log.set_wall_clock(now_ms=now_ms, wall_ms=now_ms + offset_ms)
+
     def add(self, database: str, vnodes: list[Vnode]) -> None:
         """Start to serve a database's vnodes."""
         self._by_database[database] = vnodes
         self._list()
+        self._wall_offset_ms = None
 
     def remove(self, database: str) -> list[Vnode]:
         """Stop serving the database's vnodes, and return them."""

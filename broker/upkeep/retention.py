@@ -6,7 +6,8 @@ The first check after a start, and after a change of the server's settings, look
 whose oldest records are young and whose size is within its limit costs two comparisons; only the others are
 cut into logical segments (wal/retention.py), as Kafka would have rolled them, and only as far as needed.
 Old records are deleted whether or not consumers have read them, unless a group is important
-(retention_holds.py).
+(retention_holds.py).  Age is judged by a time of day that does not follow a jump of the clock at once
+(loop/clock.py).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from broker.catalogue.catalogue_records import CatalogueRecord, DatabaseConfigs,
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topics import Topic
 from broker.config.topic_settings import TopicSettings
+from broker.loop.clock import HOLD_MS
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
 from broker.loop.slices import Steps, or_again
@@ -71,6 +73,8 @@ class RetentionTask:
         """The partitions looked at so far."""
         self.held_partitions = 0
         """Partitions that the last check kept longer than their retention, for groups."""
+        self._distrusted = False
+        """Whether the wall clock is ahead of the time of day by which retention goes."""
         metadata.metadata_log.listen(self._catalogue_changed)
         self._schedule(now_ms)
 
@@ -108,7 +112,7 @@ class RetentionTask:
         return chain(due, (stream_id for topic in topics for stream_id in topic.stream_ids()))
 
     def _wall_ms(self) -> int:
-        return self._loop.clock.wall_ms(self._loop.clock.turn_ms)
+        return self._loop.clock.settled_wall_ms
 
     # --- one check -------------------------------------------------------------------------------------
 
@@ -128,6 +132,7 @@ class RetentionTask:
         """Apply retention to every partition in which something may be due, then retire segments."""
         self._holds = None
         held = 0
+        self._note_clock()
         try:
             for number, stream_id in enumerate(self._due(), start=1):
                 held += yield from self._look_safely(stream_id)
@@ -198,6 +203,20 @@ class RetentionTask:
         if self._holds is None:
             self._holds = Holds(self._metadata, self._groups)
         return self._holds.limit(partition, wall_ms)
+
+    def _note_clock(self) -> None:
+        """Say so when the time of day has jumped ahead, or is trusted again."""
+        distrusted_ms = self._loop.clock.distrusted_ms
+        if distrusted_ms and not self._distrusted:
+            logger.error(
+                "the time of day has jumped ahead; retention by age leaves %d s of it out until it has stayed"
+                " for %d s: set the clock right if it is wrong",
+                distrusted_ms // 1000,
+                HOLD_MS // 1000,
+            )
+        elif self._distrusted and not distrusted_ms:
+            logger.warning("the time of day is trusted again for retention by age")
+        self._distrusted = distrusted_ms > 0
 
     def _note_held(self, held: int) -> None:
         if held != self.held_partitions:

@@ -44,6 +44,8 @@ class Gateway:
         self.disk = disk if disk is not None else MemoryDisk()
         self.config = replace(Config(), **{"log_dirs": "/data", **settings})
         self.now_ms = START_MS
+        self.wall_ahead_ms = 0
+        """The lead of the wall clock over the other one at the next start."""
         self.broker = self._start()
 
     def _start(self) -> Broker:
@@ -54,7 +56,11 @@ class Gateway:
 
     def _open(self) -> Broker:
         return open_broker(
-            self.disk, self.config, random=Random(self.now_ms), now_ms=self.now_ms, wall_ms=self.now_ms
+            self.disk,
+            self.config,
+            random=Random(self.now_ms),
+            now_ms=self.now_ms,
+            wall_ms=self.now_ms + self.wall_ahead_ms,
         )
 
     def break_things(self) -> None:
