@@ -155,10 +155,12 @@ def table_of(codes: str, rows: Sequence[tuple[int, ...]]) -> Table:
     return [array(code, column) for code, column in zip(codes, zip(*rows, strict=True), strict=True)]
 
 
-def write_checkpoint(disk: Disk, directory: str, checkpoint: Checkpoint) -> None:
-    """Write a generation so that a crash leaves the old state or the new one."""
+def write_checkpoint(disk: Disk, directory: str, checkpoint: Checkpoint) -> int:
+    """Write a generation so that a crash leaves the old state or the new one; return its size in bytes."""
     name = CHECKPOINT_NAMES[checkpoint.generation % len(CHECKPOINT_NAMES)]
-    replace_file(disk, directory, name, encode_checkpoint(checkpoint), temporary=CHECKPOINT_TEMPORARY)
+    data = encode_checkpoint(checkpoint)
+    replace_file(disk, directory, name, data, temporary=CHECKPOINT_TEMPORARY)
+    return len(data)
 
 
 def load_checkpoints(disk: Disk, directory: str) -> tuple[list[Checkpoint], list[str]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from wal.format import SegmentHeader
+from wal.errors import UnknownFormat
+from wal.format import READABLE_FORMATS, SegmentHeader, unknown_format
 
 
 class Due(NamedTuple):
@@ -41,3 +42,17 @@ class Due(NamedTuple):
                 f"it repeats crc {header.previous_crc:#010x} of its predecessor, which has {self.crc:#010x}"
             )
         return ""
+
+
+def refuse_unknown_format(path: str, start: bytes) -> None:
+    """Refuse a segment of a later program; a repair would take it for damaged and give up its records.
+
+    Raises: UnknownFormat.
+    """
+    version = unknown_format(start)
+    if version is not None:
+        known = " and ".join(map(str, READABLE_FORMATS))
+        raise UnknownFormat(
+            f"{path}: the segment has format {version}, but this version of kawal reads {known}; use the "
+            "version that wrote it or a newer one"
+        )

@@ -97,6 +97,12 @@ class File(Protocol):
     def drop_cache(self) -> None:
         """Drop clean cached pages, so that the next read shows what the device really holds."""
 
+    def next_data(self, position: int) -> int:
+        """Return a position from `position` on before which there are only zeros that were never written.
+
+        It is the file's size when nothing else follows. Only a hint: `position` itself is always right.
+        """
+
     def size(self) -> int:
         """Return the file's size in bytes, including preallocated room."""
 

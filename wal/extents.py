@@ -72,6 +72,9 @@ def _slots_from(state: LogState, stream: Stream, offset: int, start: int, since_
             if index.base[row] + index.count[row] <= offset:
                 place += 1
             yield Slots(segment, index, stream.stream_id, rows, place, start)
+            last = rows[-1]
+            if index.base[last] + index.count[last] >= stream.high_watermark:
+                return  # no later segment has any: its index need not be opened to learn that
         segment = next_with(state, stream.stream_id, segment, since_ms=since_ms)
 
 

@@ -32,8 +32,8 @@ from typing import Literal
 
 from crc32c import crc32c
 
-from wal.format import ENTRY, HEADER_BYTES, EntryKind, FrameKind
-from wal.scan import NO_TIMESTAMP, FoundFrame
+from wal.format import HEADER_BYTES
+from wal.scan import NO_TIMESTAMP
 from wal.verdicts import Verdicts
 
 EXTENT_BYTES = 128 << 10
@@ -154,7 +154,10 @@ class SegmentIndex(Verdicts):
 class ActiveIndex(SegmentIndex):
     """The index of a segment that still grows."""
 
-    __slots__ = ("by_stream",)
+    __slots__ = ("by_stream", "stream")
+
+    stream: array[int]
+    """The stream of each extent."""
 
     base: array[int]
     count: array[int]
@@ -166,6 +169,7 @@ class ActiveIndex(SegmentIndex):
     frame_position: array[int]
 
     def __init__(self) -> None:
+        self.stream = array("Q")
         self.base = array("q")
         self.count = array("I")
         self.position = array("I")
@@ -211,6 +215,7 @@ class ActiveIndex(SegmentIndex):
         if slots is None:
             slots = self.by_stream[stream_id] = array("I")
         slots.append(len(self.base))
+        self.stream.append(stream_id)
         self.base.append(base)
         self.count.append(count)
         self.position.append(position)
@@ -221,47 +226,39 @@ class ActiveIndex(SegmentIndex):
             newest = max(map(self.max_timestamp.__getitem__, slots[-BLOCK_EXTENTS:]))
             self.newest.setdefault(stream_id, array("q")).append(newest)
 
+    def extend(self, rows: Sequence[array[int]], frames: Sequence[array[int]]) -> None:
+        """Add extents and frames as columns: stream, base, version, largest timestamp, count, position, size.
+
+        Those of frames are version and position.
+        """
+        first = len(self.base)
+        own = (
+            self.stream, self.base, self.version, self.max_timestamp, self.count, self.position, self.size,
+        )  # fmt: skip
+        for column, more in zip(
+            (*own, self.frame_version, self.frame_position), (*rows, *frames), strict=True
+        ):
+            column.extend(more)
+        by_stream = self.by_stream
+        for row, stream_id in enumerate(rows[0], start=first):
+            slots = by_stream.get(stream_id)
+            if slots is None:
+                slots = by_stream[stream_id] = array("I")
+            slots.append(row)
+        for stream_id in set(rows[0]):
+            self._extend_blocks(stream_id, by_stream[stream_id])
+
+    def _extend_blocks(self, stream_id: int, slots: array[int]) -> None:
+        if len(slots) < BLOCK_EXTENTS:
+            return
+        newest = self.newest.setdefault(stream_id, array("q"))
+        for start in range(len(newest) * BLOCK_EXTENTS, len(slots) - BLOCK_EXTENTS + 1, BLOCK_EXTENTS):
+            block = slots[start : start + BLOCK_EXTENTS]
+            newest.append(max(map(self.max_timestamp.__getitem__, block)))
+
     def highest_timestamp(self) -> int:
         """Return the highest timestamp of all extents."""
         return max(self.max_timestamp, default=NO_TIMESTAMP)
-
-
-def index_frame(index: ActiveIndex, frame: FoundFrame) -> None:
-    """Add a scanned frame, with the same extents as when it was written."""
-    header = frame.header
-    if header.kind != FrameKind.DATA:
-        return
-    index.add_frame(frame.position, header.base_version)
-    position = frame.payload_position
-    open_stream = -1
-    base = count = start = size = max_timestamp = version = 0
-    for stream_id, kind, _, _, offset, records, size_bytes, timestamp, _, delta in ENTRY.iter_unpack(
-        frame.table
-    ):
-        if (
-            stream_id != open_stream
-            or kind == EntryKind.META
-            or size + size_bytes > EXTENT_BYTES
-            or offset + records - base > EXTENT_OFFSETS
-        ):
-            if open_stream >= 0:
-                index.add(
-                    open_stream, base=base, count=count, position=start, size=size,
-                    max_timestamp=max_timestamp, version=version,
-                )  # fmt: skip
-            open_stream = -1 if kind == EntryKind.META else stream_id
-            base, count, start, size = offset, records, position, size_bytes
-            max_timestamp, version = timestamp, header.base_version + delta
-        else:
-            count = offset + records - base
-            size += size_bytes
-            max_timestamp = max(max_timestamp, timestamp)
-        position += size_bytes
-    if open_stream >= 0:
-        index.add(
-            open_stream, base=base, count=count, position=start, size=size,
-            max_timestamp=max_timestamp, version=version,
-        )  # fmt: skip
 
 
 class FileIndex(SegmentIndex):

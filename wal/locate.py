@@ -8,7 +8,8 @@ one that has it. The segment found is remembered in the stream.
 from __future__ import annotations
 
 from wal.format import FIRST_FRAME_POSITION
-from wal.index import ActiveIndex, SegmentIndex, index_frame
+from wal.index import ActiveIndex, SegmentIndex
+from wal.indexing import index_frame
 from wal.scan import NO_TIMESTAMP, Scan
 from wal.segment import Segment
 from wal.state import LogState

@@ -273,9 +273,15 @@ class VnodeLog(LogCompacting):
     def retire_segments(self) -> int:
         """Announce the segments that no stream needs; once that is synced, maintenance deletes them.
 
-        Returns their number. Call it after log starts have moved; a frame and a job must follow.
+        Returns their number. Call it after log starts have moved; a frame and a job must follow. Call it
+        again while `retirement_goes_on`, as one call opens few indexes.
         """
         return self._announce_retired(self._maintenance.retirable_segments())
+
+    @property
+    def retirement_goes_on(self) -> bool:
+        """Whether `retire_segments` has more segments to look at."""
+        return self._maintenance.search.goes_on
 
     @property
     def retirement_waits(self) -> bool:

@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 from wal.checkpoint import Witness
 from wal.index import ActiveIndex
-from wal.locate import index_of
 from wal.maintenance_jobs import (
     CheckpointJob,
     FlushJob,
@@ -35,13 +34,20 @@ from wal.maintenance_jobs import (
     UnlinkJob,
     WitnessJob,
 )
-from wal.options import ENTRY_COST_BYTES
+from wal.options import recovery_ns
+from wal.retiring import RetirableSearch
 from wal.scrub import Scrubbing, damage_path
 from wal.segment import DELETED_SUFFIX, SPARE, Segment, SharedFile
 from wal.snapshot import Capture
 from wal.state import LogState
 
-__all__ = ["RETRY_MS", "Job", "Maintenance", "Marks", "retirable"]
+__all__ = ["RETRY_MS", "Job", "Maintenance", "Marks"]
+
+CHECKPOINT_BYTE_NS = 100
+"""A checkpoint follows once recovery would take ten times as long as to make it: about 10 ns a byte."""
+
+CHECKPOINT_SMALL_BYTES = 64 << 10
+"""What a checkpoint may have without that."""
 
 RETRY_MS = 1_000
 """The pause after a failed job: tried again at once, it would usually fail again."""
@@ -64,7 +70,7 @@ class Marks(NamedTuple):
     """The base version of the segment that the last pass of scrubs read last; -1: none."""
     unsealed: bool
     """Whether no frame declares the newest data frame synced."""
-    cost_bytes: int
+    cost_ns: int
     """The cost of the scan after the newest checkpoint."""
 
 
@@ -76,14 +82,16 @@ class Maintenance:
         self.generation = marks.generation
         self.witness_generation = marks.witness_generation
         self.checkpoint_wanted = False
-        self.cost_bytes = marks.cost_bytes
-        """The bytes written since the last checkpoint, plus a cost for each entry."""
+        self.cost_ns = marks.cost_ns
+        """The time that recovery would need for what was written since the last checkpoint."""
+        self._checkpoint_size_bytes = 0
         self.job: Job | None = None
         self._sequences = marks.sequences
         """The first frames after the two checkpoint generations: segments below the older may be deleted."""
         self._witnessed_sequence = marks.witnessed_sequence
         self._next_witness_ms = state.now_ms
         self._next_flush_ms = state.now_ms
+        self.search = RetirableSearch(state)
         self._retry_at_ms: dict[type[Job], int] = {}
         """When to try kinds of jobs again that have failed; meanwhile the others go on."""
         self._capture: Capture | None = None
@@ -94,7 +102,7 @@ class Maintenance:
 
     def wrote(self, size_bytes: int, entries: int) -> None:
         """Count a committed frame."""
-        self.cost_bytes += size_bytes + entries * ENTRY_COST_BYTES
+        self.cost_ns += recovery_ns(frames=1, entries=entries, size_bytes=size_bytes)
 
     def delete_later(self, paths: list[str], now_ms: int) -> None:
         """Remove these files after the delay."""
@@ -195,7 +203,9 @@ class Maintenance:
 
     def _checkpoint(self, _now_ms: int) -> Job | None:
         if self._capture is None:
-            if self.cost_bytes < self.state.options.checkpoint_bytes and not self.checkpoint_wanted:
+            large_bytes = max(0, self._checkpoint_size_bytes - CHECKPOINT_SMALL_BYTES)
+            enough_ns = max(self.state.options.checkpoint_ns, large_bytes * CHECKPOINT_BYTE_NS)
+            if self.cost_ns < enough_ns and not self.checkpoint_wanted:
                 return None
             self._capture = Capture(self.state, generation=self.generation, clean=False)
         return self._checkpoint_job(self._capture) if self._capture.step() else None
@@ -211,11 +221,12 @@ class Maintenance:
         state = self.state
         checkpoint = capture.finish()
         self._capture = None
-        self.cost_bytes = 0
+        self.cost_ns = 0
         self.checkpoint_wanted = False
         return CheckpointJob(
-            state.disk, state.directory, checkpoint, self._sync_first(), state.next_sequence, state.reserve
-        )
+            state.disk, state.directory, checkpoint, self._sync_first(), state.next_sequence, state.reserve,
+            capture.part, capture.useless_parts,
+        )  # fmt: skip
 
     def _rename(self, _now_ms: int) -> Job | None:
         if self._capture is not None or not self.state.retired_bases:
@@ -265,6 +276,9 @@ class Maintenance:
             case CheckpointJob():
                 self.generation = job.checkpoint.generation + 1
                 self._sequences = (self._sequences[1], job.checkpoint.sequence)
+                self._checkpoint_size_bytes = job.size_bytes
+                if job.part is not None and job.stored_part is not None:
+                    job.part[0].stored_part = job.stored_part
                 self._synced_first(job)
             case WitnessJob():
                 if job.witness is not None:
@@ -323,10 +337,8 @@ class Maintenance:
         return isinstance(job, FlushJob)
 
     def retirable_segments(self) -> list[Segment]:
-        """Return the segments that no stream or kept checkpoint needs; ask for a checkpoint if one does."""
-        return self._droppable(
-            [segment for segment in self.state.segments.all if retirable(self.state, segment)]
-        )
+        """Return segments that no stream or kept checkpoint needs; ask for a checkpoint if one does."""
+        return self._droppable(self.search.next_segments())
 
     def segments_below(self, version: int) -> list[Segment]:
         """Return the segments that end at or below `version` and that no kept checkpoint needs."""
@@ -347,24 +359,3 @@ class Maintenance:
             else:
                 self.checkpoint_wanted = True
         return found
-
-
-def retirable(state: LogState, segment: Segment) -> bool:
-    """Return whether no live stream has data at or above its log start in the segment."""
-    if not segment.sealed or segment.retired:
-        return False
-    if segment.blocker is not None and _needs(state, *segment.blocker):
-        return False
-    index = index_of(state, segment)
-    for stream_id in index.stream_ids():
-        offsets = index.range_of(stream_id) if stream_id in state.streams else None
-        if offsets is not None and _needs(state, stream_id, offsets[1]):
-            segment.blocker = stream_id, offsets[1]
-            return False
-    return True
-
-
-def _needs(state: LogState, stream_id: int, end_offset: int) -> bool:
-    """Whether the stream has data below `end_offset`, where its extents in the segment end."""
-    stream = state.streams.get(stream_id)
-    return stream is not None and stream.data_start < end_offset

@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wal.checkpoint import Checkpoint, Witness, write_checkpoint, write_witness
-from wal.disk import Disk, DiskFull, File
+from wal.disk import Disk, DiskError, DiskFull, File
 from wal.errors import LogDamaged
 from wal.index import ActiveIndex, encode_index
+from wal.index_parts import Part, write_part
 from wal.jobs import make_spare
 from wal.reserve import Reserve
 from wal.scrub import damage_of, remember_damage, write_place
-from wal.segment import DELETED_SUFFIX, Segment, SharedFile
+from wal.segment import DELETED_SUFFIX, Segment, SharedFile, StoredPart
 
 
 class Job:
@@ -27,7 +28,11 @@ class Job:
 
 @dataclass(slots=True, eq=False)
 class IndexJob(Job):
-    """A job that writes the index of a closed segment, unsynced: a torn one fails its CRC and is rebuilt."""
+    """A job that writes the index of a closed segment.
+
+    It is synced, because to rebuild one that a power failure took costs half a second. Its name becomes
+    durable with the next checkpoint; a start before that reads the segment's frames anyway.
+    """
 
     disk: Disk
     segment: Segment
@@ -45,6 +50,7 @@ class IndexJob(Job):
         try:
             file.truncate(0)
             file.write_at(0, [data])
+            file.sync()
         finally:
             file.close()
 
@@ -60,17 +66,33 @@ class CheckpointJob(Job):
     sequence: int
     """The frames below this sequence become durable with `sync_first`."""
     reserve: Reserve | None = None
+    part: tuple[Segment, Part] | None = None
+    """What is added to the stored index of the active segment."""
+    useless_parts: list[str] = field(default_factory=list)
+    """The stored parts of segments that the checkpoint lists as sealed."""
+    stored_part: StoredPart | None = None
+    """How much of that index is stored, once it is."""
+    size_bytes: int = 0
+    """The size of the checkpoint, once it is written."""
 
     def run(self) -> None:
-        """Sync when needed, then write the checkpoint."""
+        """Sync when needed, then write the checkpoint; remove what it makes useless."""
         if self.sync_first is not None:
             self.sync_first.file.sync()
+        if self.part is not None:
+            try:
+                self.stored_part = write_part(self.disk, *self.part)
+            except DiskError:
+                self.stored_part = None  # it is derived: the next start reads the frames instead
         try:
-            write_checkpoint(self.disk, self.directory, self.checkpoint)
+            self.size_bytes = write_checkpoint(self.disk, self.directory, self.checkpoint)
         except DiskFull:
             if self.reserve is None or not self.reserve.release():
                 raise
-            write_checkpoint(self.disk, self.directory, self.checkpoint)
+            self.size_bytes = write_checkpoint(self.disk, self.directory, self.checkpoint)
+        for path in self.useless_parts:
+            if self.disk.exists(path):
+                self.disk.remove(path)
 
 
 @dataclass(slots=True, eq=False)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from wal.disk import Buffer
 from wal.disk_errors import DiskError, LockHeld, disk_error, sync_failed
 from wal.memory_faults import Call, Fault, FaultHook
-from wal.memory_file import FileNode
+from wal.memory_file import FileNode, MemoryLock
 from wal.memory_image import (
     DROP_ALL,
     ROOT,
@@ -37,7 +37,7 @@ from wal.memory_image import (
     Synced,
     SyncLost,
     Write,
-)
+)  # fmt: skip
 
 # The free space that an unlimited disk reports: more than any test writes, and no overflow of an int64.
 UNLIMITED_BYTES = 1 << 60
@@ -128,6 +128,10 @@ class MemoryFile:
             raise disk_error("drop the cache of", self.path, fault.errno)
         self._disk.happened(CacheDropped(self.number))
 
+    def next_data(self, position: int) -> int:
+        """Pass over what was never written."""
+        return position if position < len(self._node.data) else max(position, self._node.size)
+
     def size(self) -> int:
         """Return the size as reads see it."""
         return self._node.size
@@ -142,19 +146,6 @@ class MemoryFile:
         if not self._is_open or (writes and self._read_only):
             raise DiskError(kind, self.path, errno.EBADF)
         return self._disk.ask(Call(kind, self.path, position, size_bytes))
-
-
-class MemoryLock:
-    """A `wal.disk.Lock` in memory."""
-
-    def __init__(self, disk: MemoryDisk, path: str) -> None:
-        self._disk = disk
-        self._path = path
-
-    def release(self) -> None:
-        """Release the lock for the next holder."""
-        if self._disk.locks.get(self._path) is self:
-            del self._disk.locks[self._path]
 
 
 class MemoryDisk:
@@ -277,7 +268,7 @@ class MemoryDisk:
         file.truncate(0)
         file.write_at(0, [b"%d\n" % self.process_id])
         file.close()
-        lock = self.locks[path] = MemoryLock(self, path)
+        lock = self.locks[path] = MemoryLock(self.locks, path)
         return lock
 
     def free_bytes(self, path: str) -> int:

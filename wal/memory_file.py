@@ -180,3 +180,16 @@ class FileNode:
         if self.is_shared:
             self.data = bytearray(self.data)
             self.is_shared = False
+
+
+class MemoryLock:
+    """A `wal.disk.Lock` in memory; `held` are the locks of its disk by path."""
+
+    def __init__(self, held: dict[str, MemoryLock], path: str) -> None:
+        self._held = held
+        self._path = path
+
+    def release(self) -> None:
+        """Release the lock for the next holder."""
+        if self._held.get(self._path) is self:
+            del self._held[self._path]

@@ -112,6 +112,15 @@ class OsFile:
         except OSError as error:
             fail("drop the cache of", self.path, error)
 
+    def next_data(self, position: int) -> int:
+        """Ask lseek: preallocated room counts as a hole until something is written to it."""
+        try:
+            return os.lseek(self.descriptor, position, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return max(position, self.size())
+            return position  # the file system cannot tell
+
     def size(self) -> int:
         """Ask fstat."""
         try:

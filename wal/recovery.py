@@ -21,21 +21,23 @@ from collections import deque
 
 from wal.checkpoint import Checkpoint, Witness, load_checkpoints, load_witness, write_witness
 from wal.compaction import forget_unfinished
-from wal.continuity import Due
+from wal.continuity import Due, refuse_unknown_format
 from wal.disk import Disk, DiskFull, File
-from wal.errors import LogDamaged, UnknownFormat
+from wal.errors import LogDamaged
 from wal.format import (
     FIRST_FRAME_POSITION,
-    READABLE_FORMATS,
     FrameKind,
     SegmentHeader,
     decode_segment_start,
-    unknown_format,
 )
-from wal.index import ActiveIndex, index_frame
+from wal.index import ActiveIndex
+from wal.index_parts import load_parts
+from wal.indexing import index_frame
+from wal.leftovers import remove_parts, remove_temporaries
+from wal.locate import rebuild_index
 from wal.maintenance import Marks
-from wal.options import ENTRY_COST_BYTES, LogOptions
-from wal.recovery_report import Fault, FaultKind, RecoveryReport
+from wal.options import LogOptions, recovery_ns
+from wal.recovery_report import Fault, FaultKind, RecoveryReport, Unproven
 from wal.replay import replay_frame
 from wal.scan import END, NEVER_WRITTEN, FoundFrame, Scan, Survey, survey_after
 from wal.scrub import look_again, place_problem, read_place, scrub
@@ -44,23 +46,6 @@ from wal.snapshot import restore
 from wal.state import LogState
 from wal.torn import cut_torn_tail, is_never_written
 from wal.unreadable import PatientReader
-
-TEMPORARY_SUFFIX = ".tmp"
-NO_BYTES = memoryview(b"")
-
-
-def _refuse_unknown_format(path: str, start: bytes) -> None:
-    """Refuse a segment of a later program; a repair would take it for damaged and give up its records.
-
-    Raises: UnknownFormat.
-    """
-    version = unknown_format(start)
-    if version is not None:
-        known = " and ".join(map(str, READABLE_FORMATS))
-        raise UnknownFormat(
-            f"{path}: the segment has format {version}, but this version of kawal reads {known}; use the "
-            "version that wrote it or a newer one"
-        )
 
 
 class Recovery:
@@ -79,7 +64,7 @@ class Recovery:
         self.witness: Witness | None = None
         self._promised = 0
         """The highest sequence below which everything was synced, according to witness and checkpoints."""
-        self._unproven: deque[FoundFrame] = deque()
+        self._unproven: deque[Unproven] = deque()
         """The last frames of the newest segment, which no later frame declares synced."""
         self._replay_from = 0
         self._due: int | None = 0
@@ -94,7 +79,7 @@ class Recovery:
     def run(self) -> LogState:
         """Recover.  Raises: DiskError when the disk cannot be read or the good part cannot be synced."""
         names = self.disk.list(self.directory)
-        self._remove_temporaries(names)
+        self.report.notes += remove_temporaries(self.disk, self.directory, names)
         bases = sorted(base for name in names if (base := base_version_of(name)) is not None)
         checkpoint = self._load_marks()
         known = restore(self.state, checkpoint) if checkpoint is not None else []
@@ -108,7 +93,9 @@ class Recovery:
         elif checkpoint is not None:
             self._due = None
         newest = known[-1].base_version if known else -1
-        self._scan_all([base for base in bases if base > newest])
+        to_scan = [base for base in bases if base > newest]
+        remove_parts(self.disk, self.directory, names, to_scan)
+        self._scan_all(to_scan)
         self._judge_end()
         self._judge_missing([segment for segment in known if segment.base_version not in present])
         self._judge_places([segment for segment in known if segment.base_version in present])
@@ -123,12 +110,6 @@ class Recovery:
     def previous_crc(self) -> int:
         """The predecessor's crc for a segment in the place where the scan ended."""
         return self._crc or 0
-
-    def _remove_temporaries(self, names: list[str]) -> None:
-        for name in names:
-            if name.endswith(TEMPORARY_SUFFIX):
-                self.disk.remove(self.state.path(name))
-                self.report.notes.append(f"removed {name}, left by an interrupted write")
 
     def _load_marks(self) -> Checkpoint | None:
         generations, odd = load_checkpoints(self.disk, self.directory)
@@ -145,7 +126,8 @@ class Recovery:
     def marks(self) -> Marks:
         """Return the marks from which maintenance continues."""
         found = self._generations
-        cost = self.report.scanned_bytes + self.report.entries * ENTRY_COST_BYTES
+        report = self.report
+        cost_ns = recovery_ns(frames=report.frames, entries=report.entries, size_bytes=report.scanned_bytes)
         return Marks(
             generation=found[0].generation + 1 if found else 0,
             witness_generation=self.witness.generation if self.witness is not None else 0,
@@ -154,8 +136,8 @@ class Recovery:
             clean=self.report.clean,
             scrubbed=read_place(self.disk, self.directory),
             unsealed=self.report.damage is None
-            and any(frame.header.kind == FrameKind.DATA for frame in self._unproven),
-            cost_bytes=cost,
+            and any(frame.kind == FrameKind.DATA for frame in self._unproven),
+            cost_ns=cost_ns,
         )
 
     def _scan_all(self, bases: list[int]) -> None:
@@ -183,7 +165,7 @@ class Recovery:
         start = PatientReader(shared.file).read_at(0, FIRST_FRAME_POSITION)
         header, both = decode_segment_start(start)
         if header is None:
-            _refuse_unknown_format(path, start)
+            refuse_unknown_format(path, start)
         due = Due(base, self.state.options.vnode_id, self._due, self._crc, self._replay_from)
         problem = due.problem(header)
         if header is None or problem:
@@ -218,19 +200,22 @@ class Recovery:
         """Index the frames that the checkpoint covers by their tables; check and replay those after it."""
         assert segment.shared is not None
         file = segment.shared.file
+        segment.next_sequence = segment.base_sequence
+        if segment.base_sequence < self._replay_from and not self.thorough:
+            self._use_parts(segment)
         scan = Scan(
             file,
             seed=segment.seed,
-            position=FIRST_FRAME_POSITION,
-            sequence=segment.base_sequence,
+            position=segment.end_position,
+            sequence=segment.next_sequence,
             skim=not self.thorough,
         )
-        segment.next_sequence = segment.base_sequence
         if segment.base_sequence < self._replay_from:
-            for frame in scan:
-                self._found(segment, frame)
-                if scan.sequence >= self._replay_from:
-                    break
+            if scan.sequence < self._replay_from:
+                for frame in scan:
+                    self._found(segment, frame)
+                    if scan.sequence >= self._replay_from:
+                        break
             if not self.thorough:
                 segment.active_index.trust_nothing()
             if scan.sequence < self._replay_from or scan.finished:
@@ -246,11 +231,19 @@ class Recovery:
             self.state.expected_crc = frame.header_crc
         return scan
 
+    def _use_parts(self, segment: Segment) -> None:
+        """Take the index of the frames that the checkpoint covers from where it was stored."""
+        part = load_parts(self.disk, segment, before=self._replay_from)
+        if part is not None:
+            self._crc = part.last_crc
+            self.report.last_wall_ms = part.written_ms
+            self.state.written_version = max(self.state.written_version, part.next_version)
+
     def _found(self, segment: Segment, frame: FoundFrame) -> None:
-        index_frame(segment.active_index, frame)
+        newest = index_frame(segment.active_index, frame)
         header = frame.header
-        self._unproven.append(frame._replace(head=NO_BYTES, table=NO_BYTES, payload=None))
-        while self._unproven[0].header.sequence < header.durable_sequence:
+        self._unproven.append(Unproven(header.sequence, header.kind, frame.position, header.size_bytes))
+        while self._unproven[0].sequence < header.durable_sequence:
             self._unproven.popleft()
         segment.end_position = frame.next_position
         segment.next_sequence = frame.next_sequence
@@ -258,7 +251,7 @@ class Recovery:
         self.report.last_wall_ms = header.ingest_ms
         self._crc = frame.header_crc if header.kind != FrameKind.LOST else None
         if header.kind != FrameKind.FOOTER:
-            segment.totals = segment.totals.with_frame(frame.head, header, frame.max_timestamp())
+            segment.totals = segment.totals.with_frame(frame.head, header, newest)
         segment.next_version = max(segment.next_version, header.base_version + header.record_count)
         self.state.written_version = max(self.state.written_version, segment.next_version)
 
@@ -339,6 +332,10 @@ class Recovery:
             if problem:
                 damage = LogDamaged(segment.path, 0, segment.end_position, problem)
                 self.state.found_damage(segment, damage)
+            elif not segment.retired and not self.disk.exists(segment.index_path):
+                # Now rather than at the first read of it, on the event loop.
+                segment.index, segment.index_stored = rebuild_index(self.state, segment), False
+                self.report.notes.append(f"{segment.index_path} is missing and was rebuilt")
 
     def _scrub(self, segments: list[Segment]) -> None:
         for segment in segments:
@@ -359,8 +356,8 @@ class Recovery:
         if self.report.damage is not None:
             return
         for frame in self._unproven:
-            if frame.header.sequence >= self._promised:
-                data = file.read_at(frame.position, frame.header.size_bytes)
+            if frame.sequence >= self._promised:
+                data = file.read_at(frame.position, frame.size_bytes)
                 file.write_at(frame.position, [data])
 
     def _witness_frames(self) -> None:

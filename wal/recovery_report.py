@@ -39,6 +39,15 @@ class Fault(NamedTuple):
     """The start of the next valid frame of the segment, if there is one."""
 
 
+class Unproven(NamedTuple):
+    """A frame that no later one declares synced."""
+
+    sequence: int
+    kind: int
+    position: int
+    size_bytes: int
+
+
 @dataclass(slots=True)
 class RecoveryReport:
     """The findings and actions of a recovery."""

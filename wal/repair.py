@@ -30,7 +30,7 @@ from wal.log import VnodeLog
 from wal.options import LogOptions
 from wal.recovery import Recovery
 from wal.recovery_report import Fault, FaultKind
-from wal.segment import INDEX_SUFFIX, SUFFIX, TEMPORARY, Segment, header_of, segment_name
+from wal.segment import INDEX_SUFFIX, SUFFIX, TEMPORARY, Segment, header_of, part_path, segment_name
 from wal.state import LogState
 from wal.torn import keep_copy, written_bytes
 from wal.unreadable import PatientReader
@@ -122,9 +122,9 @@ def _overwrite_frames(state: LogState, fault: Fault, report: RepairReport, now_m
         file.sync()
     finally:
         file.close()
-    index_path = fault.path.removesuffix(SUFFIX) + INDEX_SUFFIX
-    if state.disk.exists(index_path):
-        state.disk.remove(index_path)  # derived, and wrong now: it is rebuilt
+    for path in (fault.path.removesuffix(SUFFIX) + INDEX_SUFFIX, part_path(fault.path)):
+        if state.disk.exists(path):
+            state.disk.remove(path)  # derived, and wrong now: it is rebuilt
 
 
 def _lost_frame(

@@ -18,6 +18,9 @@ from wal.whole_files import read_file
 
 SUFFIX = ".wal"
 INDEX_SUFFIX = ".idx"
+PART_SUFFIX = ".part"
+"""The suffix of the stored parts of the active segment's index."""
+
 DELETED_SUFFIX = ".deleted"
 SPARE = "spare.tmp"
 """The name of the file that reserves room for a segment that does not exist yet."""
@@ -124,13 +127,30 @@ class Totals(NamedTuple):
         )
 
 
+def part_path(path: str) -> str:
+    """Return the path of the stored index parts of the segment at `path`."""
+    return path.removesuffix(SUFFIX) + PART_SUFFIX
+
+
+class StoredPart(NamedTuple):
+    """The share of the active segment's index that lies in its `.part`."""
+
+    rows: int = 0
+    frames: int = 0
+    position: int = 0
+    """The size of what is valid in the file."""
+    last_crc: int = 0
+    next_sequence: int = 0
+    """The first frame that is not covered."""
+
+
 class Segment:
     """One segment, active or sealed. Positions are bytes in its file."""
 
     __slots__ = (
         "base_sequence", "base_version", "blocker", "capacity", "damage", "end_position", "format", "index",
         "index_stored", "last_crc", "next_sequence", "next_version", "path", "retired", "salt", "sealed",
-        "seed", "shared", "tail", "totals",
+        "seed", "shared", "stored_part", "tail", "totals",
     )  # fmt: skip
 
     def __init__(self, path: str, *, base_version: int, base_sequence: int, salt: int) -> None:
@@ -156,6 +176,7 @@ class Segment:
         self.index: SegmentIndex | None = None
         self.index_stored = False
         """Whether its `.idx` is on disk, as far as is known."""
+        self.stored_part = StoredPart()
         self.tail: dict[int, list[Buffer]] = {}
         """Batches by the position of their extent, as long as they are kept in memory."""
         self.blocker: tuple[int, int] | None = None

@@ -12,7 +12,8 @@ from wal.checkpoint import (
     empty_table,
     table_of,
 )
-from wal.segment import Segment, Totals, segment_name
+from wal.index_parts import Part, take_part
+from wal.segment import Segment, Totals, part_path, segment_name
 from wal.state import LogState
 from wal.stream import Stream
 from wal.stream_producers import with_appended_ms
@@ -38,6 +39,18 @@ class Capture:
         self._version = state.written_version
         self._last_crc = state.expected_crc
         self._segments = [_segment_row(segment) for segment in state.segments.all if segment.sealed]
+        self.part: tuple[Segment, Part] | None = None
+        """What the checkpoint adds to the stored index of the active segment."""
+        active = state.active
+        part = take_part(active, written_ms=state.now_ms + state.wall_offset_ms) if active else None
+        if active is not None and part is not None:
+            self.part = active, part
+        self.useless_parts = [
+            part_path(segment.path)
+            for segment in state.segments.all
+            if segment.sealed and segment.index_stored and segment.stored_part.position
+        ]
+        """The stored parts of segments that the checkpoint lists as sealed."""
         self._todo = list(state.streams.values())
         self._columns: Table = empty_table(STREAM_COLUMNS)
         self._epochs: list[tuple[int, int, int]] = []

@@ -12,10 +12,10 @@ STEP_BYTES = 1 << 20
 def is_never_written(file: File | PatientReader, position: int) -> bool:
     """Return whether there are only zeros from `position` on."""
     zeros = bytes(STEP_BYTES)
-    while data := file.read_at(position, len(zeros)):
+    while data := file.read_at(file.next_data(position), len(zeros)):
         if data != zeros[: len(data)]:
             return False
-        position += len(data)
+        position = file.next_data(position) + len(data)
     return True
 
 

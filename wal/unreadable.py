@@ -35,6 +35,10 @@ class PatientReader:
         """Return the size of the file."""
         return self._file.size()
 
+    def next_data(self, position: int) -> int:
+        """Return a position before which nothing was written, as `File.next_data`."""
+        return self._file.next_data(position)
+
     def read_at(self, position: int, size_bytes: int) -> bytes:
         """Read as `File.read_at`; zeros take the place of what cannot be read.
 

@@ -108,11 +108,21 @@ def log_options(config: Config, configs: Mapping[str, str], *, vnode_count: int)
         tail_cache_bytes=config.kawal_tail_cache_bytes // max(1, vnode_count),
         flush_ms=int(value_of("flush.ms", configs, config)),
         min_free_bytes=config.kawal_min_free_bytes,
+        checkpoint_ns=_checkpoint_ns(vnode_count),
         reserve_bytes=RESERVE_BYTES,
         delete_delay_ms=config.log_segment_delete_delay_ms,
         producer_expiry_ms=config.producer_id_expiration_ms,
         producers_per_stream_max=config.kawal_max_producers_per_partition,
     )
+
+
+def _checkpoint_ns(vnode_count: int) -> int:
+    """Return each vnode's share of the time that a start after a crash may take for all of them.
+
+    0.8 s for a few; for more, 150 ms each up to 2.4 s in all, as a checkpoint has its own cost.
+    """
+    all_ns = max(800, min(150 * vnode_count, 2_400)) * 1_000_000
+    return max(all_ns // max(1, vnode_count), 20_000_000)
 
 
 def vnode_options(options: LogOptions, index: int) -> LogOptions:

@@ -143,7 +143,7 @@ class RetentionTask:
             self._all_due = True
             raise
         self._note_held(held)
-        self._retire_segments()
+        yield from self._retire_segments()
         self._schedule(self._loop.clock.turn_ms)
 
     def _look_safely(self, stream_id: int) -> Generator[None, None, bool]:
@@ -223,11 +223,14 @@ class RetentionTask:
             logger.info("%d partitions are kept longer than their retention for groups", held)
         self.held_partitions = held
 
-    def _retire_segments(self) -> None:
+    def _retire_segments(self) -> Steps:
         self._metadata.topics.drop_again()
         for vnode in self._vnodes.every[1:]:
             try:
                 vnode.log.retire_segments()
+                while vnode.log.retirement_goes_on:
+                    yield
+                    vnode.log.retire_segments()
             except (WalError, DiskError) as error:
                 logger.error("vnode %s: segments cannot be retired: %s", vnode.name, error)
 

@@ -66,7 +66,8 @@ class Retirement:
 def _retire(vnode: Vnode) -> bool:
     """Retire the segments that can be; return whether to look again."""
     try:
-        return vnode.log.retire_segments() > 0 or vnode.log.retirement_waits
+        found = vnode.log.retire_segments() > 0
+        return found or vnode.log.retirement_goes_on or vnode.log.retirement_waits
     except (WalError, DiskError) as error:
         logger.error("vnode %s: segments cannot be retired: %s", vnode.name, error)
         return False

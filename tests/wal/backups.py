@@ -16,7 +16,7 @@ from wal.store import Store
 
 STREAM = 7
 
-EAGER = replace(OPTIONS, checkpoint_bytes=1, delete_delay_ms=0)
+EAGER = replace(OPTIONS, checkpoint_ns=1, delete_delay_ms=0)
 """Options of a log that writes a checkpoint after each commit and removes files at once."""
 
 

@@ -12,7 +12,7 @@ from wal.options import LogOptions
 from wal.repair import RepairReport, repair
 
 OPTIONS = small_options(segment_bytes=4 << 10, frame_bytes_max=2 << 10, seal_interval_ms=0)
-CHECKPOINTED = small_options(segment_bytes=4 << 10, checkpoint_bytes=6 << 10, seal_interval_ms=0)
+CHECKPOINTED = small_options(segment_bytes=4 << 10, checkpoint_ns=140_000, seal_interval_ms=0)
 
 
 def finished_log(options: LogOptions = OPTIONS, *, seed: int = 1) -> tuple[MemoryDisk, dict[int, bytes]]:

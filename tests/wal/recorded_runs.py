@@ -13,7 +13,7 @@ from wal.options import LogOptions
 OPTIONS = small_options(
     segment_bytes=4 << 10,
     frame_bytes_max=2 << 10,
-    checkpoint_bytes=12 << 10,
+    checkpoint_ns=280_000,
     seal_interval_ms=0,
     witness_ms=300,
     delete_delay_ms=1_000,

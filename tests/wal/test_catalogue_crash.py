@@ -12,7 +12,7 @@ from wal.store import Store, StoreIdentity
 
 OTHER = StoreIdentity(cluster_id="second", node_id=2, secret="00")
 OPTIONS = LogOptions(
-    min_free_bytes=0, segment_bytes=4 << 10, checkpoint_bytes=2_000, seal_interval_ms=0, witness_ms=0
+    min_free_bytes=0, segment_bytes=4 << 10, checkpoint_ns=60_000, seal_interval_ms=0, witness_ms=0
 )
 
 

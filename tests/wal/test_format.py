@@ -16,11 +16,12 @@ from wal.memory_disk import MemoryDisk
 GOLDEN_NAMES = [
     "00000000000000000000.idx",
     "00000000000000000000.wal",
+    "00000000000000000025.part",
     "00000000000000000025.wal",
     "checkpoint.0",
     "witness",
 ]
-GOLDEN_CRCS = ["a4ed964b", "5e88d03e", "c4ffef49", "48674bc7", "a1f3fef3"]
+GOLDEN_CRCS = ["a4ed964b", "5e88d03e", "463e7028", "c4ffef49", "48674bc7", "a1f3fef3"]
 
 U8, U32, U64 = st.integers(0, 2**8 - 1), st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
 I16, I32 = st.integers(-(2**15), 2**15 - 1), st.integers(-(2**31), 2**31 - 1)

@@ -70,7 +70,7 @@ def test_a_good_log_is_found_good(options: LogOptions) -> None:
 
 def test_a_log_with_retired_segments_is_found_good() -> None:
     disk = MemoryDisk()
-    options = small_options(segment_bytes=2 << 10, checkpoint_bytes=1, seal_interval_ms=0, witness_ms=0)
+    options = small_options(segment_bytes=2 << 10, checkpoint_ns=1, seal_interval_ms=0, witness_ms=0)
     log = open_log(disk, options)
     for number in range(40):
         log.append(1 + number // 4 % 3, batch(body=bytes(700)))

@@ -14,7 +14,7 @@ from wal.memory_disk import MemoryDisk
 from wal.memory_faults import Call, Fault
 
 OPTIONS = small_options(
-    segment_bytes=4 << 10, checkpoint_bytes=6 << 10, seal_interval_ms=0, witness_ms=0, delete_delay_ms=100
+    segment_bytes=4 << 10, checkpoint_ns=140_000, seal_interval_ms=0, witness_ms=0, delete_delay_ms=100
 )
 STEPS = 24
 

@@ -19,7 +19,7 @@ from wal.memory_faults import failing
 OPTIONS = small_options(
     segment_bytes=4 << 10,
     frame_bytes_max=2 << 10,
-    checkpoint_bytes=16 << 10,
+    checkpoint_ns=350_000,
     seal_interval_ms=0,
     tail_cache_bytes=3 << 10,
     index_cache_bytes=1,

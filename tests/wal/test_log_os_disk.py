@@ -18,7 +18,7 @@ from wal.segment import FileRange
 OPTIONS = LogOptions(
     min_free_bytes=0,
     segment_bytes=1 << 20,
-    checkpoint_bytes=3 << 20,
+    checkpoint_ns=20_000_000,
     tail_cache_bytes=1 << 20,
     witness_ms=100,
 )

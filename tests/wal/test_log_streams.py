@@ -14,7 +14,7 @@ from wal.memory_disk import MemoryDisk
 from wal.memory_faults import failing
 from wal.producers import Duplicate, New, OutOfOrderSequence, ProducerStamp
 
-WITH_CHECKPOINTS = small_options(checkpoint_bytes=1)
+WITH_CHECKPOINTS = small_options(checkpoint_ns=1)
 
 
 def stamped(log: VnodeLog, sequence: int, *, epoch: int = 0, records: int = 2) -> ProducerStamp:

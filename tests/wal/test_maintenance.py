@@ -81,7 +81,7 @@ def test_a_lost_index_is_built_again() -> None:
 
 def test_a_checkpoint_is_due_by_what_was_written_and_shortens_recovery() -> None:
     disk = MemoryDisk()
-    options = small_options(checkpoint_bytes=50_000)
+    options = small_options(checkpoint_ns=600_000)
     log = open_log(disk, options)
     fill(log, 10)
     assert "CheckpointJob" not in maintain(log)
@@ -138,7 +138,7 @@ def test_a_seal_lies_in_a_block_of_its_own_and_costs_nothing_while_idle() -> Non
     assert log.next_deadline() is None
 
 
-RETIRING = small_options(checkpoint_bytes=1 << 30, delete_delay_ms=1_000)
+RETIRING = small_options(checkpoint_ns=1 << 60, delete_delay_ms=1_000)
 
 
 def test_segments_that_no_stream_needs_are_renamed_and_later_removed() -> None:
@@ -228,7 +228,7 @@ def test_deleted_files_left_by_a_killed_process_are_removed() -> None:
 @pytest.mark.parametrize("kind", ["write", "sync", "rename"])
 def test_a_failed_job_is_tried_again_after_a_pause(kind: str) -> None:
     disk = MemoryDisk()
-    log = open_log(disk, small_options(checkpoint_bytes=1))
+    log = open_log(disk, small_options(checkpoint_ns=1))
     fill(log, 1)
     disk.faults.append(failing(kind, errno.EIO, path="checkpoint"))
     job = None

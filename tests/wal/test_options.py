@@ -8,7 +8,7 @@ import pytest
 
 from tests.wal.logs import batch, calls_of, commit, maintain, open_log, read_all, small_options
 from wal.memory_disk import MemoryDisk
-from wal.options import ENTRY_COST_BYTES, LogOptions
+from wal.options import ENTRY_NS, FRAME_NS, LogOptions
 
 COLUMN_MAX = 2**32 - 1
 """The limit of an index's positions, which are u32."""
@@ -39,12 +39,11 @@ def test_the_defaults_let_several_frames_into_a_segment_and_several_seals_wait_f
 
     assert options.segment_bytes >= 4 * options.frame_bytes_max
     assert options.seal_interval_ms >= options.seal_idle_ms
-    assert options.checkpoint_bytes >= options.segment_bytes
 
 
 def test_entries_count_towards_the_next_checkpoint_as_well_as_bytes() -> None:
     few, many = 8, 60
-    options = small_options(segment_bytes=1 << 20, checkpoint_bytes=few * ENTRY_COST_BYTES + (few + 1) * 300)
+    options = small_options(segment_bytes=1 << 20, checkpoint_ns=few * ENTRY_NS + FRAME_NS + (few + 1) * 300)
     log = open_log(MemoryDisk(), options)
 
     for _ in range(few):

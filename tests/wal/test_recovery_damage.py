@@ -101,7 +101,7 @@ def test_every_missing_segment_is_reported() -> None:
 
 
 def test_a_missing_segment_is_reported_when_a_checkpoint_covers_it() -> None:
-    options = small_options(segment_bytes=4 << 10, checkpoint_bytes=1, seal_interval_ms=0)
+    options = small_options(segment_bytes=4 << 10, checkpoint_ns=1, seal_interval_ms=0)
     disk, _ = finished_log(options)
     assert disk.exists(f"{DIRECTORY}/checkpoint.0")
 
