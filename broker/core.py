@@ -268,6 +268,19 @@ class Broker:
         self.retention.deleted(topic)
         self.views.forget(topic)
 
+    def reload_view(self, topic: Topic, text: str, now_ms: int) -> None:
+        """Give a view another definition; fetches that wait for it read on by the new one.
+
+        Raises: RequestError.
+        """
+
+        def counts() -> None:
+            keys = [partition.wait_key for partition in topic.partitions.values()]
+            self.views.forget(topic)
+            self.waiters.wake(keys, now_ms)
+
+        self.topics.reload_view(topic, text, now_ms, confirmed=counts)
+
     # --- disk ------------------------------------------------------------------------------------------
 
     @property

@@ -119,6 +119,14 @@ class TopicConfigs(msgspec.Struct, tag="topic_configs", frozen=True, kw_only=Tru
     configs: dict[str, str]
 
 
+class ViewReloaded(msgspec.Struct, tag="view_reloaded", frozen=True, kw_only=True):
+    """The view has this definition, and these configs, from here on; its source is the same as before."""
+
+    topic_id: str
+    configs: dict[str, str]
+    view: ViewDefinition
+
+
 class BrokerConfigs(msgspec.Struct, tag="broker_configs", frozen=True, kw_only=True):
     """The clients' settings for a node are exactly these from here on; the empty id stands for every node."""
 
@@ -165,6 +173,7 @@ CatalogueRecord: TypeAlias = (
     | PartitionsAdded
     | TopicDeleted
     | TopicConfigs
+    | ViewReloaded
     | BrokerConfigs
     | GroupConfigs
     | ScramCredentials

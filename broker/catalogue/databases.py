@@ -87,7 +87,8 @@ def value_of(name: str, configs: Mapping[str, str], config: Config) -> str:
         case "segment.ms":
             return str(config.roll_ms)
         case _:
-            return text_of(config.value(DATABASE_KEYS[name].synonyms[0])) or ""
+            key = DATABASE_KEYS[name]
+            return text_of(config.value(key.synonyms[0]) if key.synonyms else key.default) or ""
 
 
 def durability_of(configs: Mapping[str, str], config: Config) -> str:

@@ -6,6 +6,7 @@
     max.partitions of a database       the same, for topics in it               POLICY_VIOLATION
     kawal.deletion.protected           DeleteTopics, DeleteRecords              POLICY_VIOLATION
     deletion.protected of a database   the same for its topics, DROP DATABASE   POLICY_VIOLATION
+    kawal.drop.policy, drop.policy     DeleteTopics of what groups subscribe to POLICY_VIOLATION
 
 Protection is not a permission: a client that may alter configurations can end it.  It stops the deletion of
 the wrong thing.  Retention and compaction go on.  Source: for the limit of one request,
@@ -18,7 +19,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from broker.config.config import Config
-from broker.config.kawal_topic_keys import PROTECTED_KEY
+from broker.config.kawal_topic_keys import DROP_POLICY_KEY, PROTECTED_KEY
 from broker.errors import RequestError
 from protocol.error_codes import ErrorCode
 
@@ -84,6 +85,22 @@ def check_droppable(database: Database, config: Config) -> None:
     source = _protection_of(database, config)
     if source:
         raise _protected(f"database {database.name!r}", source, "")
+
+
+def drop_policy(topic: Topic, catalogue: Catalogue, config: Config) -> tuple[str, str]:
+    """Return whether the topic may be deleted while groups subscribe to it, and the setting that says so.
+
+    The policy is `always` or `refuse`; the nearest setting counts: the topic's, that of the database that
+    holds its records or those that it shows, or the server's.
+    """
+    own = topic.configs.get(DROP_POLICY_KEY.name)
+    if own is not None:
+        return own, DROP_POLICY_KEY.name
+    database = catalogue.databases[catalogue.database_of(topic)]
+    policy = database.configs.get("drop.policy")
+    if policy is not None:
+        return policy, f"drop.policy of database {database.name!r}"
+    return config.kawal_drop_policy, DROP_POLICY_KEY.name
 
 
 def _protection_of(database: Database, config: Config) -> str:

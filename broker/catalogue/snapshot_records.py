@@ -19,6 +19,7 @@ from broker.catalogue.catalogue_records import (
     TopicConfigs,
     TopicCreated,
     TopicDeleted,
+    ViewReloaded,
 )
 
 
@@ -41,6 +42,9 @@ class SnapshotRecords:
             case TopicConfigs():
                 known = self._by_subject[TopicCreated, record.topic_id]
                 known[0] = replace(known[0], configs=record.configs)
+            case ViewReloaded():
+                known = self._by_subject[TopicCreated, record.topic_id]
+                known[0] = replace(known[0], configs=record.configs, view=record.view)
             case TopicDeleted():
                 self.forget(record.topic_id)
             case BrokerConfigs():

@@ -17,6 +17,7 @@ from broker.catalogue.orphans import Orphan, adoption, raise_ids, report, unowne
 from broker.catalogue.topic_admin import NewTopic, new_topic_record
 from broker.catalogue.topic_configs import effective
 from broker.catalogue.topics import Catalogue, Topic
+from broker.catalogue.view_reload import reload_record
 from broker.config.kawal_topic_keys import QUARANTINE_KEY
 from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError
@@ -141,6 +142,14 @@ class TopicDirectory:
     def change_configs(self, topic: Topic, configs: dict[str, str], now_ms: int) -> None:
         """Make these (checked) configs the topic's own.  Raises: RequestError as `MetadataLog.append`."""
         self._log.append(TopicConfigs(topic_id=topic.topic_id.hex, configs=configs), now_ms)
+
+    def reload_view(self, topic: Topic, text: str, now_ms: int, *, confirmed: Callable[[], None]) -> None:
+        """Give a view another definition; `confirmed` is called when it counts.
+
+        Raises: RequestError as `reload_record` and `MetadataLog.append`.
+        """
+        record = reload_record(topic, text, self._catalogue)
+        self._log.append(record, now_ms, confirmed=confirmed)
 
     def delete(self, topic: Topic, now_ms: int) -> list[int]:
         """Remove the topic; its streams are dropped once that is durable.

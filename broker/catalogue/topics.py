@@ -34,8 +34,10 @@ from broker.catalogue.catalogue_records import (
     TopicCreated,
     TopicDeleted,
     ViewDefinition,
+    ViewReloaded,
 )
 from broker.catalogue.database_table import Databases
+from broker.catalogue.reload_plan import plan_reload
 from broker.catalogue.snapshot_records import SnapshotRecords
 from broker.catalogue.stream_table import StreamTable
 from broker.config.topic_names import collision_key
@@ -105,6 +107,10 @@ class Topic:
         self.recorded = False
         self.settings: TopicSettings | None = None
         self.partitions: dict[int, Partition] = {}
+
+    def forget_settings(self) -> None:
+        """Have the effective settings computed anew."""
+        self.settings = None
 
     @property
     def internal(self) -> bool:
@@ -217,7 +223,7 @@ class Catalogue:
                 return self._plan_growth(record)
             case TopicDeleted():
                 return self._plan_deletion(self.by_id[UUID(hex=record.topic_id)])
-            case TopicConfigs():
+            case TopicConfigs() | ViewReloaded():
                 return self._plan_configs(record)
             case BrokerConfigs():
                 return _plan_settings(
@@ -294,8 +300,10 @@ class Catalogue:
             lambda: self._add(topic),
         )
 
-    def _plan_configs(self, record: TopicConfigs) -> Change:
+    def _plan_configs(self, record: TopicConfigs | ViewReloaded) -> Change:
         topic = self.by_id[UUID(hex=record.topic_id)]
+        if isinstance(record, ViewReloaded):
+            return Change(*plan_reload(topic, record, self.meta_views, self.database_of(topic)))
         before = topic.configs
 
         def set_configs(configs: dict[str, str]) -> None:
@@ -322,10 +330,13 @@ class Catalogue:
         if topic.view is not None:
             by_source, key = self._source_of(topic.view)
             by_source.setdefault(key, {})[topic.topic_id] = topic
-            self.meta_views[self._database_of(topic.view)] += topic.view.meta != "none"
+            self.meta_views[self.database_of(topic)] += topic.view.meta != "none"
 
-    def _database_of(self, view: ViewDefinition) -> str:
-        """Return the database that a view reads, or that holds the topic it reads."""
+    def database_of(self, topic: Topic) -> str:
+        """Return the database that holds the topic's records, or those that a view shows."""
+        view = topic.view
+        if view is None:
+            return topic.database
         return self.by_id[UUID(hex=view.source_id)].database if view.source_id else view.source
 
     def _source_of(self, view: ViewDefinition) -> tuple[dict[str, dict[UUID, Topic]], str]:
@@ -348,7 +359,7 @@ class Catalogue:
             del by_source[key][topic.topic_id]
             if not by_source[key]:
                 del by_source[key]
-            self.meta_views[self._database_of(topic.view)] -= topic.view.meta != "none"
+            self.meta_views[self.database_of(topic)] -= topic.view.meta != "none"
 
     def snapshot(self) -> list[CatalogueRecord]:
         """Return a short list of records that replays to this catalogue; all changes must be durable."""

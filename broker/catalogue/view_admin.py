@@ -66,25 +66,33 @@ def define_view(name: str, configs: Mapping[str, str | None], catalogue: Catalog
 
     Raises: RequestError(INVALID_CONFIG), with a sentence that names the part of the statement at fault.
     """
-    from views.errors import ViewError
-
     _check_alone(configs)
     window = defined_window(configs)
     alias = _alias_of(configs)
     _check_not_itself(name, alias)
     text = f"STABLE `{source_topic(alias, catalogue).name}`" if alias else configs[SQL_KEY.name] or ""
+    definition = define_statement(name, text, catalogue)
+    _check_has_times(definition, window)
+    kind = ALIAS_KIND if alias else definition.kind
+    return msgspec.structs.replace(definition, kind=kind, **window)
+
+
+def define_statement(name: str, text: str, catalogue: Catalogue) -> ViewDefinition:
+    """Return the definition that a statement gives the view `name`.
+
+    Raises: RequestError(INVALID_CONFIG), as `define_view`.
+    """
+    from views.errors import ViewError
+
     try:
         from views.statement import parse_view
 
         statement = parse_view(text, topic=name)
         if statement.kind.value != "database":
             _check_not_itself(name, statement.source)
-        definition = DEFINERS[statement.kind.value](statement, catalogue)
+        return DEFINERS[statement.kind.value](statement, catalogue)
     except ViewError as error:
         raise refused(str(error)) from error
-    _check_has_times(definition, window)
-    kind = ALIAS_KIND if alias else definition.kind
-    return msgspec.structs.replace(definition, kind=kind, **window)
 
 
 def _alias_of(configs: Mapping[str, str | None]) -> str:
@@ -227,8 +235,11 @@ DEFINERS: Final[dict[str, Callable[[Statement, Catalogue], ViewDefinition]]] = {
 
 
 def source_topic(name: str, catalogue: Catalogue) -> Topic:
-    """Return the topic that a view is to read.  Raises: RequestError(INVALID_CONFIG)."""
-    found = catalogue.by_name.get(name)
+    """Return the topic that a view is to read, by its name or by `database.name`.
+
+    Raises: RequestError(INVALID_CONFIG).
+    """
+    found = catalogue.by_name.get(name) or in_database(name, catalogue)
     if found is None:
         close = nearest(name, catalogue.by_name)
         hint = f"; did you mean {close!r}?" if close else ""
@@ -241,6 +252,15 @@ def source_topic(name: str, catalogue: Catalogue) -> Topic:
     if found.internal:
         raise refused(f"{name!r} is an internal topic, which no view may read")
     return found
+
+
+def in_database(name: str, catalogue: Catalogue) -> Topic | None:
+    """Return the topic that `database.name` stands for, if there is one; names may have points themselves."""
+    for at, sign in enumerate(name):
+        topic = catalogue.by_name.get(name[at + 1 :]) if sign == "." else None
+        if topic is not None and topic.view is None and topic.database == name[:at]:
+            return topic
+    return None
 
 
 def partition_count(definition: ViewDefinition, catalogue: Catalogue) -> int:

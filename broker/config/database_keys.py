@@ -14,6 +14,10 @@ are translated, not copied (`translated`):
     WAL_RETENTION_SIZE KB      retention.bytes=1024 KB; 0 and -1: no limit (0 would delete all with Kafka)
     WAL_ROLL_PERIOD s          segment.ms=1000 s; 0: no roll by time
     WAL_SEGMENT_SIZE KB        segment.bytes=1024 KB; 0: no roll by size; below 1 MiB it is 1 MiB
+    KEEP n, n[d|h|m]           retention.ms, of several values the longest; the log is the data, so with
+                               WAL_RETENTION_PERIOD the longer of the two counts
+    PRECISION 'ms'|'us'|'ns'   precision: that of CREATE STABLE's timestamps
+    REPLICA 1                  nothing: this is what there is; others are refused
 
 Two differences remain: a size is that of one topic-partition, not of a whole log, and an age counts from a
 record's timestamp, not from the end of its segment.  Source: TDengine, documentation of CREATE DATABASE.
@@ -21,6 +25,7 @@ record's timestamp, not from the end of its segment.  Source: TDengine, document
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -35,6 +40,10 @@ _TABLE: tuple[Key, ...] = (
     Key("deletion.protected", ConfigType.BOOLEAN, None,
         "Refuse to drop it, and to delete its topics or their records where they do not say otherwise.",
         synonyms=("kawal.deletion.protected",)),
+    Key("drop.policy", ConfigType.STRING, None,
+        "Whether its topics, and views of them, can be deleted while members of a group subscribe to them:"
+        " `always`, or `refuse`.",
+        choices=("always", "refuse"), synonyms=("kawal.drop.policy",)),
     Key("durability", ConfigType.STRING, None,
         "What acks=all waits for: `disk` until records are synced, `os` until they are in the page cache.",
         choices=("disk", "os"), synonyms=("kawal.durability",)),
@@ -43,6 +52,9 @@ _TABLE: tuple[Key, ...] = (
     Key("max.partitions", ConfigType.INT, None,
         "Most partitions of its topics; creating more is answered with POLICY_VIOLATION.",
         minimum=1, unit="partitions", synonyms=("kawal.max.partitions",)),
+    Key("precision", ConfigType.STRING, "ms",
+        "Unit of the timestamps of supertables that CREATE STABLE creates from now on.",
+        choices=("ms", "us", "ns")),
     Key("retention.bytes", ConfigType.LONG, None,
         "Size at which a partition's oldest records are deleted, for topics that set none; -1: no limit.",
         minimum=-1, unit="bytes", synonyms=("log.retention.bytes",)),
@@ -97,11 +109,24 @@ def _times(name: str, factor: int, *, unlimited: Mapping[int, int], at_least: in
     return translate
 
 
+def _longest(_number: int, given: Mapping[str, int]) -> dict[str, int | str]:
+    """Return how long records are kept: the longer of KEEP (ms) and WAL_RETENTION_PERIOD (s)."""
+    times = [given["KEEP"]] if "KEEP" in given else []
+    if "WAL_RETENTION_PERIOD" in given:
+        period = given["WAL_RETENTION_PERIOD"]
+        times.append(period if period == -1 else 1000 * period)
+    return {"retention.ms": -1 if -1 in times else max(times)}
+
+
+def _nothing(_number: int, _given: Mapping[str, int]) -> dict[str, int | str]:
+    return {}
+
+
 ALIASES: dict[str, tuple[int, int, Translation]] = {
     "VGROUPS": (1, 256, _times("vnodes", 1, unlimited={})),
     "WAL_LEVEL": (1, 2, _level),
     "WAL_FSYNC_PERIOD": (0, 180_000, _fsync_period),
-    "WAL_RETENTION_PERIOD": (-1, INT_MAX, _times("retention.ms", 1000, unlimited={-1: -1})),
+    "WAL_RETENTION_PERIOD": (-1, INT_MAX, _longest),
     "WAL_RETENTION_SIZE": (-1, INT_MAX, _times("retention.bytes", 1024, unlimited={-1: -1, 0: -1})),
     "WAL_ROLL_PERIOD": (0, INT_MAX, _times("segment.ms", 1000, unlimited={0: LONG_MAX})),
     "WAL_SEGMENT_SIZE": (
@@ -109,20 +134,26 @@ ALIASES: dict[str, tuple[int, int, Translation]] = {
         INT_MAX // 1024,
         _times("segment.bytes", 1024, unlimited={0: INT_MAX}, at_least=MIB),
     ),
+    "KEEP": (1, LONG_MAX, _longest),
+    "REPLICA": (1, 1, _nothing),
 }
 """TDengine's options: least and largest number, and what they mean here."""
 
 
-NOT_OPTIONS: Final = {
-    "KEEP": "is not needed: records are kept for WAL_RETENTION_PERIOD (s) or retention.ms, as there are no"
-    " tables beside the log",
-    "PRECISION": "is not a setting of a database but of each column: timestamp(ms), timestamp(us) or"
-    " timestamp(ns) in kawal.columns",
-    "REPLICA": "is not a setting of a database: it has one replica, on this node",
-}
-"""Options that TDengine's users know and that a database does not have here, with what to do instead."""
+PRECISION: Final = "PRECISION"
+"""TDengine's option whose value is a word; it is the setting of the same name."""
 
-_LISTED: Final = f"{', '.join(DATABASE_KEYS)}, and TDengine's {', '.join(ALIASES)}"
+REFUSED: Final = {
+    ("WAL_LEVEL", "0"): "every record is written; levels are 1 (not synced) and 2 (synced)",
+    ("REPLICA", "2"): "there is one replica of a database, on this node; leave it out, or say 1",
+    ("REPLICA", "3"): "there is one replica of a database, on this node; leave it out, or say 1",
+}
+"""Values that mean something to TDengine and that no database has here."""
+
+_KEEP: Final = re.compile(r"(\d{1,9})([dhm]?)", re.IGNORECASE)
+_KEEP_UNITS_MS: Final = {"": 24 * HOUR_MS, "d": 24 * HOUR_MS, "h": HOUR_MS, "m": 60_000}
+
+_LISTED: Final = f"{', '.join(DATABASE_KEYS)}, and TDengine's {', '.join([*ALIASES, PRECISION])}"
 
 
 def checked(settings: Mapping[str, str | None]) -> dict[str, str]:
@@ -134,8 +165,9 @@ def checked(settings: Mapping[str, str | None]) -> dict[str, str]:
             # `nearest` compares in small letters, with dots.
             known = {option.lower().replace("_", "."): option for option in (*ALIASES, *DATABASE_KEYS)}
             close = known.get(nearest(name, known), "")
-            reason = NOT_OPTIONS.get(name.upper()) or f"is not a setting of a database; those are {_LISTED}"
-            raise ConfigError(name, None, reason, nearest=close)
+            raise ConfigError(
+                name, None, f"is not a setting of a database; those are {_LISTED}", nearest=close
+            )
         if raw is None:
             raise ConfigError(name, "null", "a value is needed")
         result[name] = text_of(key.parse(raw)) or ""
@@ -147,6 +179,9 @@ def translated(settings: Mapping[str, str | None]) -> dict[str, str | None]:
 
     Raises: ConfigError when one is wrong or two disagree.
     """
+    settings = {
+        PRECISION.lower() if name.upper() == PRECISION else name: raw for name, raw in settings.items()
+    }
     options = {name: raw for name, raw in settings.items() if name.upper() in ALIASES}
     given = {name.upper(): _number(name, raw) for name, raw in options.items()}
     result = {name: raw for name, raw in settings.items() if name not in options}
@@ -164,8 +199,10 @@ def translated(settings: Mapping[str, str | None]) -> dict[str, str | None]:
 def _number(name: str, raw: str | None) -> int:
     least, largest, _ = ALIASES[name.upper()]
     key = Key(name, ConfigType.LONG, None, "", minimum=least, maximum=largest)
-    if name.upper() == "WAL_LEVEL" and raw is not None and raw.strip() == "0":
-        raise ConfigError(name, raw, "every record is written; levels are 1 (not synced) and 2 (synced)")
+    if raw is not None and (refused := REFUSED.get((name.upper(), raw.strip()))) is not None:
+        raise ConfigError(name, raw, refused)
+    if name.upper() == "KEEP":
+        return _keep_ms(name, raw or "")
     try:
         number = key.parse(raw if raw is not None else "")
     except ConfigError as error:
@@ -175,3 +212,14 @@ def _number(name: str, raw: str | None) -> int:
         raise ConfigError(name, raw or "", reason) from error
     assert isinstance(number, int)
     return number
+
+
+def _keep_ms(name: str, raw: str) -> int:
+    """Return the longest of up to three times, in days unless they have a unit."""
+    found = [_KEEP.fullmatch(part.strip()) for part in raw.split(",")]
+    times = [int(part[1]) * _KEEP_UNITS_MS[part[2].lower()] for part in found if part is not None]
+    if len(times) < len(found) or len(found) > 3 or not all(times):
+        raise ConfigError(
+            name, raw, "must be up to three times like 3650, 10d, 240h or 1440m; days unless named"
+        )
+    return max(times)

@@ -139,6 +139,16 @@ PROTECTED_KEY: Final = Key(
     synonyms=("kawal.deletion.protected",),
 )
 
+DROP_POLICY_KEY: Final = Key(
+    "kawal.drop.policy",
+    STRING,
+    "always",
+    "Whether the topic can be deleted while members of a group subscribe to it: `always`, or `refuse` with"
+    " POLICY_VIOLATION naming the groups.  Not set: as its database, else the server, says.",
+    choices=("always", "refuse"),
+    synonyms=("kawal.drop.policy",),
+)
+
 READ_ONLY_KEY: Final = Key(
     "kawal.read.only",
     ConfigType.BOOLEAN,
@@ -177,6 +187,7 @@ KAWAL_TOPIC_KEYS: Final = {
         COLUMNS_KEY,
         QUARANTINE_KEY,
         PROTECTED_KEY,
+        DROP_POLICY_KEY,
         READ_ONLY_KEY,
         CODECS_KEY,
         MAX_PARTITION_BYTES_KEY,

@@ -114,5 +114,6 @@ APIS: dict[int, Api] = {
         Api(ApiKey.KAWAL_DATABASES, "0"),
         Api(ApiKey.KAWAL_GROUPS, "0"),
         Api(ApiKey.KAWAL_CONNECTIONS, "0"),
+        Api(ApiKey.KAWAL_TOPICS, "0"),
     )
 }

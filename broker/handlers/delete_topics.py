@@ -2,9 +2,10 @@
 
 Behaviour: a topic's records are gone when the answer leaves; its id and stream ids are never used again.
 Parked fetches on it are answered at once.  A topic that views read is kept: POLICY_VIOLATION, and the message
-names the views.  With kawal.drop.policy=refuse a topic that members of groups subscribe to is kept in the
-same way, and so is a topic that kawal.deletion.protected protects.  A name or id given twice is refused once,
-and so is a topic given by both its name and its id.
+names the views.  With kawal.drop.policy=refuse (of the topic, its database as drop.policy, or the server) a
+topic that members of groups subscribe to is kept in the same way, and so is a topic that
+kawal.deletion.protected protects.  A name or id given twice is refused once, and so is a topic given by both
+its name and its id.
 Differences from Apache Kafka: none known; a name that no topic can have answers 3, as in Kafka.
 Version notes: v4 flexible; v5 error messages; v6 either the name or the topic id (KIP-516).
 """
@@ -16,7 +17,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from broker.catalogue.guards import check_deletable
+from broker.catalogue.guards import check_deletable, drop_policy
 from broker.catalogue.topics import Topic
 from broker.catalogue.view_admin import check_unused
 from broker.errors import RequestError
@@ -87,27 +88,39 @@ def _delete_all(
 
 def _delete(broker: Broker, topic: Topic, now_ms: int) -> DeletableTopicResult:
     try:
-        if broker.catalogue.by_id.get(topic.topic_id) is not topic:
-            # Another request has deleted it since this one began.
-            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        check_deletable(topic, broker.catalogue, broker.config)
-        check_unused(topic, broker.catalogue)
-        _check_subscribers(broker, topic)
-        broker.delete_topic(topic, now_ms)
+        delete_one(broker, topic, now_ms, force=False)
     except RequestError as error:
         return _refused(topic.name, topic.topic_id, error)
     return DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
 
 
+def delete_one(broker: Broker, topic: Topic, now_ms: int, *, force: bool) -> None:
+    """Delete a topic if nothing protects it; `force` does so whatever groups subscribe to it.
+
+    Raises: RequestError.
+    """
+    if broker.catalogue.by_id.get(topic.topic_id) is not topic:
+        # Another request has deleted it since this one began.
+        raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if not broker.config.delete_topic_enable:
+        raise RequestError(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false on the server")
+    check_deletable(topic, broker.catalogue, broker.config)
+    check_unused(topic, broker.catalogue)
+    if not force:
+        _check_subscribers(broker, topic)
+    broker.delete_topic(topic, now_ms)
+
+
 def _check_subscribers(broker: Broker, topic: Topic) -> None:
-    if broker.config.kawal_drop_policy != "refuse":
+    policy, source = drop_policy(topic, broker.catalogue, broker.config)
+    if policy != "refuse":
         return
     groups = sorted(broker.groups.subscribers(topic.name))
     if groups:
         raise RequestError(
             ErrorCode.POLICY_VIOLATION,
             f"topic {topic.name!r} has subscribers in groups {', '.join(groups[:GROUPS_NAMED])}; end them "
-            "first, or set kawal.drop.policy=always",
+            f"first, drop it with DROP TOPIC FORCE, or set {source}=always",
         )
 
 

@@ -69,6 +69,7 @@ DECLARED: Final = (
     ApiKey.KAWAL_DATABASES,
     ApiKey.KAWAL_GROUPS,
     ApiKey.KAWAL_CONNECTIONS,
+    ApiKey.KAWAL_TOPICS,
 )
 """The APIs that have a file here."""
 

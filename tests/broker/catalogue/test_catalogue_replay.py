@@ -15,6 +15,7 @@ from broker.catalogue.catalogue_records import (
     TopicCreated,
     TopicDeleted,
     ViewDefinition,
+    ViewReloaded,
 )
 from broker.catalogue.catalogue_replay import replay_all, with_default_database
 
@@ -50,6 +51,10 @@ LOST = UUID(int=77).hex
             "topic 't' has only 1 partitions before these",
         ),
         (DatabaseConfigs(name="metrics", configs={}), "no database 'metrics'"),
+        (
+            ViewReloaded(topic_id=UUID(int=1).hex, configs={}, view=ViewDefinition(kind="query", source="s")),
+            "topic 't' is not a view",
+        ),
     ],
 )
 def test_a_record_about_something_lost_is_skipped_and_told(

@@ -12,6 +12,7 @@ from protocol.messages.kawal_databases import DatabaseAction
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.databases import ask, create_database, drop_database
 from tests.broker.gateway import Client, Gateway
+from tests.broker.groups import beating
 from tests.broker.kit import batch, create, creation, read, send
 from tests.broker.topic_requests import altered, deleted, partition_count
 
@@ -157,3 +158,41 @@ def test_a_protected_database_is_not_dropped(client: Client) -> None:
 def test_protection_is_true_or_false(client: Client, value: str) -> None:
     create(client, "t")
     assert altered(client, "t", "kawal.deletion.protected", value)[0] == ErrorCode.INVALID_CONFIG
+
+
+# --- kawal.drop.policy --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("server", "of_database", "of_topic", "kept"),
+    [
+        ("always", None, None, False),
+        ("refuse", None, None, True),
+        ("always", "refuse", None, True),
+        ("refuse", "always", None, False),
+        ("always", "refuse", "always", False),
+        ("always", "always", "refuse", True),
+    ],
+)
+def test_the_nearest_drop_policy_counts(
+    server: str, of_database: str | None, of_topic: str | None, kept: bool
+) -> None:
+    client = Gateway(kawal_drop_policy=server, kawal_rebalance_interval_ms=0).client()
+    create_database(client, "d", **({"drop_policy": of_database} if of_database else {}))
+    own = {"kawal.drop.policy": of_topic} if of_topic else {}
+    create(client, "t", 1, **{"kawal.database": "d", **own})
+    client.call(beating("g", "m", topics=["t"]), 1)
+    assert deleted(client, "t")["t"][0] == (POLICY if kept else 0)
+
+
+def test_a_view_has_the_drop_policy_of_the_database_that_it_shows() -> None:
+    client = Gateway(kawal_rebalance_interval_ms=0).client()
+    create_database(client, "d", drop_policy="refuse")
+    create(client, "t", 1, **{"kawal.database": "d"})
+    create(client, "view", -1, kawal_sql="SELECT * FROM t")
+    create(client, "all", -1, kawal_sql="DATABASE d")
+    client.call(beating("g", "m", topics=["view", "all"]), 1)
+    for name in ("view", "all"):
+        code, sentence = deleted(client, name)[name]
+        assert code == POLICY
+        assert "drop.policy of database 'd'" in sentence

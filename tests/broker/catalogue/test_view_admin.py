@@ -7,6 +7,10 @@ import pytest
 from broker.catalogue.view_admin import check_partition_count, is_definition, named
 from broker.errors import RequestError
 from protocol.error_codes import ErrorCode
+from tests.broker.databases import create_database
+from tests.broker.gateway import Gateway
+from tests.broker.kit import create
+from tests.broker.topic_requests import asked
 
 
 @pytest.mark.parametrize(
@@ -32,3 +36,28 @@ def test_a_refusal_names_a_few_views_and_counts_the_rest() -> None:
     assert named(["a"]) == "the view 'a'"
     assert named(["a", "b"]) == "the views 'a', 'b'"
     assert named([str(number) for number in range(7)]) == "the views '0', '1', '2', '3', '4' and 2 more"
+
+
+@pytest.mark.parametrize("name", ["power.meters", "p.2.meters", "p.2.a.b", "power.x"])
+def test_a_source_may_be_named_with_its_database(name: str) -> None:
+    client = Gateway().client()
+    for database in ("power", "p.2"):
+        create_database(client, database, vnodes="1")
+    create(client, "power.x", 1)
+    database = "p.2" if name.startswith("p.2") else "power"
+    for topic in ("meters", "a.b", "x"):
+        create(client, topic, 1, **{"kawal.database": database})
+    create(client, "v", -1, kawal_sql=f"SELECT * FROM {name}")
+    view = client.gateway.broker.catalogue.by_name["v"].view
+    assert view is not None
+    # A topic that has exactly this name comes first.
+    assert view.source == ("power.x" if name == "power.x" else name.removeprefix(f"{database}."))
+
+
+def test_a_source_in_another_database_than_the_one_named_is_not_found() -> None:
+    client = Gateway().client()
+    create_database(client, "power", vnodes="1")
+    create(client, "meters", 1)
+    code, sentence = asked(client, "v", "SELECT * FROM power.meters")
+    assert code == ErrorCode.INVALID_CONFIG
+    assert "there is no topic 'power.meters'" in sentence

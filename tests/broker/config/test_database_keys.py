@@ -34,6 +34,14 @@ LONG_MAX, INT_MAX, MIB = 2**63 - 1, 2**31 - 1, 1 << 20
         ({"WAL_SEGMENT_SIZE": "2048"}, {"segment.bytes": str(2 * MIB)}),
         ({"WAL_SEGMENT_SIZE": "1"}, {"segment.bytes": str(MIB)}),
         ({"WAL_SEGMENT_SIZE": "0"}, {"segment.bytes": str(INT_MAX)}),
+        ({"KEEP": "3650"}, {"retention.ms": str(3650 * 86_400_000)}),
+        ({"keep": "10h, 2d,30m"}, {"retention.ms": str(2 * 86_400_000)}),
+        # The log is the data: it is kept for the longer of the two.
+        ({"KEEP": "1d", "WAL_RETENTION_PERIOD": "3600"}, {"retention.ms": "86400000"}),
+        ({"KEEP": "1m", "WAL_RETENTION_PERIOD": "3600"}, {"retention.ms": "3600000"}),
+        ({"KEEP": "1d", "WAL_RETENTION_PERIOD": "-1"}, {"retention.ms": "-1"}),
+        ({"PRECISION": "us"}, {"precision": "us"}),
+        ({"REPLICA": "1"}, {}),
         ({"wal_level": "2", "retention.ms": " 7 "}, {"durability": "disk", "retention.ms": "7"}),
     ],
 )
@@ -54,10 +62,14 @@ def test_an_option_may_agree_with_our_name_and_must_not_contradict_it() -> None:
         ({"WAL_LEVEL": "3"}, "between 1 and 2"),
         ({"WAL_LEVEL": "two"}, "must be a whole number between 1 and 2"),
         ({"VGROUPS": "x"}, "must be a whole number between 1 and 256"),
-        ({"KEEP": "3650"}, "records are kept for WAL_RETENTION_PERIOD (s) or retention.ms"),
-        ({"PRECISION": "us"}, "timestamp(us)"),
-        ({"REPLICA": "3"}, "it has one replica"),
-        ({"BUFFER": "256"}, "those are deletion.protected, durability, flush.ms,"),
+        ({"KEEP": "ten"}, "up to three times like 3650, 10d"),
+        ({"KEEP": "1,2,3,4"}, "up to three times"),
+        ({"KEEP": "0"}, "up to three times"),
+        ({"KEEP": None}, "up to three times"),
+        ({"precision": "s"}, "must be one of ms, us, ns"),
+        ({"REPLICA": "3"}, "there is one replica"),
+        ({"REPLICA": "7"}, "between 1 and 1"),
+        ({"BUFFER": "256"}, "those are deletion.protected, drop.policy, durability, flush.ms,"),
         ({"BUFFER": "256"}, "and TDengine's VGROUPS, WAL_LEVEL,"),
         ({"WAL_FSYNC_PERIOD": "180001"}, "between 0 and 180000"),
         ({"VGROUPS": "0"}, "between 1 and 256"),
@@ -78,5 +90,5 @@ def test_what_cannot_be_is_refused_by_name(given: dict[str, str | None], part: s
 
 def test_every_option_leads_to_settings_that_are_accepted() -> None:
     for name, (least, largest, _) in ALIASES.items():
-        for number in (least, largest):
+        for number in (1, 999_999_999) if name == "KEEP" else (least, largest):
             assert set(checked({name: str(number)})) <= set(DATABASE_KEYS)

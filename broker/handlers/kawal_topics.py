@@ -1,0 +1,116 @@
+"""KawalTopics: v0.  Kawal's own API, for its command line; it is never advertised to Kafka clients.
+
+Behaviour: describes topics (all but the internal ones) with what Kafka's answers leave out; drops them by
+force, that is whatever subscribes to them, with all other refusals of DeleteTopics; or gives a view another
+definition (RELOAD), and answers the fetches that wait for it.  The answer leaves when changes are durable.
+A name given twice answers INVALID_REQUEST once.
+Differences from Apache Kafka: Kafka has no such API, and closes the connection.
+Version notes: none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from broker.catalogue.view_admin import shown_configs
+from broker.config.kawal_topic_keys import COLUMNS_KEY
+from broker.errors import RequestError
+from broker.handlers.delete_topics import delete_one
+from broker.loop.answers import PendingChanges
+from broker.loop.call import Call, Parked
+from broker.loop.slices import WaitingSteps, in_slices, made_of
+from broker.view_topics.view_loading import load_in_thread
+from protocol.error_codes import ErrorCode
+from protocol.messages.kawal_topics import (
+    KawalTopicsRequest,
+    KawalTopicsResponse,
+    TopicAction,
+    TopicItem,
+    TopicResult,
+)
+
+if TYPE_CHECKING:
+    from broker.catalogue.topics import Topic
+    from broker.core import Broker
+
+LOG: Final = "log"
+"""The kind of a topic that stores records."""
+
+TOPICS_PER_SLICE: Final = 100
+"""The number of topics described without a pause."""
+
+
+def handle(broker: Broker, call: Call[KawalTopicsRequest]) -> KawalTopicsResponse | Parked | WaitingSteps:
+    """Perform the requested action on every topic that is named."""
+    request = call.request
+    count = len(broker.catalogue.by_name if request.topics is None else request.topics)
+    steps = _answer_all(broker, call)
+    answer: KawalTopicsResponse | Parked | WaitingSteps = in_slices(steps, count, per_slice=TOPICS_PER_SLICE)
+    return answer
+
+
+def _answer_all(broker: Broker, call: Call[KawalTopicsRequest]) -> WaitingSteps:
+    request = call.request
+    items = request.topics
+    if items is None:
+        items = []
+        if request.action == TopicAction.DESCRIBE:
+            every = [topic for topic in broker.catalogue.by_name.values() if topic.recorded]
+            names = sorted(topic.name for topic in every if not topic.internal)
+            items = [TopicItem(name=name) for name in names]
+    if request.action == TopicAction.RELOAD:
+        yield from load_in_thread(broker.scheduler)
+    times = Counter(item.name for item in items)
+    pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
+
+    def act(item: TopicItem) -> TopicResult:
+        result = TopicResult(name=item.name)
+        try:
+            if times[item.name] > 1:
+                raise RequestError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            _act(broker, call, item, result, pending)
+        except RequestError as error:
+            result.error_code, result.error_message = error.code, error.message
+        return result
+
+    first_of_each = list({item.name: item for item in items}.values())
+    results = yield from made_of(first_of_each, act, per_step=5)
+    return pending.answer(KawalTopicsResponse(topics=results))
+
+
+def _act(
+    broker: Broker,
+    call: Call[KawalTopicsRequest],
+    item: TopicItem,
+    result: TopicResult,
+    pending: PendingChanges,
+) -> None:
+    topic = broker.find_topic(item.name)
+    match call.request.action:
+        case TopicAction.DESCRIBE:
+            _describe(broker, topic, result)
+        case TopicAction.DROP:
+            delete_one(broker, topic, call.received_ms, force=call.request.force)
+            pending.made(result)
+        case TopicAction.RELOAD:
+            if item.statement is None:
+                raise RequestError(ErrorCode.INVALID_REQUEST, "A statement is needed to reload a view.")
+            broker.reload_view(topic, item.statement, call.received_ms)
+            pending.made(result)
+        case unknown:
+            raise RequestError(ErrorCode.INVALID_REQUEST, f"There is no action {unknown}.")
+
+
+def _describe(broker: Broker, topic: Topic, result: TopicResult) -> None:
+    """Fill in the present state of the topic."""
+    result.topic_id = topic.topic_id.hex
+    result.partitions = topic.partition_count
+    result.created_ms = topic.created_ms
+    result.database = broker.catalogue.database_of(topic)
+    view = topic.view
+    if view is None:
+        result.kind, result.columns = LOG, topic.configs.get(COLUMNS_KEY.name, "")
+        return
+    result.kind, result.source, result.meta = view.kind, view.source, view.meta
+    result.statement, result.schema = view.statement, shown_configs(topic).get("kawal.schema", "")

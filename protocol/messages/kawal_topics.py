@@ -1,0 +1,70 @@
+"""KawalTopics (30003): list, drop and reload topics as TDengine's statements do; Kafka's APIs have less."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from protocol.api_keys import ApiKey
+from protocol.wire import ArrayOf, Bool, Int8, Int16, Int32, Int64, String, message, struct, wire
+
+
+class TopicAction(IntEnum):
+    """The actions that a request can ask for."""
+
+    DESCRIBE = 0
+    DROP = 1
+    RELOAD = 2
+
+
+@struct
+class TopicItem:
+    """One topic of a request; `statement` is the new definition of a view that is to be reloaded."""
+
+    name: str = wire(String)
+    statement: str | None = wire(String, nullable="0+", default=None)
+
+
+@message(api=ApiKey.KAWAL_TOPICS, versions="0", flexible="0+")
+class KawalTopicsRequest:
+    """A request to do one thing with some topics.
+
+    Source: Kawal's own; the actions are TDengine's SHOW TOPICS, DROP TOPIC FORCE and RELOAD TOPIC.
+    """
+
+    action: int = wire(Int8)  # a TopicAction
+    topics: list[TopicItem] | None = wire(ArrayOf(TopicItem), nullable="0+", default=None)  # null: all
+    force: bool = wire(Bool, default=False)  # DROP: whatever subscribes to it
+
+
+@struct
+class TopicResult:
+    """The outcome for one topic and its state now; a dropped or refused topic has its name only."""
+
+    name: str = wire(String)
+    error_code: int = wire(Int16, default=0)
+    error_message: str | None = wire(String, nullable="0+", default=None)
+    topic_id: str = wire(String, default="")
+    database: str = wire(String, default="")
+    """The database that holds the topic's records, or those that a view shows."""
+    partitions: int = wire(Int32, default=0)
+    created_ms: int = wire(Int64, default=0)
+    kind: str = wire(String, default="")
+    """The kind: log for a topic that stores records, else that of the view's definition."""
+    source: str = wire(String, default="")
+    statement: str = wire(String, default="")
+    meta: str = wire(String, default="")
+    """The part of the changes that a view shows: none, with or only; "" for a log."""
+    schema: str = wire(String, default="")
+    columns: str = wire(String, default="")
+    """The declared columns of a log, as kawal.columns has them."""
+
+
+@message(api=ApiKey.KAWAL_TOPICS, versions="0", flexible="0+")
+class KawalTopicsResponse:
+    """The outcome for each topic, in the order of the request, or by name for all of them.
+
+    Source: Kawal's own.
+    """
+
+    throttle_time_ms: int = wire(Int32, default=0)
+    topics: list[TopicResult] = wire(ArrayOf(TopicResult))
