@@ -36,7 +36,7 @@ class Command(NamedTuple):
 COMMANDS: dict[str, Command] = {
     "serve": Command("console.commands.serve", "run the gateway"),
     "topics": Command("console.commands.topics", "list, create, describe, alter and delete topics"),
-    "sql": Command("console.commands.sql", "create, show and drop views and databases by statements"),
+    "sql": Command("console.commands.sql", "run statements: views, databases, groups, rows; or a shell"),
     "produce": Command("console.commands.produce", "send records read from standard input or files"),
     "consume": Command("console.commands.consume", "print the records of a topic"),
     "databases": Command("console.commands.databases", "list, create, describe, alter and drop databases"),

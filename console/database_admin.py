@@ -92,8 +92,8 @@ def as_table(results: Sequence[DatabaseResult]) -> str:
             result.topic_count,
             result.view_count,
             result.size_bytes,
-            _value(result, "durability"),
-            _value(result, "retention.ms"),
+            setting_of(result, "durability"),
+            setting_of(result, "retention.ms"),
         )
         for result in results
     ]
@@ -121,7 +121,8 @@ def as_statement(one: DatabaseResult) -> str:
     return " ".join([f"CREATE DATABASE `{one.name}`", *own])
 
 
-def _value(one: DatabaseResult, name: str) -> str | None:
+def setting_of(one: DatabaseResult, name: str) -> str | None:
+    """Return the value of a setting, None if the server does not know it."""
     return next((entry.value for entry in one.settings if entry.name == name), None)
 
 

@@ -9,7 +9,7 @@ Version notes: none.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from broker.catalogue.databases import described, find_database
@@ -24,10 +24,13 @@ from protocol.messages.kawal_databases import (
     DescribedSetting,
     KawalDatabasesRequest,
     KawalDatabasesResponse,
+    VnodeState,
 )
 
 if TYPE_CHECKING:
+    from broker.catalogue.topics import Topic
     from broker.core import Broker
+    from broker.storage.vnode import Vnode
 
 
 class Answer:
@@ -136,10 +139,11 @@ def describe(broker: Broker, result: DatabaseResult) -> None:
     result.directory = database.directory
     views = catalogue.views_over_database(database.name)
     inside = [topic for topic in catalogue.by_name.values() if topic.database == database.name]
-    stored = sum(topic.view is None for topic in inside)
-    result.topic_count = stored
-    result.view_count = len({*inside, *views}) - stored
-    result.size_bytes = sum(vnode.log.usage()[1] for vnode in vnodes)
+    stored = [topic for topic in inside if topic.view is None]
+    result.topic_count = len(stored)
+    result.view_count = len({*inside, *views}) - len(stored)
+    result.vnode_states = _states(vnodes, stored)
+    result.size_bytes = sum(state.size_bytes for state in result.vnode_states)
     result.settings = [
         DescribedSetting(
             name=entry.key.name,
@@ -147,4 +151,24 @@ def describe(broker: Broker, result: DatabaseResult) -> None:
             is_default=entry.source == ConfigSource.DEFAULT_CONFIG,
         )
         for entry in described(database, broker.config)
+    ]
+
+
+def _states(vnodes: Sequence[Vnode], topics: Iterable[Topic]) -> list[VnodeState]:
+    """Return the states of a database's vnodes; partition i of a topic lies on the i-th after its first."""
+    counts = [0] * len(vnodes)
+    for topic in topics:
+        whole, rest = divmod(topic.partition_count, len(vnodes))
+        for step in range(len(vnodes)):
+            counts[(topic.first_vnode + step) % len(vnodes)] += whole + (step < rest)
+    return [
+        VnodeState(
+            name=vnode.name,
+            first_version=vnode.log.first_version,
+            next_version=vnode.log.next_version,
+            size_bytes=vnode.log.usage()[1],
+            stream_count=count,
+            state=vnode.log.state.lower(),
+        )
+        for vnode, count in zip(vnodes, counts, strict=True)
     ]

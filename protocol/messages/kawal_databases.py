@@ -55,6 +55,18 @@ class DescribedSetting:
 
 
 @struct
+class VnodeState:
+    """One vnode of a database; versions are those of its log, the last one not included."""
+
+    name: str = wire(String)
+    first_version: int = wire(Int64)
+    next_version: int = wire(Int64)
+    size_bytes: int = wire(Int64)
+    stream_count: int = wire(Int32)
+    state: str = wire(String)
+
+
+@struct
 class DatabaseResult:
     """The outcome for one database and its state now; a dropped or refused database has no settings."""
 
@@ -68,6 +80,7 @@ class DatabaseResult:
     view_count: int = wire(Int32, default=0)
     size_bytes: int = wire(Int64, default=0)
     settings: list[DescribedSetting] = wire(ArrayOf(DescribedSetting))
+    vnode_states: list[VnodeState] = wire(ArrayOf(VnodeState), tag=0, default=[])
 
 
 @message(api=ApiKey.KAWAL_DATABASES, versions="0", flexible="0+")

@@ -193,3 +193,16 @@ def test_topics_are_placed_in_no_database_that_does_not_exist() -> None:
     (refused,) = client.call(request, 7).topics
     assert refused.error_code == ErrorCode.INVALID_CONFIG
     assert "did you mean 'telemetry'" in (refused.error_message or "")
+
+
+def test_the_vnodes_of_a_database_are_described_with_their_versions() -> None:
+    client = Gateway().client()
+    create_database(client, "d", vnodes="2")
+    create(client, "t", 1, **{"kawal.database": "d"})
+    send(client, "t", batch(b"a"))
+    states = ask(client, DESCRIBE, "d").vnode_states
+    assert [(state.name, state.state) for state in states] == [("d/vnode-0", "open"), ("d/vnode-1", "open")]
+    assert sorted(state.stream_count for state in states) == [0, 1]
+    used = next(state for state in states if state.stream_count)
+    assert used.next_version > used.first_version
+    assert used.size_bytes > 0
