@@ -1,30 +1,45 @@
-"""`kawal pipe check`: everything a run needs, checked before it, without writing anything."""
+"""`kawal pipe check`: everything a run needs, checked before it, without Spark and without writing
+anything."""
 
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import zipfile
 from collections.abc import Callable
+from importlib import util
 from importlib.metadata import version
+from pathlib import Path
 from typing import TextIO
 
 from pipeline.config import Job
-from pipeline.errors import DONE, FAILED, PipelineError
+from pipeline.errors import DONE, FAILED, PipelineError, SetupError
+from pipeline.generations import check_generations, removed
 from pipeline.jars import find_jars
 from pipeline.ledger import Ledger
 from pipeline.lock import running_as
-from pipeline.places import cache_folder, places_of
-from pipeline.positions import count, lags, moved
-from pipeline.session import find_java, require_pyspark, spark_session
+from pipeline.places import places_of
+from pipeline.positions import count, lags, moved, offset_of
+from pipeline.session import find_java, require_pyspark
+from pipeline.shape import shape_of
 from pipeline.sources.topics import open_topics
+from pipeline.table_check import fit_table
+
+JAVA_SECONDS = 20
+"""`java -version` takes 0.1 s; more is for a machine that swaps."""
+
+JAVA_VERSIONS = (17, 21, 25)
+"""The versions on which Spark 4.2 runs."""
 
 
 def check_job(job: Job, out: TextIO) -> int:
     """Print one line for each thing checked; return DONE when a run could start, else FAILED."""
     steps: dict[str, Callable[[Job], str]] = {
+        "rows": _rows,
+        "table": _table,
         "spark": _installation,
         "broker": _broker,
-        "table": _table,
-        "rows": _rows,
     }
     print(f"{job.name}: {', '.join(job.source.topics)} to {job.sink.path}", file=out)
     failed = 0
@@ -38,36 +53,90 @@ def check_job(job: Job, out: TextIO) -> int:
     return FAILED if failed else DONE
 
 
-def _installation(_job: Job) -> str:
-    require_pyspark()
-    java = find_java(os.environ)
-    jars = find_jars(os.environ)
-    return f"pyspark {version('pyspark')}, {java}, {', '.join(jar.name for jar in jars)}"
-
-
-def _broker(job: Job) -> str:
-    with open_topics(job.source) as topics:
-        landed = Ledger(places_of(job).table, job=job.name, batch_column=job.sink.batch_column).positions
-        begin = moved(topics.resolved(topics.starting_offsets({})), landed)
-        partitions = sum(len(offsets) for offsets in topics.latest().values())
-        waiting = count(lags(begin, topics.latest()))
-        return f"{job.source.bootstrap} answers: {partitions} partitions, {waiting:,} offsets to land"
+def _rows(job: Job) -> str:
+    shape = shape_of(job)
+    return f"columns {', '.join([*shape.landed, *shape.derived])}"
 
 
 def _table(job: Job) -> str:
     places = places_of(job)
     places.check()
     ledger = Ledger(places.table, job=job.name, batch_column=job.sink.batch_column)
+    _, changes = fit_table(job, ledger)
     holder = running_as(places.lock)
     running = f"; the job is running, as {holder}" if holder else ""
-    return f"{ledger.total.rows:,} rows in {ledger.total.batches:,} batches so far{running}"
+    sentences = "".join(
+        f"; {sentence}" for sentence in (*changes, *removed(ledger.positions, job.source.topics))
+    )
+    return f"{ledger.total.rows:,} rows in {ledger.total.batches:,} batches so far{running}{sentences}"
 
 
-def _rows(job: Job) -> str:
+def _installation(_job: Job) -> str:
     require_pyspark()
-    log_path = cache_folder(os.environ) / f"pipe-{job.name}.log"
-    with spark_session(job.name, job.spark, find_jars(os.environ), log_path=log_path):
-        from pipeline.shape import shape_of  # needs pyspark
+    missing = [name for name in ("pandas", "pyarrow") if util.find_spec(name) is None]
+    if missing:
+        raise SetupError(
+            f"{' and '.join(missing)} cannot be imported; jobs need them: pip install 'kawal[spark]'"
+        )
+    java = find_java(os.environ)
+    number = java_version(java)
+    if number not in JAVA_VERSIONS:
+        raise SetupError(
+            f"{java} is Java {number}; Spark runs on {', '.join(map(str, JAVA_VERSIONS))}: set JAVA_HOME"
+        )
+    jars = find_jars(os.environ)
+    for jar in jars:
+        _check_jar(jar)
+    return f"pyspark {version('pyspark')}, Java {number} ({java}), {', '.join(jar.name for jar in jars)}"
 
-        shape = shape_of(job)
-        return f"columns {', '.join([*shape.landed, *shape.derived])}"
+
+def java_version(java: Path) -> int:
+    """Return the major version of a Java.  Raises: SetupError when it does not say one."""
+    try:
+        run = subprocess.run(  # noqa: S603  (the java that Spark would start)
+            [java, "-version"], capture_output=True, text=True, timeout=JAVA_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SetupError(f"{java} does not run: {error}") from error
+    found = re.search(r'version "(?:1\.)?(\d+)', run.stderr)
+    if found is None:
+        raise SetupError(
+            f"{java} -version says {(run.stderr or run.stdout).strip()[:200]!r}; set JAVA_HOME to a Java"
+        )
+    return int(found[1])
+
+
+def _check_jar(jar: Path) -> None:
+    """Refuse a damaged jar, or a connector of another Spark.  Raises: SetupError."""
+    if not zipfile.is_zipfile(jar):
+        raise SetupError(
+            f"{jar} is damaged ({jar.stat().st_size:,} bytes): remove it and fetch it again, 'make jars'"
+        )
+    connector = re.match(r"spark-sql-kafka-0-10_2\.13-(\d+\.\d+)", jar.name)
+    spark = ".".join(version("pyspark").split(".")[:2])
+    if connector and connector[1] != spark:
+        raise SetupError(
+            f"{jar} is for Spark {connector[1]}, but pyspark is {version('pyspark')}: take one of {spark}"
+        )
+
+
+def _broker(job: Job) -> str:
+    with open_topics(job.source) as topics:
+        ledger = Ledger(places_of(job).table, job=job.name, batch_column=job.sink.batch_column)
+        check_generations(ledger, topics.ids(), job.file)
+        begin = moved(topics.resolved(topics.starting_offsets({})), ledger.positions)
+        latest = topics.latest()
+        lost = sum(
+            max(0, first - (offset_of(ledger.positions, topic, partition) or first))
+            for topic, partitions in topics.earliest().items()
+            for partition, first in partitions.items()
+        )
+        partitions = sum(len(offsets) for offsets in latest.values())
+        gone = (
+            f"; {lost:,} offsets after the end of the table were deleted before they landed" if lost else ""
+        )
+        return (
+            f"{job.source.bootstrap} answers: {partitions} partitions, {count(lags(begin, latest)):,} "
+            "offsets to "
+            f"land{gone}"
+        )

@@ -12,6 +12,7 @@ Source: Spark 4.2, OffsetSeqLog, CommitLog, KafkaSourceInitialOffsetWriter.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TypeVar
 
@@ -41,6 +42,10 @@ class Checkpoint:
     def last_committed(self) -> int:
         """Return the last batch that Spark knows is done, or -1."""
         return _last(self.folder / "commits")
+
+    def topics(self) -> set[str]:
+        """Return the topics of the last batch that was planned; there must be one."""
+        return set(self.positions_after(self.last_planned()))
 
     def positions_before(self, batch_id: int) -> Positions:
         """Return the positions at which `batch_id` begins."""
@@ -78,6 +83,14 @@ class Checkpoint:
                 f"{path} of Spark's checkpoint cannot be read: {error}; move {self.folder} away, and the job "
                 "continues where its table ends"
             ) from error
+
+
+def set_aside(folder: Path) -> None:
+    """Move a checkpoint out of the way, in place of one moved before: its job continues where its table
+    ends."""
+    aside = folder.with_name(f"{folder.name}.before")
+    shutil.rmtree(aside, ignore_errors=True)
+    folder.rename(aside)
 
 
 def _last(folder: Path) -> int:

@@ -59,6 +59,21 @@ class SourceSection(Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="Fail when records were deleted before they were read; false: go on without them."),
     ] = True
+    group: Annotated[
+        str,
+        Meta(
+            description="Consumer group to which what has landed is committed, so that Kafka's tools show "
+            "the job's lag; empty: kawal-pipe-NAME, '-': none."
+        ),
+    ] = ""
+    late_after: Annotated[
+        str,
+        Meta(
+            pattern=r"^\d+(ms|s|m|h)$",
+            description="A record is counted as late when its timestamp is older than the newest one of "
+            "earlier batches by more than this.",
+        ),
+    ] = "1h"
     options: Annotated[
         dict[str, str | int | bool],
         Meta(description="Further options of Spark's Kafka source, such as 'kafka.fetch.max.bytes'."),
@@ -185,6 +200,8 @@ class SparkSection(Struct, frozen=True, kw_only=True):
 class Job(Struct, frozen=True, kw_only=True):
     """A whole job file."""
 
+    file: str = ""
+    """The path of the job file, as it was given."""
     job: JobSection
     source: SourceSection
     sink: SinkSection
@@ -197,6 +214,11 @@ class Job(Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The name of the job."""
         return self.job.name
+
+    @property
+    def group(self) -> str | None:
+        """The consumer group to commit progress to, if there is one."""
+        return None if self.source.group == "-" else self.source.group or f"kawal-pipe-{self.name}"
 
     @property
     def key_as(self) -> str:

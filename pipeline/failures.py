@@ -17,15 +17,32 @@ LOST = "Some data may have been lost"
 LOST_REASON = re.compile(r"^Reason: (.+?)\.?(?: SQLSTATE: \w+)?$", re.MULTILINE)
 
 
-def explain(job: str, report: str, log_path: Path) -> PipelineError:
+TIMEOUT = re.compile(
+    r"TimeoutException|DisconnectException|Timed out waiting|timed out|Cannot fetch offset|disconnected"
+)
+"""The words of Kafka's client when no broker answers; it names none of its addresses."""
+
+
+def is_timeout(report: str) -> bool:
+    """Return whether Spark gave up because a broker did not answer."""
+    return TIMEOUT.search(report) is not None
+
+
+def explain(job: str, report: str, log_path: Path, bootstrap: str) -> PipelineError:
     """Return the error to show for Spark's `report` on a query, or a batch of it, that failed."""
     if LOST in report:
         reason = LOST_REASON.search(report)
         what = reason.group(1).strip() if reason else LOST
         return SourceError(
             f"{job}: records were deleted before they were read. {what}. To go on with what is left, set "
-            "source.fail_on_data_loss = false; if the topic was created again, its offsets start over: give "
-            "the job another table"
+            "source.fail_on_data_loss = false; if the topic was made again, 'kawal pipe check' says so and "
+            "what to do"
+        )
+    if is_timeout(report):
+        return SourceError(
+            f"{job}: Spark had no answer from {bootstrap} in time: {_cause(report)}; what has landed stays, "
+            "and the "
+            f"next run continues there. The full report is in {log_path}"
         )
     return PipelineError(f"{job}: {_cause(report)}; the full report is in {log_path}")
 

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from pipeline.config import MILLISECONDS, Job
 from pipeline.errors import JobFileError
+from pipeline.shape import shape_of
 
 OWN_KEYS = {
     "subscribe": "source.topics",
@@ -49,7 +50,8 @@ def load(path: Path, **overrides: str) -> Job:
     Raises: JobFileError: one sentence that names the file, the key and the remedy.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        content = tomllib.loads(text)
     except OSError as error:
         raise JobFileError(f"{path}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -60,9 +62,30 @@ def load(path: Path, **overrides: str) -> Job:
         if isinstance(table, dict):
             table[key] = value
     try:
-        return at_home(parse(content), path.resolve().parent)
+        job = at_home(parse(content), path.resolve().parent)
+        shape_of(job)
+        job = msgspec.structs.replace(job, file=str(path))
     except JobFileError as error:
-        raise JobFileError(f"{path}: {error}") from error
+        line = _line_of(text, str(error))
+        raise JobFileError(f"{path}:{line}: {error}" if line else f"{path}: {error}") from error
+    return job
+
+
+def _line_of(text: str, sentence: str) -> int:
+    """Return the line of the first key, as `table.key`, that a sentence names; 0 when the file has none of
+    them."""
+    lines: dict[str, int] = {}
+    table = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if heading := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line):
+            table = heading[1]
+            lines.setdefault(table, number)
+        elif key := re.match(r"\s*[\"']?([\w.-]+)[\"']?\s*=", line):
+            lines.setdefault(f"{table}.{key[1]}" if table else key[1], number)
+    for name in re.findall(r"[A-Za-z_][\w.-]*", sentence):
+        if name in lines:
+            return lines[name]
+    return 0
 
 
 def parse(content: dict[str, Any]) -> Job:
@@ -129,6 +152,7 @@ def _local_path(text: str, folder: Path, key: str) -> Path:
 
 def _refuse_unknown_keys(content: dict[str, Any], into: type[Struct], prefix: str) -> None:
     known = {field.encode_name: field.type for field in msgspec.structs.fields(into)}
+    known.pop("file", None)  # where a job comes from; it cannot say so itself
     for key, value in content.items():
         if key not in known:
             raise JobFileError(_unknown_key(prefix + key, [prefix + name for name in known]))
@@ -149,7 +173,9 @@ def _unknown_key(key: str, known: list[str]) -> str:
 
 def described_keys() -> dict[str, msgspec.inspect.Metadata]:
     """Return every key of a job file, as `table.key`, with its type and its description."""
-    tables = {field.encode_name: field.type for field in msgspec.structs.fields(Job)}
+    tables = {
+        field.encode_name: field.type for field in msgspec.structs.fields(Job) if field.encode_name != "file"
+    }
     keys = {}
     for table, section in tables.items():
         for field in msgspec.structs.fields(section):

@@ -2,9 +2,10 @@
 
     lake/flights/                       the table
         batch=0000000041/               one landed batch: it appears, whole, by one rename
-            _landed.json                its entry: ranges, files, and the positions and totals after it
+            _landed.json                its entry: ranges, files, and positions, totals and columns after it
             land-flights-0-…-….parquet  its files, named after their offsets
         batch=0000000042/
+        _common_metadata                the columns of the whole table, for Spark
     lake/.flights.landing/              the job's own: lock, checkpoint, log
         staging/                        a batch being made; its leftovers are removed at the next start
 
@@ -27,16 +28,22 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from pipeline.errors import LedgerError
 from pipeline.positions import Positions, Range, offset_of
+from pipeline.table_note import TableNote
 
 ENTRY = "_landed.json"
 """Readers of Hive-style tables skip names that begin with an underscore."""
 
-FORMAT = 1
+FORMAT = 2
+"""Format 1 knew neither topic ids nor the table's columns; the next batch to land adds them."""
+
+SCHEMA = "_common_metadata"
+"""A Parquet file of no rows with the columns of the whole table, which Spark reads first, as of old."""
 
 DIGITS = 10
 """Width of a batch number: folders sort as numbers do for 300 years of one batch a second."""
@@ -59,6 +66,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """Offsets covered; one without a row is a bad record, a transaction marker or nothing."""
     rows: int = 0
     bad: int = 0
+    late: int = 0
+    """Records older than the newest one of earlier batches by more than `source.late_after`."""
     files: int = 0
     size_bytes: int = 0
     """Bytes of the files."""
@@ -71,10 +80,29 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
         return Totals(**sums)
 
 
+class Reset(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic that was made again: the end of the old one in this table, and where the new one begins."""
+
+    topic: str
+    old_id: str
+    new_id: str
+    ended: dict[str, int]
+
+
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch that `compact` has made part of another one."""
+
+    batch: int
+    checkpoint: str
+    checkpoint_batch: int
+    ranges: list[Range]
+
+
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One landed batch: number `batch` of the table, number `checkpoint_batch` of the checkpoint."""
 
     format: int = FORMAT
+    kind: Literal["landed", "reset", "compacted"] = "landed"
     job: str
     batch: int
     checkpoint: str
@@ -87,6 +115,14 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     positions: Positions
     """The next offset of every partition after this batch."""
     landed_at_ms: int
+    topics: dict[str, str] = {}
+    """The ids of the topics that have landed."""
+    table: TableNote | None = None
+    newest_ms: int = 0
+    """The newest timestamp of a record landed so far."""
+    reset: Reset | None = None
+    merged: list[Merged] = []
+    """The batches that a compacted one consists of, as far back as Spark may run them again."""
 
 
 class Ledger:
@@ -107,6 +143,11 @@ class Ledger:
         return self.last.positions if self.last else {}
 
     @property
+    def topics(self) -> dict[str, str]:
+        """The ids of the topics that have landed so far; empty in a ledger of format 1."""
+        return self.last.topics if self.last else {}
+
+    @property
     def total(self) -> Totals:
         """Everything landed so far."""
         return self.last.total if self.last else Totals()
@@ -120,16 +161,20 @@ class Ledger:
         """Return the folder of a batch in the table."""
         return self.folder / f"{self._level}{batch:0{DIGITS}d}"
 
-    def find(self, checkpoint: str, checkpoint_batch: int) -> Entry | None:
-        """Return the entry that landed this batch of this checkpoint, if there is one.
+    def find(self, checkpoint: str, checkpoint_batch: int) -> Merged | None:
+        """Return the landed batch of this batch of this checkpoint, if there is one.
 
         It looks back as far as the checkpoint's own batches can go: entries are in the order of its batches.
         """
-        entry = self.last
-        while entry and entry.checkpoint == checkpoint and entry.checkpoint_batch >= checkpoint_batch:
-            if entry.checkpoint_batch == checkpoint_batch:
-                return entry
-            entry = self._read(entry.batch - 1) if self.batch_folder(entry.batch - 1).is_dir() else None
+        for batch in reversed(self.batches()):
+            entry = self.read(batch)
+            if entry.checkpoint != checkpoint:
+                return None
+            for landed in reversed(landed_batches(entry)):
+                if (landed.checkpoint, landed.checkpoint_batch) == (checkpoint, checkpoint_batch):
+                    return landed
+                if landed.checkpoint_batch < checkpoint_batch:
+                    return None
         return None
 
     def check_continues(self, ranges: list[Range]) -> None:
@@ -172,9 +217,10 @@ class Ledger:
         if not batches:
             self._check_is_empty()
             return None
-        return self._read(batches[-1])
+        return self.read(batches[-1])
 
-    def _read(self, batch: int) -> Entry:
+    def read(self, batch: int) -> Entry:
+        """Return the entry of one batch.  Raises: LedgerError."""
         path = self.batch_folder(batch) / ENTRY
         try:
             entry = msgspec.json.decode(path.read_bytes(), type=Entry)
@@ -183,8 +229,12 @@ class Ledger:
                 f"{path} cannot be read: {error}; every landed batch has one. Restore it, or move the "
                 "table away"
             ) from error
-        if entry.format != FORMAT:
-            raise LedgerError(f"{path} has format {entry.format}; this version of kawal knows {FORMAT}")
+        if entry.format > FORMAT:
+            raise LedgerError(
+                f"{path} has format {entry.format}, and this version of kawal knows those up to {FORMAT}: a "
+                "newer "
+                "one has landed here; use that one"
+            )
         if entry.job != self.job:
             raise LedgerError(
                 f"{self.folder} was landed by the job {entry.job!r}, not by {self.job!r}; give each job a "
@@ -193,11 +243,31 @@ class Ledger:
         return entry
 
     def _check_is_empty(self) -> None:
-        found = next(self.folder.glob("*"), None) if self.folder.is_dir() else None
+        found = next((path for path in sorted(self.folder.glob("*")) if path.name != SCHEMA), None)
+        if found is not None and (found / ENTRY).is_file():
+            column = found.name.partition("=")[0]
+            raise LedgerError(
+                f"{self.folder} was landed with sink.batch_column = {column!r}, not {self._level[:-1]!r}; "
+                "set it back"
+            )
         if found is not None:
             raise LedgerError(
                 f"{self.folder} holds {found.name}, which no land job put there; give the job an empty folder"
             )
+
+
+def landed_batches(entry: Entry) -> list[Merged]:
+    """Return the batches of Spark's that an entry stands for, in order."""
+    if entry.merged:
+        return entry.merged
+    return [
+        Merged(
+            batch=entry.batch,
+            checkpoint=entry.checkpoint,
+            checkpoint_batch=entry.checkpoint_batch,
+            ranges=entry.ranges,
+        )
+    ]
 
 
 def sync_tree(folder: Path) -> None:

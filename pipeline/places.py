@@ -11,12 +11,15 @@ but beside it, to be on the same file system: between two file systems, a rename
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.config import Job
 from pipeline.errors import SetupError
+
+PROCESS = f"{os.getpid()}-{secrets.token_hex(4)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +36,17 @@ class Places:
         return self.table.parent / f".{self.table.name}.landing"
 
     @property
-    def staging(self) -> Path:
-        """The folder in which a batch is made."""
+    def leftovers(self) -> Path:
+        """The folder in which batches are made; what a run finds there is of runs that were killed."""
         return self.own / "staging"
+
+    @property
+    def staging(self) -> Path:
+        """The folder in which this process makes a batch.
+
+        Each process has its own: the JVM of one that was killed may go on writing for a moment.
+        """
+        return self.leftovers / PROCESS
 
     @property
     def lock(self) -> Path:

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType
 
-from pipeline import quarantine, rows
+from pipeline import rows
 from pipeline.config import Job
 from pipeline.errors import DONE
 from pipeline.jars import find_jars
@@ -57,7 +57,7 @@ def preview_lines(records: DataFrame, shape: Shape) -> list[PreviewLine]:
     """
     parsed = rows.parse(records, shape).localCheckpoint()  # so that both halves see the same records
     good = rows.good_rows(parsed, shape)
-    bad = quarantine.bad_rows(parsed, shape)
+    bad = rows.bad_rows(parsed)
     shown = [name for name in bad.columns if name not in ("reason", rows.STAGED_TOPIC, rows.STAGED_PARTITION)]
     good_fields = [_shown(good, name) for name in shape.landed]
     bad_fields = [F.col("reason").alias("_bad"), *(_shown(bad, name) for name in shown)]
@@ -77,6 +77,7 @@ def _lines(of_kind: DataFrame, offset: Column, fields: list[Column], *, bad: boo
 def _shown(of_kind: DataFrame, name: str) -> Column:
     column = F.col(name)
     if isinstance(of_kind.schema[name].dataType, BinaryType):
-        text = F.when(rows.is_text(column), column.cast("string")).otherwise(F.base64(column))
+        text = F.when(F.is_valid_utf8(column.cast("string")), column.cast("string"))
+        text = text.otherwise(F.base64(column))
         return text.alias(name)
     return column

@@ -28,13 +28,20 @@ class Progress:
     rows: int
     """Rows of this run: landed ones, and those of the running batch that have been read."""
     bad: int
+    late: int
     rows_per_second: float
+    bytes_per_second: float
+    """Of keys and values; 0 until the first batch has told how long records are."""
     lag: int
     """Offsets not landed yet."""
     worst: tuple[str, int, int] | None
     """Topic, partition and lag of the partition that is furthest behind."""
     seconds_left: float | None
     """None while the rate is unknown."""
+    seconds_behind: float | None
+    """The age of the newest landed record while others wait; 0 without lag, None before the first batch."""
+    away_since_ms: int | None
+    """The time at which the broker answered last, None while it answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +67,15 @@ class Meter:
     _rows_shown: int = 0
 
     def measure(
-        self, now: float, run: Totals, *, in_flight: int, landed: Positions, target: Positions
+        self,
+        now: float,
+        run: Totals,
+        *,
+        in_flight: int,
+        landed: Positions,
+        target: Positions,
+        newest_age_seconds: float | None = None,
+        away_since_ms: int | None = None,
     ) -> Progress:
         """Return the progress at `now`; rows never decrease, but Spark's count of the running batch may."""
         lag = lags(landed, target)
@@ -76,10 +91,14 @@ class Meter:
             batches=run.batches,
             rows=rows,
             bad=run.bad,
+            late=run.late,
             rows_per_second=rate,
+            bytes_per_second=rate * run.payload_bytes / run.rows if run.rows else 0.0,
             lag=count(lag),
             worst=(*worst[0], worst[1]) if worst and worst[1] else None,
-            seconds_left=left / rate if known else (None if left else 0.0),
+            seconds_left=None if away_since_ms else left / rate if known else (None if left else 0.0),
+            seconds_behind=newest_age_seconds if count(lag) else 0.0,
+            away_since_ms=away_since_ms,
         )
 
     def _rate(self, now: float, rows: int) -> float:

@@ -7,6 +7,7 @@ field `event` names the kind: note, batch, progress, summary, error.
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any, Protocol, TextIO
 
 import msgspec
@@ -93,13 +94,17 @@ class JsonReport:
 
 def progress_line(progress: Progress) -> str:
     """Return the progress as one line."""
+    rate = f"{progress.rows_per_second:,.0f} rows/s"
+    if progress.bytes_per_second:
+        rate += f" {size(progress.bytes_per_second)}/s"
     parts = [
         f"{progress.batches:,} batches",
         f"{progress.rows:,} rows",
-        f"{progress.rows_per_second:,.0f} rows/s",
-        f"lag {progress.lag:,}{_worst(progress)}",
-        f"bad {progress.bad:,}",
+        rate,
+        f"lag {progress.lag:,}{_behind(progress)}",
+        f"late {progress.late:,} bad {progress.bad:,}",
         _left(progress.seconds_left),
+        _away(progress.away_since_ms),
     ]
     return f"{progress.job}  " + " | ".join(part for part in parts if part)
 
@@ -108,10 +113,11 @@ def summary_lines(summary: Summary) -> list[str]:
     """Return the summary as lines."""
     run = summary.run
     rate = run.rows / summary.elapsed_seconds if summary.elapsed_seconds else 0.0
+    late = f"; {run.late:,} came late" if run.late else ""
     bad = f", in {summary.quarantine}" if run.bad and summary.quarantine else ""
     lines = [
         f"{summary.job}: {summary.outcome}",
-        f"  rows     {run.rows:,} landed, {summary.total.rows:,} in the table",
+        f"  rows     {run.rows:,} landed, {summary.total.rows:,} in the table{late}",
         f"  bad      {run.bad:,}{bad}",
         f"  bytes    {size(run.payload_bytes)} of records in {size(run.size_bytes)} of Parquet",
         f"  batches  {run.batches:,} with {run.files:,} files",
@@ -135,17 +141,29 @@ def size(size_bytes: float) -> str:
     return f"{size_bytes:.1f} {UNITS[-1]}"
 
 
-def _worst(progress: Progress) -> str:
+def _behind(progress: Progress) -> str:
     if progress.worst is None:
         return ""
     topic, partition, lag = progress.worst
-    return f" (most: {topic}-{partition} {lag:,})"
+    behind = progress.seconds_behind
+    return f" (most: {topic}-{partition} {lag:,}{'' if behind is None else f'; {duration(behind)} behind'})"
+
+
+def _away(since_ms: int | None) -> str:
+    if since_ms is None:
+        return ""
+    return f"BROKER AWAY since {datetime.fromtimestamp(since_ms / 1000, UTC):%H:%M:%S} UTC"
 
 
 def _left(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
+    return "" if seconds is None else f"about {duration(seconds)} left"
+
+
+def duration(seconds: float) -> str:
+    """Return a time with the units that keep it short: 2 min 5 s."""
     if seconds < 60:
-        return f"about {seconds:.0f} s left"
+        return f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
-    return f"about {minutes} min {rest} s left" if minutes < 60 else f"about {minutes / 60:.1f} h left"
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes / 60:.1f} h" if minutes < 48 * 60 else f"{minutes / 1440:.0f} days"

@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import os
-import signal
+import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FrameType
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.checkpoint import Checkpoint
+from pipeline.broker_watch import BrokerWatch, away_sentence, watching
+from pipeline.checkpoint import Checkpoint, set_aside
 from pipeline.config import Job
 from pipeline.errors import DONE, PipelineError, SourceError
-from pipeline.failures import explain
+from pipeline.failures import explain, is_timeout
+from pipeline.generations import check_generations, removed
 from pipeline.jars import find_jars
 from pipeline.job_file import duration_ms
 from pipeline.ledger import Ledger
 from pipeline.lock import job_lock
 from pipeline.places import Places, places_of
 from pipeline.positions import Positions, moved
-from pipeline.progress import Meter, Summary, rows_in_flight
+from pipeline.progress import Meter, Progress, Summary, rows_in_flight
 from pipeline.report import Report
 from pipeline.session import require_pyspark, spark_session
+from pipeline.shape import shape_of
+from pipeline.signals import Stop, name_of, stop_on_signals
 from pipeline.sources.kafka import read_stream
 from pipeline.sources.topics import Topics, open_topics
+from pipeline.table_check import fit_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from pipeline.jobs.land import Land, Probe
+    from pipeline.table_note import TableNote
 
 PROGRESS_SECONDS = 5.0
 IDLE_PROGRESS_SECONDS = 60.0
@@ -40,12 +46,8 @@ IDLE_PROGRESS_SECONDS = 60.0
 LOOK_SECONDS = 0.5
 """The interval at which the end of the query and signals are looked for."""
 
-
-@dataclass(slots=True)
-class Stop:
-    """The signal that asked to stop, 0 while there is none."""
-
-    signal_number: int = 0
+SIGNAL_SECONDS = 2.0
+"""The time in which a signal that has ended the JVM must have come to this process, too."""
 
 
 def run_job(job: Job, report: Report, *, probe: Probe | None = None) -> int:
@@ -57,19 +59,58 @@ def run_job(job: Job, report: Report, *, probe: Probe | None = None) -> int:
     jars = find_jars(os.environ)
     places = places_of(job)
     places.prepare()
-    with job_lock(places.lock, job.name), open_topics(job.source) as topics:
-        ledger = Ledger(places.table, job=job.name, batch_column=job.sink.batch_column)
-        report.note(f"{job.name}: starting Spark; its log is {places.log}")
-        with spark_session(job.name, job.spark, jars, log_path=places.log) as spark:
-            land = _prepared(spark, job, places, ledger, report, probe)
-            return _Run(spark=spark, job=job, land=land, topics=topics, report=report).go()
+    with job_lock(places.lock, job.name), stop_on_signals() as stop:
+        try:
+            with open_topics(job.source, group=job.group) as topics:
+                return _run_with(job, places, jars, topics, stop, report, probe)
+        except Exception:
+            # A signal may reach the JVM before us, and then ends calls to it in many ways.
+            if not stop.signal_number:
+                raise
+            report.note(f"{job.name}: stopped by {name_of(stop)}")
+            return 128 + stop.signal_number
+
+
+def _run_with(
+    job: Job,
+    places: Places,
+    jars: Sequence[Path],
+    topics: Topics,
+    stop: Stop,
+    report: Report,
+    probe: Probe | None,
+) -> int:
+    shutil.rmtree(places.leftovers, ignore_errors=True)
+    ledger = Ledger(places.table, job=job.name, batch_column=job.sink.batch_column)
+    note = _checked(job, ledger, topics, places, report)
+    report.note(f"{job.name}: starting Spark; its log is {places.log}")
+    with spark_session(job.name, job.spark, jars, log_path=places.log) as spark, stop_on_signals(stop):
+        land = _prepared(job, places, ledger, note, report, probe)
+        with _run(spark, job, land, topics, report) as run:
+            return run.go(stop)
+
+
+def _checked(job: Job, ledger: Ledger, topics: Topics, places: Places, report: Report) -> TableNote:
+    """Compare the job with its table and its topics, and return the table's note.  Raises: PipelineError."""
+    note, changes = fit_table(job, ledger)
+    check_generations(ledger, topics.ids(), job.file)
+    for sentence in (*changes, *removed(ledger.positions, job.source.topics)):
+        report.note(f"{job.name}: {sentence}")
+    checkpoint = Checkpoint(places.checkpoint)
+    if checkpoint.last_planned() >= 0 and checkpoint.topics() != set(job.source.topics):
+        # Spark takes topics that leave for deleted ones, and new ones for late partitions, from 0 on.
+        set_aside(places.checkpoint)
+    if ledger.positions and checkpoint.last_planned() < 0:
+        report.note(
+            f"{job.name}: there is no checkpoint of these topics, so the run continues where the table ends"
+        )
+    return note
 
 
 def _prepared(
-    spark: SparkSession, job: Job, places: Places, ledger: Ledger, report: Report, probe: Probe | None
+    job: Job, places: Places, ledger: Ledger, note: TableNote, report: Report, probe: Probe | None
 ) -> Land:
     from pipeline.jobs.land import Land, no_probe  # needs pyspark
-    from pipeline.shape import shape_of
 
     land = Land(
         job=job,
@@ -77,12 +118,32 @@ def _prepared(
         places=places,
         ledger=ledger,
         checkpoint=Checkpoint(places.checkpoint),
+        note=note,
         now_ms=lambda: time.time_ns() // 1_000_000,
         on_landed=report.batch,
         probe=probe or no_probe,
     )
     land.check_fits_table()
     return land
+
+
+@contextmanager
+def _run(spark: SparkSession, job: Job, land: Land, topics: Topics, report: Report) -> Iterator[_Run]:
+    """Make a run, with a watch on the broker that commits what lands while it lasts, and at the end."""
+    start = topics.starting_offsets(land.ledger.positions)
+    committed: Positions = {}
+
+    def commit() -> None:
+        nonlocal committed
+        landed = land.ledger.positions
+        if job.group and landed != committed:
+            topics.commit(landed)
+            committed = landed
+
+    begin = topics.resolved(start)
+    with watching(job.source, topics, commit) as watch:
+        land.topic_ids = watch.fresh_ids
+        yield _Run(spark=spark, job=job, land=land, watch=watch, start=start, begin=begin, report=report)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,30 +153,24 @@ class _Run:
     spark: SparkSession
     job: Job
     land: Land
-    topics: Topics
+    watch: BrokerWatch
+    start: Positions
+    begin: Positions
     report: Report
-    broker_away: bool = False
 
-    def go(self) -> int:
+    def go(self, stop: Stop) -> int:
         """Start the query, follow it to its end and return the exit code."""
         meter = Meter(self.job.name, time.monotonic())
         outcome = "failed"
         try:
-            with stop_on_signals() as stop:
-                query = self._start()
-                self._follow(query, stop, meter)
-                code, outcome = self._ended(stop)
+            self._follow(self._start(), stop, meter)
+            code, outcome = self._ended(stop)
             return code
         finally:
             self.report.summary(self._summary(outcome, time.monotonic() - meter.started))
 
     def _start(self) -> StreamingQuery:
-        landed = self.land.ledger.positions
-        if landed and self.land.checkpoint.last_planned() < 0:
-            self.report.note(
-                f"{self.job.name}: there is no checkpoint, so the run continues where the table ends"
-            )
-        records = read_stream(self.spark, self.job, self.topics.starting_offsets(landed))
+        records = read_stream(self.spark, self.job, self.start)
         writer = records.writeStream.foreachBatch(self.land).queryName(self.job.name)
         writer = writer.option("checkpointLocation", self.land.places.checkpoint.as_uri())
         if self.job.trigger.mode == "interval":
@@ -125,40 +180,52 @@ class _Run:
 
     def _follow(self, query: StreamingQuery, stop: Stop, meter: Meter) -> None:
         """Print progress until the query ends or a signal asks for it."""
-        begin = self.topics.resolved(self.topics.starting_offsets(self.land.ledger.positions))
-        target = self.topics.latest()
-        shown_at, shown_rows = meter.started, 0
-        while not self._has_ended(query) and not stop.signal_number:
-            now = time.monotonic()
-            if now - shown_at < PROGRESS_SECONDS:
-                continue
-            if self.job.trigger.mode == "interval":
-                target = self._latest_or(target)
-            progress = meter.measure(
-                now,
-                self.land.run,
-                in_flight=rows_in_flight(self.spark),
-                landed=moved(begin, self.land.ledger.positions),
-                target=target,
-            )
-            if progress.rows != shown_rows or progress.lag or now - shown_at >= IDLE_PROGRESS_SECONDS:
-                self.report.progress(progress)
-                shown_at, shown_rows = now, progress.rows
-        query.stop()  # returns when the running batch has landed, or was given up without a trace
+        from py4j.protocol import Py4JError
 
-    def _latest_or(self, known: Positions) -> Positions:
-        """Return the ends of the partitions, or what is known of them while the broker is away."""
+        target = self.watch.latest
+        shown_at, shown = meter.started, (0, False)
         try:
-            latest = self.topics.latest()
-        except SourceError as error:
-            if not self.broker_away:
-                self.report.note(
-                    f"{self.job.name}: {error}; waiting for it, and the lag is the last one known"
-                )
-            self.broker_away = True
-            return known
-        self.broker_away = False
-        return latest
+            while not stop.signal_number and not self._has_ended(query):
+                now = time.monotonic()
+                if now - shown_at < PROGRESS_SECONDS:
+                    continue
+                if self.job.trigger.mode == "interval":
+                    target = self.watch.latest
+                progress = self._measure(meter, now, target)
+                state = (progress.rows, progress.away_since_ms is not None)
+                if state != shown or progress.lag or state[1] or now - shown_at >= IDLE_PROGRESS_SECONDS:
+                    self.report.progress(progress)
+                    shown_at, shown = now, state
+            query.stop()  # returns when the running batch has landed, or was given up without a trace
+        except (Py4JError, OSError) as error:
+            self._without_jvm(stop, error)
+
+    def _measure(self, meter: Meter, now: float, target: Positions) -> Progress:
+        away = self.watch.away_since()
+        now_ms = self.land.now_ms()
+        newest_ms = self.land.newest_ms
+        return meter.measure(
+            now,
+            self.land.run,
+            in_flight=rows_in_flight(self.spark),
+            landed=moved(self.begin, self.land.ledger.positions),
+            target=target,
+            newest_age_seconds=max(0, now_ms - newest_ms) / 1000 if newest_ms else None,
+            away_since_ms=None if away is None else now_ms - int((time.monotonic() - away) * 1000),
+        )
+
+    def _without_jvm(self, stop: Stop, error: Exception) -> None:
+        """Accept the end of the JVM when a signal has come, which may have reached it first.  Raises:
+        PipelineError."""
+        deadline = time.monotonic() + SIGNAL_SECONDS
+        while not stop.signal_number and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if stop.signal_number:
+            return
+        raise PipelineError(
+            f"{self.job.name}: the JVM of Spark has ended; the end of {self.land.places.log} says why "
+            "(killed for its memory, it says nothing). Run the job again: it continues where the table ends"
+        ) from error
 
     def _has_ended(self, query: StreamingQuery) -> bool:
         """Wait a moment for the end of the query.  Raises: PipelineError when it failed."""
@@ -170,16 +237,24 @@ class _Run:
             failure = self.land.failure or error
             if isinstance(failure, PipelineError):
                 raise failure from None
-            raise explain(self.job.name, str(failure), self.land.places.log) from failure
+            away = self.watch.away_since()
+            if away is not None and is_timeout(str(failure)):
+                bootstrap, seconds = self.job.source.bootstrap, time.monotonic() - away
+                raise SourceError(f"{self.job.name}: {away_sentence(bootstrap, seconds)}") from failure
+            raise explain(
+                self.job.name, str(failure), self.land.places.log, self.job.source.bootstrap
+            ) from failure
 
     def _ended(self, stop: Stop) -> tuple[int, str]:
         """Return the exit code and the word for the summary; only a signal ends a job that runs for ever."""
         if not stop.signal_number:
             return DONE, "done"
-        name = signal.Signals(stop.signal_number).name
         if self.job.trigger.mode == "interval":
-            return DONE, f"stopped by {name}"
-        return 128 + stop.signal_number, f"stopped by {name} before the end; run it again to continue"
+            return DONE, f"stopped by {name_of(stop)}"
+        return (
+            128 + stop.signal_number,
+            f"stopped by {name_of(stop)} before the end; run it again to continue",
+        )
 
     def _summary(self, outcome: str, elapsed_seconds: float) -> Summary:
         return Summary(
@@ -191,26 +266,3 @@ class _Run:
             table=str(self.land.places.table),
             quarantine=str(self.land.places.quarantine) if self.job.errors.mode == "quarantine" else "",
         )
-
-
-@contextmanager
-def stop_on_signals() -> Iterator[Stop]:
-    """Record SIGINT and SIGTERM instead of ending; a second one has its usual effect.
-
-    Spark sets a handler of its own for SIGINT, which throws away the running batch.
-    """
-    stop = Stop()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        stop.signal_number = number
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-    for number in before:
-        signal.signal(number, note)
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

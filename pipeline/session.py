@@ -10,6 +10,7 @@ It sees to this:
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shlex
@@ -110,7 +111,17 @@ def spark_session(
     try:
         yield session
     finally:
+        _stop(session)
+
+
+def _stop(session: SparkSession) -> None:
+    from py4j.protocol import Py4JError
+
+    try:
         session.stop()
+    except (Py4JError, OSError):
+        # The JVM has ended before us: a signal to the whole process group reaches it as well.
+        return
 
 
 def _sister(active: SparkSession, spark: SparkSection) -> SparkSession:
@@ -151,11 +162,28 @@ def _start(plan: SessionPlan, log_path: Path) -> SparkSession:
     with _errors_to(log_path), warnings.catch_warnings():
         # pyspark 4.2 warns about pandas 3 while it starts; no job of ours uses pandas.
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+        # py4j logs every call that a JVM which has ended leaves unanswered; what matters is raised.
+        logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
         try:
+            _launch(plan)
             return builder.getOrCreate()
         except PySparkRuntimeError as error:
             tail = "\n".join(log_path.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
             raise SetupError(f"Spark did not start; the end of {log_path}:\n{tail}") from error
+
+
+def _launch(plan: SessionPlan) -> None:
+    """Start the JVM in a process group of its own, unless there is one.
+
+    A signal to the whole group, as of a terminal or `timeout`, then reaches this process alone, and the
+    running batch can end. The JVM ends with this process, however that ends: it reads the end of its input.
+    """
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is None:
+        conf = SparkConf(loadDefaults=False).setMaster(plan.master).setAll(list(plan.options.items()))
+        SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"start_new_session": True}))
 
 
 @contextmanager

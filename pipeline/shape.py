@@ -1,6 +1,4 @@
-"""The shape of the rows a job lands: the columns, their types and their order.
-
-It needs a running session, because Spark's own parser reads the declared columns.
+"""The shape of the rows a job lands: the columns, their types and their order.  It needs no Spark.
 
     mode raw    key value [headers] topic partition offset timestamp timestamp_type
     mode json   declared columns… [rescue] [key] [headers] topic partition offset timestamp
@@ -12,9 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark.errors import ParseException
-from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType, VariantType
-
+from pipeline.columns import Column, parse_columns
 from pipeline.config import Job
 from pipeline.errors import JobFileError
 
@@ -25,12 +21,15 @@ DERIVED = ("date", "hour")
 """Partition columns made from the record timestamp where no declared column has the name."""
 
 
+HEADERS = "array<struct<key:string,value:binary>>"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """The facts about the rows that `pipeline.rows` needs; every name in it is checked."""
 
     mode: str
-    declared: StructType
+    declared: tuple[Column, ...]
     rescue: str
     key_as: str
     headers: bool
@@ -40,7 +39,7 @@ class Shape:
     @property
     def required(self) -> list[str]:
         """The declared columns that must not be null."""
-        return [field.name for field in self.declared.fields if not field.nullable]
+        return [field.name for field in self.declared if not field.nullable]
 
     @property
     def derived(self) -> list[str]:
@@ -58,17 +57,38 @@ class Shape:
         return [*names, "timestamp_type"] if self.mode == "raw" else names
 
     @property
+    def stored(self) -> dict[str, str]:
+        """The columns of the table, in order, with the types in which they are stored."""
+        own = {
+            "key": "string" if self.key_as == "string" else "binary",
+            "value": "binary",
+            "headers": HEADERS,
+            "topic": "string",
+            "partition": "int",
+            "offset": "bigint",
+            "timestamp": "timestamp",
+            "timestamp_type": "int",
+        }
+        found = {column.name: str(column.type) for column in self.declared}
+        found |= {self.rescue: "map<string,string>"} if self.rescue else {}
+        return found | {self.prefix + name: own[name] for name in self.coordinates}
+
+    @property
     def landed(self) -> list[str]:
         """The columns of the table, in order, without derived partition columns and the batch column."""
         rescue = [self.rescue] if self.rescue else []
-        return [*self.declared.names, *rescue, *(self.prefix + name for name in self.coordinates)]
+        return [
+            *(column.name for column in self.declared),
+            *rescue,
+            *(self.prefix + name for name in self.coordinates),
+        ]
 
 
 def shape_of(job: Job) -> Shape:
     """Return the shape of the job's rows.  Raises: JobFileError for columns that cannot be landed."""
     shape = Shape(
         mode=job.schema.mode,
-        declared=_declared(job.schema.columns),
+        declared=parse_columns(job.schema.columns),
         rescue=job.schema.rescue,
         key_as=job.key_as,
         headers=job.schema.headers,
@@ -80,21 +100,10 @@ def shape_of(job: Job) -> Shape:
     return shape
 
 
-def _declared(columns: str) -> StructType:
-    try:
-        return StructType.fromDDL(columns)
-    except ParseException as error:
-        problem = (error.getMessage() or str(error)).strip().splitlines()[0]
-        raise JobFileError(
-            f"schema.columns is {columns!r}, which Spark cannot read as columns: {problem}; write them as in "
-            "'ts bigint, tbname string, current double'"
-        ) from error
-
-
 def _check_names(shape: Shape, batch_column: str) -> None:
     """Refuse names that clash: to Spark, names that differ only in case are one.  Raises: JobFileError."""
-    declared = [*shape.declared.names, *([shape.rescue] if shape.rescue else [])]
-    if shape.mode == "json" and not shape.declared.fields:
+    declared = [*(column.name for column in shape.declared), *([shape.rescue] if shape.rescue else [])]
+    if shape.mode == "json" and not shape.declared:
         raise JobFileError("schema.columns declares no column")
     taken = {(shape.prefix + name).lower(): "the record's own" for name in shape.coordinates}
     taken[batch_column.lower()] = "the folder level of a batch"
@@ -119,7 +128,7 @@ def _check_names(shape: Shape, batch_column: str) -> None:
 def _check_partition_columns(shape: Shape) -> None:
     folders = {name.lower() for name in shape.partition_by}
     known = {name.lower() for name in shape.landed}
-    types = {field.name.lower(): field.dataType for field in shape.declared.fields}
+    types = {column.name.lower(): column.type.name for column in shape.declared}
     binary = {shape.prefix + "value", shape.prefix + "headers"}
     if shape.key_as == "binary":
         binary.add(shape.prefix + "key")
@@ -129,9 +138,7 @@ def _check_partition_columns(shape: Shape) -> None:
                 f"sink.partition_by names {name!r}, which is not a column; the columns are "
                 f"{', '.join([*shape.landed, *shape.derived])}, and date and hour of the record timestamp"
             )
-        nested = isinstance(
-            types.get(name.lower()), ArrayType | MapType | StructType | BinaryType | VariantType
-        )
+        nested = types.get(name.lower()) in ("array", "map", "struct")
         if nested or name in binary or name == shape.rescue:
             raise JobFileError(f"sink.partition_by names {name!r}, whose values cannot be names of folders")
     if folders >= known:

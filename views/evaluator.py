@@ -104,7 +104,7 @@ class LoopCompiler:
         tags: list[tuple[str, Type, str]] = []
         for at, column in enumerate(self.plan.uses):
             field, default = f"f{at}", msgspec.Raw(NULL_TEXT) if column.type.kind is Kind.JSON else None
-            fields.append((field, _field_type(column.type), default))
+            fields.append((field, field_type(column.type), default))
             rename[field] = column.name
             code: ast.expr = ast.Attribute(name("row"), field, ast.Load())
             if (load := self._load(field, column.type)) is not None:
@@ -125,7 +125,7 @@ class LoopCompiler:
             self.scope["NULL_TEXT"] = NULL_TEXT
             return f"{local} = None if ({local} := bytes(row.{field})) == NULL_TEXT else {local}"
         if kind.kind is Kind.TIMESTAMP:
-            self.scope[f"read_{field}"] = _timestamp_reader(kind)
+            self.scope[f"read_{field}"] = timestamp_reader(kind)
             return (
                 f"{local} = read_{field}({local}) if ({local} := row.{field}).__class__ is str else {local}"
             )
@@ -191,7 +191,8 @@ def _encodable(coder: Coder, expression: Expression) -> ast.expr:
     return ast.IfExp(ast.Compare(first, [ast.Is()], [constant(None)]), constant(None), raw)
 
 
-def _field_type(kind: Type) -> Any:
+def field_type(kind: Type) -> Any:
+    """Return the type, for msgspec, of the JSON values that fit a column; None is NULL."""
     if kind.kind is Kind.INT:
         return Annotated[int, msgspec.Meta(ge=kind.low, le=kind.high)] | None
     if kind.kind is Kind.TIMESTAMP:
@@ -208,7 +209,8 @@ _FIELD_TYPES: Final[dict[Kind, Any]] = {
 }
 
 
-def _timestamp_reader(kind: Type) -> Callable[[str], int]:
+def timestamp_reader(kind: Type) -> Callable[[str], int]:
+    """Return the reader of timestamps given as text; it raises ValueError for other text."""
     unit_ns = kind.unit_ns
 
     def read(text: str) -> int:

@@ -39,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _configure_check(actions)
     _configure_preview(actions)
     _configure_status(actions)
+    _configure_reset(actions)
     _configure_warm(actions)
     _configure_demo(actions)
 
@@ -69,8 +70,9 @@ def _configure_check(actions: Actions) -> None:
     parser = actions.add(
         "check",
         summary="check whether a job can run",
-        description="""Check Spark, Java, the connector, the broker, the topics, the table and the columns.
-            Nothing is written.  Exit code 0 when the job can run, else 1.""",
+        description="""Check the columns, the table and whether it takes what the job file has changed, Java,
+            the connector, the broker and the topics.  Spark is not started and nothing is written.  Exit
+            code 0 when the job can run, 1 when it cannot, 2 for an unusable job file.""",
         examples=[
             ("pipe check land.toml", "before the first run"),
             ("pipe check land.toml --bootstrap kafka:9092", "against another broker"),
@@ -78,7 +80,6 @@ def _configure_check(actions: Actions) -> None:
         run=_handled(_check),
     )
     _add_job(parser)
-    parser.add_argument("--master", metavar="URL", help="Spark master, instead of the job file's")
 
 
 def _configure_preview(actions: Actions) -> None:
@@ -111,6 +112,26 @@ def _configure_status(actions: Actions) -> None:
     )
     _add_job(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _configure_reset(actions: Actions) -> None:
+    parser = actions.add(
+        "reset",
+        summary="go on with a topic that was deleted and made again",
+        description="""A topic that is deleted and made again is another topic: its offsets begin anew, and a
+            job that has landed the old one refuses it.  This lets the job's table go on with the new one,
+            from its first record; the old one's rows stay.  Nothing lands before the next run.""",
+        examples=[
+            ("pipe reset land.toml --topic flights --from-new", "land the new topic from its first record"),
+            ("pipe check land.toml", "says whether a topic was made again"),
+        ],
+        run=_handled(_reset),
+    )
+    _add_job(parser)
+    parser.add_argument("--topic", metavar="TOPIC", required=True, help="the topic that was made again")
+    parser.add_argument(
+        "--from-new", action="store_true", required=True, help="begin with the new topic's first record"
+    )
 
 
 def _configure_warm(actions: Actions) -> None:
@@ -207,6 +228,12 @@ def _status(arguments: argparse.Namespace) -> int:
     from pipeline.status import print_status
 
     return print_status(_job(arguments), sys.stdout, as_json=arguments.json)
+
+
+def _reset(arguments: argparse.Namespace) -> int:
+    from pipeline.reset import reset_topic
+
+    return reset_topic(_job(arguments), arguments.topic, sys.stdout)
 
 
 def _warm(_arguments: argparse.Namespace) -> int:

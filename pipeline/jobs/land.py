@@ -11,7 +11,7 @@ One batch, from Spark's plan to the table:
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -20,19 +20,30 @@ from pyspark.sql import functions as F
 from pipeline import rows
 from pipeline.checkpoint import Checkpoint
 from pipeline.config import Job
-from pipeline.errors import BadRowsError, LedgerError
-from pipeline.ledger import Entry, File, Ledger, Totals
+from pipeline.errors import BadRowsError, LedgerError, SourceError
+from pipeline.generations import recreated
+from pipeline.job_file import duration_ms
+from pipeline.ledger import Entry, File, Ledger, Merged, Totals
 from pipeline.places import Places
 from pipeline.positions import Range, moved
-from pipeline.quarantine import bad_rows, publish_quarantine
+from pipeline.quarantine import publish_quarantine
 from pipeline.shape import Shape
 from pipeline.sinks.parquet import Layout, arrange, stage
+from pipeline.table_files import write_schema
+from pipeline.table_note import TableNote
 
 SHOWN_BAD_RECORDS = 3
 """The number of bad records named by a job that they stopped: enough to see a pattern on one screen."""
 
 Probe = Callable[[str, int], None]
-"""A function called with the step (planned, staged, landed) and the batch; tests end the process there."""
+"""A function called with the step and the batch; tests end the process there.  The steps, in order:
+
+planned      the batch's range is fixed in the checkpoint; nothing is written
+written      Spark has written the rows in staging, under names of its own
+staged       the batch is made: files, names, quarantine; nothing is visible
+quarantined  its bad rows are in the quarantine
+landed       it is in the table; Spark has not noted it yet
+"""
 
 
 def no_probe(_step: str, _batch: int) -> None:
@@ -48,11 +59,15 @@ class Land:
     places: Places
     ledger: Ledger
     checkpoint: Checkpoint
+    note: TableNote
     now_ms: Callable[[], int]
     on_landed: Callable[[Entry], None]
     probe: Probe = no_probe
+    topic_ids: Callable[[], Mapping[str, str]] = dict
+    """The function that asks the broker for the ids of the job's topics, called at the end of each batch."""
     run: Totals = field(default_factory=Totals)
     """Counts of this run."""
+    known_ids: dict[str, str] = field(default_factory=dict)
     failure: Exception | None = None
     """The reason why the last batch did not land: on its way through the JVM an exception becomes text."""
 
@@ -91,7 +106,7 @@ class Land:
             return
         self.ledger.check_continues(ranges)
         self.probe("planned", batch_id)
-        files, landed = self._stage(records, ranges)
+        files, landed, newest_ms = self._stage(records, ranges, batch_id)
         entry = Entry(
             job=self.job.name,
             batch=self.ledger.next_batch,
@@ -103,28 +118,57 @@ class Land:
             total=self.ledger.total.plus(landed),
             positions=moved(self.ledger.positions, self.checkpoint.positions_after(batch_id)),
             landed_at_ms=self.now_ms(),
+            topics=self._ids(ranges),
+            table=self.note,
+            newest_ms=max(newest_ms, self.newest_ms),
         )
         self.probe("staged", batch_id)
-        self._publish(entry)
+        self._publish(entry, batch_id)
         self.probe("landed", batch_id)
 
-    def _stage(self, records: DataFrame, ranges: list[Range]) -> tuple[list[File], Totals]:
-        """Make the batch in staging: its files under batch/, those of the quarantine under bad/."""
+    @property
+    def newest_ms(self) -> int:
+        """The newest timestamp of a record in the table, 0 while there is none."""
+        return self.ledger.last.newest_ms if self.ledger.last else 0
+
+    def _ids(self, ranges: list[Range]) -> dict[str, str]:
+        """Return the ids of all topics landed so far.  Raises: SourceError when one has been made again
+        meanwhile."""
+        ids = {**self.topic_ids()}
+        made_again = recreated({**self.known_ids, **self.ledger.topics}, ids)
+        if made_again:
+            raise SourceError(
+                f"the topic {made_again[0]!r} was deleted and made again while a batch of it was being "
+                "landed; the "
+                "batch was given up. Run the job again to learn how to go on"
+            )
+        self.known_ids = ids
+        return {
+            **self.ledger.topics,
+            **{held.topic: ids[held.topic] for held in ranges if ids.get(held.topic)},
+        }
+
+    def _stage(
+        self, records: DataFrame, ranges: list[Range], batch_id: int
+    ) -> tuple[list[File], Totals, int]:
+        """Make the batch in staging: its files under batch/, those of the quarantine under bad/.
+
+        Returns the files, the counts, and the newest timestamp of a record.
+        """
         shutil.rmtree(self.places.staging, ignore_errors=True)
         batch_folder = self.places.staging / "batch"
         batch_folder.mkdir(parents=True)
-        parsed = rows.parse(records, self.shape)
-        seen = Observation()
+        seen, judged = Observation(), Observation()
+        parsed = rows.parse(records.observe(seen, *self._counts()), self.shape)
         layout = Layout(
             partition_by=self.shape.partition_by,
             compression=self.job.sink.compression,
             max_rows_per_file=self.job.sink.max_rows_per_file,
         )
         written = self.places.staging / "written"
-        staged = stage(rows.good_rows(parsed.observe(seen, *_counts()), self.shape), written, layout)
-        records_seen, bad, payload_bytes = (
-            seen.get[name] or 0 for name in ("records", "bad", "payload_bytes")
-        )
+        staged = stage(rows.good_rows(parsed.observe(judged, _bad_count()), self.shape), written, layout)
+        self.probe("written", batch_id)
+        found, bad = seen.get, judged.get["bad"] or 0
         if bad:
             self._stage_bad(parsed, ranges, bad)
         files = arrange(staged, written, batch_folder, ranges)
@@ -133,12 +177,13 @@ class Land:
             offsets=sum(held.until - held.begin for held in ranges),
             rows=sum(file.rows for file in files),
             bad=bad,
+            late=found["late"] or 0,
             files=len(files),
             size_bytes=sum(file.size_bytes for file in files),
-            payload_bytes=payload_bytes,
+            payload_bytes=found["payload_bytes"] or 0,
         )
-        self._check_counts(landed, records_seen)
-        return files, landed
+        self._check_counts(landed, found["records"] or 0)
+        return files, landed, found["newest_ms"] or 0
 
     def _stage_bad(self, parsed: DataFrame, ranges: list[Range], bad: int) -> None:
         errors = self.job.errors
@@ -148,18 +193,21 @@ class Land:
         if errors.mode == "skip":
             return
         written = self.places.staging / "bad_written"
-        staged = stage(bad_rows(parsed, self.shape), written, Layout(compression=self.job.sink.compression))
+        staged = stage(rows.bad_rows(parsed), written, Layout(compression=self.job.sink.compression))
         if sum(staged.values()) != bad:
             raise LedgerError(
                 f"{bad} records are bad, but {sum(staged.values())} were written for the quarantine"
             )
         arrange(staged, written, self.places.staging / "bad", ranges)
 
-    def _publish(self, entry: Entry) -> None:
+    def _publish(self, entry: Entry, batch_id: int) -> None:
         """Publish first the quarantine, which a repetition replaces, then the batch: all by one rename."""
         publish_quarantine(
             self.places.staging / "bad", self.places.quarantine, job=self.job.name, batch=entry.batch
         )
+        self.probe("quarantined", batch_id)
+        files = [self.places.staging / "batch" / file.path for file in entry.files]
+        write_schema(self.places.table, self.places.staging / "schema", files)
         self.ledger.publish(self.places.staging / "batch", entry)
         shutil.rmtree(self.places.staging)
         self.run = self.run.plus(entry.landed)
@@ -169,7 +217,7 @@ class Land:
         errors = self.job.errors
         shown = [
             f"{row.topic}-{row.partition} offset {row.offset}: {row.reason}"
-            for row in bad_rows(parsed, self.shape).take(SHOWN_BAD_RECORDS)
+            for row in rows.bad_rows(parsed).take(SHOWN_BAD_RECORDS)
         ]
         plural = "" if bad == 1 else "s"
         rule = "errors.mode is 'fail'"
@@ -181,13 +229,25 @@ class Land:
             + "\nfix the producer or schema.columns, or set errors.mode = 'quarantine' and run again"
         )
 
-    def _check_same(self, known: Entry, ranges: list[Range]) -> None:
+    def _check_same(self, known: Merged, ranges: list[Range]) -> None:
         if known.ranges != ranges:
             raise LedgerError(
                 f"batch {known.checkpoint_batch} of {self.checkpoint.folder} has other offsets than when it "
                 f"landed as batch {known.batch}: the checkpoint is an older copy. Move it away to continue "
                 "where the table ends"
             )
+
+    def _counts(self) -> list[Column]:
+        """Return what is counted of the records as they come in."""
+        bytes_of = [F.coalesce(F.octet_length(name), F.lit(0)) for name in ("key", "value")]
+        time_ms = F.unix_millis("timestamp")
+        late_ms = duration_ms(self.job.source.late_after)
+        return [
+            F.count(F.lit(1)).alias("records"),
+            F.sum(bytes_of[0] + bytes_of[1]).alias("payload_bytes"),
+            F.max(time_ms).alias("newest_ms"),
+            F.count_if(time_ms < F.lit(self.newest_ms - late_ms)).alias("late"),
+        ]
 
     def _check_counts(self, landed: Totals, records_seen: int) -> None:
         """Refuse a batch that has lost or doubled a row between reading and writing.  Raises: LedgerError."""
@@ -198,10 +258,5 @@ class Land:
             )
 
 
-def _counts() -> list[Column]:
-    bytes_of = [F.coalesce(F.octet_length(name), F.lit(0)) for name in ("key", "value")]
-    return [
-        F.count(F.lit(1)).alias("records"),
-        F.count_if(F.col(rows.BAD)).alias("bad"),
-        F.sum(bytes_of[0] + bytes_of[1]).alias("payload_bytes"),
-    ]
+def _bad_count() -> Column:
+    return F.count_if(rows.is_bad()).alias("bad")

@@ -7,11 +7,12 @@ within a second and not after Spark's own retries, and every few seconds for the
 from __future__ import annotations
 
 import difflib
-import re
+import logging
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 from kafka.errors import KafkaError
 
 from pipeline.config import SourceSection
@@ -22,6 +23,10 @@ from pipeline.sources.kafka import EARLIEST, LATEST
 
 DEADLINE_MS = 5_000
 """The time a broker may take to answer: one that is just starting needs less. Spark itself waits minutes."""
+
+
+CONNECT_SECONDS = 1.5
+"""The time that an address may take to accept a connection."""
 
 
 class Topics:
@@ -45,6 +50,16 @@ class Topics:
                 for topic in self._source.topics
                 for partition in sorted(self._consumer.partitions_for_topic(topic) or ())
             ]
+
+    def ids(self) -> dict[str, str]:
+        """Return the ids of the topics as the broker knows them now; "" from one that gives none.
+
+        A topic that is being deleted may be missing.
+        """
+        with self._asking():
+            self._consumer.topics()  # asks the broker; what it caches may be of a topic that is no more
+            cluster = self._consumer._cluster
+            return {topic: str(cluster.topic_id(topic) or "") for topic in self._source.topics}
 
     def earliest(self) -> Positions:
         """Return the first offset of every partition."""
@@ -87,6 +102,18 @@ class Topics:
             for topic, partitions in start.items()
         }
 
+    def commit(self, positions: Positions) -> None:
+        """Commit next offsets to the group of `open_topics`, so that Kafka's tools show the job's lag."""
+        offsets = {
+            TopicPartition(topic, int(partition)): OffsetAndMetadata(offset, "", -1)
+            for topic, partitions in positions.items()
+            for partition, offset in partitions.items()
+            if topic in self._source.topics
+        }
+        if offsets:
+            with self._asking():
+                self._consumer.commit(offsets)
+
     def _at_time(self) -> dict[tuple[str, int], int]:
         timestamp_ms = start_timestamp_ms(self._source.start)
         assert timestamp_ms is not None, self._source.start
@@ -103,9 +130,10 @@ class Topics:
 
 
 @contextmanager
-def open_topics(source: SourceSection) -> Iterator[Topics]:
-    """Connect to the job's broker and find its topics.  Raises: SourceError."""
-    with _connected(source.bootstrap, source.isolation) as consumer:
+def open_topics(source: SourceSection, *, group: str | None = None) -> Iterator[Topics]:
+    """Connect to the job's broker and find its topics; `group` is the one to commit to.  Raises:
+    SourceError."""
+    with _connected(source.bootstrap, source.isolation, group=group) as consumer:
         yield Topics(consumer, source)
 
 
@@ -116,15 +144,16 @@ def existing_topics(bootstrap: str) -> set[str]:
 
 
 @contextmanager
-def _connected(bootstrap: str, isolation: str) -> Iterator[KafkaConsumer]:
-    addresses = [address.strip() for address in bootstrap.split(",")]
-    for address in addresses:
-        if not re.fullmatch(r".+:\d+", address):
-            raise SourceError(f"the broker address {address!r} has no port; write HOST:PORT")
+def _connected(bootstrap: str, isolation: str, group: str | None = None) -> Iterator[KafkaConsumer]:
+    addresses = reachable(bootstrap)
+    # What it logs, such as a topic that was made again, is said by us with what to do.
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
         consumer = KafkaConsumer(
             bootstrap_servers=addresses,
             client_id="kawal-pipe",
+            group_id=group,
+            enable_auto_commit=False,
             isolation_level=isolation,
             allow_auto_create_topics=False,
             bootstrap_timeout_ms=DEADLINE_MS,
@@ -136,6 +165,27 @@ def _connected(bootstrap: str, isolation: str) -> Iterator[KafkaConsumer]:
         yield consumer
     finally:
         consumer.close(timeout_ms=1_000)
+
+
+def reachable(bootstrap: str) -> list[str]:
+    """Return the addresses of `bootstrap`.
+
+    Raises: SourceError when one has no port, or none of them takes a connection: at once, where clients try
+    for seconds and Spark for minutes.
+    """
+    addresses = [address.strip() for address in bootstrap.split(",")]
+    problems = []
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit():
+            raise SourceError(f"the broker address {address!r} has no port; write HOST:PORT")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+        except (OSError, OverflowError) as error:
+            problems.append(f"{address}: {getattr(error, 'strerror', None) or error}")
+        else:
+            return addresses
+    raise SourceError(f"no broker answers at {bootstrap} ({'; '.join(problems)}); is it running?")
 
 
 def _positions(offsets: dict[TopicPartition, int]) -> Positions:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from pipeline.check import check_job
+from pipeline.check import check_job, java_version
 from pipeline.errors import DONE, FAILED
-from tests.pipeline.made import job
+from pipeline.jars import REQUIRED
+from pipeline.table_note import TableNote
+from tests.pipeline.made import job, land
 
 
 def test_every_part_that_is_missing_is_named_and_nothing_is_written(
@@ -23,20 +26,63 @@ def test_every_part_that_is_missing_is_named_and_nothing_is_written(
     assert code == FAILED
     assert lines[0] == f"land-t: t to {tmp_path}/t"
     assert [line.split()[:2] for line in lines[1:5]] == [
+        ["ok", "rows"],
+        ["FAILED", "table"],
         ["FAILED", "spark"],
         ["FAILED", "broker"],
-        ["FAILED", "table"],
-        ["FAILED", "rows"],
     ]
     assert lines[5] == "the job cannot run"
     assert [path.name for path in tmp_path.iterdir()] == ["t"]
 
 
 def test_a_job_whose_parts_are_there_can_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for step in ("_installation", "_broker", "_rows"):
+    for step in ("_installation", "_broker"):
         monkeypatch.setattr(f"pipeline.check.{step}", lambda _job: "fine")
     out = io.StringIO()
     assert check_job(job(tmp_path), out) == DONE
-    assert out.getvalue().endswith(
-        "ok      table   0 rows in 0 batches so far\n  ok      rows    fine\nthe job can run\n"
-    )
+    assert "ok      table   0 rows in 0 batches so far\n" in out.getvalue()
+    assert out.getvalue().endswith("ok      broker  fine\nthe job can run\n")
+
+
+def test_columns_that_the_table_cannot_take_are_found_without_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.check._installation", lambda _job: "fine")
+    monkeypatch.setattr("pipeline.check._broker", lambda _job: "fine")
+    land(tmp_path, (0, 5), table=TableNote(columns={"n": "int"}, partition_by=["date"]))
+    edited = job(tmp_path, schema={"mode": "json", "columns": "n string"})
+    out = io.StringIO()
+    assert check_job(edited, out) == FAILED
+    assert "sink.partition_by is ['date'] in the table, but [] in the job" in out.getvalue()
+    assert "column 'n' is int in the table, but string in the job" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [(b"half a jar", "is damaged (10 bytes)"), (None, "is for Spark 3.5, but pyspark is")],
+)
+def test_a_damaged_jar_and_one_of_another_spark_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, sentence: str
+) -> None:
+    versions = {"spark-sql-kafka-0-10_2.13": "3.5.0"}
+    for artifact in REQUIRED:
+        jar = tmp_path / f"{artifact}-{versions.get(artifact, '1.0')}.jar"
+        with zipfile.ZipFile(jar, "w") as archive:
+            archive.writestr("a", "b")
+        if content is not None:
+            jar.write_bytes(content)
+    monkeypatch.setenv("KAWAL_SPARK_JARS", str(tmp_path))
+    monkeypatch.setattr("pipeline.check.java_version", lambda _java: 17)
+    out = io.StringIO()
+    check_job(job(tmp_path, source={"bootstrap": "nowhere"}), out)
+    assert sentence in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "version"), [('openjdk version "17.0.15"', 17), ('java version "1.8.0_392"', 8)]
+)
+def test_the_version_of_a_java_is_what_it_says(tmp_path: Path, text: str, version: int) -> None:
+    java = tmp_path / "java"
+    java.write_text(f"#!/bin/sh\necho '{text}' >&2\n")
+    java.chmod(0o755)
+    assert java_version(java) == version

@@ -53,11 +53,11 @@ Identifier: land-t [id = 1]
     ],
 )
 def test_lost_records_are_told_with_the_reason_and_both_ways_out(report: str, what: str) -> None:
-    error = explain("land-t", report, LOG)
+    error = explain("land-t", report, LOG, "kafka:9092")
     assert isinstance(error, SourceError)
     assert str(error).startswith(f"land-t: records were deleted before they were read. {what} To go on")
     assert "source.fail_on_data_loss = false" in str(error)
-    assert "give the job another table" in str(error)
+    assert "'kawal pipe check' says so and what to do" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +71,13 @@ def test_lost_records_are_told_with_the_reason_and_both_ways_out(report: str, wh
     ],
 )
 def test_other_failures_are_their_innermost_cause_and_where_to_read_more(report: str, cause: str) -> None:
-    error = explain("land-t", report, LOG)
+    error = explain("land-t", report, LOG, "kafka:9092")
     assert type(error) is PipelineError
     assert str(error) == f"land-t: {cause}; the full report is in {LOG}"
+
+
+def test_a_broker_that_did_not_answer_in_time_is_named_by_its_address() -> None:
+    report = "Caused by: org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node\n"
+    error = explain("land-t", report, LOG, "kafka:9092")
+    assert isinstance(error, SourceError)
+    assert "Spark had no answer from kafka:9092 in time" in str(error)

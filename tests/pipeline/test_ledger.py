@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from pipeline.errors import LedgerError
-from pipeline.ledger import ENTRY, Totals
+from pipeline.ledger import ENTRY, Entry, Ledger, Merged, Totals, landed_batches
 from pipeline.positions import Range
 from tests.pipeline.made import QUERY, entry, land, open_ledger
 
@@ -70,7 +71,7 @@ def test_everything_is_synced_before_the_rename_and_the_table_after(
 
 def test_a_landed_batch_of_a_checkpoint_is_found(tmp_path: Path) -> None:
     ledger = land(tmp_path, (0, 5), (5, 9), (9, 12))
-    assert ledger.find(QUERY, 1) == entry(1, 5, 9)
+    assert ledger.find(QUERY, 1) == landed_batches(entry(1, 5, 9))[0]
     assert ledger.find(QUERY, 3) is None
     assert ledger.find("another", 1) is None
 
@@ -78,7 +79,9 @@ def test_a_landed_batch_of_a_checkpoint_is_found(tmp_path: Path) -> None:
 def test_batches_of_an_older_checkpoint_are_not_taken_for_those_of_a_new_one(tmp_path: Path) -> None:
     land(tmp_path, (0, 5), (5, 9))
     ledger = land(tmp_path, (9, 12), checkpoint="new", checkpoint_batch=0)
-    assert ledger.find("new", 0) == entry(2, 9, 12, checkpoint="new", checkpoint_batch=0)
+    found = ledger.find("new", 0)
+    assert found is not None
+    assert (found.batch, found.checkpoint) == (2, "new")
     assert ledger.find("new", 1) is None
     assert ledger.find(QUERY, 1) is None
 
@@ -132,8 +135,8 @@ def test_a_damaged_entry_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_entry_of_a_later_format_is_refused(tmp_path: Path) -> None:
-    land(tmp_path, (0, 5), format=2)
-    with pytest.raises(LedgerError, match="has format 2; this version of kawal knows 1"):
+    land(tmp_path, (0, 5), format=3)
+    with pytest.raises(LedgerError, match="has format 3, and this version of kawal knows those up to 2"):
         open_ledger(tmp_path)
 
 
@@ -155,3 +158,32 @@ def test_totals_add_up_count_by_count() -> None:
     assert one.plus(one) == Totals(
         batches=2, offsets=18, rows=14, bad=4, files=6, size_bytes=20, payload_bytes=40
     )
+
+
+def test_a_batch_that_was_merged_into_another_is_found(tmp_path: Path) -> None:
+    ranges = [Range(topic="t", partition=0, begin=0, until=5)]
+    merged = [
+        Merged(batch=number, checkpoint=QUERY, checkpoint_batch=number, ranges=ranges) for number in (0, 1)
+    ]
+    ledger = land(tmp_path, (0, 5))
+    (tmp_path / "staged").mkdir()
+    ledger.publish(tmp_path / "staged", entry(1, 5, 9, merged=merged, kind="compacted"))
+    assert ledger.find(QUERY, 0) == merged[0]
+
+
+def test_an_entry_of_format_1_is_read_and_knows_no_topics(tmp_path: Path) -> None:
+    land(tmp_path, (0, 5))
+    path = tmp_path / "t" / "batch=0000000000" / ENTRY
+    old = json.loads(path.read_text())
+    for name in ("kind", "topics", "table", "newest_ms", "reset", "merged"):
+        del old[name]
+    path.write_text(json.dumps({**old, "format": 1}))
+    last = open_ledger(tmp_path).last
+    assert isinstance(last, Entry)
+    assert (last.format, last.topics, last.table, last.positions) == (1, {}, None, {"t": {"0": 5}})
+
+
+def test_a_changed_batch_column_is_named(tmp_path: Path) -> None:
+    land(tmp_path, (0, 5))
+    with pytest.raises(LedgerError, match=r"was landed with sink\.batch_column = 'batch', not 'part'"):
+        Ledger(tmp_path / "t", job="land-t", batch_column="part")

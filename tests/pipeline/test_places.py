@@ -15,7 +15,7 @@ from tests.pipeline.made import job
 def test_the_jobs_own_folder_is_hidden_beside_the_table(tmp_path: Path) -> None:
     places = places_of(job(tmp_path))
     assert places.own == tmp_path / ".t.landing"
-    assert places.staging.parent == places.lock.parent == places.log.parent == places.own
+    assert places.leftovers.parent == places.lock.parent == places.log.parent == places.own
     assert places.checkpoint == places.own / "checkpoint"
 
 

@@ -29,7 +29,7 @@ def test_good_and_bad_records_are_shown_in_the_order_of_their_offsets(spark: Any
         },
     )
     assert second[0]
-    assert (second[1]["_bad"], second[1]["value"]) == ("the value is not one JSON object", "junk")
+    assert (second[1]["_bad"], second[1]["value"]) == ("not JSON: invalid character (byte 0)", "junk")
     assert third[1]["a"] is None
 
 

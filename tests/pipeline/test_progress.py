@@ -66,3 +66,35 @@ def test_the_rate_forgets_what_is_older_than_its_window() -> None:
         progress = measure(meter, float(second), 1_000 if second > 5 else 0)
     assert second > 5 + WINDOW_SECONDS
     assert progress.rows_per_second == 0.0
+
+
+def test_the_newest_landed_record_is_old_only_while_others_wait() -> None:
+    def behind(landed: int) -> float | None:
+        return (
+            Meter("j", 0.0)
+            .measure(
+                5.0,
+                Totals(),
+                in_flight=0,
+                landed={"t": {"0": landed, "1": landed}},
+                target=TARGET,
+                newest_age_seconds=42.0,
+            )
+            .seconds_behind
+        )
+
+    assert (behind(900), behind(3_000)) == (42.0, 0.0)
+
+
+def test_bytes_a_second_are_the_rows_at_the_mean_length_of_those_that_landed() -> None:
+    run = Totals(batches=1, rows=500, payload_bytes=50_000)
+    progress = Meter("j", 0.0).measure(5.0, run, in_flight=0, landed={}, target=TARGET)
+    assert (progress.rows_per_second, progress.bytes_per_second) == (100.0, 10_000.0)
+
+
+def test_while_the_broker_is_away_no_time_left_is_promised() -> None:
+    run = Totals(batches=1, rows=500)
+    progress = Meter("j", 0.0).measure(
+        5.0, run, in_flight=0, landed={}, target=TARGET, away_since_ms=1_356_998_405_000
+    )
+    assert (progress.seconds_left, progress.away_since_ms) == (None, 1_356_998_405_000)

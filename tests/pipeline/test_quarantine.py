@@ -1,55 +1,12 @@
-"""The quarantine: one reason a record, the first that applies; one folder a batch, replaced when repeated."""
+"""The quarantine: one folder a batch, replaced when the batch is repeated."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from pipeline.quarantine import SHOWN_CHARACTERS, bad_rows, publish_quarantine
-from pipeline.rows import STAGED_PARTITION, STAGED_TOPIC, parse
-from tests.pipeline.made import lake_shape, records
-
-
-def reasons(spark: Any, *values: bytes | None, **schema: Any) -> list[str]:
-    """Return why each of these values is bad; all of them are."""
-    columns = "a bigint, b bigint not null, `it's` double"
-    shape = lake_shape(columns, schema=schema)
-    bad = bad_rows(parse(records(spark, values), shape), shape).orderBy("offset").collect()
-    assert len(bad) == len(values)
-    return [row.reason for row in bad]
-
-
-def test_the_first_reason_that_holds_is_given(spark: Any) -> None:
-    assert reasons(
-        spark, b'{"a":"x","b":"y"}', b'{"b":"y"}', b'{"a":"x"}', b"{}", b'{"b":null}', b'{"b":1,"it\'s":"z"}'
-    ) == [
-        "column 'a' is bigint, but the value is x",
-        "column 'b' is bigint, but the value is y",
-        "column 'a' is bigint, but the value is x",
-        "column 'b' is declared not null and has no value",
-        "column 'b' is declared not null and has no value",
-        "column 'it's' is double, but the value is z",
-    ]
-
-
-def test_a_reason_repeats_no_more_than_the_begin_of_a_value(spark: Any) -> None:
-    (reason,) = reasons(spark, b'{"a":"' + b"x" * 5_000 + b'"}')
-
-    assert reason == "column 'a' is bigint, but the value is " + "x" * SHOWN_CHARACTERS
-
-
-def test_a_bad_row_is_kept_apart_by_topic_partition_and_nothing_of_the_record_is_lost(spark: Any) -> None:
-    shape = lake_shape("a bigint")
-    frame = records(spark, [b'{"a":"x"}', b'{"a":1}'], first=40, partition=3)
-
-    (row,) = bad_rows(parse(frame, shape), shape).collect()
-
-    assert (bytes(row.key), bytes(row.value), row.topic, row.partition, row.offset) == (
-        b"40", b'{"a":"x"}', "t", 3, 40,
-    )  # fmt: skip
-    assert (row[STAGED_TOPIC], row[STAGED_PARTITION]) == ("t", 3)
+from pipeline.quarantine import publish_quarantine
 
 
 def staged(tmp_path: Path, name: str = "land-t-0.parquet", content: bytes = b"rows") -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,10 +19,14 @@ PROGRESS = Progress(
     batches=3,
     rows=180_000,
     bad=2,
+    late=7,
     rows_per_second=31_234.5,
+    bytes_per_second=10_500_000.0,
     lag=156_776,
     worst=("t", 1, 81_234),
     seconds_left=5.2,
+    seconds_behind=12.0,
+    away_since_ms=None,
 )
 
 
@@ -46,9 +51,14 @@ def json_events(*, of: str, value: Any) -> list[dict[str, Any]]:
 
 def test_a_progress_line_says_rows_rate_lag_bad_and_time_left() -> None:
     assert progress_line(PROGRESS) == (
-        "land-t  3 batches | 180,000 rows | 31,234 rows/s | lag 156,776 (most: t-1 81,234) | bad 2 | "
-        "about 5 s left"
+        "land-t  3 batches | 180,000 rows | 31,234 rows/s 10.5 MB/s | "
+        "lag 156,776 (most: t-1 81,234; 12 s behind) | late 7 bad 2 | about 5 s left"
     )
+
+
+def test_a_broker_that_is_away_is_said_with_the_time_of_its_last_answer() -> None:
+    away = replace(PROGRESS, away_since_ms=1_356_998_405_000, seconds_left=None)
+    assert progress_line(away).endswith(" | BROKER AWAY since 00:00:05 UTC")
 
 
 @pytest.mark.parametrize(

@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import io
-import os
-import signal
 from pathlib import Path
 
 import pytest
 
 from pipeline.errors import PipelineError, SetupError
 from pipeline.report import TextReport
-from pipeline.run import run_job, stop_on_signals
+from pipeline.run import run_job
 from tests.pipeline.made import job
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_first_signal_is_noted_and_the_handlers_come_back(number: signal.Signals) -> None:
-    before = signal.getsignal(number)
-    with stop_on_signals() as stop:
-        os.kill(os.getpid(), number)
-        assert stop.signal_number == number
-    assert signal.getsignal(number) is before
-
-
-def test_a_second_interrupt_has_its_usual_effect() -> None:
-    with stop_on_signals():
-        os.kill(os.getpid(), signal.SIGINT)
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_a_run_without_jars_ends_before_anything_is_made(

@@ -50,7 +50,11 @@ def test_events_are_shown_with_the_seconds_since_the_start(
             "batches": 1,
             "rows": 5,
             "bad": 0,
+            "late": 0,
             "rows_per_second": 2.0,
+            "bytes_per_second": 0.0,
+            "seconds_behind": None,
+            "away_since_ms": None,
             "lag": 4,
             "worst": ["t", 0, 4],
             "seconds_left": 2.0,
@@ -59,7 +63,8 @@ def test_events_are_shown_with_the_seconds_since_the_start(
     landing({"event": "summary", "job": "j", "outcome": "done", "total": {"rows": 1234}})
     assert capsys.readouterr().out.splitlines() == [
         "[  2.2 s] land     no broker",
-        "[  2.2 s] land     j  1 batches | 5 rows | 2 rows/s | lag 4 (most: t-0 4) | bad 0 | about 2 s left",
+        "[  2.2 s] land     j  1 batches | 5 rows | 2 rows/s | lag 4 (most: t-0 4) | late 0 bad 0 | about 2 "
+        "s left",
         "[  2.2 s] land     j done: 1,234 rows in the table",
     ]
 

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from pipeline.checkpoint import Checkpoint
-from pipeline.errors import STOPPED_BY_BAD_ROWS, BadRowsError, LedgerError
+from pipeline.errors import STOPPED_BY_BAD_ROWS, BadRowsError, LedgerError, SourceError
 from pipeline.jobs.land import Land, no_probe
 from pipeline.ledger import Entry, Ledger, Totals
 from pipeline.places import places_of
 from pipeline.shape import shape_of
+from pipeline.table_note import note_of
 from tests.pipeline.made import NEW_YEAR_MS, entry, job, records, write_checkpoint
 
 JSON = {"mode": "json", "columns": "a int"}
@@ -39,6 +40,7 @@ class World:
         self.places = places_of(self.job)
         self.plan([{"t": {"0": 0}}, {"t": {"0": 3}}, {"t": {"0": 5}}])
         self.told: list[Entry] = []
+        self.ids = {"t": "id-of-t"}
 
     def plan(self, planned: list[dict[str, dict[str, int]]], **changed: Any) -> None:
         write_checkpoint(self.places.checkpoint, planned=planned, **changed)
@@ -54,6 +56,8 @@ class World:
             places=self.places,
             ledger=Ledger(self.places.table, job=self.job.name, batch_column="batch"),
             checkpoint=Checkpoint(self.places.checkpoint),
+            note=note_of(self.job, shape_of(self.job)),
+            topic_ids=lambda: self.ids,
             now_ms=lambda: NEW_YEAR_MS,
             on_landed=self.told.append,
             probe=probe if crash_at else no_probe,
@@ -89,6 +93,7 @@ class World:
 
 LANDED_ROWS = [(0, 0, 0), (1, 1, 0), (3, 3, 1), (4, 4, 1)]
 LANDED_FILES = {
+    "t/_common_metadata",
     "t/batch=0000000000/_landed.json",
     "t/batch=0000000000/land-t-0-00000000000000000000-00000000000000000003.parquet",
     "t/batch=0000000001/_landed.json",
@@ -126,14 +131,16 @@ def test_a_batch_that_has_landed_is_not_touched_again(spark: Any, tmp_path: Path
     assert again.run == Totals()
 
 
-@pytest.mark.parametrize("step", ["planned", "staged", "landed"])
+@pytest.mark.parametrize("step", ["planned", "written", "staged", "quarantined", "landed"])
 def test_a_crash_at_any_step_leaves_whole_batches_and_the_next_run_makes_it_exact(
     spark: Any, tmp_path: Path, step: str
 ) -> None:
     world = World(spark, tmp_path)
     with pytest.raises(Crash):
         world.open(crash_at=step)(world.records(FIRST), 0)
-    assert world.places.table.exists() == (step == "landed")
+    assert list(world.places.table.glob("batch=*")) == (
+        [world.places.table / "batch=0000000000"] * (step == "landed")
+    )
     world.land_both()
     assert world.rows() == LANDED_ROWS
     assert set(world.files()) == LANDED_FILES
@@ -201,9 +208,7 @@ def test_a_checkpoint_ahead_of_the_table_is_refused(
 
 def test_bad_records_stop_a_job_that_asks_for_it_and_nothing_lands(spark: Any, tmp_path: Path) -> None:
     world = World(spark, tmp_path, errors={"mode": "fail"})
-    with pytest.raises(
-        BadRowsError, match=r"(?s)1 bad record in .* t-0 offset 2: the value is not one JSON"
-    ) as stopped:
+    with pytest.raises(BadRowsError, match=r"(?s)1 bad record in .* t-0 offset 2: not JSON") as stopped:
         world.open()(world.records(FIRST), 0)
     assert stopped.value.exit_code == STOPPED_BY_BAD_ROWS
     assert world.files() == {}
@@ -245,3 +250,45 @@ def test_offsets_without_a_record_are_counted(spark: Any, tmp_path: Path) -> Non
     world.open()(records(spark, [b"0", b"1"]), 0)
     total = world.open().ledger.total
     assert (total.offsets, total.rows) == (3, 2)
+
+
+def test_an_entry_tells_the_topics_ids_the_columns_and_the_newest_record(spark: Any, tmp_path: Path) -> None:
+    world = World(spark, tmp_path)
+    world.land_both()
+    last = world.open().ledger.last
+    assert last is not None
+    assert (last.format, last.topics, last.newest_ms) == (2, {"t": "id-of-t"}, NEW_YEAR_MS + 4)
+    assert last.table is not None
+    assert last.table.columns["a"] == "int"
+
+
+def test_a_batch_of_a_topic_that_was_made_again_meanwhile_does_not_land(spark: Any, tmp_path: Path) -> None:
+    world = World(spark, tmp_path)
+    world.open()(world.records(FIRST), 0)
+    before = world.files()
+    world.ids = {"t": "another"}
+    with pytest.raises(SourceError, match="'t' was deleted and made again while a batch of it"):
+        world.open()(world.records(SECOND), 1)
+    assert world.files() == before
+
+
+def test_records_much_older_than_the_newest_are_counted_as_late(spark: Any, tmp_path: Path) -> None:
+    world = World(spark, tmp_path, source={"late_after": "1ms"}, schema={"mode": "raw"})
+    world.open()(world.records(FIRST), 0)
+    world.plan([{"t": {"0": 0}}, {"t": {"0": 3}}, {"t": {"0": 8}}])
+    again = records(spark, [b"late", b"late", b"in time", b"newer", b"newer"], first=3).selectExpr(
+        "* except (timestamp)", "timestamp - interval 3 milliseconds as timestamp"
+    )
+    world.open()(again, 1)
+    assert world.told[1].landed.late == 1
+
+
+def test_a_table_that_was_widened_is_read_by_spark_as_one(spark: Any, tmp_path: Path) -> None:
+    world = World(spark, tmp_path)
+    world.open()(world.records(FIRST), 0)
+    world.job = job(tmp_path, schema={"mode": "json", "columns": "a bigint, b string"})
+    world.open()(records(spark, [b'{"a":5000000000,"b":"x"}', b"{}"], first=3), 1)
+    table = spark.read.parquet(str(world.places.table))
+    assert (table.schema["a"].dataType.simpleString(), "b" in table.columns) == ("bigint", True)
+    found = [(row.a, row.b) for row in table.orderBy("offset").collect()]
+    assert found == [(0, None), (1, None), (5_000_000_000, "x"), (None, None)]
