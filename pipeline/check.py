@@ -17,12 +17,12 @@ from pipeline.config import Job
 from pipeline.errors import DONE, FAILED, PipelineError, SetupError
 from pipeline.generations import check_generations, removed
 from pipeline.jars import find_jars
-from pipeline.ledger import Ledger
 from pipeline.lock import running_as
 from pipeline.places import places_of
 from pipeline.positions import count, lags, moved, offset_of
 from pipeline.session import find_java, require_pyspark
 from pipeline.shape import shape_of
+from pipeline.sinks.tables import ledger_of
 from pipeline.sources.topics import open_topics
 from pipeline.table_check import fit_table
 
@@ -61,7 +61,7 @@ def _rows(job: Job) -> str:
 def _table(job: Job) -> str:
     places = places_of(job)
     places.check()
-    ledger = Ledger(places.table, job=job.name, batch_column=job.sink.batch_column)
+    ledger = ledger_of(job)
     _, changes = fit_table(job, ledger)
     holder = running_as(places.lock)
     running = f"; the job is running, as {holder}" if holder else ""
@@ -122,7 +122,7 @@ def _check_jar(jar: Path) -> None:
 
 def _broker(job: Job) -> str:
     with open_topics(job.source) as topics:
-        ledger = Ledger(places_of(job).table, job=job.name, batch_column=job.sink.batch_column)
+        ledger = ledger_of(job)
         check_generations(ledger, topics.ids(), job.file)
         begin = moved(topics.resolved(topics.starting_offsets({})), ledger.positions)
         latest = topics.latest()

@@ -114,10 +114,16 @@ def parse_columns(text: str) -> tuple[Column, ...]:
     return reader.columns(end="") if reader.tokens else ()
 
 
-class _Reader:
-    """A reader of the tokens of `schema.columns`."""
+def parse_stored(text: str) -> ColumnType:
+    """Read a stored type, as `str` of a `ColumnType` writes it."""
+    return _Reader(text, stored=True).stored()
 
-    def __init__(self, text: str) -> None:
+
+class _Reader:
+    """A reader of the tokens of `schema.columns`; among `stored` types, binary is not text, but bytes."""
+
+    def __init__(self, text: str, *, stored: bool = False) -> None:
+        self._stored = stored
         self.tokens: list[str] = []
         self.at = 0
         position = 0
@@ -128,6 +134,12 @@ class _Reader:
                 raise _problem(f"cannot be read at {text[position : position + 20]!r}")
             self.tokens.append(match[0].strip())
             position = match.end()
+
+    def stored(self) -> ColumnType:
+        """Read one type, and nothing else."""
+        kind = self._type("value", 0)
+        assert self.at == len(self.tokens), self.tokens
+        return kind
 
     def columns(self, *, end: str, depth: int = 0) -> tuple[Column, ...]:
         """Read columns up to the token `end`, which stays; "" is the end of the text."""
@@ -184,6 +196,8 @@ class _Reader:
         return self._simple(column, word, self._parameters())
 
     def _simple(self, column: str, word: str, parameters: list[str]) -> ColumnType:
+        if self._stored and word == "binary":
+            return ColumnType("binary")
         if word in ("timestamp_ntz", "timestamp_ltz"):
             rule = parse_type("timestamp(us)" if parameters == ["us"] else "timestamp")
             return ColumnType("timestamp_ntz" if word == "timestamp_ntz" else "timestamp", rule)

@@ -119,7 +119,23 @@ class SinkSection(Struct, frozen=True, kw_only=True):
         str,
         Meta(min_length=1, description="Folder of the table; a local disk or a mount all executors share."),
     ]
-    kind: Annotated[Literal["parquet"], Meta(description="Format of the files.")] = "parquet"
+    kind: Annotated[
+        Literal["parquet", "delta", "iceberg"],
+        Meta(
+            description="Format of the table: parquet, folders that any reader takes; delta (needs "
+            "kawal[delta]) or iceberg (kawal[iceberg]), with a log that readers of that format follow."
+        ),
+    ] = "parquet"
+    catalog: Annotated[
+        dict[str, str],
+        Meta(
+            description="Properties of the Iceberg catalog, as pyiceberg names them (type, uri, …); empty: a "
+            "file of SQLite beside the table."
+        ),
+    ] = {}
+    table: Annotated[
+        str, Meta(description="Name of the Iceberg table, NAMESPACE.NAME; empty: kawal.FOLDER of the path.")
+    ] = ""
     partition_by: Annotated[
         list[str],
         Meta(

@@ -20,6 +20,9 @@ things tie it to Spark's checkpoint:
   than the table, or another job's, is refused: no hole and no overlap, whatever was copied, lost or restored.
 When the checkpoint is lost, a new one begins at the positions of the last entry.
 
+Tables with a log of their own (Delta, Iceberg) have the same folders; there the rename makes a batch
+durable, and the commit to the log, which names its number, makes it count.
+
 Readers need none of this: Spark, DuckDB, pyarrow and others skip `_landed.json`, see each batch whole or not
 at all, and show `batch` as a column.
 """
@@ -27,8 +30,10 @@ at all, and show `batch` as a column.
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -125,15 +130,35 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """The batches that a compacted one consists of, as far back as Spark may run them again."""
 
 
+class CommitLog(Protocol):
+    """The log of a table format: a batch counts once it is committed there, not when its folder appears."""
+
+    def committed(self) -> int:
+        """Return the number of the last batch that is committed, -1 when there is none."""
+
+    def commit(self, entry: Entry, folder: Path, removed: Mapping[str, Entry]) -> None:
+        """Add the files of a batch, which are in `folder`, in place of those of `removed`: all or nothing.
+
+        `removed` has entries by the name of their folder.
+
+        What is committed survives a power cut.
+        """
+
+
 class Ledger:
     """The ledger of the table in `folder`, as job `job` sees it; `last` is its newest entry.
+
+    With a `log`, a folder that it does not know is what a killed run has left, and is made again.
 
     Raises: LedgerError when the folder holds something that no job of this name has landed.
     """
 
-    def __init__(self, folder: Path, *, job: str, batch_column: str) -> None:
+    def __init__(self, folder: Path, *, job: str, batch_column: str, log: CommitLog | None = None) -> None:
         self.folder = folder
         self.job = job
+        self.log = log
+        self.on_placed: Callable[[], None] = lambda: None
+        """Called between the rename of a batch and its commit to a log."""
         self._level = f"{batch_column}="
         self.last = self._read_last()
 
@@ -201,16 +226,25 @@ class Ledger:
         sync_tree(staged)
         self.folder.mkdir(parents=True, exist_ok=True)
         target = self.batch_folder(entry.batch)
+        if target.exists() and self.log is not None:
+            shutil.rmtree(target)
         if target.exists():
             raise LedgerError(f"{target} exists, but the ledger does not know it; move it away and run again")
         os.rename(staged, target)
         sync_path(self.folder)
+        self.on_placed()
+        if self.log is not None:
+            self.log.commit(entry, target, {})
         self.last = entry
 
     def batches(self) -> list[int]:
         """Return the numbers of the batches in the table, in order."""
         names = [path.name.removeprefix(self._level) for path in self.folder.glob(f"{self._level}*")]
-        return sorted(int(name) for name in names if name.isdigit())
+        numbers = sorted(int(name) for name in names if name.isdigit())
+        if self.log is None or not numbers:
+            return numbers
+        committed = self.log.committed()
+        return [number for number in numbers if number <= committed]
 
     def _read_last(self) -> Entry | None:
         batches = self.batches()
@@ -242,8 +276,14 @@ class Ledger:
             )
         return entry
 
+    def _is_ours(self, path: Path) -> bool:
+        """Return whether a path in a table without batches is one of ours, or of its log."""
+        if self.log is None:
+            return path.name == SCHEMA
+        return path.name.startswith(("_", "metadata", self._level))
+
     def _check_is_empty(self) -> None:
-        found = next((path for path in sorted(self.folder.glob("*")) if path.name != SCHEMA), None)
+        found = next((path for path in sorted(self.folder.glob("*")) if not self._is_ours(path)), None)
         if found is not None and (found / ENTRY).is_file():
             column = found.name.partition("=")[0]
             raise LedgerError(

@@ -16,10 +16,10 @@ from pipeline import rows
 from pipeline.config import Job
 from pipeline.errors import DONE
 from pipeline.jars import find_jars
-from pipeline.ledger import Ledger
-from pipeline.places import cache_folder, places_of
+from pipeline.places import cache_folder
 from pipeline.session import spark_session
 from pipeline.shape import Shape, shape_of
+from pipeline.sinks.tables import ledger_of
 from pipeline.sources.kafka import read_batch
 from pipeline.sources.topics import open_topics
 
@@ -37,7 +37,7 @@ def preview_job(job: Job, limit: int, out: TextIO, err: TextIO) -> int:
     Raises: PipelineError.
     """
     jars = find_jars(os.environ)
-    landed = Ledger(places_of(job).table, job=job.name, batch_column=job.sink.batch_column).positions
+    landed = ledger_of(job).positions
     with open_topics(job.source) as topics:
         start = topics.starting_offsets(landed)
     log_path = cache_folder(os.environ) / f"pipe-{job.name}.log"

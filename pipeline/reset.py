@@ -19,6 +19,7 @@ from pipeline.ledger import Entry, Ledger, Reset, Totals
 from pipeline.lock import job_lock
 from pipeline.places import places_of
 from pipeline.positions import count, lags
+from pipeline.sinks.tables import ledger_of
 from pipeline.sources.topics import open_topics
 
 
@@ -32,7 +33,7 @@ def reset_topic(job: Job, topic: str, out: TextIO) -> int:
     places = places_of(job)
     places.prepare()
     with job_lock(places.lock, job.name), open_topics(job.source) as topics:
-        ledger = Ledger(places.table, job=job.name, batch_column=job.sink.batch_column)
+        ledger = ledger_of(job)
         ids = topics.ids()
         last = ledger.last
         if last is None or topic not in ledger.positions:

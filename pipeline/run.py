@@ -28,6 +28,7 @@ from pipeline.report import Report
 from pipeline.session import require_pyspark, spark_session
 from pipeline.shape import shape_of
 from pipeline.signals import Stop, name_of, stop_on_signals
+from pipeline.sinks.tables import ledger_of
 from pipeline.sources.kafka import read_stream
 from pipeline.sources.topics import Topics, open_topics
 from pipeline.table_check import fit_table
@@ -81,7 +82,7 @@ def _run_with(
     probe: Probe | None,
 ) -> int:
     shutil.rmtree(places.leftovers, ignore_errors=True)
-    ledger = Ledger(places.table, job=job.name, batch_column=job.sink.batch_column)
+    ledger = ledger_of(job)
     note = _checked(job, ledger, topics, places, report)
     report.note(f"{job.name}: starting Spark; its log is {places.log}")
     with spark_session(job.name, job.spark, jars, log_path=places.log) as spark, stop_on_signals(stop):

@@ -17,7 +17,8 @@ from pipeline.errors import JobFileError
 OURS = "_kawal_"
 """Columns with this prefix exist only while a batch is being written."""
 
-DERIVED = ("date", "hour")
+DERIVED_TYPES = {"date": "date", "hour": "int"}
+DERIVED = tuple(DERIVED_TYPES)
 """Partition columns made from the record timestamp where no declared column has the name."""
 
 

@@ -9,11 +9,11 @@ import msgspec
 
 from pipeline.config import Job
 from pipeline.errors import DONE, SourceError
-from pipeline.ledger import Ledger
 from pipeline.lock import running_as
 from pipeline.places import places_of
 from pipeline.positions import lags, moved
 from pipeline.report import size
+from pipeline.sinks.tables import ledger_of
 from pipeline.sources.topics import open_topics
 
 SHOWN_PARTITIONS = 20
@@ -23,7 +23,7 @@ SHOWN_PARTITIONS = 20
 def job_status(job: Job) -> dict[str, Any]:
     """Return the job's state as a JSON tree, without Spark.  Raises: LedgerError."""
     places = places_of(job)
-    ledger = Ledger(places.table, job=job.name, batch_column=job.sink.batch_column)
+    ledger = ledger_of(job)
     state: dict[str, Any] = {
         "job": job.name,
         "table": str(places.table),

@@ -62,7 +62,7 @@ def fitted(table: str, before: TableNote, now: TableNote) -> tuple[TableNote, li
                 refused.append(f"column {name!r} is new and declared not null, but the rows so far have none")
             else:
                 widened.append(f"new column {name!r} {kind}, null in the rows so far")
-        elif known != kind and not widens(known, kind):
+        elif known != kind and not (widens(known, kind) and before.kind != "delta"):
             refused.append(f"column {name!r} is {known} in the table, but {kind} in the job")
         elif known != kind:
             widened.append(f"column {name!r} becomes {kind}, from {known}")

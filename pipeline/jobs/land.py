@@ -42,6 +42,7 @@ planned      the batch's range is fixed in the checkpoint; nothing is written
 written      Spark has written the rows in staging, under names of its own
 staged       the batch is made: files, names, quarantine; nothing is visible
 quarantined  its bad rows are in the quarantine
+placed       its folder is in the table; with Delta and Iceberg, no reader sees it yet
 landed       it is in the table; Spark has not noted it yet
 """
 
@@ -162,6 +163,7 @@ class Land:
         parsed = rows.parse(records.observe(seen, *self._counts()), self.shape)
         layout = Layout(
             partition_by=self.shape.partition_by,
+            keeps_columns=self.job.sink.kind == "iceberg",
             compression=self.job.sink.compression,
             max_rows_per_file=self.job.sink.max_rows_per_file,
         )
@@ -207,7 +209,9 @@ class Land:
         )
         self.probe("quarantined", batch_id)
         files = [self.places.staging / "batch" / file.path for file in entry.files]
-        write_schema(self.places.table, self.places.staging / "schema", files)
+        if self.ledger.log is None:
+            write_schema(self.places.table, self.places.staging / "schema", files)
+        self.ledger.on_placed = lambda: self.probe("placed", batch_id)
         self.ledger.publish(self.places.staging / "batch", entry)
         shutil.rmtree(self.places.staging)
         self.run = self.run.plus(entry.landed)

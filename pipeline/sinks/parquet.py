@@ -25,11 +25,15 @@ from pipeline.errors import LedgerError
 from pipeline.ledger import File
 from pipeline.positions import Range
 from pipeline.rows import STAGED_PARTITION, STAGED_TOPIC
+from pipeline.shape import OURS
 
 NAME_CHARACTERS = 160
 """Longest topic kept whole in a file name: with offsets and serial it stays under 255, the limit of ext4."""
 
 READ_BYTES = 1 << 20
+
+COPY = f"{OURS}copy_"
+"""Spark leaves the columns of folders out of files: where they must stay, copies of them name the folders."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,8 @@ class Layout:
     """The layout of a batch's files; see the keys of table [sink]."""
 
     partition_by: tuple[str, ...] = ()
+    keeps_columns: bool = False
+    """Whether partition columns are in the files as well: Iceberg reads them there."""
     compression: str = "zstd"
     max_rows_per_file: int = 0
 
@@ -46,7 +52,11 @@ def stage(rows: DataFrame, folder: Path, layout: Layout) -> dict[Path, int]:
 
     The rows are counted from the footers of the files written, not from what was to be written.
     """
-    writer = rows.write.mode("overwrite").partitionBy(STAGED_TOPIC, STAGED_PARTITION, *layout.partition_by)
+    folders = list(layout.partition_by)
+    if layout.keeps_columns:
+        folders = [f"{COPY}{name}" for name in layout.partition_by]
+        rows = rows.select("*", *(F.col(name).alias(f"{COPY}{name}") for name in layout.partition_by))
+    writer = rows.write.mode("overwrite").partitionBy(STAGED_TOPIC, STAGED_PARTITION, *folders)
     writer = writer.option("compression", layout.compression)
     if layout.max_rows_per_file:
         writer = writer.option("maxRecordsPerFile", layout.max_rows_per_file)
@@ -72,7 +82,7 @@ def arrange(staged: dict[Path, int], folder: Path, batch_folder: Path, ranges: l
         key = (topic.partition("=")[2], int(partition.partition("=")[2]))
         if key not in by_partition:
             raise LedgerError(f"rows of {key[0]}-{key[1]} came in a batch that has none of its offsets")
-        stem = Path(*folders) / file_stem(by_partition[key])
+        stem = Path(*(level.removeprefix(COPY) for level in folders)) / file_stem(by_partition[key])
         serial = serials[stem]
         serials[stem] += 1
         name = f"{stem}-{serial}.parquet" if serial else f"{stem}.parquet"

@@ -18,6 +18,8 @@ from pipeline.jobs.land import Land, no_probe
 from pipeline.ledger import Entry, Ledger, Totals
 from pipeline.places import places_of
 from pipeline.shape import shape_of
+from pipeline.sinks.iceberg import catalog_properties
+from pipeline.sinks.tables import ledger_of
 from pipeline.table_note import note_of
 from tests.pipeline.made import NEW_YEAR_MS, entry, job, records, write_checkpoint
 
@@ -54,7 +56,7 @@ class World:
             job=self.job,
             shape=shape_of(self.job),
             places=self.places,
-            ledger=Ledger(self.places.table, job=self.job.name, batch_column="batch"),
+            ledger=ledger_of(self.job),
             checkpoint=Checkpoint(self.places.checkpoint),
             note=note_of(self.job, shape_of(self.job)),
             topic_ids=lambda: self.ids,
@@ -292,3 +294,38 @@ def test_a_table_that_was_widened_is_read_by_spark_as_one(spark: Any, tmp_path: 
     assert (table.schema["a"].dataType.simpleString(), "b" in table.columns) == ("bigint", True)
     found = [(row.a, row.b) for row in table.orderBy("offset").collect()]
     assert found == [(0, None), (1, None), (5_000_000_000, "x"), (None, None)]
+
+
+def rows_of_lake(world: World, kind: str) -> list[tuple[int, int]]:
+    """Read the table by its log, without Spark."""
+    if kind == "delta":
+        from deltalake import DeltaTable
+
+        found = DeltaTable(world.places.table).to_pyarrow_table() if world.places.table.exists() else None
+    else:
+        from pyiceberg.catalog import load_catalog
+
+        catalog = load_catalog(
+            "kawal", **catalog_properties({}, world.places.own / "catalog.db", world.places.table)
+        )
+        found = catalog.load_table("kawal.t").scan().to_arrow() if catalog.table_exists("kawal.t") else None
+    if found is None:
+        return []
+    return sorted(zip(found["offset"].to_pylist(), found["a"].to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+@pytest.mark.parametrize("step", ["written", "quarantined", "placed", "landed"])
+def test_a_crash_at_any_step_leaves_whole_batches_in_a_table_with_a_log(
+    spark: Any, tmp_path: Path, step: str, kind: str
+) -> None:
+    world = World(spark, tmp_path, sink={"kind": kind, "partition_by": ["date"]})
+    world.open()(world.records(FIRST), 0)
+    with pytest.raises(Crash):
+        world.open(crash_at=step)(world.records(SECOND), 1)
+    whole = [(row[0], row[1]) for row in LANDED_ROWS]
+    assert rows_of_lake(world, kind) == (whole if step == "landed" else whole[:2])
+    again = world.open()
+    again(world.records(SECOND), 1)
+    assert rows_of_lake(world, kind) == whole
+    assert world.open().ledger.total.rows == 4

@@ -1,0 +1,157 @@
+"""Tables of Iceberg: our own Parquet files, added to the table by one commit that also names the batch.
+
+The number of the last batch is a property of the table and of the snapshot (`kawal.JOB.batch`), changed by
+the same commit that adds the files: the catalog replaces the pointer to the table's metadata at once, or not
+at all. No JVM takes part; `pyiceberg` writes the metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.columns import ColumnType, parse_stored
+from pipeline.errors import LedgerError, SetupError
+from pipeline.ledger import Entry, sync_tree
+from pipeline.shape import DERIVED_TYPES
+from pipeline.table_note import TableNote
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+
+NAMESPACE = "kawal"
+"""The namespace of tables without a name of their own."""
+
+
+class IcebergLog:
+    """The metadata of the Iceberg table in `folder`, as job `job` writes it.
+
+    `properties` are those of the catalog, `name` is the table's in it.
+    """
+
+    def __init__(
+        self, folder: Path, *, job: str, note: TableNote, properties: Mapping[str, str], name: str = ""
+    ) -> None:
+        self.folder = folder
+        self.property = f"kawal.{job}.batch"
+        self.note = note
+        self.name = name or f"{NAMESPACE}.{folder.name}"
+        self._properties = dict(properties)
+        self._catalog: Catalog | None = None
+
+    def committed(self) -> int:
+        """Return the number of the last batch of this job in the table, -1 when there is none."""
+        table = self._table()
+        return -1 if table is None else int(table.properties.get(self.property, "-1"))
+
+    def commit(self, entry: Entry, folder: Path, removed: Mapping[str, Entry]) -> None:
+        """Commit a batch: one change of the catalog's pointer, after the metadata it points to is synced."""
+        from pyiceberg.exceptions import CommitFailedException
+
+        assert not removed, "files of Iceberg tables are not replaced"
+        note = entry.table or self.note
+        table = self._table() or self._make(note)
+        try:
+            with table.transaction() as change:
+                self._widen(change, table, note)
+                if entry.files:
+                    change.add_files(
+                        [_uri(folder / file.path) for file in entry.files],
+                        snapshot_properties={self.property: str(entry.batch)},
+                        check_duplicate_files=False,
+                    )
+                change.set_properties({self.property: str(entry.batch)})
+        except CommitFailedException as error:
+            raise LedgerError(
+                f"the Iceberg table {self.name} does not take batch {entry.batch}: {error}; if another "
+                "writer has "
+                "changed it, run the job again"
+            ) from error
+        sync_tree(self.folder / "metadata")
+
+    def _open(self) -> Catalog:
+        from pyiceberg.catalog import load_catalog
+
+        if self._catalog is None:
+            database = self._properties.get("uri", "").removeprefix("sqlite:///")
+            if self._properties.get("uri", "").startswith("sqlite:///"):
+                Path(database).parent.mkdir(parents=True, exist_ok=True)
+            try:
+                self._catalog = load_catalog("kawal", **self._properties)
+            except Exception as error:
+                raise SetupError(
+                    f"the Iceberg catalog {self._properties} cannot be opened: {error}; see sink.catalog"
+                ) from error
+        return self._catalog
+
+    def _table(self) -> Table | None:
+        catalog = self._open()
+        return catalog.load_table(self.name) if catalog.table_exists(self.name) else None
+
+    def _make(self, note: TableNote) -> Table:
+        from pyiceberg.partitioning import PartitionField, PartitionSpec
+        from pyiceberg.transforms import IdentityTransform
+
+        schema = iceberg_schema(note)
+        fields = [
+            PartitionField(schema.find_field(name).field_id, 1_000 + at, IdentityTransform(), name)
+            for at, name in enumerate(note.partition_by)
+        ]
+        catalog = self._open()
+        catalog.create_namespace_if_not_exists(self.name.rpartition(".")[0])
+        return catalog.create_table(
+            self.name,
+            schema=schema,
+            location=_uri(self.folder),
+            partition_spec=PartitionSpec(*fields),
+            properties={"format-version": "2"},
+        )
+
+    def _widen(self, change: Any, table: Table, note: TableNote) -> None:
+        """Add the columns that the table lacks, and widen those whose type has become wider."""
+        known = {field.name: field.field_type for field in table.schema().fields}
+        wanted = {field.name: field.field_type for field in iceberg_schema(note).fields}
+        new = {name: kind for name, kind in wanted.items() if name not in known}
+        wider = {
+            name: kind for name, kind in wanted.items() if name in known and str(known[name]) != str(kind)
+        }
+        wider = {name: kind for name, kind in wider.items() if kind.is_primitive}
+        if not new and not wider:
+            return
+        with change.update_schema() as update:
+            for name, kind in new.items():
+                update.add_column(name, kind)
+            for name, kind in wider.items():
+                update.update_column(name, kind)
+
+
+def _uri(path: Path) -> str:
+    """Return a path as Iceberg writes it: its readers take what follows the scheme as it is."""
+    return f"file://{path}"
+
+
+def catalog_properties(given: Mapping[str, str], database: Path, table: Path) -> dict[str, str]:
+    """Return the properties of the catalog: those that were given, else of a SQLite file beside the table."""
+    return dict(given) or {
+        "type": "sql",
+        "uri": f"sqlite:///{database}",
+        "warehouse": _uri(table.parent),
+    }
+
+
+def iceberg_schema(note: TableNote) -> Any:
+    """Return the schema of a table, with field numbers in the order of the columns."""
+    import pyarrow
+    from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
+    from pyiceberg.schema import assign_fresh_schema_ids
+
+    from pipeline.arrow_rows import arrow_type
+
+    derived = {name: DERIVED_TYPES[name] for name in note.partition_by if name not in note.columns}
+    columns: dict[str, ColumnType] = {
+        name: parse_stored(kind) for name, kind in {**note.columns, **derived}.items()
+    }
+    schema = pyarrow.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
+    return assign_fresh_schema_ids(_pyarrow_to_schema_without_ids(schema))
