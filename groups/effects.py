@@ -73,11 +73,12 @@ class Journal:
         self._in_flight: dict[int, deque[Effects]] = {}
         self._unsent: list[Effects] = []
 
-    def write(self, partition: int, records: list[EncodedRecord], undo: list[Undo], done: Done) -> None:
+    def write(self, partition: int, records: list[EncodedRecord], undo: list[Undo], done: Done) -> Effects:
         """Hand records to the driver; `undo` reverts what they have already changed."""
         effects = Effects(partition, records, undo, done)
         self._in_flight.setdefault(partition, deque()).append(effects)
         self._unsent.append(effects)
+        return effects
 
     def after_writes(self, partition: int, done: Done, now_ms: int) -> None:
         """Call `done` when everything written so far is durable: at once if nothing is in flight."""
