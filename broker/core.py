@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from broker.coordinators.groups import Groups
+    from broker.coordinators.transactions import Transactions
 
 logger = logging.getLogger("kawal.broker")
 
@@ -104,7 +105,7 @@ class Broker:
         self.vnodes = Vnodes(self.meta, vnodes)
         self.views = ViewHub(self, self, self.vnodes)
         self._open_metadata()
-        self.coordinators = NodeCoordinators(self, self, random)
+        self.coordinators = NodeCoordinators(self, self, random, self.producer_ids)
         self.retirement = Retirement(self.timers, self.topics, self.vnodes)
         self.retention = RetentionTask(self, self, self.vnodes, lambda: self.groups, now_ms)
         self.compaction = CompactionTask(self, self, now_ms, compacted=self.retention.compacted)
@@ -147,7 +148,7 @@ class Broker:
         self.answers = AnswerCache(catalogue)
         self.databases = DatabaseDirectory(self, self, store=store, vnodes=self.vnodes, random=self.random)
         self.snapshots = CatalogueSnapshots(catalogue, store.catalogue, self.meta)
-        self.producer_ids = ProducerIds(catalogue, self.metadata_log)
+        self.producer_ids: ProducerIds = ProducerIds(catalogue, self.metadata_log)
 
     @property
     def cluster_id(self) -> str:
@@ -163,6 +164,11 @@ class Broker:
     def groups(self) -> Groups:
         """The group coordinator."""
         return self.coordinators.groups
+
+    @property
+    def transactions(self) -> Transactions:
+        """The transaction coordinator."""
+        return self.coordinators.transactions
 
     def _reconfigure(self, config: Config) -> None:
         """Apply a changed configuration everywhere."""

@@ -116,11 +116,11 @@ class Changes:
             self._context.offsets.settle(key)
 
     def _replay_offsets(self) -> None:
-        offsets = self._context.offsets
+        context = self._context
         for key, value in self._offsets:
             if value is not None:
-                self._context.count_rows(key, offsets.position(key), offset_of(value))
-            offsets.replay(key, value)
+                context.count_rows(key, context.offsets.position(key), offset_of(value))
+            context.put_offset(key, value)
 
 
 def nothing() -> None:

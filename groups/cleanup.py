@@ -74,7 +74,7 @@ def _clean(context: Context, group_id: str) -> int:
     if context.config.offsets_retention_minutes is None and not context.offsets.expiring:
         return 0
     expired = _expired(context, group_id, group)
-    if len(expired) == count and (group is None or _is_empty(group)):
+    if len(expired) == count and (group is None or _is_empty(group)) and not context.staged.holds(group_id):
         _delete(context, group_id)
     elif expired:
         with Changes(context, group_id) as changes:
@@ -101,6 +101,7 @@ def _is_idle(context: Context, group: ClassicGroup | ConsumerGroup) -> bool:
     since_ms = group.target_ms if isinstance(group, ConsumerGroup) else group.since_ms
     interval_ms = context.config.offsets_retention_check_interval_ms
     in_flight = context.journal.in_flight(context.partition(group.group_id))
+    in_flight = in_flight or context.staged.holds(group.group_id)
     return _is_empty(group) and not in_flight and context.wall_ms - since_ms >= interval_ms
 
 
@@ -115,7 +116,9 @@ def _expired(context: Context, group_id: str, group: ClassicGroup | ConsumerGrou
     return [
         key
         for key, value in context.offsets.iterate(group_id)
-        if key.topic not in used and _is_expired(context, read_committed(value), since_ms)
+        if key.topic not in used
+        and not context.staged.is_staged(key)
+        and _is_expired(context, read_committed(value), since_ms)
     ]
 
 

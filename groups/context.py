@@ -17,6 +17,7 @@ from groups.memory import GroupMemory
 from groups.offsets import OffsetTable
 from groups.record_keys import ClassicGroupKey, Key, OffsetKey, partition_for
 from groups.regexes import RegexIndex
+from groups.staged_offsets import StagedOffsets
 from groups.timers import Timers
 from groups.topics import Topics
 from groups.weights import count_group, count_record
@@ -75,6 +76,7 @@ class Context:
         "random",
         "regexes",
         "replayed",
+        "staged",
         "timers",
         "topics",
     )
@@ -99,6 +101,7 @@ class Context:
         self.groups: dict[str, Group] = {}
         self.memory = GroupMemory()
         self.offsets = OffsetTable()
+        self.staged = StagedOffsets()
         self.timers = Timers()
         self.journal = Journal()
         self.regexes = RegexIndex(topics)
@@ -152,7 +155,11 @@ class Context:
 
     def exists(self, group_id: str) -> bool:
         """Whether there is such a group, if only as the owner of offsets."""
-        return group_id in self.groups or self.offsets.holds(group_id)
+        return (
+            group_id in self.groups
+            or self.offsets.holds(group_id)
+            or bool(self.staged and self.staged.holds(group_id))
+        )
 
     def classic(self, group_id: str) -> ClassicGroup | None:
         """Return the classic group of that id, if it is one."""
@@ -175,10 +182,20 @@ class Context:
 
     # --- records --------------------------------------------------------------------------------------------
 
+    def put_offset(self, key: OffsetKey, value: bytes | None) -> None:
+        """Apply the record of an offset that was committed, or deleted, outside of transactions."""
+        self.offsets.replay(key, value)
+        if self.staged:
+            self.staged.supersede(self.partition(key.group_id), key)
+
+    def offset_keys(self, group_id: str) -> list[OffsetKey]:
+        """Return every partition in which the group has, or may come to have, an offset; sorted."""
+        return sorted({*self.offsets.keys(group_id), *self.staged.keys(group_id=group_id)})
+
     def replay(self, key: Key, value: Any) -> Undo | None:
         """Apply one record, at load and at run time alike; None if it changed nothing that can be undone."""
         if isinstance(key, OffsetKey):
-            self.offsets.replay(key, value)
+            self.put_offset(key, value)
             return None
         if isinstance(key, ClassicGroupKey):
             return self.put_group(

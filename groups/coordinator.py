@@ -37,7 +37,16 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
-from groups import classic_requests, deletion, describe, loading, offset_commit, offset_fetch, show
+from groups import (
+    classic_requests,
+    deletion,
+    describe,
+    loading,
+    offset_commit,
+    offset_fetch,
+    show,
+    txn_offset_commit,
+)
 from groups.classic_member import JoinReply, SyncReply
 from groups.classic_requests import LeaveReply
 from groups.cleanup import schedule_cleanup
@@ -45,12 +54,14 @@ from groups.config import GroupConfig, GroupSettings
 from groups.consumer_heartbeat import Reply as BeatReply
 from groups.consumer_heartbeat import consumer_group_heartbeat, refused
 from groups.context import Context, InternalError, every_offset, no_settings
-from groups.effects import Effects, EncodedRecord
+from groups.effects import Effects, EncodedRecord, EndMarker, Stamp
 from groups.errors import GroupError
 from groups.memory import GroupMemory
 from groups.offsets import Committed
 from groups.topic_changes import topics_changed
 from groups.topics import Client, Topics
+from groups.txn_offset_commit import Done as EndDone
+from groups.txn_offset_commit import Reply as TxnReply
 from protocol.error_codes import ErrorCode
 from protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -67,6 +78,7 @@ from protocol.messages.offset_commit import OffsetCommitRequest
 from protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from protocol.messages.offset_fetch import OffsetFetchRequest
 from protocol.messages.sync_group import SyncGroupRequest
+from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 if TYPE_CHECKING:
     from random import Random
@@ -159,6 +171,16 @@ class Coordinator:
         """
         loading.replay_record(self._context, key, value)
 
+    def replay_staged(
+        self, partition: int, stamp: Stamp, key: bytes | memoryview, value: bytes | memoryview | None
+    ) -> None:
+        """Apply one stored record of a transaction.  Raises: Malformed, UnsupportedVersion."""
+        loading.replay_staged(self._context, partition, stamp, key, value)
+
+    def replay_end(self, partition: int, producer_id: int, *, commit: bool) -> None:
+        """Apply the stored end of a transaction."""
+        txn_offset_commit.apply_end(self._context, partition, producer_id, commit=commit)
+
     def loaded(self, partitions: Collection[int], now_ms: int) -> None:
         """Serve the groups of these partitions: all their records have been replayed."""
         loading.finish_loading(self._at(now_ms), partitions)
@@ -238,6 +260,18 @@ class Coordinator:
     ) -> None:
         """Serve OffsetCommit v2-10."""
         offset_commit.commit_offsets(self._at(now_ms), request, client, reply)
+
+    def check_member(self, request: TxnOffsetCommitRequest, now_ms: int) -> ErrorCode:
+        """Return NONE if a producer may commit offsets for the group's member that it names."""
+        return txn_offset_commit.check_member(self._at(now_ms), request)
+
+    def txn_offset_commit(self, request: TxnOffsetCommitRequest, reply: TxnReply, now_ms: int) -> None:
+        """Serve TxnOffsetCommit v0-5, for a transaction that has the group's partition already."""
+        txn_offset_commit.commit_in_transaction(self._at(now_ms), request, reply)
+
+    def end_transaction(self, partition: int, marker: EndMarker, done: EndDone, now_ms: int) -> None:
+        """Write a transaction's end into a partition; `done` when its offsets count, or with the error."""
+        txn_offset_commit.end_in_partition(self._at(now_ms), partition, marker, done)
 
     def offset_fetch(
         self, request: OffsetFetchRequest, client: Client, begin: offset_fetch.Begin, now_ms: int

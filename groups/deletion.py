@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from groups.changes import Changes, nothing
+from groups.changes import Changes, nobody, nothing
 from groups.classic_group import ClassicGroup
 from groups.consumer_group import ConsumerGroup
 from groups.context import Context
@@ -68,7 +68,7 @@ def _delete_group(context: Context, group_id: str, done: Callable[[str, ErrorCod
 
 def delete_all(context: Context, changes: Changes, group_id: str) -> None:
     """Delete a group without members and its offsets."""
-    for key in sorted(context.offsets.keys(group_id)):
+    for key in context.offset_keys(group_id):
         changes.offset(key, None)
     group = context.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
@@ -108,7 +108,7 @@ def _forget(
 ) -> OffsetDeleteResponseTopic:
     """Forget the offsets of one topic unless the group subscribes to it; return the answer."""
     known = context.topics.by_name.get(topic.name)
-    committed = context.offsets.keys(group_id, topic.name)
+    committed = {*context.offsets.keys(group_id, topic.name), *context.staged.keys(group_id=group_id)}
     answers = []
     for partition in topic.partitions:
         key = OffsetKey(group_id, topic.name, partition.partition_index)
@@ -134,6 +134,10 @@ def forget_topics(context: Context, names: Iterable[str]) -> None:
                 group_id,
                 {key: context.offsets.newest(key) for key in context.offsets.keys(group_id, name)},
             )
+        for key in context.staged.keys(topic=name):
+            with Changes(context, key.group_id) as changes:
+                changes.offset(key, None)
+                changes.commit(nothing, nobody)
 
 
 def _forget_values(context: Context, group_id: str, values: Mapping[OffsetKey, bytes | None]) -> None:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from protocol.error_codes import ErrorCode
 
@@ -31,18 +32,52 @@ EncodedRecord = tuple[bytes, bytes | None]
 """Key and value as Kafka's schemas have them; a value of None is a tombstone."""
 
 
+class Stamp(NamedTuple):
+    """The producer whose transaction records are part of; they count when that is committed."""
+
+    producer_id: int
+    epoch: int
+
+
+class EndMarker(NamedTuple):
+    """The end of a producer's transaction in one partition."""
+
+    producer_id: int
+    epoch: int
+    coordinator_epoch: int
+    commit: bool
+
+
+class StagedRecords(list[EncodedRecord]):
+    """Records of a snapshot that are part of an open transaction."""
+
+    __slots__ = ("stamp",)
+
+    def __init__(self, stamp: Stamp, records: Iterable[EncodedRecord]) -> None:
+        super().__init__(records)
+        self.stamp = stamp
+
+
 class Effects:
-    """One batch for one partition of __consumer_offsets.
+    """One batch for one partition: records, of a transaction if there is a stamp, or the end of one.
 
     `settled` becomes true when the outcome is known: an Effects that is settled before the driver appends it
     failed together with an earlier one, and must be dropped.
     """
 
-    __slots__ = ("_undo", "_waiting", "partition", "records", "settled")
+    __slots__ = ("_undo", "_waiting", "partition", "records", "settled", "transaction")
 
-    def __init__(self, partition: int, records: list[EncodedRecord], undo: list[Undo], done: Done) -> None:
+    def __init__(
+        self,
+        partition: int,
+        records: list[EncodedRecord],
+        undo: list[Undo],
+        done: Done,
+        transaction: Stamp | EndMarker | None = None,
+    ) -> None:
         self.partition = partition
         self.records = records
+        self.transaction = transaction
         self.settled = False
         self._undo = undo
         self._waiting = [done]
@@ -73,9 +108,16 @@ class Journal:
         self._in_flight: dict[int, deque[Effects]] = {}
         self._unsent: list[Effects] = []
 
-    def write(self, partition: int, records: list[EncodedRecord], undo: list[Undo], done: Done) -> Effects:
+    def write(
+        self,
+        partition: int,
+        records: list[EncodedRecord],
+        undo: list[Undo],
+        done: Done,
+        transaction: Stamp | EndMarker | None = None,
+    ) -> Effects:
         """Hand records to the driver; `undo` reverts what they have already changed."""
-        effects = Effects(partition, records, undo, done)
+        effects = Effects(partition, records, undo, done, transaction)
         self._in_flight.setdefault(partition, deque()).append(effects)
         self._unsent.append(effects)
         return effects

@@ -12,7 +12,7 @@ from groups.classic_rebalance import prepare
 from groups.consumer_group import ConsumerGroup
 from groups.consumer_sessions import arm as arm_consumer
 from groups.context import Context
-from groups.effects import EncodedRecord
+from groups.effects import EncodedRecord, StagedRecords, Stamp
 from groups.offsets import OffsetTable, unreadable
 from groups.record_keys import (
     ClassicGroupKey,
@@ -59,6 +59,20 @@ def replay_record(context: Context, key: bytes | memoryview, value: bytes | memo
         return
     context.replay(found, decoded)
     context.replayed.add(found.group_id)
+
+
+def replay_staged(
+    context: Context, partition: int, stamp: Stamp, key: bytes | memoryview, value: bytes | memoryview | None
+) -> None:
+    """Apply one stored record of a transaction; only offsets are written in transactions.
+
+    Raises: Malformed, UnsupportedVersion.
+    """
+    record = decode_record(key, value)
+    if record is None or not isinstance(record[0], OffsetKey) or record[1] is None:
+        return
+    if unreadable(record[1]) is None:
+        context.staged.stage(partition, stamp, record[0], record[1])
 
 
 def finish_loading(context: Context, partitions: Collection[int]) -> None:
@@ -123,6 +137,8 @@ def unload(context: Context, partitions: Collection[int]) -> None:
     for group_id in context.offsets.groups():
         if context.partition(group_id) in partitions:
             context.offsets.drop(group_id)
+    for partition in partitions:
+        context.staged.drop_partition(partition)
 
 
 # --- rewriting ----------------------------------------------------------------------------------------------
@@ -136,6 +152,10 @@ def snapshot(context: Context, partition: int, records_max: int) -> Iterator[lis
     to the disk are included as last written. A list holds `records_max` offsets at most, or all metadata of
     one group; it may be empty, so that the search for groups does not take long at a time, either.
     """
+    for stamp, staged in context.staged.of_partition(partition):
+        for start in range(0, len(staged), records_max):
+            part = staged[start : start + records_max]
+            yield StagedRecords(stamp, [encode_record(key, value) for key, value in part])
     group_ids = dict.fromkeys([*context.groups, *context.offsets.newest_groups()])
     for number, group_id in enumerate(group_ids):
         if number % GROUPS_LOOKED_AT == GROUPS_LOOKED_AT - 1:

@@ -113,7 +113,7 @@ def _write(context: Context, changes: Changes, request: OffsetCommitRequest, ite
     """Write one offset; False if its metadata is too long."""
     topic, asked, answer = item
     metadata = asked.committed_metadata or ""
-    if _java_length(metadata) > context.config.offset_metadata_max_bytes:
+    if java_length(metadata) > context.config.offset_metadata_max_bytes:
         answer.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
         return False
     wall_ms = context.wall_ms
@@ -132,7 +132,7 @@ def _write(context: Context, changes: Changes, request: OffsetCommitRequest, ite
     return True
 
 
-def _java_length(text: str) -> int:
+def java_length(text: str) -> int:
     """Return the length as Java counts it: characters beyond the 16-bit plane count as two."""
     return len(text) + sum(character > "\uffff" for character in text)
 

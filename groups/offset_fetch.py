@@ -1,7 +1,8 @@
 """OffsetFetch: read the progress of groups.
 
 Only durable offsets are returned: no reader sees progress that a crash may undo. With `require_stable` the
-answer waits for the commits that are on their way to the disk.
+answer waits for the commits that are on their way to the disk, and refuses partitions in which a transaction
+has committed an offset that does not count yet.
 Source: KIP-88, KIP-447, KIP-709, KIP-848; Kafka 4.3's OffsetMetadataManager.
 """
 
@@ -15,6 +16,7 @@ from groups.consumer_group import ConsumerGroup
 from groups.context import Context
 from groups.errors import GroupError, IllegalGeneration, StaleMemberEpoch, UnknownMember
 from groups.offsets import NO_LEADER_EPOCH, Committed, read_committed
+from groups.record_keys import OffsetKey
 from groups.repeats import Repeats
 from groups.topics import Client
 from protocol.error_codes import ErrorCode
@@ -109,13 +111,14 @@ def _fetch_groups(context: Context, request: OffsetFetchRequest, version: int) -
     groups = []
     repeats = Repeats()
     for group in request.groups:
-        groups.append((yield from _fetch_group(context, group, repeats, version)))
+        steps = _fetch_group(context, group, repeats, version, stable=request.require_stable)
+        groups.append((yield from steps))
         yield
     return OffsetFetchResponse(groups=groups)
 
 
 def _fetch_group(
-    context: Context, asked: OffsetFetchRequestGroup, repeats: Repeats, version: int
+    context: Context, asked: OffsetFetchRequestGroup, repeats: Repeats, version: int, *, stable: bool
 ) -> Generator[None, None, OffsetFetchResponseGroup]:
     answer = OffsetFetchResponseGroup(group_id=asked.group_id, topics=[])
     try:
@@ -131,14 +134,14 @@ def _fetch_group(
     for wanted in _wanted(context, asked, version):
         topic = OffsetFetchResponseTopics(name=wanted.name or "", topic_id=wanted.topic_id, partitions=[])
         for index in wanted.partitions:
-            committed = _committed(context, asked.group_id, wanted.name, index)
+            committed, code = _progress(context, asked.group_id, wanted.name, index, stable=stable)
             topic.partitions.append(
                 OffsetFetchResponsePartitions(
                     partition_index=index,
                     committed_offset=committed.offset,
                     committed_leader_epoch=committed.leader_epoch,
                     metadata=committed.metadata,
-                    error_code=ErrorCode.UNKNOWN_TOPIC_ID if wanted.name is None else ErrorCode.NONE,
+                    error_code=ErrorCode.UNKNOWN_TOPIC_ID if wanted.name is None else code,
                 )
             )
             done += 1
@@ -186,11 +189,16 @@ def _wanted(context: Context, asked: OffsetFetchRequestGroup, version: int) -> I
 _NONE: Final = Committed(NO_OFFSET, NO_LEADER_EPOCH, "", 0, 0)
 
 
-def _committed(context: Context, group_id: str, name: str | None, index: int) -> Committed:
+def _progress(
+    context: Context, group_id: str, name: str | None, index: int, *, stable: bool
+) -> tuple[Committed, ErrorCode]:
+    """Return the progress in one partition; with `stable` none that a transaction may change (KIP-447)."""
     if name is None:
-        return _NONE
+        return _NONE, ErrorCode.NONE
+    if stable and context.staged.is_staged(OffsetKey(group_id, name, index)):
+        return _NONE, ErrorCode.UNSTABLE_OFFSET_COMMIT
     value = context.offsets.topics(group_id).get(name, {}).get(index)
-    return _NONE if value is None else read_committed(value)
+    return _NONE if value is None else read_committed(value), ErrorCode.NONE
 
 
 def _fetch_one(context: Context, request: OffsetFetchRequest, version: int) -> Steps:
@@ -211,20 +219,24 @@ def _fetch_one(context: Context, request: OffsetFetchRequest, version: int) -> S
         topic = OffsetFetchResponseTopic(name=name, partitions=[])
         answer.topics.append(topic)
         for index in partitions:
-            topic.partitions.append(_partition(context, request.group_id, name, index))
+            topic.partitions.append(_partition(context, request, name, index))
             done += 1
             if not done % PARTITIONS_PER_STEP:
                 yield
     return answer
 
 
-def _partition(context: Context, group_id: str, name: str, index: int) -> OffsetFetchResponsePartition:
-    committed = _committed(context, group_id, name, index)
+def _partition(
+    context: Context, request: OffsetFetchRequest, name: str, index: int
+) -> OffsetFetchResponsePartition:
+    stable = request.require_stable
+    committed, code = _progress(context, request.group_id, name, index, stable=stable)
     return OffsetFetchResponsePartition(
         partition_index=index,
         committed_offset=committed.offset,
         committed_leader_epoch=committed.leader_epoch,
         metadata=committed.metadata,
+        error_code=code,
     )
 
 

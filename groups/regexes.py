@@ -37,7 +37,7 @@ class RegexIndex:
         """
         found = self._matches.get(regex)
         if found is None:
-            pattern = _compile(regex)
+            pattern = compiled(regex)
             self._compiled[regex] = pattern
             found = {name for name in self._topics.by_name if pattern.fullmatch(name)}
             self._matches[regex] = found
@@ -69,7 +69,8 @@ class RegexIndex:
             del self._matches[regex], self._compiled[regex]
 
 
-def _compile(regex: str) -> Any:
+def compiled(regex: str) -> Any:
+    """Return a pattern, ready to match.  Raises: InvalidRegularExpression."""
     import re2  # 10 ms, and few groups subscribe by pattern.
 
     options = re2.Options()

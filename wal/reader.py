@@ -66,7 +66,13 @@ class Piece:
 
 
 def read(
-    state: LogState, stream_id: int, offset: int, max_bytes: int, *, minimum_one: bool = True
+    state: LogState,
+    stream_id: int,
+    offset: int,
+    max_bytes: int,
+    *,
+    minimum_one: bool = True,
+    below: int | None = None,
 ) -> ReadResult:
     """Return whole batches from the one that holds `offset`; see VnodeLog.read."""
     stream = state.streams.get(stream_id)
@@ -77,7 +83,8 @@ def read(
         raise OffsetOutOfRange(stream_id, offset, log_start, end)
     if stream is None or offset == end:
         return ReadResult([], 0, offset)
-    pieces, next_offset = _gather(state, stream, offset, max_bytes, minimum_one=minimum_one)
+    below = end if below is None else below
+    pieces, next_offset = _gather(state, stream, offset, max_bytes, minimum_one=minimum_one, below=below)
     if not pieces and state.damage is not None and minimum_one:
         raise state.damage.with_traceback(None)
     size_bytes = sum(piece.size for piece in pieces)
@@ -85,7 +92,7 @@ def read(
 
 
 def _gather(
-    state: LogState, stream: Stream, offset: int, max_bytes: int, *, minimum_one: bool
+    state: LogState, stream: Stream, offset: int, max_bytes: int, *, minimum_one: bool, below: int
 ) -> tuple[list[Piece], int]:
     """Return the pieces to hand out, and the offset after them."""
     pieces: list[Piece] = []
@@ -94,7 +101,7 @@ def _gather(
         offset = max(offset, start)
         base, size, position = index.base[row], index.size[row], index.position[row]
         # Below the clean end, gaps are normal.
-        if base > offset >= stream.clean_end and state.damage is not None:
+        if base >= below or (base > offset >= stream.clean_end and state.damage is not None):
             break
         extent = ExtentRef(segment, index, row, owner(state, stream, start))
         unchecked = index.is_unchecked(row)
@@ -111,7 +118,7 @@ def _gather(
             loop_bytes += size
         next_offset = base + index.count[row]
         room = max_bytes - total
-        if base >= offset and size <= room:
+        if base >= offset and size <= room and next_offset <= below:
             pieces.append(Piece(segment, position, size, position, extent, unchecked))
             total += size
             offset = next_offset
@@ -119,7 +126,14 @@ def _gather(
         if base >= offset and (room <= max_bytes // 2 and total):
             break
         start, stop, reached = _cut(
-            state, extent, size, offset=offset, end=next_offset, room=room, must=minimum_one and not total
+            state,
+            extent,
+            size,
+            offset=offset,
+            end=next_offset,
+            room=room,
+            must=minimum_one and not total,
+            below=below,
         )
         if stop > start:
             unchecked = index.is_unchecked(row)
@@ -189,8 +203,11 @@ def _cut(
     end: int,
     room: int,
     must: bool,
+    below: int,
 ) -> tuple[int, int, int]:
     """Find the whole batches of an extent from `offset` on that fit into `room`, at least one if `must`.
+
+    Batches that reach beyond `below` are left out.
 
     Returns their start and end in the extent, and the offset after them.
     """
@@ -202,6 +219,8 @@ def _cut(
         if next_offset <= offset:
             start = stop = batch_start + batch_size
             continue
+        if next_offset > below:
+            break
         if batch_start + batch_size - start > room and not (must and stop == start):
             break
         stop = batch_start + batch_size

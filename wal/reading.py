@@ -199,14 +199,22 @@ class LogReading:
         """The version after the last visible entry."""
         return self._state.written_version
 
-    def read(self, stream_id: int, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult:
+    def read(
+        self,
+        stream_id: int,
+        offset: int,
+        max_bytes: int,
+        *,
+        minimum_one: bool = True,
+        end: int | None = None,
+    ) -> ReadResult:
         """Return whole batches from the one that holds `offset` on, at most `max_bytes`, at least one.
 
         Batches are returned as stored (v2, CRC not checked again); the first may begin before `offset`.
         Only records below the high watermark are visible. The result may hold less than fits: it ends where
         the next read can continue at no cost. With `minimum_one` false it is empty when the first batch
-        does not fit.
+        does not fit. Batches that reach beyond `end`, such as the last stable offset, are left out.
         Raises: OffsetOutOfRange below the log start or above the high watermark; LogDamaged when the batch
         was lost.  Source: KIP-74 (the first batch may exceed the limit).
         """
-        return read(self._state, stream_id, offset, max_bytes, minimum_one=minimum_one)
+        return read(self._state, stream_id, offset, max_bytes, minimum_one=minimum_one, below=end)

@@ -173,6 +173,14 @@ class StreamProducers:
             )
         return True
 
+    def has_open(self, producer_id: int, epoch: int) -> bool:
+        """Whether the producer has a transaction open here, in this epoch."""
+        state = self.states.get(producer_id)
+        if state is None:
+            return False
+        current_epoch, _, _, first_offset = _STATE.unpack_from(state)
+        return bool(first_offset != NO_OFFSET and current_epoch == epoch)
+
     def last_stable_offset(self, high_watermark: int, log_start: int = 0) -> int:
         """Return the end for readers of committed data, between the log start and the high watermark."""
         if self.transactions is None:

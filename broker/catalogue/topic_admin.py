@@ -15,7 +15,7 @@ from broker.catalogue.catalogue_records import PartitionsAdded, TopicCreated
 from broker.catalogue.databases import DEFAULT_DATABASE, Database, no_such_database
 from broker.catalogue.guards import check_room
 from broker.catalogue.topic_configs import checked
-from broker.catalogue.topics import OFFSETS_TOPIC, Catalogue, Topic
+from broker.catalogue.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Catalogue, Topic
 from broker.catalogue.view_admin import (
     check_not_windowed,
     check_partition_count,
@@ -55,6 +55,20 @@ def offsets_topic(config: Config) -> NewTopic:
         partition_count=config.offsets_topic_num_partitions,
         replication_factor=1,
         configs={"cleanup.policy": "compact", "segment.bytes": "104857600", "compression.type": "producer"},
+    )
+
+
+def transactions_topic(config: Config) -> NewTopic:
+    """Return the topic that holds all transactional ids, as it is made at its first use."""
+    return NewTopic(
+        name=TRANSACTIONS_TOPIC,
+        partition_count=config.transaction_state_log_num_partitions,
+        replication_factor=1,
+        configs={
+            "cleanup.policy": "compact",
+            "segment.bytes": "104857600",
+            "compression.type": "uncompressed",
+        },
     )
 
 

@@ -82,6 +82,14 @@ class Config:
     kawal_min_free_bytes: int = _of("kawal.min.free.bytes")
     producer_id_expiration_ms: int = _of("producer.id.expiration.ms")
     kawal_max_producers_per_partition: int = _of("kawal.max.producers.per.partition")
+    # Transactions
+    transaction_max_timeout_ms: int = _of("transaction.max.timeout.ms")
+    transactional_id_expiration_ms: int = _of("transactional.id.expiration.ms")
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = _of(
+        "transaction.remove.expired.transaction.cleanup.interval.ms"
+    )
+    transaction_state_log_num_partitions: int = _of("transaction.state.log.num.partitions")
+    kawal_transactions_max_bytes: int = _of("kawal.transactions.max.bytes")
     # Groups
     offsets_topic_num_partitions: int = _of("offsets.topic.num.partitions")
     offsets_retention_minutes: int | None = _of("offsets.retention.minutes")

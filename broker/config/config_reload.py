@@ -29,6 +29,7 @@ ALSO_RELOADED: Final = frozenset({
     "kawal.durability",
     "kawal.flush.ms",
     "kawal.segment.bytes",
+    "transaction.state.log.num.partitions",
     "offsets.topic.num.partitions",
     "offsets.retention.check.interval.ms",
     "group.consumer.assignors",

@@ -23,5 +23,7 @@ FEATURES: Final = {
         Feature("group.version", 1),
         # 4.3-IV0.  No client's behaviour depends on it; tools show it as the cluster's version.
         Feature("metadata.version", 30),
+        # Transactions whose epoch rises with each of them, with implicit enlistment (KIP-890).
+        Feature("transaction.version", 2),
     )
 }

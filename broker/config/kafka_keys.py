@@ -280,16 +280,12 @@ PASSWORD D ssl.truststore.password null | TLS: password of that file.
 STRING D ssl.truststore.type JKS | TLS: format of that file.
 INT - telemetry.max.bytes 1048576 | Largest telemetry a client may push.
 INT - transaction.abort.timed.out.transaction.cleanup.interval.ms 10000 | How often overdue ones are aborted.
-INT - transaction.max.timeout.ms 900000 | Longest transaction a client may ask for.
 BOOLEAN D transaction.partition.verification.enable true | Check that a partition belongs to the transaction.
-INT - transaction.remove.expired.transaction.cleanup.interval.ms 3600000 | How often expired ids are removed.
 INT - transaction.state.log.load.buffer.size 5242880 | Bytes read at once when transactions are loaded.
 INT - transaction.state.log.min.isr 2 | In-sync replicas __transaction_state needs.
-INT - transaction.state.log.num.partitions 50 | Partitions of __transaction_state.
 SHORT - transaction.state.log.replication.factor 3 | Replicas of __transaction_state.
 INT - transaction.state.log.segment.bytes 104857600 | Segment size of __transaction_state.
 BOOLEAN - transaction.two.phase.commit.enable false | Whether a client may prepare a transaction itself.
-INT - transactional.id.expiration.ms 604800000 | How long an idle transactional id is remembered.
 BOOLEAN D unclean.leader.election.enable false | Whether a replica that lags may become leader.
 """
 

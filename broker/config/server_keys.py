@@ -160,6 +160,20 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "Idempotent producers remembered for a partition, 400 bytes each; with one more, the one idle "
         "longest is forgotten.", minimum=1, unit="producers", dynamic=True),
 ),
+"Transactions": (
+    Key("transaction.max.timeout.ms", INT, 900_000,
+        "Longest transaction a client may ask for.", minimum=1, unit="ms", dynamic=True),
+    Key("transactional.id.expiration.ms", INT, 7 * 24 * HOUR_MS,
+        "How long an unused transactional id is remembered.", minimum=1, unit="ms", dynamic=True),
+    Key("transaction.remove.expired.transaction.cleanup.interval.ms", INT, HOUR_MS,
+        "How often unused transactional ids are looked for.", minimum=1, unit="ms", dynamic=True),
+    Key("transaction.state.log.num.partitions", INT, 50,
+        "Partitions of __transaction_state; fixed once a transactional id was used.",
+        minimum=1, unit="partitions"),
+    Key("kawal.transactions.max.bytes", LONG, 256 * MIB,
+        "Memory of all transactional ids, 1 KB each; beyond it those unused for longest are forgotten.",
+        minimum=MIB, unit="bytes", dynamic=True),
+),
 "Groups": (
     Key("offsets.topic.num.partitions", INT, 50,
         "Partitions of __consumer_offsets; fixed once a group has committed.", minimum=1, unit="partitions"),

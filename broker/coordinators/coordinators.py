@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.catalogue.metadata import Metadata
-from broker.catalogue.topics import OFFSETS_TOPIC
+from broker.catalogue.topics import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from broker.loop.loop import Loop
+from broker.storage.transaction_guards import TransactionGuards
 
 if TYPE_CHECKING:
     from random import Random
 
+    from broker.catalogue.producer_ids import ProducerIds
     from broker.coordinators.groups import Groups
+    from broker.coordinators.markers import MarkerWriter
     from broker.coordinators.runtime import CoordinatorRuntime
+    from broker.coordinators.transactions import Transactions
 
 
 class Coordinators(Protocol):
@@ -22,23 +26,40 @@ class Coordinators(Protocol):
     def groups(self) -> Groups:
         """The group coordinator, loading if this is its first use."""
 
+    @property
+    def transactions(self) -> Transactions:
+        """The transaction coordinator, loading if this is its first use."""
+
 
 class NodeCoordinators:
     """Makes the coordinators, and passes on events that concern all of them."""
 
-    def __init__(self, metadata: Metadata, loop: Loop, random: Random) -> None:
+    def __init__(self, metadata: Metadata, loop: Loop, random: Random, producer_ids: ProducerIds) -> None:
         self._metadata = metadata
         self._loop = loop
         self._random = random
+        self._producer_ids = producer_ids
+        self.guards = TransactionGuards()
         self._groups: Groups | None = None
+        self._transactions: Transactions | None = None
+        self._markers: MarkerWriter | None = None
         self._runtimes: list[CoordinatorRuntime[Any]] = []
-        if OFFSETS_TOPIC in metadata.catalogue.by_name:
-            # There are groups: replay them as soon as clients are answered.
+        if INTERNAL_TOPICS & metadata.catalogue.by_name.keys():
+            # There are groups or transactions: replay them as soon as clients are answered.
             loop.timers.add(loop.clock.turn_ms, lambda _now_ms: self._load())
+
+    @property
+    def now_ms(self) -> int:
+        """The monotonic time of the present turn."""
+        return self._loop.clock.turn_ms
 
     def _load(self) -> None:
         """Begin to load the coordinators that have state."""
-        assert self.groups is not None
+        known = self._metadata.catalogue.by_name
+        if OFFSETS_TOPIC in known:
+            assert self.groups is not None
+        if TRANSACTIONS_TOPIC in known:
+            assert self.transactions is not None
 
     @property
     def groups(self) -> Groups:
@@ -49,6 +70,27 @@ class NodeCoordinators:
             self._groups = Groups(self._metadata, self._loop, self._random, self._loop.clock.turn_ms)
             self._runtimes.append(self._groups)
         return self._groups
+
+    @property
+    def transactions(self) -> Transactions:
+        """The transaction coordinator."""
+        if self._transactions is None:
+            from broker.coordinators.transactions import Transactions
+
+            self._transactions = Transactions(
+                self._metadata, self._loop, self._producer_ids, self.markers, self._loop.clock.turn_ms
+            )
+            self._runtimes.append(self._transactions)
+        return self._transactions
+
+    @property
+    def markers(self) -> MarkerWriter:
+        """The writer of transactions' ends."""
+        if self._markers is None:
+            from broker.coordinators.markers import MarkerWriter
+
+            self._markers = MarkerWriter(self._metadata, self._loop, self.guards, lambda: self.groups)
+        return self._markers
 
     def reconfigure(self) -> None:
         """Apply settings of the server that have changed."""

@@ -96,6 +96,12 @@ class Groups(CoordinatorRuntime[Coordinator]):
         return self._machine.subscribers(topic)
 
 
+def partition_of(groups: Groups, group_id: str, now_ms: int) -> int:
+    """Return the partition of __consumer_offsets that holds a group."""
+    with groups.step(now_ms) as coordinator:
+        return coordinator.partition_of(group_id)
+
+
 def client_of(call: Call[Any]) -> Client:
     """Return the sender of a call, in the form the coordinator shows.
 

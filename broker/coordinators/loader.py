@@ -17,12 +17,14 @@ from broker.coordinators.machine import Machine
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
 from broker.loop.slices import Steps
+from groups.effects import Stamp
 from protocol.errors import ProtocolError
 from protocol.record_reader import iter_records
 from protocol.records import iter_batches, read_batch_header
 from wal.disk import DiskError
 from wal.errors import WalError
 from wal.segment import FileRange
+from wal.transactions import read_marker
 
 logger = logging.getLogger("kawal.coordinators")
 
@@ -105,14 +107,23 @@ class Loader:
         while offset < partition.high_watermark:
             result = partition.read(offset, LOAD_BYTES_PER_SLICE)
             data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
-            self._replay_batches(data, offset)
+            self._replay_batches(index, data, offset)
             offset = result.next_offset
             yield result.size_bytes
 
-    def _replay_batches(self, data: bytes, offset: int) -> None:
+    def _replay_batches(self, index: int, data: bytes, offset: int) -> None:
         for batch in iter_batches(data):
-            if read_batch_header(batch).is_control:
+            header = read_batch_header(batch)
+            if header.is_control:
+                marker = read_marker(batch, producer_id=header.producer_id, epoch=header.producer_epoch)
+                if marker is not None:
+                    self._machine.replay_end(index, marker.producer_id, commit=marker.is_commit)
                 continue
+            stamp = Stamp(header.producer_id, header.producer_epoch) if header.is_transactional else None
             for record in iter_records(batch):
-                if record.offset >= offset and record.key is not None:
+                if record.offset < offset or record.key is None:
+                    continue
+                if stamp is None:
                     self._machine.replay(record.key, record.value)
+                else:
+                    self._machine.replay_staged(index, stamp, record.key, record.value)

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from broker.catalogue.topic_admin import NewTopic
 from groups.context import InternalError
-from groups.effects import Effects, EncodedRecord
+from groups.effects import Effects, EncodedRecord, Stamp
 from protocol.error_codes import ErrorCode
 
 
@@ -33,6 +33,14 @@ class Machine(Protocol):
     def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
         """Apply one stored record.  Raises: ProtocolError, if no version up to this one writes it."""
 
+    def replay_staged(
+        self, partition: int, stamp: Stamp, key: bytes | memoryview, value: bytes | memoryview | None
+    ) -> None:
+        """Apply one stored record of a producer's transaction.  Raises: ProtocolError, as `replay`."""
+
+    def replay_end(self, partition: int, producer_id: int, *, commit: bool) -> None:
+        """Apply the stored end of a producer's transaction."""
+
     def loaded(self, partitions: Collection[int], now_ms: int) -> None:
         """Serve these partitions: all of their records have been replayed."""
 
@@ -42,7 +50,8 @@ class Machine(Protocol):
     def snapshot(self, partition: int, records_max: int) -> Iterator[list[EncodedRecord]]:
         """Yield records that replay to the present state of a partition, at most so many at a time.
 
-        Each list is appended before the machine is called again, so later changes come after it in the log.
+        Records of open transactions come as StagedRecords. Each list is appended before the machine is called
+        again, so later changes come after it in the log.
         """
 
     def topics_changed(

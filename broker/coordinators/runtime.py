@@ -25,12 +25,12 @@ from broker.catalogue.topics import Topic
 from broker.coordinators.copier import Copier, DurableWaiter
 from broker.coordinators.loader import LOAD_AGAIN_MS, Loader
 from broker.coordinators.machine import Kind, MachineT
-from broker.coordinators.records import append_records
+from broker.coordinators.records import append_marker, append_records
 from broker.errors import RequestError
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
 from broker.storage.vnode import Vnode
-from groups.effects import Effects
+from groups.effects import Effects, EndMarker
 from protocol.error_codes import ErrorCode
 from wal.disk import DiskError
 from wal.errors import WalError
@@ -161,7 +161,11 @@ class CoordinatorRuntime(Generic[MachineT]):
     def _append(self, topic: Topic, effects: Effects, now_ms: int) -> None:
         partition = self._metadata.topics.partition(topic, effects.partition)
         try:
-            append_records(partition, effects.records, self._loop.clock.wall_ms(now_ms))
+            wall_ms = self._loop.clock.wall_ms(now_ms)
+            if isinstance(effects.transaction, EndMarker):
+                append_marker(partition, effects.transaction, wall_ms)
+            else:
+                append_records(partition, effects.records, wall_ms, effects.transaction)
         except (WalError, DiskError) as error:
             logger.error(
                 "records of partition %d of %s were not appended: %s", effects.partition, topic.name, error

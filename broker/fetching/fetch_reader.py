@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from broker.catalogue.metadata import Metadata
@@ -16,7 +16,7 @@ from broker.storage.partition import Partition
 from broker.view_topics.empty_batches import moves_over_empty_batch, takes_empty_batch
 from broker.view_topics.view_partition import ViewPartition, ViewRead
 from protocol.error_codes import ErrorCode
-from protocol.messages.fetch import EpochEndOffset, FetchRequest, PartitionData
+from protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchRequest, PartitionData
 from protocol.wire import RecordParts
 from wal.disk import DiskError
 from wal.errors import OffsetOutOfRange, WalError
@@ -119,10 +119,31 @@ class FetchReader:
             item.topic is None
             or (
                 item.topic.view is None
-                and topics.partition(item.topic, item.index).high_watermark != data.high_watermark
+                and self._end_of(topics.partition(item.topic, item.index)) != self._end_in(data)
             )
             for item, data in found
         )
+
+    def _end_of(self, partition: Partition) -> int:
+        return partition.last_stable_offset if self.read_committed else partition.high_watermark
+
+    def _end_in(self, data: PartitionData) -> int:
+        return data.last_stable_offset if self.read_committed else data.high_watermark
+
+    def stable_since(self) -> Callable[[int], bool]:
+        """Return a function that tells, by its wait key, whether more of a partition has become stable."""
+        topics = self.metadata.topics
+        read = {}
+        for item, data in self.found:
+            if item.topic is not None and item.topic.view is None and not data.error_code:
+                partition = topics.partition(item.topic, item.index)
+                read[partition.wait_key] = partition, data.last_stable_offset
+
+        def is_ready(key: int) -> bool:
+            known = read.get(key)
+            return known is None or known[0].last_stable_offset > known[1]
+
+        return is_ready
 
     def _begin(self, item: FetchItem) -> tuple[PartitionData, ViewPartition | None]:
         """Return what a partition gives; for a view all but the records, and the view that has them."""
@@ -164,20 +185,27 @@ class FetchReader:
             if not partition.log_start <= item.fetch_offset <= high_watermark:
                 raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)
             return data, partition
-        if item.fetch_offset == high_watermark:
+        end = self._end_in(data)
+        if end <= item.fetch_offset <= high_watermark:
             return data, None
         limit_bytes = min(item.max_bytes, self.room_bytes - self.size_bytes)
         try:
-            result = partition.read(item.fetch_offset, limit_bytes, minimum_one=not self.size_bytes)
+            result = partition.read(item.fetch_offset, limit_bytes, minimum_one=not self.size_bytes, end=end)
         except OffsetOutOfRange as error:
             raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE) from error
         except (WalError, DiskError) as error:
             logger.error("fetch of %s-%d from offset %d: %s", partition.topic.name, item.index,
                          item.fetch_offset, error)  # fmt: skip
             raise storage_error(error) from error
-        self._count(result.size_bytes, limit_bytes, has_more=result.next_offset < high_watermark)
+        self._count(result.size_bytes, limit_bytes, has_more=result.next_offset < end)
         if result.size_bytes:
             data.records = RecordParts(result.parts, result.size_bytes)
+            if self.read_committed:
+                aborted = partition.aborted_between(item.fetch_offset, result.next_offset)
+                data.aborted_transactions = [
+                    AbortedTransaction(producer_id=found.producer_id, first_offset=found.first_offset)
+                    for found in aborted
+                ]
         return data, None
 
     def _count(self, size_bytes: int, limit_bytes: int, *, has_more: bool) -> None:

@@ -245,6 +245,7 @@ def _begin_waiting(broker: Broker, reader: FetchReader, keys: list[int]) -> Park
         size_bytes=reader.counted_bytes,
         min_bytes=reader.min_bytes,
         resume=resume,
+        ready=reader.stable_since() if reader.read_committed else None,
     )
     deadline_ms = call.received_ms + call.request.max_wait_ms
     if reader.due_ms is not None:

@@ -3,7 +3,8 @@
 Behaviour: finds latest (-1; the last stable offset for read_committed), earliest (-2), the record of the
 largest timestamp (-3, v7), earliest local (-4, v8; the log start), last tiered (-5, v9) and earliest pending
 upload (-6, v11; both -1, there is no tier), or the first record with a timestamp at or after the one given.
-A lookup by time and -3 read one batch; all others are answered from memory.  Another negative timestamp
+A lookup by time and -3 read one batch; all others are answered from memory.  For read_committed no record
+at or after the last stable offset is found.  Another negative timestamp
 answers 35 before anything is looked up; a partition named twice answers 42 once.
 Differences from Apache Kafka: latest is the end of the durable records.
 Version notes: v2 isolation level; v4 leader epochs (KIP-320); v6 flexible; v10 timeout (ignored).
@@ -127,9 +128,12 @@ def _find(
             return -1, partition.last_stable_offset if read_committed else partition.high_watermark
         case -2 | -4:
             return -1, partition.log_start
-        case -3:
-            return (yield from largest_steps(partition, offload))
         case -5 | -6:
             return -1, -1
+        case -3:
+            found = yield from largest_steps(partition, offload)
         case _:
-            return (yield from first_steps(partition, timestamp, offload))
+            found = yield from first_steps(partition, timestamp, offload)
+    if read_committed and found[1] >= partition.last_stable_offset:
+        return -1, -1
+    return found

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from broker.catalogue.topic_admin import NewTopic, check_name, offsets_topic
-from broker.catalogue.topics import OFFSETS_TOPIC, Topic
+from broker.catalogue.topic_admin import NewTopic, check_name, offsets_topic, transactions_topic
+from broker.catalogue.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Topic
 from broker.errors import RequestError
 from broker.loop.answers import until_durable
 from broker.loop.call import Call, Parked
@@ -58,6 +58,10 @@ TOPICS_PER_SLICE = 100
 
 LARGE_PARTITION_COUNT = 5000
 """The number of partitions whose encoding takes 2 ms."""
+
+
+_INTERNAL: Final = {OFFSETS_TOPIC: offsets_topic, TRANSACTIONS_TOPIC: transactions_topic}
+"""The topics that are made as their coordinators make them."""
 
 
 def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Parked | WaitingSteps:
@@ -202,7 +206,7 @@ def _create_missing(
     if room.partitions <= 0:
         return  # it stays unknown, so that the client asks again
     try:
-        new = offsets_topic(broker.config) if name == OFFSETS_TOPIC else NewTopic(name=name)
+        new = _INTERNAL[name](broker.config) if name in _INTERNAL else NewTopic(name=name)
         record = broker.topics.check_new(new, broker.clock.wall_ms(call.received_ms))
         broker.topics.create(record, call.received_ms)
         room.partitions -= record.partition_count

@@ -17,9 +17,11 @@ v13 topic ids (KIP-516).
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from broker.catalogue.view_admin import check_writable
+from broker.coordinators.enlistment import Admission, Batch
 from broker.errors import RequestError
 from broker.loop.call import PARKED, Call, Parked
 from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, WaitingSteps, in_slices, in_thread
@@ -36,6 +38,7 @@ from protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from protocol.records import HEADER_BYTES, read_batch_header
 
 if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
@@ -160,6 +163,44 @@ def _own_records(call: Call[ProduceRequest]) -> None:
 
 
 def _append_all(broker: Broker, call: Call[ProduceRequest]) -> WaitingSteps:
+    transactional_id = call.request.transactional_id
+    if transactional_id is None:
+        return (yield from _append_admitted(broker, call, None))
+    admission = Admission(broker.coordinators, transactional_id, call.version)
+    try:
+        batches = yield from _transactional_batches(broker, call)
+        yield from admission.ask(batches, lambda: None if call.data_owned else _own_records(call))
+        return (yield from _append_admitted(broker, call, admission))
+    finally:
+        admission.release()
+
+
+def _transactional_batches(
+    broker: Broker, call: Call[ProduceRequest]
+) -> Generator[Until | None, None, list[Batch]]:
+    """Return the batches of the request that say they are part of a transaction; they are not checked yet."""
+    found: list[Batch] = []
+    done = 0
+    for topic_data in call.request.topic_data:
+        topic = _find_topic(broker, call.version, topic_data)
+        for data in topic_data.partition_data:
+            done += 1
+            if not done % ITEMS_PER_STEP:
+                yield None
+            records = data.records
+            if records is None or len(records) < HEADER_BYTES:
+                continue
+            header = read_batch_header(records)
+            if not header.is_transactional:
+                continue
+            with suppress(RequestError):
+                # What cannot be written to is refused below, whatever the transaction.
+                partition = _find_partition(broker, call, topic, data.index)
+                found.append(Batch(partition, header.producer_id, header.producer_epoch))
+    return found
+
+
+def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admission | None) -> WaitingSteps:
     request = call.request
     response = ProduceResponse(responses=[])
     pending = PendingProduce(call, response, broker.scheduler.offload)
@@ -176,7 +217,7 @@ def _append_all(broker: Broker, call: Call[ProduceRequest]) -> WaitingSteps:
                     keyless = yield from _keyless_in_thread(broker, call, data, settings)
                     # It may have been deleted meanwhile.
                     topic = _find_topic(broker, call.version, topic_data)
-            answers.append(_produce(broker, call, topic, data, pending, keyless))
+            answers.append(_produce(broker, call, topic, data, pending, keyless, admission))
             done += 1
             if not done % ITEMS_PER_STEP:
                 pending.await_appends()
@@ -230,6 +271,7 @@ def _produce(
     data: PartitionProduceData,
     pending: PendingProduce,
     keyless: Keyless | None,
+    admission: Admission | None,
 ) -> PartitionProduceResponse:
     answer = PartitionProduceResponse(index=data.index, base_offset=-1)
     partition = None
@@ -242,6 +284,7 @@ def _produce(
             settings=broker.topics.settings(partition.topic),
             wall_ms=broker.clock.wall_ms(call.received_ms),
             keyless=keyless,
+            admission=admission,
         )
     except RequestError as error:
         # With a traceback it would refer, in a circle, to frames that keep the whole request in memory.

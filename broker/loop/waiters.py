@@ -25,7 +25,7 @@ AT_ONCE_MAX: Final = 32
 class ParkedCall:
     """A call that had too little to return.  `resume(now_ms)` looks again and answers."""
 
-    __slots__ = ("call", "keys", "min_bytes", "resume", "size_bytes", "timer")
+    __slots__ = ("call", "keys", "min_bytes", "ready", "resume", "size_bytes", "timer")
 
     def __init__(
         self,
@@ -35,8 +35,11 @@ class ParkedCall:
         size_bytes: int,
         min_bytes: int,
         resume: Callable[[int], None],
+        ready: Callable[[int], bool] | None = None,
     ) -> None:
         self.call = call
+        # Whether what has arrived under a key is of use; None: it always is.
+        self.ready = ready
         # The keys it waits for: `Partition.wait_key`, which for a stored partition is its stream's id.
         self.keys = keys
         # The bytes that are there already, and the number that resumes the call.
@@ -111,11 +114,11 @@ class Waiters:
         ready = 0
         for parked in tuple(self._by_key.get(key, {}).values()):
             parked.size_bytes += added_bytes
-            if parked.size_bytes >= parked.min_bytes:
+            if parked.size_bytes >= parked.min_bytes and (parked.ready is None or parked.ready(key)):
                 ready += 1
                 if ready <= AT_ONCE_MAX:
                     self._finish(parked, now_ms)
-                elif parked.size_bytes - added_bytes < parked.min_bytes:
+                elif parked.size_bytes - added_bytes < parked.min_bytes or parked.ready is not None:
                     self._soon(partial(self._finish, parked, now_ms))
 
     def wake(self, keys: Iterable[int], now_ms: int) -> None:

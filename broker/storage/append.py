@@ -6,7 +6,7 @@ Source: the order of checks is that of Kafka 4.3's UnifiedLog.append (records, t
 from __future__ import annotations
 
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError, code_of, storage_error
@@ -64,6 +64,13 @@ Keyless = tuple[int, ...] | Malformed
 """The first records of a batch without a key, or the reason why the batch cannot be opened."""
 
 
+class TransactionCheck(Protocol):
+    """Says which transactional batches may be stored."""
+
+    def check(self, partition: Partition, header: BatchHeader) -> None:
+        """Check that a batch is part of its producer's open transaction.  Raises: RequestError."""
+
+
 class AppendResult(NamedTuple):
     """The producer's answer about its batch, due only when `version` is as safe as it asked for."""
 
@@ -80,16 +87,20 @@ def append_batch(
     settings: TopicSettings,
     wall_ms: int,
     keyless: Keyless | None = None,
+    admission: TransactionCheck | None = None,
 ) -> AppendResult:
     """Check the batch against its topic's settings and add it to its vnode's open frame.
 
     `wall_ms` is the time of day: the batch's append time, and the present for limits on timestamps.
-    `keyless` is what `look_for_keys` has found, if that was called already.
+    `keyless` is what `look_for_keys` has found, if that was called already. `admission` tells which
+    transactional batches may be stored; without it none.
 
     Raises: RequestError, with Kafka's code; nothing was appended.
     """
     header, batch = _checked_batch(call, settings, records)
     check_produce(partition, header, settings)
+    if header.is_transactional:
+        _check_transaction(admission, partition, header)
     try:
         append_time_ms = _stamp_time(batch, header, settings, wall_ms)
         if settings.compacts:
@@ -144,16 +155,17 @@ def _checked_batch(
         )
     except BatchRefused as error:
         raise RequestError(code_of(error.error_code), str(error)) from error
-    if header.is_transactional:
-        # Transactional ids are not given out yet, so no producer can have one in order.
-        no_id = call.request.transactional_id is None
-        raise RequestError(
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if no_id else ErrorCode.INVALID_TXN_STATE,
-            "a transactional batch without a transaction",
-        )
     batch = memoryview(records)[: header.size_bytes]
     # The next receive overwrites the shared receive buffer: a batch that lies there is copied.
     return header, batch if call.data_owned else memoryview(bytearray(batch))
+
+
+def _check_transaction(admission: TransactionCheck | None, partition: Partition, header: BatchHeader) -> None:
+    if admission is None:
+        raise RequestError(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch needs a transactional id"
+        )
+    admission.check(partition, header)
 
 
 def _stamp_time(batch: memoryview, header: BatchHeader, settings: TopicSettings, wall_ms: int) -> int:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from wal.lookup import TimeHit
     from wal.reader import ReadResult
     from wal.stream_producers import ProducerDescription
+    from wal.transactions import AbortedTransaction
 
 
 class Counted(NamedTuple):
@@ -78,9 +79,15 @@ class Partition:
         """The bytes that the partition's visible batches take on the disk."""
         return self.vnode.log.stream_size_bytes(self.stream_id)
 
-    def read(self, offset: int, max_bytes: int, *, minimum_one: bool = True) -> ReadResult:
+    def aborted_between(self, start: int, end: int) -> list[AbortedTransaction]:
+        """Return the aborted transactions with records between two offsets, by first offset."""
+        return self.vnode.log.producers(self.stream_id).aborted_between(start, end)
+
+    def read(
+        self, offset: int, max_bytes: int, *, minimum_one: bool = True, end: int | None = None
+    ) -> ReadResult:
         """Return stored batches from the one that holds `offset`, as VnodeLog.read; views have `steps`."""
-        return self.vnode.log.read(self.stream_id, offset, max_bytes, minimum_one=minimum_one)
+        return self.vnode.log.read(self.stream_id, offset, max_bytes, minimum_one=minimum_one, end=end)
 
     def find_timestamp(self, timestamp_ms: int, *, from_offset: int) -> TimeHit | None:
         """Return the first batch from an offset on with a record at or after the time."""

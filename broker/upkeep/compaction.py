@@ -17,7 +17,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.metadata import Metadata
-from broker.catalogue.topics import OFFSETS_TOPIC
 from broker.config.topic_settings import TopicSettings
 from broker.loop.loop import Loop
 from broker.loop.slices import Steps, or_again
@@ -132,7 +131,8 @@ class CompactionTask:
         for number, topic in enumerate(tuple(catalogue.by_name.values())):
             if not number % TOPICS_PER_LOOK:
                 yield None
-            if topic.name == OFFSETS_TOPIC or topic.view is not None:
+            # Coordinators copy their topics forward themselves (broker/coordinators/copier.py).
+            if topic.internal or topic.view is not None:
                 continue
             for index in range(topic.partition_count):
                 if topic.topic_id not in catalogue.by_id or not topics.settings(topic).compacts:

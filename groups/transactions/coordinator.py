@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from groups.context import InternalError
-from groups.effects import Effects, EncodedRecord
+from groups.effects import Effects, EncodedRecord, Stamp
 from groups.transactions import ending, enlisting, initializing, show, timeouts
 from groups.transactions.config import TransactionConfig
 from groups.transactions.records import decode_transaction, encode_transaction
@@ -125,6 +125,14 @@ class TransactionCoordinator:
         else:
             self._table.set(transaction)
             replayed.add(transactional_id)
+
+    def replay_staged(
+        self, partition: int, stamp: Stamp, key: bytes | memoryview, value: bytes | memoryview | None
+    ) -> None:
+        """No record of this topic is part of a transaction: one that a client wrote is ignored."""
+
+    def replay_end(self, partition: int, producer_id: int, *, commit: bool) -> None:
+        """Likewise."""
 
     def loaded(self, partitions: Collection[int], now_ms: int) -> None:
         """Serve these partitions; decisions whose markers may be missing are carried out."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from broker.catalogue.topic_admin import NewTopic
 from broker.coordinators.runtime import CoordinatorRuntime
 from groups.context import InternalError
-from groups.effects import Effects, EncodedRecord, Journal
+from groups.effects import Effects, EncodedRecord, Journal, Stamp
 from protocol.error_codes import ErrorCode
 from tests.broker.gateway import Gateway
 
@@ -72,6 +72,14 @@ class Counters:
     def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
         assert value is not None
         self.values[bytes(key).decode()] = int(bytes(value))
+
+    def replay_staged(
+        self, partition: int, stamp: Stamp, key: bytes | memoryview, value: bytes | memoryview | None
+    ) -> None:
+        """Counters are not transactional."""
+
+    def replay_end(self, partition: int, producer_id: int, *, commit: bool) -> None:
+        """Counters are not transactional."""
 
     def loaded(self, partitions: Collection[int], now_ms: int) -> None:
         self.serving |= set(partitions)

@@ -1,0 +1,190 @@
+"""Before the first batch of a transaction is stored in a partition: its transaction must have the partition.
+
+    the log has the transaction open already      nothing to ask, as for all batches but the first
+    Produce v12 on (second protocol)              the coordinator enlists the partition
+    before                                        the coordinator says whether the client has done so
+
+The batch may follow at once if the coordinator's record is earlier in the same log; else it waits until that
+is durable. Meanwhile the transaction may end: a guard (broker/storage/transaction_guards.py) tells.
+Source: KIP-890; Kafka 4.3's AddPartitionsToTxnManager and ReplicaManager.handleProduceAppend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from broker.errors import RequestError
+from broker.loop.slices import Until
+from groups.transactions.enlisting import Member
+from groups.transactions.transaction import TV2, TopicPartition
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from broker.coordinators.coordinators import NodeCoordinators
+    from broker.storage.partition import Partition
+    from protocol.records import BatchHeader
+
+ABORTABLE_SINCE: Final = 11
+"""The first version of Produce whose clients know TRANSACTION_ABORTABLE."""
+
+ENLISTS_SINCE: Final = 12
+"""The first version of Produce that enlists its partitions."""
+
+_TRY_AGAIN: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+
+
+class Batch(NamedTuple):
+    """A transactional batch of a request."""
+
+    partition: Partition
+    producer_id: int
+    epoch: int
+
+    @property
+    def place(self) -> TopicPartition:
+        """The topic's name and the partition's index."""
+        return self.partition.topic.name, self.partition.index
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the log has the transaction open."""
+        return self.partition.vnode.log.producers(self.partition.stream_id).has_open(
+            self.producer_id, self.epoch
+        )
+
+
+class Admission:
+    """The verdicts on a request's transactional batches; `release` must be called at its end."""
+
+    def __init__(self, coordinators: NodeCoordinators, transactional_id: str, version: int) -> None:
+        self._coordinators = coordinators
+        self._transactional_id = transactional_id
+        self._version = version
+        self._refused: dict[TopicPartition, ErrorCode] = {}
+        self._guards: dict[tuple[int, int], int] = {}
+
+    def check(self, partition: Partition, header: BatchHeader) -> None:
+        """Check that a batch is part of its producer's open transaction.  Raises: RequestError."""
+        batch = Batch(partition, header.producer_id, header.producer_epoch)
+        code = self._refused.get(batch.place, ErrorCode.NONE)
+        if code:
+            raise RequestError(
+                code,
+                f"producer {batch.producer_id} may not write to this partition now: {code.text}",
+            )
+        stream_id = partition.stream_id
+        number = self._guards.get((stream_id, batch.producer_id), 0)
+        if not batch.is_open and not self._coordinators.guards.holds(stream_id, batch.producer_id, number):
+            raise RequestError(
+                ErrorCode.INVALID_TXN_STATE, "the record is not part of a transaction that is open"
+            )
+
+    def release(self) -> None:
+        """Give back the guards."""
+        for stream_id, producer_id in self._guards:
+            self._coordinators.guards.release(stream_id, producer_id)
+        self._guards = {}
+
+    def ask(self, batches: list[Batch], own: Callable[[], None]) -> Generator[Until, None, None]:
+        """Ask the coordinator about the batches whose transaction is not open yet.
+
+        `own()` is called before it waits, so that the request's records outlive their buffer.
+        """
+        asked = [batch for batch in batches if not batch.is_open]
+        if not asked:
+            return
+        if len({batch.producer_id for batch in batches}) > 1:
+            self._refuse(asked, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+            return
+        for batch in asked:
+            place = batch.partition.stream_id, batch.producer_id
+            if place not in self._guards:
+                self._guards[place] = self._coordinators.guards.set(*place)
+        member = Member(self._transactional_id, asked[0].producer_id, asked[0].epoch)
+        if self._version >= ENLISTS_SINCE:
+            yield from self._enlist(member, asked, own)
+        else:
+            yield from self._verify(member, asked, own)
+
+    def _enlist(
+        self, member: Member, asked: list[Batch], own: Callable[[], None]
+    ) -> Generator[Until, None, None]:
+        stored = _Answer()
+        now_ms = self._coordinators.now_ms
+        places = frozenset(batch.place for batch in asked)
+        with self._coordinators.transactions.step(now_ms) as machine:
+            machine.enlist(member, places, stored.take, now_ms, client_version=TV2)
+        yield from self._await(stored, member, asked, own)
+
+    def _verify(
+        self, member: Member, asked: list[Batch], own: Callable[[], None]
+    ) -> Generator[Until, None, None]:
+        stored = _Answer()
+        now_ms = self._coordinators.now_ms
+        with self._coordinators.transactions.step(now_ms) as machine:
+            codes = [machine.is_enlisted(member, batch.place) for batch in asked]
+            machine.after_writes(member.transactional_id, stored.take, now_ms)
+        for batch, code in zip(asked, codes, strict=True):
+            if code:
+                self._refuse([batch], code)
+        allowed = [batch for batch, code in zip(asked, codes, strict=True) if not code]
+        if allowed:
+            yield from self._await(stored, member, allowed, own)
+
+    def _await(
+        self, stored: _Answer, member: Member, asked: list[Batch], own: Callable[[], None]
+    ) -> Generator[Until, None, None]:
+        """Wait until the coordinator's record is durable, or at least earlier in the batches' own log."""
+        if stored.code is None and not self._is_in_their_log(member, asked):
+            own()
+            yield Until(stored.when_taken)
+        if stored.code:
+            self._refuse(asked, stored.code)
+
+    def _is_in_their_log(self, member: Member, asked: list[Batch]) -> bool:
+        transactions = self._coordinators.transactions
+        home = transactions.written_to(member, [batch.place for batch in asked])
+        return home is not None and all(batch.partition.vnode is home for batch in asked)
+
+    def _refuse(self, asked: list[Batch], code: ErrorCode) -> None:
+        for batch in asked:
+            self._refused[batch.place] = shown(code, self._version)
+
+
+class _Answer:
+    """The coordinator's answer, once it is there."""
+
+    def __init__(self) -> None:
+        self.code: ErrorCode | None = None
+        self._resume: Callable[[], None] | None = None
+
+    def take(self, code: ErrorCode) -> None:
+        """Take the answer, and go on if it was waited for."""
+        self.code = code
+        if self._resume is not None:
+            self._resume()
+
+    def when_taken(self, resume: Callable[[], None]) -> None:
+        """Call `resume` when the answer is there."""
+        self._resume = resume
+        if self.code is not None:
+            resume()
+
+
+def shown(code: ErrorCode, version: int) -> ErrorCode:
+    """Return the code that a producer of this version understands."""
+    if code == ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if code in _TRY_AGAIN or (code == ErrorCode.CONCURRENT_TRANSACTIONS and version < ENLISTS_SINCE):
+        # Every client repeats this one, without looking for another leader.
+        return ErrorCode.NOT_ENOUGH_REPLICAS
+    if code == ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_SINCE:
+        return ErrorCode.INVALID_TXN_STATE
+    return code

@@ -1,0 +1,70 @@
+"""ListTransactions: v0-2.
+
+Behaviour: the transactional ids that all filters let through; names of states that do not exist are told.
+Differences from Apache Kafka: none known.
+Version notes: v1 duration (KIP-994); v2 pattern (KIP-1152), by the engine and syntax that Kafka uses (RE2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from broker.loop.call import Call
+from broker.loop.slices import Steps
+from groups.errors import InvalidRegularExpression
+from groups.regexes import compiled
+from groups.transactions.show import Filter, states_of
+from protocol.error_codes import ErrorCode
+from protocol.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    TransactionState,
+)
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[ListTransactionsRequest]) -> ListTransactionsResponse | Steps:
+    """List what the filters let through."""
+    request = call.request
+    try:
+        matches = _matcher(request.transactional_id_pattern)
+    except InvalidRegularExpression as error:
+        return _refused(error.code)
+    states, unknown = states_of(request.state_filters)
+    wanted = Filter(states, frozenset(request.producer_id_filters), request.duration_filter, matches)
+    return _list(broker, wanted, unknown, call.received_ms)
+
+
+def _matcher(pattern: str | None) -> Callable[[str], bool] | None:
+    """Return a function that tells whether a name matches as a whole.  Raises: InvalidRegularExpression."""
+    if not pattern:
+        return None
+    expression = compiled(pattern)
+    return lambda name: expression.fullmatch(name) is not None
+
+
+def _refused(code: ErrorCode) -> ListTransactionsResponse:
+    return ListTransactionsResponse(error_code=code, unknown_state_filters=[], transaction_states=[])
+
+
+def _list(broker: Broker, wanted: Filter, unknown: list[str], now_ms: int) -> Steps:
+    with broker.transactions.step(now_ms) as machine:
+        if machine.is_loading:
+            return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        listing = machine.listed(wanted, now_ms)
+    found: list[TransactionState] = []
+    for known in listing:
+        if known is None:
+            yield
+            continue
+        found.append(
+            TransactionState(
+                transactional_id=known.transactional_id,
+                producer_id=known.producer_id,
+                transaction_state=known.state.shown,
+            )
+        )
+    return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found)

@@ -1,0 +1,168 @@
+"""TxnOffsetCommit: store the progress of a group as part of a transaction, and its end.
+
+The offsets count when the transaction's marker is durable in the group's partition of __consumer_offsets; the
+transaction coordinator sees to it that every transaction has one. A producer may name the group's member for
+which it commits; then that must belong to the present generation, so that a member that has been replaced
+cannot commit what its successor reads again.
+Source: KIP-98, KIP-447; Kafka 4.3's OffsetMetadataManager.commitTransactionalOffset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from groups.classic_group import ClassicGroup
+from groups.classic_join import known_member
+from groups.consumer_group import ConsumerGroup
+from groups.context import Context
+from groups.effects import EncodedRecord, EndMarker, Stamp, Undo
+from groups.errors import GroupError, IllegalGeneration, UnknownMember, append_error
+from groups.offset_commit import java_length
+from groups.offsets import NO_EXPIRY, Committed, committed_bytes, offset_of
+from groups.record_keys import OffsetKey
+from groups.records import encode_record
+from groups.states import GroupState
+from protocol.error_codes import ErrorCode
+from protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+NO_GENERATION: Final = -1
+
+Reply = Callable[[TxnOffsetCommitResponse], None]
+Done = Callable[[ErrorCode | None, int], None]
+_Item = tuple[OffsetKey, Committed, TxnOffsetCommitResponsePartition]
+
+
+def check_member(context: Context, request: TxnOffsetCommitRequest) -> ErrorCode:
+    """Return NONE if the producer may commit for the group, else the code for all of its offsets."""
+    try:
+        context.check_loaded(request.group_id)
+        _check(context, request)
+    except GroupError as error:
+        return error.code
+    return ErrorCode.NONE
+
+
+def commit_in_transaction(context: Context, request: TxnOffsetCommitRequest, reply: Reply) -> None:
+    """Stage the offsets of a request, whose transaction has the group's partition already."""
+    response, items = _open(context, request)
+    code = check_member(context, request)
+    if code or not items:
+        _fail(items, code)
+        reply(response)
+        return
+    stamp = Stamp(request.producer_id, request.producer_epoch)
+    partition = context.partition(request.group_id)
+    records: list[EncodedRecord] = []
+    undo: list[Undo] = []
+    for key, committed, _ in items:
+        value = committed_bytes(committed)
+        records.append(encode_record(key, value))
+        undo.append(context.staged.stage(partition, stamp, key, value))
+
+    def done(error: ErrorCode | None, now_ms: int) -> None:
+        context.now_ms = now_ms
+        if error is not None:
+            _fail(items, append_error(error))
+        reply(response)
+
+    context.journal.write(partition, records, undo, done, stamp)
+
+
+def _open(context: Context, request: TxnOffsetCommitRequest) -> tuple[TxnOffsetCommitResponse, list[_Item]]:
+    """Return the answer, and the offsets that can be stored; the others are refused in the answer."""
+    response = TxnOffsetCommitResponse(topics=[])
+    items: list[_Item] = []
+    for topic in request.topics:
+        known = context.topics.by_name.get(topic.name)
+        answers: list[TxnOffsetCommitResponsePartition] = []
+        for asked in topic.partitions:
+            answer = TxnOffsetCommitResponsePartition(partition_index=asked.partition_index)
+            answers.append(answer)
+            metadata = asked.committed_metadata or ""
+            if known is None or not 0 <= asked.partition_index < known.partition_count:
+                answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif java_length(metadata) > context.config.offset_metadata_max_bytes:
+                answer.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            else:
+                key = OffsetKey(request.group_id, topic.name, asked.partition_index)
+                committed = Committed(
+                    asked.committed_offset,
+                    asked.committed_leader_epoch,
+                    metadata,
+                    context.wall_ms,
+                    NO_EXPIRY,
+                )
+                items.append((key, committed, answer))
+        response.topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
+    return response, items
+
+
+def _fail(items: list[_Item], code: ErrorCode) -> None:
+    for _, _, answer in items:
+        answer.error_code = code
+
+
+def _check(context: Context, request: TxnOffsetCommitRequest) -> None:
+    group = context.groups.get(request.group_id)
+    names_member = (
+        request.generation_id != NO_GENERATION
+        or bool(request.member_id)
+        or request.group_instance_id is not None
+    )
+    if group is None:
+        if request.generation_id >= 0:
+            raise IllegalGeneration
+    elif isinstance(group, ConsumerGroup):
+        _check_consumer(group, request, names_member=names_member)
+    else:
+        _check_classic(group, request, names_member=names_member)
+
+
+def _check_classic(group: ClassicGroup, request: TxnOffsetCommitRequest, *, names_member: bool) -> None:
+    if request.generation_id < 0 and group.state == GroupState.EMPTY:
+        return
+    if names_member:
+        known_member(group, request.member_id, request.group_instance_id)
+        if request.generation_id != group.generation:
+            raise IllegalGeneration
+
+
+def _check_consumer(group: ConsumerGroup, request: TxnOffsetCommitRequest, *, names_member: bool) -> None:
+    if not names_member or (request.generation_id < 0 and not group.metadata):
+        return
+    if request.member_id not in group.metadata:
+        raise UnknownMember
+    if request.generation_id != group.assignment(request.member_id).epoch:
+        raise IllegalGeneration
+
+
+# --- the end of the transaction -----------------------------------------------------------------------------
+
+
+def end_in_partition(context: Context, partition: int, marker: EndMarker, done: Done) -> None:
+    """Write a transaction's end into a partition; its offsets count once that is durable."""
+
+    def durable(error: ErrorCode | None, now_ms: int) -> None:
+        context.now_ms = now_ms
+        if error is None:
+            apply_end(context, partition, marker.producer_id, commit=marker.commit)
+        done(error, now_ms)
+
+    context.journal.write(partition, [], [], durable, marker)
+
+
+def apply_end(context: Context, partition: int, producer_id: int, *, commit: bool) -> None:
+    """Make a transaction's offsets the progress of their groups, or drop them."""
+    is_served = partition in context.loaded
+    for key, value in context.staged.end(partition, producer_id, commit=commit):
+        if is_served:
+            context.count_rows(key, context.offsets.position(key), offset_of(value))
+        context.offsets.replay(key, value)
+        if not is_served:
+            context.replayed.add(key.group_id)

@@ -1,0 +1,95 @@
+"""Producing in transactions: the coordinator is asked once, and what its answer misses is caught."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.coordinators.enlistment import shown
+from protocol.error_codes import ErrorCode
+from tests.broker.gateway import Gateway
+from tests.broker.kit import create, outcomes
+from tests.broker.txn import TV1, Producer
+
+
+@pytest.fixture(params=[1, 3], ids=["one vnode", "three vnodes"])
+def gateway(request: pytest.FixtureRequest) -> Gateway:
+    gateway = Gateway(kawal_vnodes=request.param)
+    create(gateway.client(), "t", partitions=4)
+    return gateway
+
+
+def other_vnode(gateway: Gateway) -> int:
+    """Return a partition that is not on the vnode of the transaction's state, if there is one."""
+    home = gateway.broker.transactions.state_vnode("tx")
+    return next((index for index in range(4) if gateway.partition("t", index).vnode is not home), 0)
+
+
+def test_one_request_begins_a_transaction_in_many_partitions(gateway: Gateway) -> None:
+    producer = Producer(gateway)
+    request = producer.producing(*(("t", index) for index in range(4)), value=b"a")
+    assert [outcome.error_code for outcome in outcomes(producer.client.call(request, 12))] == [0] * 4
+    known = gateway.broker.transactions._machine.described("tx")
+    assert len(getattr(known, "partitions", ())) == 4
+    assert len(gateway.broker.coordinators.guards) == 0
+
+
+def test_an_end_between_the_question_and_the_answer_refuses_the_batch() -> None:
+    """The coordinator's record is on its way to another log when the transaction is aborted."""
+    gateway = Gateway(kawal_vnodes=3)
+    create(gateway.client(), "t", partitions=4)
+    producer = Producer(gateway)
+    index = other_vnode(gateway)
+    producer.client.send(producer.producing(("t", index), value=b"a"), 12)
+    partition = gateway.partition("t", index)
+    gateway.broker.coordinators.guards.marked(partition.stream_id, producer.producer_id)
+    gateway.settle()
+    (answer,) = producer.client.answers()
+    assert [outcome.error_code for outcome in outcomes(answer)] == [ErrorCode.INVALID_TXN_STATE]
+    assert partition.log_end == 0
+    assert len(gateway.broker.coordinators.guards) == 0
+
+
+def test_a_first_batch_waits_for_the_coordinator_only_if_its_log_is_another(gateway: Gateway) -> None:
+    producer = Producer(gateway)
+    index = other_vnode(gateway)
+    producer.client.send(producer.producing(("t", index), value=b"a"), 12)
+    in_one_log = len(gateway.broker.vnodes.every) == 2
+    assert (gateway.partition("t", index).log_end == 1) == in_one_log
+    gateway.settle()
+    assert gateway.partition("t", index).high_watermark == 1
+
+
+def test_a_client_that_leaves_while_its_batch_waits_leaves_no_guard() -> None:
+    gateway = Gateway(kawal_vnodes=3)
+    create(gateway.client(), "t", partitions=4)
+    producer = Producer(gateway)
+    producer.client.send(producer.producing(("t", other_vnode(gateway)), value=b"a"), 12)
+    gateway.broker.disconnect(producer.client.connection)
+    gateway.settle()
+    assert len(gateway.broker.coordinators.guards) == 0
+
+
+def test_every_batch_after_the_first_asks_nothing(gateway: Gateway) -> None:
+    producer = Producer(gateway, protocol=TV1)
+    producer.write("t", 0, b"a")
+    gateway.settle()
+    gateway.broker.transactions._machine.unload(range(50), gateway.now_ms)
+    assert producer.write("t", 0, b"b", version=9) == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "version", "expected"),
+    [
+        (ErrorCode.PRODUCER_FENCED, 12, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (ErrorCode.TRANSACTION_ABORTABLE, 10, ErrorCode.INVALID_TXN_STATE),
+        (ErrorCode.TRANSACTION_ABORTABLE, 11, ErrorCode.TRANSACTION_ABORTABLE),
+        (ErrorCode.CONCURRENT_TRANSACTIONS, 11, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.CONCURRENT_TRANSACTIONS, 12, ErrorCode.CONCURRENT_TRANSACTIONS),
+        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 12, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.INVALID_PRODUCER_ID_MAPPING, 3, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+    ],
+)
+def test_refusals_are_told_in_codes_that_the_version_knows(
+    code: ErrorCode, version: int, expected: ErrorCode
+) -> None:
+    assert shown(code, version) == expected

@@ -1,0 +1,62 @@
+"""Offsets of open transactions."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groups.effects import Stamp
+from groups.record_keys import OffsetKey
+from groups.staged_offsets import StagedOffsets
+
+KEY, OTHER = OffsetKey("g", "t", 0), OffsetKey("h", "t", 1)
+
+
+def test_an_end_gives_the_offsets_of_its_producer_in_its_partition() -> None:
+    staged = StagedOffsets()
+    staged.stage(0, Stamp(1, 0), KEY, b"a")
+    staged.stage(1, Stamp(1, 0), OTHER, b"b")
+    assert staged.end(0, 2, commit=True) == []
+    assert staged.end(0, 1, commit=True) == [(KEY, b"a")]
+    assert staged.end(1, 1, commit=False) == []
+    assert not staged
+
+
+def test_what_was_staged_last_counts() -> None:
+    staged = StagedOffsets()
+    staged.stage(0, Stamp(1, 0), KEY, b"old")
+    staged.stage(0, Stamp(2, 0), KEY, b"new")
+    assert staged.end(0, 2, commit=True) == [(KEY, b"new")]
+    assert staged.end(0, 1, commit=True) == []
+    staged.stage(0, Stamp(1, 0), KEY, b"old")
+    staged.stage(0, Stamp(2, 0), KEY, b"new")
+    staged.stage(0, Stamp(1, 0), KEY, b"newest")
+    assert staged.end(0, 2, commit=True) == [(KEY, b"new")]
+    assert staged.end(0, 1, commit=True) == [(KEY, b"newest")]
+
+
+def test_a_later_commit_supersedes_and_keys_are_found_by_group_and_topic() -> None:
+    staged = StagedOffsets()
+    staged.stage(0, Stamp(1, 0), KEY, b"a")
+    staged.stage(0, Stamp(2, 0), OTHER, b"b")
+    assert staged.keys(group_id="g") == [KEY]
+    assert staged.keys(topic="t") == [KEY, OTHER]
+    assert (staged.holds("g"), staged.holds("x"), staged.is_staged(OTHER)) == (True, False, True)
+    staged.supersede(0, KEY)
+    assert staged.keys() == [OTHER]
+    staged.drop_partition(0)
+    assert not staged
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.sampled_from([KEY, OTHER]), st.binary(max_size=2)), max_size=12)
+)
+def test_undoing_newest_first_leaves_what_was_there(steps: list[tuple[int, OffsetKey, bytes]]) -> None:
+    staged = StagedOffsets()
+    staged.stage(0, Stamp(9, 0), KEY, b"before")
+    undo = [staged.stage(0, Stamp(producer, 0), key, value) for producer, key, value in steps]
+    for step in reversed(undo):
+        step()
+    assert list(staged.of_partition(0)) == [(Stamp(9, 0), [(KEY, b"before")])]
+    assert staged.keys() == [KEY]
+    assert staged.end(0, 9, commit=True) == [(KEY, b"before")]

@@ -1,0 +1,118 @@
+"""Offsets in transactions, at the group coordinator: checks, losses, and deletions in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groups.effects import EndMarker, StagedRecords, Stamp
+from groups.record_keys import OffsetKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.delete_groups import DeleteGroupsRequest
+from protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from tests.groups.driver import Driver
+
+
+def stage(
+    driver: Driver, offset: int, producer: int = 7, *, metadata: str = "", group_id: str = "g"
+) -> list[Any]:
+    """Commit an offset in a transaction; the list has the answer when there is one."""
+    progress = TxnOffsetCommitRequestPartition(
+        partition_index=0, committed_offset=offset, committed_metadata=metadata
+    )
+    request = TxnOffsetCommitRequest(
+        transactional_id="tx",
+        group_id=group_id,
+        producer_id=producer,
+        producer_epoch=0,
+        topics=[TxnOffsetCommitRequestTopic(name="t", partitions=[progress])],
+    )
+    answers: list[Any] = []
+    driver.coordinator.txn_offset_commit(
+        request, lambda answer: answers.append(answer.topics[0].partitions[0].error_code), driver.now_ms
+    )
+    driver.flush()
+    return answers
+
+
+def end(driver: Driver, producer: int = 7, *, commit: bool = True) -> list[Any]:
+    answers: list[Any] = []
+    driver.coordinator.end_transaction(
+        driver.coordinator.partition_of("g"),
+        EndMarker(producer, 0, 0, commit),
+        lambda error, _now_ms: answers.append(error),
+        driver.now_ms,
+    )
+    driver.flush()
+    return answers
+
+
+def offset_of(driver: Driver) -> int | None:
+    found = driver.coordinator.committed("g", "t", 0)
+    return None if found is None else found.offset
+
+
+def test_an_offset_counts_when_the_marker_is_durable() -> None:
+    driver = Driver("t")
+    assert stage(driver, 5) == [0]
+    assert offset_of(driver) is None
+    driver.hold = True
+    answers = end(driver)
+    assert (answers, offset_of(driver)) == ([], None)
+    driver.sync()
+    assert (answers, offset_of(driver)) == ([None], 5)
+
+
+def test_an_abort_drops_and_a_repeated_end_changes_nothing() -> None:
+    driver = Driver("t")
+    stage(driver, 5)
+    end(driver, commit=False)
+    end(driver, commit=True)
+    assert offset_of(driver) is None
+
+
+def test_a_lost_batch_is_not_staged() -> None:
+    driver = Driver("t")
+    driver.hold = True
+    answers = stage(driver, 5)
+    driver.fail()
+    driver.hold = False
+    end(driver)
+    assert (answers, offset_of(driver)) == ([ErrorCode.COORDINATOR_NOT_AVAILABLE], None)
+
+
+def test_metadata_that_is_too_long_is_refused() -> None:
+    assert stage(Driver("t"), 5, metadata="x" * 4097) == [ErrorCode.OFFSET_METADATA_TOO_LARGE]
+
+
+def test_a_group_with_nothing_but_staged_offsets_can_be_deleted_with_them() -> None:
+    driver = Driver("t")
+    stage(driver, 5)
+    answer = driver.call(driver.coordinator.delete_groups, DeleteGroupsRequest(groups_names=["g"]))
+    assert [result.error_code for result in answer.value.results] == [0]
+    end(driver)
+    assert offset_of(driver) is None
+
+
+def test_a_deleted_topic_takes_staged_offsets_with_it() -> None:
+    driver = Driver("t")
+    stage(driver, 5)
+    driver.delete_topic("t")
+    driver.create_topic("t")
+    end(driver)
+    assert offset_of(driver) is None
+
+
+def test_a_snapshot_has_staged_offsets_with_their_producers() -> None:
+    driver = Driver("t")
+    stage(driver, 5)
+    parts = list(driver.coordinator.snapshot(driver.coordinator.partition_of("g"), 10))
+    (staged,) = [part for part in parts if isinstance(part, StagedRecords)]
+    assert staged.stamp == Stamp(7, 0)
+    fresh = Driver("t")
+    for key, value in staged:
+        fresh.coordinator.replay_staged(0, staged.stamp, key, value)
+    assert fresh.coordinator._context.staged.is_staged(OffsetKey("g", "t", 0))
