@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from broker.catalogue.metadata import Metadata
@@ -129,21 +129,6 @@ class FetchReader:
 
     def _end_in(self, data: PartitionData) -> int:
         return data.last_stable_offset if self.read_committed else data.high_watermark
-
-    def stable_since(self) -> Callable[[int], bool]:
-        """Return a function that tells, by its wait key, whether more of a partition has become stable."""
-        topics = self.metadata.topics
-        read = {}
-        for item, data in self.found:
-            if item.topic is not None and item.topic.view is None and not data.error_code:
-                partition = topics.partition(item.topic, item.index)
-                read[partition.wait_key] = partition, data.last_stable_offset
-
-        def is_ready(key: int) -> bool:
-            known = read.get(key)
-            return known is None or known[0].last_stable_offset > known[1]
-
-        return is_ready
 
     def _begin(self, item: FetchItem) -> tuple[PartitionData, ViewPartition | None]:
         """Return what a partition gives; for a view all but the records, and the view that has them."""

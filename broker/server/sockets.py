@@ -16,7 +16,7 @@ from broker.server.transport import Transport
 
 logger = logging.getLogger("kawal.server")
 
-READ: Final = select.EPOLLIN
+READ: Final = select.EPOLLIN | select.EPOLLRDHUP
 
 
 class Sockets:

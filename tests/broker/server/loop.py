@@ -103,6 +103,7 @@ class Loop:
         self.listener = FakeListener([])
         self.clock_ns = 0
         self.gateway.broker.stats.clock_ns = lambda: self.clock_ns
+        self.gateway.broker.stats.turns.cpu_ns = lambda: self.clock_ns
         listening: Any = self.listener
         workers: Any = self.workers
         with monkeypatch.context() as patched:

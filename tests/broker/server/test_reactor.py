@@ -11,6 +11,7 @@ import pytest
 
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.stats import Cause
+from broker.server.sockets import READ
 from protocol.messages.metadata import MetadataRequest
 from tests.broker.gateway import Gateway, request_frame
 from tests.broker.kit import batch, create, fetching, producing, send
@@ -53,7 +54,7 @@ def test_a_request_is_answered_in_the_turn_in_which_it_comes(loop: Loop) -> None
     sock.incoming.append(frame(MetadataRequest(topics=[]), 12, 7))
     loop.turn((sock, IN))
     assert ids_taken(sock) == [7]
-    assert loop.interest(sock) == IN
+    assert loop.interest(sock) == READ
 
 
 def test_answers_of_one_turn_leave_in_one_call(loop: Loop) -> None:
@@ -101,10 +102,10 @@ def test_what_a_full_socket_does_not_take_leaves_when_it_has_room(loop: Loop) ->
     sock.room = 10
     sock.incoming.append(frame(MetadataRequest(topics=[]), 12, 5))
     loop.turn((sock, IN))
-    assert (len(sock.taken), loop.interest(sock)) == (10, IN | OUT)
+    assert (len(sock.taken), loop.interest(sock)) == (10, READ | OUT)
     sock.room = 1 << 20
     loop.turn((sock, OUT))
-    assert (ids_taken(sock), loop.interest(sock)) == ([5], IN)
+    assert (ids_taken(sock), loop.interest(sock)) == ([5], READ)
 
 
 @pytest.mark.parametrize("how", ["end", "error", "hangup"])
@@ -313,7 +314,7 @@ def test_an_address_with_its_share_waits_and_the_others_are_served(monkeypatch: 
     for sock in (first, second, third):
         sock.incoming.append(large)
         loop.turn(*[(sock, IN)] * 3)
-    assert [loop.interest(sock) for sock in (first, second, third)] == [IN, 0, 0]
+    assert [loop.interest(sock) for sock in (first, second, third)] == [READ, 0, 0]
     other.incoming.append(frame(MetadataRequest(topics=[]), 12, 7))
     loop.turn((other, IN))
     assert ids_taken(other) == [7]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import select
 from typing import Any
 
+import pytest
+
 from broker.server.ready_sockets import ReadySockets
 
 IN = select.EPOLLIN
@@ -13,11 +15,12 @@ IN = select.EPOLLIN
 class Epoll:
     """Reports the same sockets at each poll, as they stay ready until they are read."""
 
-    def __init__(self, *descriptors: int) -> None:
+    def __init__(self, *descriptors: int, mask: int = IN) -> None:
         self.descriptors = list(descriptors)
+        self.mask = mask
 
     def poll(self, _timeout: float, _count: int) -> list[tuple[int, int]]:
-        return [(descriptor, IN) for descriptor in self.descriptors]
+        return [(descriptor, self.mask) for descriptor in self.descriptors]
 
 
 class Socket:
@@ -45,7 +48,7 @@ def test_clients_are_told_apart_by_their_last_service_and_listeners_have_short_w
     queue = ready(Epoll(1, 2, 3, 4))
     queue.poll({**sockets(2, short=(1,)), 4: Socket(4, new=True)})  # type: ignore[dict-item]
     assert list(queue.short) == [(1, IN), (3, IN)]
-    assert (queue.long, queue.new) == ({2: IN}, {4: IN})
+    assert (queue.long, queue.edge) == ({2: IN}, {4: IN})
     assert queue
 
 
@@ -80,3 +83,12 @@ def test_requests_left_in_a_buffer_are_long_work_without_an_event() -> None:
     assert queue
     assert queue.first(queue.long) == (4, 0)
     assert not queue
+
+
+@pytest.mark.parametrize("event", [IN | select.EPOLLRDHUP, select.EPOLLHUP, select.EPOLLERR])
+def test_clients_that_leave_wait_with_those_that_come(event: int) -> None:
+    queue = ready(Epoll(1, 2, mask=event))
+    queue.poll(sockets(short=(1, 2)))
+    assert (list(queue.short), queue.edge) == ([], {1: event, 2: event})
+    queue.forget(1)
+    assert queue.first(queue.edge) == (2, event)
