@@ -210,7 +210,7 @@ def _vnodes(broker: Broker) -> Iterator[VnodeState]:
             durability=log.options.durability,
             segment_count=segment_count,
             size_bytes=size_bytes,
-            stream_count=len(log.streams()),
+            stream_count=log.stream_count,
             open_frame_bytes=log.open_frame_bytes,
         )
 

@@ -20,7 +20,6 @@ from groups.classic_member import (
 )
 from groups.classic_rebalance import (
     complete_if_gathered,
-    end_session,
     joined,
     keep_pending,
     members_for_leader,
@@ -28,6 +27,7 @@ from groups.classic_rebalance import (
     prepare_or_complete,
     start_session,
 )
+from groups.classic_removal import end_session
 from groups.config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from groups.context import Context
 from groups.errors import (

@@ -8,12 +8,11 @@ from groups.classic_member import SyncReply, sync_refused
 from groups.classic_rebalance import (
     after_removal,
     assigned,
-    end_session,
-    remove_member,
     start_session,
     store_assignment,
     synced,
 )
+from groups.classic_removal import end_session, remove_member
 from groups.context import Context
 from groups.errors import GroupError, IllegalGeneration, InconsistentProtocol, UnknownMember
 from groups.states import ANSWERS, Action, Request

@@ -10,16 +10,17 @@ Source: KIP-134 (initial delay), KIP-345 (static members); Kafka 4.3's GroupMeta
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
 from groups.changes import Changes, nobody
 from groups.classic_assignment import assign_on_server, server_assigns
 from groups.classic_group import ClassicGroup
-from groups.classic_member import ClassicMember, join_refused, sync_refused
+from groups.classic_member import ClassicMember, sync_refused
+from groups.classic_removal import note_lost, remove_member
 from groups.context import Context
 from groups.errors import GroupError
-from groups.lost import LostConsumer
 from groups.memory import ADDRESS_UNKNOWN
 from groups.record_keys import ClassicGroupKey
 from groups.record_schemas import GroupMetadataValue
@@ -32,6 +33,9 @@ from protocol.messages.sync_group import SyncGroupResponse
 
 DROPPED_AT_ONCE: Final = 50
 """Members that are dropped without a pause, about 1 ms."""
+
+TOLD_AT_ONCE: Final = 100
+"""Members that are told a generation without a pause, 2 ms."""
 
 RESERVE_AGAIN_MS = 1_000
 """The delay before another try if the number of a generation could not be stored."""
@@ -87,11 +91,6 @@ def keep_pending(context: Context, group: ClassicGroup, member_id: str, timeout_
     )
 
 
-def end_session(context: Context, group: ClassicGroup, member_id: str) -> None:
-    """End the session of a member that has left, so that its silence means nothing."""
-    context.timers.cancel(TimerKey("heartbeat", group.group_id, member_id))
-
-
 def _expire(context: Context, group_id: str, member_id: str, now_ms: int) -> None:
     context.now_ms = now_ms
     group = context.classic(group_id)
@@ -121,31 +120,6 @@ def arm(context: Context, group: ClassicGroup) -> None:
             _complete_after(context, group, group.rebalance_timeout_ms)
     elif group.unsynced and TimerKey("sync", group.group_id) not in context.timers:
         _expect_syncs(context, group)
-
-
-def note_lost(context: Context, group: ClassicGroup, member: ClassicMember, reason: str) -> None:
-    """Remember a member that vanished without leaving."""
-    context.lost.append(
-        LostConsumer(
-            group_id=group.group_id,
-            member_id=member.member_id,
-            client_id=member.client_id,
-            host=member.client_host,
-            user=member.activity.user,
-            topics=member.subscribed_topics(group.protocol),
-            lost_ms=context.wall_ms,
-            reason=reason,
-        )
-    )
-
-
-def remove_member(context: Context, group: ClassicGroup, member: ClassicMember) -> None:
-    """Remove a member; its waiting calls are told that it is unknown, so its client joins anew."""
-    end_session(context, group, member.member_id)
-    group.remove(member.member_id)
-    context.memory.count(group.group_id, member.member_id, "", 0)
-    member.answer_join(join_refused(ErrorCode.UNKNOWN_MEMBER_ID))
-    member.answer_sync(sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
 
 
 def after_removal(context: Context, group: ClassicGroup) -> None:
@@ -247,15 +221,38 @@ def complete(context: Context, group: ClassicGroup) -> None:
         return
     group.server_assigned = server_assigns(context, group)
     group.move(Event.GATHERED, context.wall_ms)
-    for member in list(group.members.values()):
+    members = list(group.members.values())
+    for member in members:
         member.is_new = False
         group.unsynced.add(member.member_id)
         member.activity.rebalanced_ms = context.wall_ms
-        start_session(context, group, member)
-        member.answer_join(joined(group, member))
+    _tell_generation(context, group, iter(members), group.generation)
     _expect_syncs(context, group)
     if group.server_assigned:
         store_assignment(context, group, assign_on_server(context, group))
+
+
+def _tell_generation(
+    context: Context, group: ClassicGroup, members: Iterator[ClassicMember], generation: int
+) -> None:
+    """Answer some of the members that have joined, the rest soon."""
+    if context.classic(group.group_id) is not group or group.generation != generation:
+        return
+    if group.state == GroupState.PREPARING_REBALANCE:
+        return  # they are part of the next generation, whose members are told again
+    some = list(islice(members, TOLD_AT_ONCE))
+    for member in some:
+        if group.members.get(member.member_id) is member:
+            start_session(context, group, member)
+            member.answer_join(joined(group, member))
+    if len(some) < TOLD_AT_ONCE:
+        return
+
+    def go_on(now_ms: int) -> None:
+        context.now_ms = now_ms
+        _tell_generation(context, group, members, generation)
+
+    context.timers.set(TimerKey("tell", group.group_id), context.now_ms + 1, go_on)
 
 
 def _reserve(context: Context, group: ClassicGroup) -> None:

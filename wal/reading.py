@@ -55,6 +55,11 @@ class LogReading:
         """Return the ids of the streams that the log knows."""
         return StreamIds(self._state.streams)
 
+    @property
+    def stream_count(self) -> int:
+        """The number of streams, with those of copies."""
+        return len(self._state.streams)
+
     def stream_size_bytes(self, stream_id: int) -> int:
         """Return the size in bytes of the stream's visible batches."""
         stream = self._state.streams.get(stream_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from wal.format import COPIES_BIT
 from wal.scan import NO_TIMESTAMP
@@ -78,7 +78,7 @@ class Stream:
         return max(self.log_start, self.clean_end)
 
 
-class StreamIds(Collection[int]):
+class StreamIds(Container[int], Iterable[int]):
     """A live view of the ids of the streams that callers know, without those of copies."""
 
     __slots__ = ("_streams",)
@@ -88,10 +88,6 @@ class StreamIds(Collection[int]):
 
     def __contains__(self, stream_id: object) -> bool:
         return stream_id in self._streams
-
-    def __len__(self) -> int:
-        # Metrics ask for it: a generator would take 40 ms for 100,000 streams.
-        return sum(map(COPIES_BIT.__gt__, self._streams))
 
     def __iter__(self) -> Iterator[int]:
         return (stream_id for stream_id in self._streams if stream_id < COPIES_BIT)

@@ -23,7 +23,7 @@ from broker.catalogue.view_admin import check_unused
 from broker.errors import RequestError
 from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
-from broker.loop.slices import ITEMS_PER_STEP, Steps, in_slices, made_of, tallied
+from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Steps, in_slices, made_of, tallied
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -56,11 +56,13 @@ def handle(broker: Broker, call: Call[DeleteTopicsRequest]) -> DeleteTopicsRespo
 
 def _answer_all(broker: Broker, call: Call[DeleteTopicsRequest]) -> Steps:
     request = call.request
-    asked = (
-        request.topics
-        if call.version >= 6
-        else [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
-    )
+    asked = request.topics
+    if call.version < 6:
+        asked = yield from made_of(
+            request.topic_names,
+            lambda name: DeleteTopicState(name=name, topic_id=ZERO_UUID),
+            per_step=PLAIN_ITEMS_PER_STEP,
+        )
     pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
     results = yield from _delete_all(broker, (yield from _named(broker, asked)), pending, call.received_ms)
     return pending.answer(DeleteTopicsResponse(responses=results))

@@ -242,7 +242,10 @@ def _vnode_families(snapshot: Snapshot) -> Iterator[Metric]:
     columns = {
         "segments": ("Segment files of a write-ahead log.", "segment_count"),
         "bytes": ("Bytes written to the segments of a write-ahead log.", "size_bytes"),
-        "streams": ("Partitions with data in a write-ahead log.", "stream_count"),
+        "streams": (
+            "Partitions with data in a write-ahead log, and compacted copies.",
+            "stream_count",
+        ),
         "open_frame_bytes": ("Bytes that wait for the next commit.", "open_frame_bytes"),
     }
     yield from _table("kawal_log", columns, ["log"], [([vnode.name], vnode) for vnode in snapshot.vnodes])

@@ -49,6 +49,9 @@ LONG_SHARE_BESIDE_SHORT_NS: Final = 1_000_000
 SHORT_WORK_EXPECTED_NS: Final = 50_000_000
 """Clients with short work are about for so long after the last was served."""
 
+RECEIVE_SHARE_NS: Final = 1_000_000
+"""The time for one socket in one turn; a large request takes several."""
+
 PAUSE_AFTER_ERROR_SECONDS: Final = 0.1
 """An error of our own in the loop itself may come again at once: it must not take all of a processor."""
 
@@ -246,6 +249,8 @@ class Reactor:
 
     def _receive(self, transport: Transport, now_ms: int) -> None:
         connection = transport.connection
+        clock_ns = self._turns.clock_ns
+        ends_ns = clock_ns() + RECEIVE_SHARE_NS
         for _ in range(RECEIVES_PER_TURN):
             if self._sockets.stopping or connection.saturated or connection.close_reason is not None:
                 self._sockets.watch(transport, now_ms)
@@ -266,7 +271,7 @@ class Reactor:
             if self._broker.intake.receive(connection, size, now_ms):
                 self._sockets.watch(transport, now_ms)
                 break
-            if transport.drained:
+            if transport.drained or clock_ns() > ends_ns:
                 break
         connection.reader.release_buffer()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groups.classic_group import GENERATIONS_SKIPPED
-from groups.classic_rebalance import DROPPED_AT_ONCE
+from groups.classic_rebalance import DROPPED_AT_ONCE, TOLD_AT_ONCE
 from groups.states import GroupState
 from protocol.error_codes import ErrorCode
 from tests.groups.classic import (
@@ -225,6 +225,34 @@ def test_members_that_do_not_ask_for_their_assignment_are_dropped(driver: Driver
         driver.advance(5_000)
     assert driver.heartbeat("g", second, 1) == ErrorCode.UNKNOWN_MEMBER_ID
     assert driver.heartbeat("g", first, 1) == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_many_members_are_told_their_generation_some_at_a_time(driver: Driver) -> None:
+    count = 2 * TOLD_AT_ONCE + 10
+    answers = [join_waiting(driver)[1] for _ in range(count)]
+    due_ms = driver.coordinator.next_deadline()
+    while due_ms is not None and group_of(driver).state == GroupState.PREPARING_REBALANCE:
+        driver.now_ms = due_ms
+        driver.coordinator.tick(due_ms)
+        due_ms = driver.coordinator.next_deadline()
+    assert sum(not answer.waits for answer in answers) == TOLD_AT_ONCE
+    driver.advance(2)
+    assert {answer.value.generation_id for answer in answers} == {1}
+    assert group_of(driver).unsynced == set(group_of(driver).members)
+
+
+def test_members_that_were_not_told_yet_are_part_of_the_next_generation(driver: Driver) -> None:
+    waiting = dict(join_waiting(driver) for _ in range(TOLD_AT_ONCE + 10))
+    while group_of(driver).state == GroupState.PREPARING_REBALANCE:
+        driver.now_ms = driver.coordinator.next_deadline() or 0
+        driver.coordinator.tick(driver.now_ms)
+    told = [member_id for member_id, answer in waiting.items() if not answer.waits]
+    for member_id in told:
+        driver.leave("g", (member_id, None))
+    driver.advance(10)
+    assert {answer.value.generation_id for member_id, answer in waiting.items() if member_id not in told} == {
+        2
+    }
 
 
 def crowd_without_sync(driver: Driver) -> tuple[str, list[str]]:
