@@ -35,8 +35,13 @@ def server_assigns(context: Context, group: ClassicGroup) -> bool:
     """Whether the server assigns the partitions of the generation that begins."""
     own = context.settings(group.group_id).kawal_group_assignor
     wanted = (context.config.kawal_group_assignor if own is None else own) == "server"
-    readable = group.is_consumer_group and group.subscribed_topics() is not None
-    return wanted and readable and group.protocol in EAGER
+    # Last what looks at every member.
+    return (
+        wanted
+        and group.is_consumer_group
+        and group.protocol in EAGER
+        and group.subscribed_topics() is not None
+    )
 
 
 def assign_on_server(context: Context, group: ClassicGroup) -> dict[str, bytes]:

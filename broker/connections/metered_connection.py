@@ -99,6 +99,14 @@ class MeteredConnection:
         if not -SMALL_BYTES < added_bytes < SMALL_BYTES:
             self.account()
 
+    def may_keep(self, size_bytes: int) -> bool:
+        """Whether a waiting call may hold so much: if not, reading would stop for others, too."""
+        memory, own_bytes = self.memory, self.accounted_requests_bytes
+        return size_bytes <= SMALL_BYTES or (
+            memory.requests_bytes - own_bytes + size_bytes <= memory.requests_bytes_max
+            and self.use.requests_bytes - own_bytes + size_bytes <= memory.host_requests_bytes_max
+        )
+
     def decode_heavy(self, decode: Callable[[], None]) -> None:
         """Call `decode` once no other request is in work that takes more than a connection may hold."""
         self.memory.decode_heavy(self, decode)

@@ -144,7 +144,7 @@ def _answer(broker: Broker, call: Call[FetchRequest], plan: FetchPlan) -> FetchR
     steps = reader.read(tuple(plan.items.values()))
     if next(steps, DONE) is not DONE:
         return _go_on_in_slices(broker, reader, steps, may_park=True)
-    if reader.is_enough() or not plan.items:
+    if not plan.items or not _may_wait(reader):
         return _respond(reader)
     _park(broker, reader)
     return PARKED
@@ -171,7 +171,7 @@ def _reader(
 def _go_on_in_slices(broker: Broker, reader: FetchReader, steps: Iterator[None], *, may_park: bool) -> Steps:
     """Read the rest of a plan in which a view has much to evaluate."""
     yield from steps
-    if may_park and not reader.is_enough() and not reader.is_outdated(reader.found):
+    if may_park and _may_wait(reader) and not reader.is_outdated(reader.found):
         _park(broker, reader)
         return PARKED
     return _respond(reader)
@@ -183,7 +183,7 @@ def _read_in_slices(broker: Broker, reader: FetchReader, *, may_park: bool) -> S
     for part in chunks(items):
         yield from reader.read(part)
         yield
-    if may_park and not reader.is_enough():
+    if may_park and _may_wait(reader):
         yield from _park_in_slices(broker, reader, items)
         return PARKED
     answer = FetchAnswer(reader.plan)
@@ -194,6 +194,12 @@ def _read_in_slices(broker: Broker, reader: FetchReader, *, may_park: bool) -> S
     del answer
     yield from _freed(reader)
     return response
+
+
+def _may_wait(reader: FetchReader) -> bool:
+    """Whether to wait for more: while memory is short, a fetch of many partitions is answered at once."""
+    plan = reader.plan
+    return not reader.is_enough() and reader.call.connection.may_keep(_parked_bytes(plan, len(plan.items)))
 
 
 def _park(broker: Broker, reader: FetchReader) -> None:

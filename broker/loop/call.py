@@ -82,6 +82,9 @@ class CallConnection(Protocol):
     def weigh(self, call: Call[Any], size_bytes: int) -> None:
         """Count this much memory for an unanswered call from now on."""
 
+    def may_keep(self, size_bytes: int) -> bool:
+        """Whether a waiting call may hold so much: if not, reading would stop for others, too."""
+
     def decode_heavy(self, decode: Callable[[], None]) -> None:
         """Call `decode` once no other request is in work that takes more than a connection may hold."""
 

@@ -232,9 +232,9 @@ def test_full_memory_lets_who_goes_on_sending_finish(full: tuple[Gateway, Client
 def test_full_memory_answers_fetches_that_wait() -> None:
     gateway = Gateway(queued_max_request_bytes=60 * KIB)
     waiting = gateway.client()
-    create(waiting, "t", partitions=100)
+    create(waiting, "t", partitions=80)
     other = holding(gateway)
-    waiting.send(fetching({("t", index): 0 for index in range(100)}, max_wait_ms=60_000), 11)
+    waiting.send(fetching({("t", index): 0 for index in range(80)}, max_wait_ms=60_000), 11)
     assert other.connection.saturated
     gateway.broker.intake.held_back(other.connection, gateway.now_ms)
     gateway.advance(RELIEF_INTERVAL_MS)

@@ -98,3 +98,19 @@ def test_what_it_held_is_counted_no_more_once_it_is_answered(client: Client) -> 
     (answer,) = client.answers()
     assert len(answer.responses[0].partitions) == COUNT
     assert client.gateway.broker.memory.requests_bytes == 0
+
+
+def test_a_fetch_that_would_hold_more_than_there_is_room_for_is_answered_at_once() -> None:
+    gateway = Gateway(queued_max_request_bytes=1 << 20, kawal_memory_share_per_ip=1.0)
+    clients = [gateway.client() for _ in range(3)]
+    create(clients[0], "t", partitions=COUNT)
+    other = gateway.client()
+    answered = 0
+    for client in clients:
+        client.send(wide(), 11)
+        gateway.settle()
+        answered += len(client.answers())
+        create(other, f"made-meanwhile-{client.connection.identity}")
+    assert answered == 2
+    assert len(gateway.broker.waiters) == 1
+    assert not gateway.broker.memory.requests_full
