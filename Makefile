@@ -26,7 +26,7 @@ DEVELOP := $(VENV)/.installed-for-development
 SPARK_JARS := .jars/.fetched
 KAFKA_JARS := .cache/kafka/.fetched
 
-.PHONY: help clients run test check demo bench differential test-on-kafka format format-check lint types imports unit compat jars clean
+.PHONY: help clients run test check demo bench reliability differential test-on-kafka format format-check lint types imports unit compat jars clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ demo: $(DEVELOP) $(SPARK_JARS) ## Land a year of flights with Spark, killed half
 
 bench: $(DEVELOP) $(KAFKA_JARS) ## Measure Kawal and Apache Kafka side by side
 	@exec $(BIN)/python -m benchmarks $(ARGS)
+
+reliability: $(DEVELOP) ## Break a gateway under stock clients (ARGS='kill --dose 60 --seed 7'; --help lists the rigs)
+	@exec $(BIN)/python -m reliability $(ARGS)
 
 differential: $(DEVELOP) $(KAFKA_JARS) ## Send the same random requests to the gateway and to Kafka, live (ARGS='--seed 7')
 	@.ci/need java

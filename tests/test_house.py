@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("protocol", "wal", "groups", "views", "broker", "pipeline", "console", "kawal_pytest")
-TEST_FOLDERS = ("tests", "compat_tests", "benchmarks")
+TEST_FOLDERS = ("tests", "compat_tests", "benchmarks", "reliability")
 
 DECLARATIONS = ("protocol/messages",)
 """Folders of plain declarations: tests/protocol compares every field with Kafka's own specification."""

@@ -1,0 +1,123 @@
+"""Run a rig: `python -m reliability kill --dose 60 --seed 7`; the exit code is 1 when something was found.
+
+    kill          SIGKILL at any moment, also during recovery         dose: kills
+    kill-at-call  killed at the n-th call of a kind (strace)          dose: kills
+    failing-calls calls fail now and then (strace)                    dose: times
+    full-disk     a small tmpfs fills up and gets room again          dose: fillings
+    pause         SIGSTOP, SIGCONT                                    dose: pauses
+    clock         the wall clock jumps (libfaketime)                  dose: jumps
+    network       a proxy delays, stalls, cuts and loses replies      dose: faults
+    totals        the sums of the ledger
+
+Each run has its own directory, which is kept when something was found, and adds a line to the ledger. A tool
+that is missing is an error that names its package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from compat_tests.broker import HOST, free_port
+from reliability import ledger
+from reliability.fault_rigs import Tmpfs, clock, clock_environment, failing_calls, full_disk, network, pause
+from reliability.kill_rigs import kill, kill_at_call
+from reliability.proxy import FaultProxy
+from reliability.tools import ToolMissing
+from reliability.world import World
+
+Breaking = Callable[[World, float], dict[str, Any]]
+
+RIGS: dict[str, Breaking] = {
+    "kill": kill,
+    "kill-at-call": kill_at_call,
+    "failing-calls": failing_calls,
+    "pause": pause,
+    "clock": clock,
+    "full-disk": full_disk,
+}
+NETWORK, FULL_DISK, CLOCK, TOTALS = "network", "full-disk", "clock", "totals"
+
+
+def main() -> int:
+    """Run what the arguments say."""
+    options = _options()
+    if options.rig == TOTALS:
+        return _print_totals(options.ledger)
+    directory = Path(tempfile.mkdtemp(prefix=f"kawal-{options.rig}-", dir=options.directory))
+    try:
+        found = run(options.rig, directory, seed=options.seed, dose=options.dose, ledger_path=options.ledger)
+    except ToolMissing as error:
+        sys.stderr.write(f"{options.rig}: {error}\n")
+        return 2
+    if found:
+        print(f"{found}\nhistory, log and data: {directory}")
+        return 1
+    shutil.rmtree(directory)
+    return 0
+
+
+def run(rig: str, directory: Path, *, seed: int, dose: float, ledger_path: Path) -> str:
+    """Run one rig and note it in the ledger; return what was found, "" for nothing."""
+    began = time.monotonic()
+    with ExitStack() as stack:
+        world = World(directory, seed)
+        stack.callback(world.close)
+        if rig == FULL_DISK:
+            world.data = stack.enter_context(Tmpfs(directory / "tmpfs")) / "data"
+        if rig == CLOCK:
+            world.wrapper = clock_environment(world)
+        breaking = RIGS.get(rig)
+        if rig == NETWORK:
+            proxy = FaultProxy(free_port(), (HOST, world.port))
+            stack.callback(proxy.close)
+            world.advertise(HOST, proxy.port)
+            breaking = lambda world, dose: network(world, dose, proxy)  # noqa: E731
+        assert breaking is not None
+        world.start()
+        world.make_topics()
+        world.start_clients()
+        world.wait_for_acks(50)
+        counts = breaking(world, dose)
+        check = world.judge()
+    counts |= {"seconds": round(time.monotonic() - began), "acknowledged": check.counts["send-ok"]}
+    counts["records-read"] = check.counts["records-read"]
+    ledger.append(
+        ledger_path,
+        commit=ledger.commit_of(Path(__file__).parent),
+        rig=rig,
+        seed=seed,
+        counts=counts,
+        anomalies=check.summary(),
+    )
+    print(f"{rig} seed {seed}: {counts} anomalies {check.summary() or 'none'}")
+    return check.shown()
+
+
+def _print_totals(path: Path) -> int:
+    for rig, sums in sorted(ledger.totals(path.read_text().splitlines()).items()):
+        print(rig, {name: round(number) for name, number in sums.items()})
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m reliability", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("rig", choices=[*RIGS, NETWORK, TOTALS])
+    parser.add_argument("--dose", type=float, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--directory", type=Path, help="where runs make their directories")
+    parser.add_argument("--ledger", type=Path, default=ledger.LEDGER)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

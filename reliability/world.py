@@ -1,0 +1,193 @@
+"""A gateway under fault, its clients, and the judgement at the end; every rig works on one of these."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from compat_tests.broker import HOST, free_port
+from compat_tests.kawal_broker import KAWAL, READY
+from compat_tests.process import ServerProcess
+from compat_tests.waiting import eventually
+from reliability.check import FINAL, Check
+from reliability.clients import (
+    COMPACTED,
+    PARTITIONS,
+    PLAIN,
+    RETAINED,
+    TOPICS,
+    Actor,
+    PythonReader,
+    PythonWriter,
+    RdkafkaWriter,
+    Reader,
+    key_of,
+    record_of,
+)
+from reliability.history import History
+
+SETTINGS: Final = {
+    "kawal.segment.bytes": str(1 << 20),
+    "log.retention.check.interval.ms": "2000",
+    "log.segment.delete.delay.ms": "1000",
+    "log.cleaner.backoff.ms": "1000",
+    "kawal.min.free.bytes": str(8 << 20),
+}
+"""Small segments and short intervals: every run rolls, checkpoints, compacts and deletes."""
+
+TOPIC_CONFIGS: Final = {
+    PLAIN: {},
+    COMPACTED: {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "segment.ms": "1000"},
+    RETAINED: {"retention.bytes": "200000", "internal.segment.bytes": "50000"},
+}
+
+
+class World:
+    """One gateway and its clients."""
+
+    def __init__(
+        self,
+        directory: Path,
+        seed: int,
+        *,
+        data: Path | None = None,
+        wrapper: tuple[str, ...] = (),
+        settings: Mapping[str, str] | None = None,
+        rate: float = 300,
+    ) -> None:
+        """Prepare; `wrapper` is put before the server's command."""
+        self.directory = directory
+        self.seed = seed
+        self.random = Random(seed)
+        self.history = History(directory / "history.jsonl")
+        self.data = data or directory / "data"
+        self.port = free_port()
+        self.settings = {**SETTINGS, **(settings or {})}
+        self.wrapper = wrapper
+        self.rate = rate
+        self.client_bootstrap = self.bootstrap
+        self.ready_seconds: list[float] = []
+        self.process: ServerProcess | None = None
+        self._actors: list[Actor] = []
+        self._advertised: list[str] = []
+
+    def advertise(self, host: str, port: int) -> None:
+        """Let clients connect to another address, which passes on to the server."""
+        self._advertised = ["--advertise", f"{host}:{port}"]
+        self.client_bootstrap = f"{host}:{port}"
+
+    @property
+    def bootstrap(self) -> str:
+        """The server's address."""
+        return f"{HOST}:{self.port}"
+
+    def launch(self, wrapper: tuple[str, ...] | None = None) -> ServerProcess:
+        """Start the process and do not wait."""
+        command = [KAWAL, "serve", "--listen", self.bootstrap, "--data", str(self.data), "--http", "none"]
+        for name, value in self.settings.items():
+            command += ["--set", f"{name}={value}"]
+        command += self._advertised
+        before = self.wrapper if wrapper is None else wrapper
+        self.process = ServerProcess(
+            [*before, *command], log_path=self.directory / "server.log", environment={}
+        )
+        return self.process
+
+    def start(self, *, within_seconds: float = 60) -> None:
+        """Start the server and wait until it is ready."""
+        began = time.monotonic()
+        self.launch().wait_for_line(READY, within_seconds=within_seconds)
+        self.ready_seconds.append(time.monotonic() - began)
+
+    def make_topics(self) -> None:
+        """Create the topics of the workload."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        topics = [NewTopic(name, PARTITIONS, config=TOPIC_CONFIGS[name]) for name in TOPICS]
+        for future in admin.create_topics(topics).values():
+            future.result(30)
+
+    def start_clients(self) -> None:
+        """Start two producers and two consumers of different libraries."""
+        address = self.client_bootstrap
+        self._actors = [
+            RdkafkaWriter("librdkafka-writer", address, self.history, self.seed, self.rate),
+            PythonWriter("kafka-python-writer", address, self.history, self.seed, self.rate),
+            Reader("librdkafka-reader", address, self.history),
+            PythonReader("kafka-python-reader", address, self.history),
+        ]
+        for actor in self._actors:
+            actor.start()
+
+    def acknowledged(self) -> int:
+        """Return the number of sends that were acknowledged so far."""
+        return sum(op.f == "send" and op.type == "ok" for op in tuple(self.history.ops))
+
+    def wait_for_acks(self, count: int, *, within_seconds: float = 60) -> None:
+        """Wait until so many more sends are acknowledged."""
+        goal = self.acknowledged() + count
+        eventually(
+            lambda: self.acknowledged() >= goal,
+            waiting_for=f"{count} more acknowledgements",
+            within_seconds=within_seconds,
+        )
+
+    def judge(self) -> Check:
+        """End the clients on a healthy server, read everything again, and check the history."""
+        for actor in self._actors:
+            actor.stop()
+        for actor in self._actors:
+            actor.join(90)
+        starts = self._read_all()
+        self.history.close()
+        compacted = frozenset(key_of(COMPACTED, number) for number in range(PARTITIONS))
+        return Check(self.history.ops, log_starts=starts, compacted=compacted)
+
+    def _read_all(self) -> dict[str, int]:
+        """Read every partition from its log start to its end; return the log starts."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.bootstrap, "group.id": "librdkafka-reader", "log_level": 0,
+                "enable.auto.commit": False, "auto.offset.reset": "error", "enable.partition.eof": True,
+            }
+        )  # fmt: skip
+        starts = {}
+        places = [TopicPartition(topic, number) for topic in TOPICS for number in range(PARTITIONS)]
+        for place in consumer.committed(places, timeout=30):
+            key = key_of(place.topic, place.partition)
+            if place.offset >= 0:
+                self.history.add("librdkafka-reader", "committed", "ok", key=key, offset=place.offset)
+        for place in places:
+            key = key_of(place.topic, place.partition)
+            starts[key] = self._read_partition(consumer, place, f"{FINAL}-{key}")
+        consumer.close()
+        return starts
+
+    def _read_partition(self, consumer: Any, place: Any, process: str) -> int:
+        """Read a partition to its end; return the first offset kept."""
+        low, high = consumer.get_watermark_offsets(place, timeout=30)
+        consumer.assign([TopicPartition(place.topic, place.partition, low)])
+        self.history.add(process, "assign", "ok")
+        deadline, position = time.monotonic() + 60, low
+        while position < high:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{place} is read up to {position} of {high} after 60 s")
+            found = consumer.consume(1_000, timeout=1)
+            records = [record_of(message) for message in found if message.error() is None]
+            if records:
+                self.history.add(process, "poll", "ok", records=tuple(records))
+            position = max(position, *(place.offset for place in consumer.position([place])))
+        # Retention may have moved on meanwhile: what it took is not lost.
+        return int(consumer.get_watermark_offsets(place, timeout=30)[0])
+
+    def close(self) -> None:
+        """End whatever still runs."""
+        for actor in self._actors:
+            actor.stop()
+        if self.process is not None:
+            self.process.kill()
