@@ -28,6 +28,7 @@ from console.errors import UsageError
 from console.sql.grammar import Form, Parts, form, name, plain_name
 from console.sql.results import Result
 from console.sql.session import Session
+from console.sql.sub_tables import drop_declarations
 from console.sql.system_tables import DATABASES, VGROUPS, rows_of
 from protocol.messages.kawal_databases import DatabaseAction, DatabaseResult
 
@@ -71,7 +72,9 @@ def _drop(session: Session, parts: Parts) -> Result:
             f"DROP DATABASE takes no {more[:40]!r}: a database with topics or views is not dropped; drop"
             " those first"
         )
-    results = do(session.bootstrap, DatabaseAction.DROP, [plain_name(parts["name"])])
+    database = plain_name(parts["name"])
+    drop_declarations(session, database)
+    results = do(session.bootstrap, DatabaseAction.DROP, [database])
     return Result(told(results, "dropped", {NO_SUCH_DATABASE: "does not exist"} if parts["lenient"] else {}))
 
 

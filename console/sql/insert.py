@@ -151,7 +151,7 @@ def insert(session: Session, text: str, now_ms: int) -> Result:
 def _declare_new(session: Session, target: Target, now_ms: int) -> None:
     """Declare the sub-tables that are new; what was declared before keeps its tags."""
     if target.table is None:
-        known = {table.name for table in read_sub_tables(session) if table.database == target.topic.database}
+        known = {table.name for table in read_sub_tables(session, target.topic.database)}
         target.new = {name: table for name, table in target.new.items() if name not in known}
     declare(session, list(target.new.values()), now_ms)
 

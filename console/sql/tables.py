@@ -146,7 +146,7 @@ def _drop(session: Session, parts: Parts) -> Result:
         answer = delete_topic(session, topic.name)
         if answer.error_code != UNKNOWN_TOPIC:
             checked(answer, topic.name)
-        mine = [table for table in read_sub_tables(session) if table.stable == topic.name]
+        mine = [table for table in read_sub_tables(session, topic.database) if table.stable == topic.name]
         forget(session, mine, session.now_ms())
         return Result(f"dropped {topic.name}")
     table = find_sub_table(session, written)

@@ -121,4 +121,4 @@ def test_dropping_a_sub_table_keeps_its_rows_and_dropping_a_supertable_takes_all
     with pytest.raises(CommandError, match="there is no table 'd1'"):
         power("DROP TABLE d1")
     with pytest.raises(CommandError, match="it is dropped by DROP TOPIC"):
-        power("DROP TABLE `kawal.tables`")
+        power("DROP TABLE `kawal.tables.power`")
