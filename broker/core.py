@@ -30,6 +30,7 @@ from broker.connections.connection import Connection
 from broker.connections.connection_reaper import ConnectionReaper
 from broker.connections.memory_limits import MemoryLimits
 from broker.coordinators.coordinators import NodeCoordinators
+from broker.coordinators.poll_watch import PollWatch
 from broker.errors import RequestError
 from broker.fetching.fetch_sessions import FetchSessions
 from broker.loop.clock import Clock
@@ -106,6 +107,7 @@ class Broker:
         self.views = ViewHub(self, self, self.vnodes)
         self._open_metadata()
         self.coordinators = NodeCoordinators(self, self, random, self.producer_ids)
+        self.poll_watch = PollWatch(self, self, self.connections, lambda: self.groups, now_ms)
         self.retirement = Retirement(self.timers, self.topics, self.vnodes)
         self.retention = RetentionTask(self, self, self.vnodes, lambda: self.groups, now_ms)
         self.compaction = CompactionTask(self, self, now_ms, compacted=self.retention.compacted)

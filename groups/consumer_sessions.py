@@ -57,7 +57,7 @@ def _expire(context: Context, group_id: str, member_id: str, kind: str, now_ms: 
     group = context.consumer(group_id)
     if group is None or member_id not in group.metadata:
         return
-    _note_lost(context, group, member_id, _REASONS[kind])
+    note_lost(context, group, member_id, _REASONS[kind])
     with Changes(context, group_id) as changes:
         fence(context, changes, group, [member_id])
         changes.commit(nothing, nobody)
@@ -71,7 +71,8 @@ _REASONS = {
 }
 
 
-def _note_lost(context: Context, group: ConsumerGroup, member_id: str, reason: str) -> None:
+def note_lost(context: Context, group: ConsumerGroup, member_id: str, reason: str) -> None:
+    """Remember a member that is removed without having left."""
     member = group.metadata[member_id]
     activity = group.activity.get(member_id)
     context.lost.append(

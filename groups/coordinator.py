@@ -58,6 +58,7 @@ from groups.effects import Effects, EncodedRecord, EndMarker, Stamp
 from groups.errors import GroupError
 from groups.memory import GroupMemory
 from groups.offsets import Committed
+from groups.silent import remove_silent
 from groups.topic_changes import topics_changed
 from groups.topics import Client, Topics
 from groups.txn_offset_commit import Done as EndDone
@@ -350,6 +351,10 @@ class Coordinator:
         """
         chosen = self.group_ids() if group_ids is None else group_ids
         return show.subscriptions(self._at(now_ms), chosen)
+
+    def remove_silent(self, group_id: str, member_ids: Collection[str], now_ms: int) -> None:
+        """Remove members that have not polled for too long."""
+        remove_silent(self._at(now_ms), group_id, member_ids)
 
     def counts(self) -> Counter[str]:
         """Return the metrics: `rebalances` so far, offsets, members, and groups by kind and state."""

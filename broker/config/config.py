@@ -114,6 +114,7 @@ class Config:
     kawal_rebalance_interval_ms: int = _of("kawal.rebalance.interval.ms")
     kawal_group_max_bytes: int = _of("kawal.group.max.bytes")
     kawal_groups_max_bytes: int = _of("kawal.groups.max.bytes")
+    kawal_max_poll_interval_ms: int = _of("kawal.max.poll.interval.ms")
     kawal_group_assignor: str = _of("kawal.group.assignor")
     # Limits
     socket_request_max_bytes: int = _of("socket.request.max.bytes")

@@ -68,6 +68,10 @@ _TABLE: tuple[Key, ...] = (
         "The side that assigns partitions in a classic group that rebalances eagerly: its leader (`client`), "
         "as in Kafka, or the server by TDengine's rule.",
         choices=("client", "server"), synonyms=("kawal.group.assignor",)),
+    Key("kawal.max.poll.interval.ms", INT, 0,
+        "Time without a poll, as far as the server sees it (a join, a commit, or a fetch from its own "
+        "partitions), after which it removes a member; 0: never, as in Kafka, where clients watch it.",
+        minimum=0, unit="ms", synonyms=("kawal.max.poll.interval.ms",)),
     Key("kawal.rebalance.interval.ms", INT, 2000,
         "How long changes of membership are gathered before the server assigns anew; 0: not at all. "
         "Takes precedence over consumer.assignment.interval.ms.",

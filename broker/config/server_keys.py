@@ -234,6 +234,9 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "The same for all groups together; a member for which there is no room is refused with "
         "COORDINATOR_NOT_AVAILABLE, and its client tries again.",
         minimum=KIB, unit="bytes", dynamic=True),
+    Key("kawal.max.poll.interval.ms", INT, 0,
+        "Time without a poll after which the server removes a member of a group without a limit of its own; "
+        "0: never.", minimum=0, unit="ms", dynamic=True),
     Key("kawal.group.assignor", STRING, "client",
         "The side that assigns the partitions of classic eager groups: their leader, or the server.",
         choices=("client", "server"), dynamic=True),

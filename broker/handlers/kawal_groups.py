@@ -9,15 +9,14 @@ Version notes: none.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.coordinators.group_lag import lag_of
+from broker.coordinators.member_polls import Member, fetched_ms, owned_places
 from broker.loop.call import Call
-from broker.loop.last_fetch import Place
 from broker.loop.slices import Steps, in_slices, made_of
 from groups.show import ConsumerRow, SubscriptionRow
 from protocol.messages.kawal_groups import (
@@ -54,43 +53,23 @@ def _answer(broker: Broker, call: Call[KawalGroupsRequest], group_ids: list[str]
             consumers = list(coordinator.consumers(now_ms, chosen))
             found = coordinator.subscriptions(now_ms, chosen)
         rows = yield from made_of(found, lambda row: row, per_step=ROWS_PER_STEP)
-        response.consumers += _with_fetches(broker, map(_consumer, consumers), rows, now_ms)
         wall_ms = broker.clock.wall_ms(now_ms)
+        fetched = fetched_ms(consumers, owned_places(rows), broker.connections.values(), broker.clock)
+        response.consumers += [_consumer(row, fetched, wall_ms) for row in consumers]
         infos = yield from made_of(rows, partial(_subscription, broker, wall_ms), per_step=ROWS_PER_STEP)
         response.subscriptions += filter(None, infos)
         yield
     return response
 
 
-def _consumer(row: ConsumerRow) -> ConsumerInfo:
+def _consumer(row: ConsumerRow, fetched: Mapping[Member, int], wall_ms: int) -> ConsumerInfo:
+    """Return the row; a fetch from a partition of its own is a poll."""
     values: dict[str, Any] = {field.name: getattr(row, field.name) for field in fields(ConsumerRow)}
     values["topics"] = list(row.topics)
+    polled_ms = fetched.get((row.group_id, row.consumer_id), 0)
+    if polled_ms > row.poll_ms:
+        values |= {"poll_ms": polled_ms, "idle_ms": max(0, wall_ms - polled_ms)}
     return ConsumerInfo(**values)
-
-
-def _with_fetches(
-    broker: Broker, consumers: Iterable[ConsumerInfo], rows: Iterable[SubscriptionRow], now_ms: int
-) -> list[ConsumerInfo]:
-    """Return the consumers; a fetch from a partition of their own is a poll."""
-    owned: dict[tuple[str, str], set[Place]] = defaultdict(set)
-    for row in rows:
-        if row.consumer_id is not None:
-            owned[row.group_id, row.consumer_id].add((row.topic, row.partition))
-    shown = list(consumers)
-    by_client: dict[tuple[str, str], list[ConsumerInfo]] = defaultdict(list)
-    for info in shown:
-        if (info.group_id, info.consumer_id) in owned:
-            by_client[info.host, info.client_id].append(info)
-    for connection in broker.connections.values():
-        fetch = connection.last_fetch
-        if fetch is None:
-            continue
-        fetched_ms = broker.clock.wall_ms(fetch.received_ms)
-        for info in by_client.get((f"/{connection.host}", fetch.client_id), ()):
-            if fetched_ms > info.poll_ms and fetch.reads(owned[info.group_id, info.consumer_id]):
-                info.poll_ms = fetched_ms
-                info.idle_ms = max(0, broker.clock.wall_ms(now_ms) - fetched_ms)
-    return shown
 
 
 def _subscription(broker: Broker, wall_ms: int, row: SubscriptionRow) -> SubscriptionInfo | None:
