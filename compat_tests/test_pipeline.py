@@ -88,12 +88,13 @@ def test_a_driver_killed_at_any_step_leaves_whole_batches_and_ends_exact(
     assert [offset for offset, _, _ in job.bad()] == [50, 50]
 
 
-def test_a_job_without_its_checkpoint_goes_on_where_its_table_ends(
+def test_a_job_without_its_checkpoint_in_a_folder_with_an_odd_name_goes_on_where_its_table_ends(
     broker: Broker, make_topic: MakeTopic, tmp_path: Path
 ) -> None:
     topic = make_topic(2)
     produce_numbers(broker, topic, range(30))
-    job = PipelineJob(tmp_path, broker, topic)
+    (tmp_path / "a b=50%").mkdir()
+    job = PipelineJob(tmp_path / "a b=50%", broker, topic)
     job.run_here()
     job.checkpoint.rename(tmp_path / "lost")
     produce_numbers(broker, topic, range(30, 50))

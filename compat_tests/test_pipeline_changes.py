@@ -142,6 +142,30 @@ def test_a_signal_to_the_whole_process_group_ends_a_run_without_tracebacks(
     assert numbers_of(job) == list(range(10))
 
 
+def test_a_batch_waits_until_enough_records_are_there(
+    broker: Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    topic = make_topic(2)
+    produce_numbers(broker, topic, range(10))
+    job = PipelineJob(
+        tmp_path, broker, topic, JSON_SCHEMA + '[trigger]\nmode = "interval"\ninterval = "200ms"\n'
+    )
+    job.file.write_text(job.file.read_text().replace("[sink]", "[sink]\nrotate_rows = 20"))
+    with subprocess.Popen([KAWAL, "pipe", "run", str(job.file)], start_new_session=True) as running:
+        try:
+            eventually(job.files, waiting_for="the first batch, which does not wait", within_seconds=60)
+            for first in range(10, 50, 5):
+                produce_numbers(broker, topic, range(first, first + 5))
+            eventually(lambda: len(numbers_of(job)) == 50, waiting_for="all batches", within_seconds=60)
+            running.terminate()
+            running.wait(timeout=30)
+        finally:
+            if running.poll() is None:
+                os.killpg(running.pid, signal.SIGKILL)
+    assert numbers_of(job) == list(range(50))
+    assert len(list((tmp_path / "lake" / "t").glob("batch=*"))) <= 3
+
+
 def test_a_broker_that_is_away_is_said_and_the_job_goes_on_when_it_is_back(
     start_broker: StartBroker, tmp_path: Path
 ) -> None:

@@ -150,6 +150,28 @@ class SinkSection(Struct, frozen=True, kw_only=True):
     max_rows_per_file: Annotated[
         int, Meta(ge=0, description="Begin a new file after this many rows; 0: never.")
     ] = 0
+    rotate_rows: Annotated[
+        int,
+        Meta(
+            ge=0, description="With an interval: begin a batch when so many offsets are waiting; 0: at once."
+        ),
+    ] = 0
+    rotate_bytes: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="With an interval: begin a batch when what waits would make about so many bytes of "
+            "files; 0: at once.",
+        ),
+    ] = 0
+    rotate_interval: Annotated[
+        str,
+        Meta(
+            pattern=r"^(\d+(ms|s|m|h))?$",
+            description="With an interval: begin a batch with what is there when the last is this old; "
+            "empty: 15m where rotate_rows or rotate_bytes is set.",
+        ),
+    ] = ""
     batch_column: Annotated[
         str,
         Meta(

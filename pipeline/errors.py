@@ -7,11 +7,13 @@ PipelineError        1   anything else that stops a job
 ├── LedgerError      1   the table and the checkpoint do not fit together; nothing was written
 ├── BadRowsError     3   bad records stopped the job, as its file asks
 └── JobRunningError  4   another process runs this job
+
+An audit that finds a difference ends with 5.
 """
 
 from __future__ import annotations
 
-DONE, FAILED, UNUSABLE, STOPPED_BY_BAD_ROWS, ALREADY_RUNNING = 0, 1, 2, 3, 4
+DONE, FAILED, UNUSABLE, STOPPED_BY_BAD_ROWS, ALREADY_RUNNING, DIFFERENT = 0, 1, 2, 3, 4, 5
 """Exit codes of `kawal pipe`; a job stopped by a signal ends with 128 + its number, as shells count."""
 
 

@@ -107,7 +107,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One landed batch: number `batch` of the table, number `checkpoint_batch` of the checkpoint."""
 
     format: int = FORMAT
-    kind: Literal["landed", "reset", "compacted"] = "landed"
+    kind: Literal["landed", "reset", "compacted", "replayed"] = "landed"
     job: str
     batch: int
     checkpoint: str
@@ -126,6 +126,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     newest_ms: int = 0
     """The newest timestamp of a record landed so far."""
     reset: Reset | None = None
+    replayed: list[int] = []
+    """The batches whose quarantine has landed with this one: what is still there of it no longer counts."""
     merged: list[Merged] = []
     """The batches that a compacted one consists of, as far back as Spark may run them again."""
 
@@ -143,6 +145,9 @@ class CommitLog(Protocol):
 
         What is committed survives a power cut.
         """
+
+    def files(self) -> list[Path]:
+        """Return the files that the table consists of now."""
 
 
 class Ledger:
@@ -216,8 +221,10 @@ class Ledger:
                     "the checkpoint away to continue where the table ends"
                 )
 
-    def publish(self, staged: Path, entry: Entry) -> None:
+    def publish(self, staged: Path, entry: Entry, replaced: Mapping[str, Entry] | None = None) -> None:
         """Land the batch made in `staged`: invisible before, it survives a power cut once this returns.
+
+        A table with a log may thereby lose the files of `replaced`, batches by the name of their folder.
 
         Raises: LedgerError when the folder is already there.
         """
@@ -234,7 +241,7 @@ class Ledger:
         sync_path(self.folder)
         self.on_placed()
         if self.log is not None:
-            self.log.commit(entry, target, {})
+            self.log.commit(entry, target, replaced or {})
         self.last = entry
 
     def batches(self) -> list[int]:
@@ -298,7 +305,7 @@ class Ledger:
 
 def landed_batches(entry: Entry) -> list[Merged]:
     """Return the batches of Spark's that an entry stands for, in order."""
-    if entry.merged:
+    if entry.merged or entry.kind not in ("landed", "compacted"):
         return entry.merged
     return [
         Merged(

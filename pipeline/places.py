@@ -80,6 +80,11 @@ class Places:
                 )
 
 
+def uri(path: Path) -> str:
+    """Return a local path as Spark and Iceberg write it: what follows the scheme is taken as it is."""
+    return f"file://{path}"
+
+
 def nearest_folder(path: Path) -> Path:
     """Return `path` or the nearest folder above it that exists.  Raises: SetupError when that is a file."""
     there = next(folder for folder in (path, *path.parents) if folder.exists())

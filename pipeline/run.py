@@ -21,7 +21,7 @@ from pipeline.jars import find_jars
 from pipeline.job_file import duration_ms
 from pipeline.ledger import Ledger
 from pipeline.lock import job_lock
-from pipeline.places import Places, places_of
+from pipeline.places import Places, places_of, uri
 from pipeline.positions import Positions, moved
 from pipeline.progress import Meter, Progress, Summary, rows_in_flight
 from pipeline.report import Report
@@ -171,9 +171,9 @@ class _Run:
             self.report.summary(self._summary(outcome, time.monotonic() - meter.started))
 
     def _start(self) -> StreamingQuery:
-        records = read_stream(self.spark, self.job, self.start)
+        records = read_stream(self.spark, self.job, self.start, self.land.ledger.total)
         writer = records.writeStream.foreachBatch(self.land).queryName(self.job.name)
-        writer = writer.option("checkpointLocation", self.land.places.checkpoint.as_uri())
+        writer = writer.option("checkpointLocation", uri(self.land.places.checkpoint))
         if self.job.trigger.mode == "interval":
             interval_ms = duration_ms(self.job.trigger.interval)
             return writer.trigger(processingTime=f"{interval_ms} milliseconds").start()

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["configure", "run"]
 
+SIZES = {"k": 10**3, "m": 10**6, "g": 10**9}
+
 Handler = Callable[[argparse.Namespace], int]
 
 
@@ -39,6 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _configure_check(actions)
     _configure_preview(actions)
     _configure_status(actions)
+    _configure_audit(actions)
+    _configure_compact(actions)
+    _configure_replay(actions)
     _configure_reset(actions)
     _configure_warm(actions)
     _configure_demo(actions)
@@ -112,6 +117,59 @@ def _configure_status(actions: Actions) -> None:
     )
     _add_job(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _configure_audit(actions: Actions) -> None:
+    parser = actions.add(
+        "audit",
+        summary="compare a table with its topics",
+        description="""Read the topics and the table of a job, from where the table begins to where it ends,
+            and compare each partition: counts, doubled and missing offsets, and sums of hashes of all
+            columns. Nothing is written.  Exit code 0 when they are equal, 5 when they are not.""",
+        examples=[
+            ("pipe audit land.toml", "a line for each partition"),
+            ("pipe audit land.toml --json", "for programs"),
+        ],
+        run=_handled(_audit),
+    )
+    _add_job(parser)
+    parser.add_argument("--master", metavar="URL", help="Spark master, instead of the job file's")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _configure_compact(actions: Actions) -> None:
+    parser = actions.add(
+        "compact",
+        summary="make few large files of many small ones",
+        description="""Write neighbouring small batches of a table of Parquet or Delta anew as one, ordered by
+            topic, partition and offset, and put them in place in one step.  The job must not be running.""",
+        examples=[
+            ("pipe compact land.toml", "into batches of up to 128 MB"),
+            ("pipe compact land.toml --target 512m", "into larger ones"),
+        ],
+        run=_handled(_compact),
+    )
+    _add_job(parser)
+    parser.add_argument("--master", metavar="URL", help="Spark master, instead of the job file's")
+    parser.add_argument(
+        "--target", metavar="SIZE", type=_size, default="128m", help="size of a batch: 128m (default), 1g"
+    )
+
+
+def _configure_replay(actions: Actions) -> None:
+    parser = actions.add(
+        "replay",
+        summary="land what fits of the quarantine",
+        description="""Read the records in a job's quarantine again, by the job file as it is now.  Those that
+            fit land, each once; the others stay, with their new reasons.  The job must not be running.""",
+        examples=[
+            ("pipe replay land.toml", "after a column was added or its type widened"),
+            ("pipe preview land.toml", "shows why records are bad"),
+        ],
+        run=_handled(_replay),
+    )
+    _add_job(parser)
+    parser.add_argument("--master", metavar="URL", help="Spark master, instead of the job file's")
 
 
 def _configure_reset(actions: Actions) -> None:
@@ -228,6 +286,32 @@ def _status(arguments: argparse.Namespace) -> int:
     from pipeline.status import print_status
 
     return print_status(_job(arguments), sys.stdout, as_json=arguments.json)
+
+
+def _audit(arguments: argparse.Namespace) -> int:
+    from pipeline.audit_report import audit_job
+
+    return audit_job(_job(arguments), sys.stdout, as_json=arguments.json)
+
+
+def _compact(arguments: argparse.Namespace) -> int:
+    from pipeline.compact import compact_job
+
+    return compact_job(_job(arguments), arguments.target, sys.stdout)
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    from pipeline.upkeep import replay_job
+
+    return replay_job(_job(arguments), sys.stdout)
+
+
+def _size(text: str) -> int:
+    """Read a size such as 128m."""
+    number, unit = text[:-1], text[-1:].lower()
+    if not number.isdigit() or unit not in SIZES:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write 128m or 1g")
+    return int(number) * SIZES[unit]
 
 
 def _reset(arguments: argparse.Namespace) -> int:

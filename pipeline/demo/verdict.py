@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.demo.source import CarrierSums, OriginSums, sums_by_carrier, sums_by_origin
+from pipeline.places import uri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,8 +46,8 @@ def repeated_records(table: DataFrame) -> int:
 
 def compare(spark: SparkSession, lake: Path) -> tuple[list[str], list[str]]:
     """Return lines that show the comparison, and the differences; none means exact."""
-    flights = spark.read.parquet((lake / "flights").as_uri())
-    weather = spark.read.parquet((lake / "weather").as_uri())
+    flights = spark.read.parquet(uri(lake / "flights"))
+    weather = spark.read.parquet(uri(lake / "weather"))
     expected, found = sums_by_carrier(), landed_carriers(flights)
     expected_weather, found_weather = sums_by_origin(), landed_origins(weather)
     differences = differing("carrier", expected, found) + differing("origin", expected_weather, found_weather)

@@ -69,6 +69,12 @@ class DeltaLog:
             ) from error
         self._sync()
 
+    def files(self) -> list[Path]:
+        """Return the files of the table's newest version."""
+        table = self._open()
+        paths = [] if table is None else table.get_add_actions(flatten=True)["path"].to_pylist()
+        return [self.folder / path for path in paths]
+
     def _open(self) -> DeltaTable | None:
         from deltalake import DeltaTable
 

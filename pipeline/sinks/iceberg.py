@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.columns import ColumnType, parse_stored
 from pipeline.errors import LedgerError, SetupError
 from pipeline.ledger import Entry, sync_tree
+from pipeline.places import uri
 from pipeline.shape import DERIVED_TYPES
 from pipeline.table_note import TableNote
 
@@ -58,7 +59,7 @@ class IcebergLog:
                 self._widen(change, table, note)
                 if entry.files:
                     change.add_files(
-                        [_uri(folder / file.path) for file in entry.files],
+                        [uri(folder / file.path) for file in entry.files],
                         snapshot_properties={self.property: str(entry.batch)},
                         check_duplicate_files=False,
                     )
@@ -70,6 +71,12 @@ class IcebergLog:
                 "changed it, run the job again"
             ) from error
         sync_tree(self.folder / "metadata")
+
+    def files(self) -> list[Path]:
+        """Return the files of the table's newest snapshot."""
+        table = self._table()
+        tasks = [] if table is None else table.scan().plan_files()
+        return [Path(task.file.file_path.removeprefix("file://")) for task in tasks]
 
     def _open(self) -> Catalog:
         from pyiceberg.catalog import load_catalog
@@ -104,7 +111,7 @@ class IcebergLog:
         return catalog.create_table(
             self.name,
             schema=schema,
-            location=_uri(self.folder),
+            location=uri(self.folder),
             partition_spec=PartitionSpec(*fields),
             properties={"format-version": "2"},
         )
@@ -127,17 +134,12 @@ class IcebergLog:
                 update.update_column(name, kind)
 
 
-def _uri(path: Path) -> str:
-    """Return a path as Iceberg writes it: its readers take what follows the scheme as it is."""
-    return f"file://{path}"
-
-
 def catalog_properties(given: Mapping[str, str], database: Path, table: Path) -> dict[str, str]:
     """Return the properties of the catalog: those that were given, else of a SQLite file beside the table."""
     return dict(given) or {
         "type": "sql",
         "uri": f"sqlite:///{database}",
-        "warehouse": _uri(table.parent),
+        "warehouse": uri(table.parent),
     }
 
 

@@ -18,11 +18,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 import crc32c
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipeline.errors import LedgerError
 from pipeline.ledger import File
+from pipeline.places import uri
 from pipeline.positions import Range
 from pipeline.rows import STAGED_PARTITION, STAGED_TOPIC
 from pipeline.shape import OURS
@@ -60,10 +61,15 @@ def stage(rows: DataFrame, folder: Path, layout: Layout) -> dict[Path, int]:
     writer = writer.option("compression", layout.compression)
     if layout.max_rows_per_file:
         writer = writer.option("maxRecordsPerFile", layout.max_rows_per_file)
-    writer.parquet(folder.as_uri())
+    writer.parquet(uri(folder))
+    return written_files(rows.sparkSession, folder)
+
+
+def written_files(spark: SparkSession, folder: Path) -> dict[Path, int]:
+    """Return the Parquet files below `folder` with their rows, as their footers count them."""
     if next(folder.rglob("*.parquet"), None) is None:
         return {}
-    written = rows.sparkSession.read.schema(rows.schema).parquet(folder.as_uri())
+    written = spark.read.schema("nothing int").parquet(uri(folder))
     counted = written.groupBy(F.col("_metadata.file_path").alias("path")).agg(F.count(F.lit(1)).alias("rows"))
     return {Path(unquote(urlparse(row.path).path)): row.rows for row in counted.collect()}
 
@@ -88,7 +94,7 @@ def arrange(staged: dict[Path, int], folder: Path, batch_folder: Path, ranges: l
         name = f"{stem}-{serial}.parquet" if serial else f"{stem}.parquet"
         (batch_folder / name).parent.mkdir(parents=True, exist_ok=True)
         os.rename(path, batch_folder / name)
-        files.append(_described(batch_folder, name, staged[path]))
+        files.append(described(batch_folder, name, staged[path]))
     return files
 
 
@@ -101,7 +107,8 @@ def file_stem(held: Range) -> str:
     return f"land-{topic}-{held.partition}-{held.begin:020d}-{held.until:020d}"
 
 
-def _described(batch_folder: Path, name: str, rows: int) -> File:
+def described(batch_folder: Path, name: str, rows: int) -> File:
+    """Return the ledger's note of the file `name` below `batch_folder`."""
     crc, size_bytes = 0, 0
     with (batch_folder / name).open("rb") as file:
         while piece := file.read(READ_BYTES):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import SetupError
-from pipeline.places import cache_folder, nearest_folder, places_of
+from pipeline.places import cache_folder, nearest_folder, places_of, uri
 from tests.pipeline.made import job
 
 
@@ -57,3 +57,12 @@ def test_the_nearest_folder_is_the_deepest_that_exists(tmp_path: Path) -> None:
 def test_the_cache_follows_the_xdg_rules() -> None:
     assert cache_folder({"XDG_CACHE_HOME": "/caches"}) == Path("/caches/kawal")
     assert cache_folder({}) == Path.home() / ".cache" / "kawal"
+
+
+def test_a_path_is_written_as_it_is() -> None:
+    assert uri(Path("/lake/a b=50%")) == "file:///lake/a b=50%"
+
+
+def test_each_process_makes_its_batches_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    places = places_of(job(tmp_path))
+    assert places.staging.parent == places.leftovers

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
+from pipeline.ledger import Totals
 from pipeline.sources.kafka import source_options, stream_options
 from tests.pipeline.made import LAKE, job
 
@@ -55,12 +58,41 @@ def test_the_client_is_named_after_the_job() -> None:
 
 
 def test_a_stream_begins_at_given_offsets_in_batches_of_bounded_size() -> None:
-    found = stream_options(job(LAKE, source={"max_offsets_per_trigger": 50}), START)
+    found = stream_options(job(LAKE, source={"max_offsets_per_trigger": 50}), START, Totals())
     assert json.loads(found["startingOffsets"]) == START
     assert found["maxOffsetsPerTrigger"] == "50"
 
 
 def test_a_stream_that_runs_once_or_without_a_bound_takes_everything() -> None:
-    once = stream_options(job(LAKE, trigger={"mode": "once"}), START)
-    unbounded = stream_options(job(LAKE, source={"max_offsets_per_trigger": 0}), START)
+    once = stream_options(job(LAKE, trigger={"mode": "once"}), START, Totals())
+    unbounded = stream_options(job(LAKE, source={"max_offsets_per_trigger": 0}), START, Totals())
     assert "maxOffsetsPerTrigger" not in once.keys() | unbounded.keys()
+
+
+@pytest.mark.parametrize(
+    ("sink", "least", "delay"),
+    [
+        ({}, None, None),
+        ({"rotate_rows": 500}, "500", None),
+        ({"rotate_bytes": 5_000}, "100", None),
+        ({"rotate_rows": 70, "rotate_bytes": 5_000, "rotate_interval": "2m"}, "70", "120000ms"),
+        ({"rotate_rows": 5_000}, "1000", None),
+        ({"rotate_interval": "10s"}, "1000", "10000ms"),
+    ],
+)
+def test_a_stream_with_an_interval_waits_until_a_batch_is_worth_its_files(
+    sink: dict[str, Any], least: str | None, delay: str | None
+) -> None:
+    made = job(LAKE, source={"max_offsets_per_trigger": 1_000}, trigger={"mode": "interval"}, sink=sink)
+    found = stream_options(made, START, Totals())
+    assert (found.get("minOffsetsPerTrigger"), found.get("maxTriggerDelay")) == (least, delay)
+
+
+def test_bytes_are_estimated_from_what_has_landed() -> None:
+    made = job(LAKE, trigger={"mode": "interval"}, sink={"rotate_bytes": 5_000})
+    assert stream_options(made, START, Totals(rows=10, size_bytes=100))["minOffsetsPerTrigger"] == "500"
+
+
+def test_a_stream_that_ends_does_not_wait() -> None:
+    found = stream_options(job(LAKE, sink={"rotate_rows": 500}), START, Totals())
+    assert "minOffsetsPerTrigger" not in found
