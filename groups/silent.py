@@ -9,7 +9,8 @@ from collections.abc import Collection
 
 from groups.changes import Changes, nobody, nothing
 from groups.classic_group import ClassicGroup
-from groups.classic_rebalance import after_removal, note_lost, remove_member
+from groups.classic_rebalance import after_removal
+from groups.classic_removal import note_lost, remove_member
 from groups.consumer_group import ConsumerGroup
 from groups.consumer_sessions import fence
 from groups.consumer_sessions import note_lost as note_lost_consumer
