@@ -93,7 +93,7 @@ class Broker:
         self.random = random
         self.store = store
         self.catalogue = catalogue
-        self.clock = Clock(now_ms=now_ms, wall_ms=wall_ms, last_wall_ms=_last_wall_ms(vnodes))
+        self.clock = Clock(now_ms=now_ms, wall_ms=wall_ms, last_wall_ms=_last_wall_ms(store, vnodes))
         self.internal_errors = InternalErrors()
         self.timers = Timers(self.internal_errors)
         self._dispatcher = self.dispatcher(self, self, gate or OpenGate())
@@ -375,7 +375,7 @@ class Broker:
             logger.error("the catalogue was not closed cleanly: %s", error)
 
 
-def _last_wall_ms(vnodes: Mapping[str, list[Vnode]]) -> int | None:
+def _last_wall_ms(store: Store, vnodes: Mapping[str, list[Vnode]]) -> int | None:
     """Return the latest time of day at which a log was written; None when none was scanned."""
-    logs = (vnode.log for found in vnodes.values() for vnode in found)
+    logs = [store.catalogue.log, *(vnode.log for found in vnodes.values() for vnode in found)]
     return max((log.recovery.last_wall_ms for log in logs), default=0) or None

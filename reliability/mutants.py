@@ -43,6 +43,8 @@ PARTS: Final = "tests/wal/test_index_parts.py"
 BROKER: Final = "tests/sim/test_simulation.py"
 COMPACTED: Final = "tests/sim/test_compaction_simulation.py"
 GROUPS: Final = "tests/sim/test_groups_simulation.py"
+CATALOGUE_DAMAGE: Final = "tests/broker/test_catalogue_damage.py"
+STORE_DAMAGE: Final = "tests/sim/test_damage_simulation.py"
 HOLDS: Final = "tests/broker/upkeep/test_retention_holds_model.py"
 
 
@@ -86,8 +88,8 @@ MUTANTS: Final = (
         "        if False:", (DAMAGE,),
     ),
     Mutant(
-        "damage inside the log is skipped", "wal/recovery.py",
-        "            elif self._continues(bases[row + 1]):", "            elif True:", (DAMAGE,),
+        "a segment may follow any other", "wal/recovery.py",
+        "        problem = due.problem(header)\n", '        problem = ""\n', (DAMAGE,),
     ),
     Mutant(
         "a missing newest segment is not noticed", "wal/recovery.py",
@@ -164,7 +166,7 @@ MUTANTS: Final = (
     Mutant(
         "the catalogue's entry tables are not checked", "wal/versions.py",
         "    if crc32c(table, table_seed(frame.segment.seed, header.sequence)) != header.table_crc:",
-        "    if False:", ("tests/wal/test_versions.py", CATALOGUE),
+        "    if False:", (CATALOGUE_DAMAGE, STORE_DAMAGE),
     ),
     Mutant(
         "compaction does not wait for its copies", "wal/extents.py",

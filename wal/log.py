@@ -62,6 +62,9 @@ class VnodeLog(LogCompacting):
         """
         recovery = Recovery(disk, directory, options, now_ms)
         state = recovery.run()
+        if recovery.report.last_wall_ms:
+            # A clock that is wrong at the start must not get into the frames before it is judged.
+            state.wall_offset_ms = min(state.wall_offset_ms, recovery.report.last_wall_ms - now_ms)
         log = cls(state, recovery.report, recovery.marks())
         deleted = [name for name in disk.list(directory) if name.endswith(DELETED_SUFFIX)]
         if deleted:

@@ -104,6 +104,9 @@ class Recovery:
         look_again(self.state, names)
         forget_unfinished(self.state)
         self._finish(checkpoint)
+        if not self.report.last_wall_ms and self.state.active is not None:
+            header, _ = self._read_start(self.state.active.base_version)
+            self.report.last_wall_ms = header.created_ms if header is not None else 0
         return self.state
 
     @property

@@ -36,9 +36,12 @@ class Vnodes(Mapping[str, list[Vnode]]):
         return len(self._by_database)
 
     def follow(self, clock: Clock) -> None:
-        """Let the logs write the time of day into their frames, also after the wall clock has jumped."""
+        """Let the logs write the time of day into their frames, without a jump that does not count yet.
+
+        The next start trusts the time of the newest frame: it must not be that of a clock that is wrong.
+        """
         now_ms = clock.turn_ms
-        offset_ms = clock.wall_ms(now_ms) - now_ms
+        offset_ms = clock.settled_wall_ms - now_ms
         if self._wall_offset_ms is None or abs(offset_ms - self._wall_offset_ms) >= WALL_STEP_MS:
             self._wall_offset_ms = offset_ms
             for vnode in self.every:

@@ -60,7 +60,7 @@ class Producer(Actor):
         # Four of the largest make a batch within the 2,000 bytes of the smallest segments.
         filler = ("f", bytes(self.chance.choice((0, 0, 100, 420))))
         records = [
-            Record(number, self.world.wall_ms, None, value, (filler,)) for number, value in enumerate(values)
+            Record(number, self.world.now_ms, None, value, (filler,)) for number, value in enumerate(values)
         ]
         epoch = 0 if producer_id >= 0 else -1
         data = encode_batch(

@@ -23,6 +23,9 @@ from tests.sim.world import BREAKABLE, World
 
 DRAIN_ROUNDS = 60
 
+WALL_SHIFTS_MS = (0, 0, -3_600_000, 3_600_000, 1_000, -1_000, 315_360_000_000)
+"""The leads of the wall clock over the other one: up to ten years."""
+
 
 class Simulation(Scenario):
     """A world, its actors and the history of what they were told."""
@@ -45,6 +48,7 @@ class Simulation(Scenario):
             kawal_min_free_bytes=chance.choice((0, 50_000)),
             log_retention_check_interval_ms=chance.choice((1_000, 20_000)),
             log_segment_delete_delay_ms=chance.choice((0, 5_000)),
+            checkpoint_ns=chance.choice((1, 500_000, 800_000_000)),
             num_partitions=2,
         )
         self.history = history or History()
@@ -75,6 +79,7 @@ class Simulation(Scenario):
             (0.7, self._hang_up),
             (0.3, self._kill),
             (0.2, self._stop),
+            (0.2, self._jump),
         ]
         if not self.weak:
             table += [(0.3, self._cut_power), (0.6, self._cut_power_soon)]
@@ -136,6 +141,10 @@ class Simulation(Scenario):
         link = self.chance.choice(self.world.links)
         link.close()
         return f"{link.connection.identity} hangs up"
+
+    def _jump(self) -> str:
+        self.world.wall_shift_ms = self.chance.choice(WALL_SHIFTS_MS)
+        return f"the wall clock is {self.world.wall_shift_ms} ms ahead"
 
     def _stop(self) -> str:
         self.world.stop()

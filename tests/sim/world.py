@@ -57,9 +57,17 @@ class Flight:
 class World:
     """One machine with one broker; `chance` decides whatever the driver leaves open."""
 
-    def __init__(self, chance: Random, *, snapshot_bytes: int = 1 << 20, **settings: Any) -> None:
+    def __init__(
+        self,
+        chance: Random,
+        *,
+        snapshot_bytes: int = 1 << 20,
+        checkpoint_ns: int = 800_000_000,
+        **settings: Any,
+    ) -> None:
         self.chance = chance
         self.snapshot_bytes = snapshot_bytes
+        self.checkpoint_ns = checkpoint_ns
         self.config = replace(Config(), log_dirs="/data", **settings)
         self.now_ms = START_MS
         self.wall_shift_ms = 0
@@ -219,6 +227,9 @@ class World:
             else:
                 broker.snapshots.after_bytes = self.snapshot_bytes
                 broker.internal_errors.listener = _raise
+                for vnode in broker.vnodes.every:
+                    log = vnode.log
+                    log.change_options(replace(log.options, checkpoint_ns=self.checkpoint_ns))
                 return broker
         raise AssertionError("the broker does not start on a sound disk")
 
