@@ -38,3 +38,14 @@ def test_the_examples_are_right(start_broker: StartBroker) -> None:
             shown += 1
             assert found == result
     assert shown >= 7
+
+
+def test_the_tests_that_the_page_names_exist() -> None:
+    root, text = PAGE.parent.parent, PAGE.read_text()
+    files = set(re.findall(r"`((?:tests|compat_tests)/[\w/.]+\.py)`", text))
+    assert len(files) > 10
+    assert [name for name in sorted(files) if not (root / name).exists()] == []
+    folders = (root / name for name in ("tests", "compat_tests"))
+    every = "\n".join(path.read_text() for folder in folders for path in folder.rglob("*.py"))
+    named = set(re.findall(r"`(test_\w+)`", text))
+    assert [name for name in sorted(named) if f"def {name}(" not in every] == []
