@@ -7,7 +7,6 @@ from typing import Final
 from protocol.api_keys import ApiKey
 
 SECURITY: Final = "there is no security: no listener asks for a password"
-TRANSACTIONS: Final = "transactions are not built yet; a producer with a transactional id is told so (35)"
 TOKENS: Final = "delegation tokens need security"
 SHARE: Final = "share groups (KIP-932) are not built"
 STREAMS: Final = "groups of the Streams protocol (KIP-1071) are not built; Kafka Streams uses classic groups"
@@ -16,13 +15,6 @@ QUORUM: Final = "there is one node, and no quorum of controllers to change"
 NOT_SERVED: Final[dict[ApiKey, str]] = {
     ApiKey.SASL_HANDSHAKE: SECURITY,
     ApiKey.SASL_AUTHENTICATE: SECURITY,
-    ApiKey.ADD_PARTITIONS_TO_TXN: TRANSACTIONS,
-    ApiKey.ADD_OFFSETS_TO_TXN: TRANSACTIONS,
-    ApiKey.END_TXN: TRANSACTIONS,
-    ApiKey.WRITE_TXN_MARKERS: TRANSACTIONS,
-    ApiKey.TXN_OFFSET_COMMIT: TRANSACTIONS,
-    ApiKey.DESCRIBE_TRANSACTIONS: TRANSACTIONS,
-    ApiKey.LIST_TRANSACTIONS: TRANSACTIONS,
     ApiKey.CREATE_DELEGATION_TOKEN: TOKENS,
     ApiKey.RENEW_DELEGATION_TOKEN: TOKENS,
     ApiKey.EXPIRE_DELEGATION_TOKEN: TOKENS,

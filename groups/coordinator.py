@@ -79,7 +79,7 @@ from protocol.messages.offset_commit import OffsetCommitRequest
 from protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from protocol.messages.offset_fetch import OffsetFetchRequest
 from protocol.messages.sync_group import SyncGroupRequest
-from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 if TYPE_CHECKING:
     from random import Random
@@ -262,9 +262,11 @@ class Coordinator:
         """Serve OffsetCommit v2-10."""
         offset_commit.commit_offsets(self._at(now_ms), request, client, reply)
 
-    def check_member(self, request: TxnOffsetCommitRequest, now_ms: int) -> ErrorCode:
-        """Return NONE if a producer may commit offsets for the group's member that it names."""
-        return txn_offset_commit.check_member(self._at(now_ms), request)
+    def refuse_txn_commit(
+        self, request: TxnOffsetCommitRequest, code: ErrorCode, now_ms: int
+    ) -> TxnOffsetCommitResponse:
+        """Return the answer to a TxnOffsetCommit whose transaction does not have the group's partition."""
+        return txn_offset_commit.refused(self._at(now_ms), request, code)
 
     def txn_offset_commit(self, request: TxnOffsetCommitRequest, reply: TxnReply, now_ms: int) -> None:
         """Serve TxnOffsetCommit v0-5, for a transaction that has the group's partition already."""

@@ -38,22 +38,24 @@ Done = Callable[[ErrorCode | None, int], None]
 _Item = tuple[OffsetKey, Committed, TxnOffsetCommitResponsePartition]
 
 
-def check_member(context: Context, request: TxnOffsetCommitRequest) -> ErrorCode:
-    """Return NONE if the producer may commit for the group, else the code for all of its offsets."""
-    try:
-        context.check_loaded(request.group_id)
-        _check(context, request)
-    except GroupError as error:
-        return error.code
-    return ErrorCode.NONE
+def refused(context: Context, request: TxnOffsetCommitRequest, code: ErrorCode) -> TxnOffsetCommitResponse:
+    """Return the answer to a request whose offsets may not be committed; wrong ones have their own code."""
+    response, items = _open(context, request)
+    _fail(items, code)
+    return response
 
 
 def commit_in_transaction(context: Context, request: TxnOffsetCommitRequest, reply: Reply) -> None:
     """Stage the offsets of a request, whose transaction has the group's partition already."""
     response, items = _open(context, request)
-    code = check_member(context, request)
-    if code or not items:
-        _fail(items, code)
+    try:
+        context.check_loaded(request.group_id)
+        _check(context, request)
+    except GroupError as error:
+        _fail(items, error.code)
+        reply(response)
+        return
+    if not items:
         reply(response)
         return
     stamp = Stamp(request.producer_id, request.producer_epoch)
@@ -76,11 +78,13 @@ def commit_in_transaction(context: Context, request: TxnOffsetCommitRequest, rep
 
 def _open(context: Context, request: TxnOffsetCommitRequest) -> tuple[TxnOffsetCommitResponse, list[_Item]]:
     """Return the answer, and the offsets that can be stored; the others are refused in the answer."""
-    response = TxnOffsetCommitResponse(topics=[])
+    topics: dict[str, list[TxnOffsetCommitResponsePartition]] = {}
     items: list[_Item] = []
     for topic in request.topics:
         known = context.topics.by_name.get(topic.name)
-        answers: list[TxnOffsetCommitResponsePartition] = []
+        if known is not None and not topic.partitions:
+            continue
+        answers = topics.setdefault(topic.name, [])
         for asked in topic.partitions:
             answer = TxnOffsetCommitResponsePartition(partition_index=asked.partition_index)
             answers.append(answer)
@@ -99,8 +103,10 @@ def _open(context: Context, request: TxnOffsetCommitRequest) -> tuple[TxnOffsetC
                     NO_EXPIRY,
                 )
                 items.append((key, committed, answer))
-        response.topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
-    return response, items
+    answered = [
+        TxnOffsetCommitResponseTopic(name=name, partitions=answers) for name, answers in topics.items()
+    ]
+    return TxnOffsetCommitResponse(topics=answered), items
 
 
 def _fail(items: list[_Item], code: ErrorCode) -> None:
@@ -117,7 +123,7 @@ def _check(context: Context, request: TxnOffsetCommitRequest) -> None:
     )
     if group is None:
         if request.generation_id >= 0:
-            raise IllegalGeneration
+            raise UnknownMember if context.exists(request.group_id) else IllegalGeneration
     elif isinstance(group, ConsumerGroup):
         _check_consumer(group, request, names_member=names_member)
     else:

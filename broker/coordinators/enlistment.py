@@ -40,6 +40,10 @@ _TRY_AGAIN: Final = frozenset(
 )
 
 
+class NotAdmitted(RequestError):
+    """The coordinator does not let a batch into the transaction; the log was not asked."""
+
+
 class Batch(NamedTuple):
     """A transactional batch of a request."""
 
@@ -75,7 +79,7 @@ class Admission:
         batch = Batch(partition, header.producer_id, header.producer_epoch)
         code = self._refused.get(batch.place, ErrorCode.NONE)
         if code:
-            raise RequestError(
+            raise NotAdmitted(
                 code,
                 f"producer {batch.producer_id} may not write to this partition now: {code.text}",
             )

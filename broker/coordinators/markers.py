@@ -91,7 +91,9 @@ class MarkerWriter:
             elif partition.topic.name == OFFSETS_TOPIC:
                 self._end_in_groups(partition.index, end, place, pending)
             else:
-                append_marker(partition, end, self._loop.clock.wall_ms(self._loop.clock.turn_ms))
+                append_time = self._metadata.topics.settings(partition.topic).append_time
+                wall_ms = self._loop.clock.wall_ms(self._loop.clock.turn_ms)
+                append_marker(partition, end, wall_ms, append_time=append_time)
                 pending.add(partition.vnode, place)
         except InvalidProducerEpoch:
             pending.refuse(place, ErrorCode.INVALID_PRODUCER_EPOCH)

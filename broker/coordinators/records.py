@@ -6,7 +6,7 @@ from broker.storage.partition import Partition
 from groups.effects import EncodedRecord, EndMarker, StagedRecords, Stamp
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch, transaction_marker_batch
-from protocol.records import NO_SEQUENCE
+from protocol.records import NO_SEQUENCE, patch_append_time
 from wal.format import EntryKind
 from wal.stream_producers import ProducerStamp
 
@@ -36,8 +36,13 @@ def append_records(
     vnode.last_version = appended.version
 
 
-def append_marker(partition: Partition, marker: EndMarker, wall_ms: int) -> None:
-    """Append the end of a producer's transaction.  Raises: WalError, DiskError; nothing was appended."""
+def append_marker(
+    partition: Partition, marker: EndMarker, wall_ms: int, *, append_time: bool = False
+) -> None:
+    """Append the end of a producer's transaction, with the topic's kind of timestamps.
+
+    Raises: WalError, DiskError; nothing was appended.
+    """
     batch = transaction_marker_batch(
         commit=marker.commit,
         offset=0,
@@ -46,6 +51,8 @@ def append_marker(partition: Partition, marker: EndMarker, wall_ms: int) -> None
         producer_epoch=marker.epoch,
         coordinator_epoch=marker.coordinator_epoch,
     )
+    if append_time:
+        patch_append_time(memoryview(batch), wall_ms)
     vnode = partition.vnode
     appended = vnode.log.append(partition.stream_id, batch, kind=EntryKind.CONTROL, reserved=True)
     vnode.last_version = appended.version

@@ -81,20 +81,29 @@ def _is_writable(broker: Broker, name: str, index: int) -> bool:
 def _answer(
     request: AddPartitionsToTxnRequest, missing: set[TopicPartition], code: ErrorCode
 ) -> AddPartitionsToTxnResponse:
+    """Return the answer: as was asked, or if partitions are missing each once, and no topic without any."""
+    asked = [(topic.name, topic.partitions) for topic in request.v3_and_below_topics]
+    if missing:
+        once: dict[str, dict[int, None]] = {}
+        for name, indexes in asked:
+            if indexes:
+                once.setdefault(name, {}).update(dict.fromkeys(indexes))
+        asked = [(name, list(indexes)) for name, indexes in once.items()]
     return AddPartitionsToTxnResponse(
         results_by_topic_v3_and_below=[
             AddPartitionsToTxnTopicResult(
-                name=topic.name,
+                name=name,
                 results_by_partition=[
                     AddPartitionsToTxnPartitionResult(
-                        partition_index=index,
-                        partition_error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                        if (topic.name, index) in missing
-                        else code,
+                        partition_index=index, partition_error_code=_code(missing, name, index, code)
                     )
-                    for index in topic.partitions
+                    for index in indexes
                 ],
             )
-            for topic in request.v3_and_below_topics
+            for name, indexes in asked
         ]
     )
+
+
+def _code(missing: set[TopicPartition], name: str, index: int, code: ErrorCode) -> ErrorCode:
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if (name, index) in missing else code

@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from broker.catalogue.view_admin import check_writable
-from broker.coordinators.enlistment import Admission, Batch
+from broker.coordinators.enlistment import Admission, Batch, NotAdmitted
 from broker.errors import RequestError
 from broker.loop.call import PARKED, Call, Parked
 from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, WaitingSteps, in_slices, in_thread
@@ -289,7 +289,7 @@ def _produce(
     except RequestError as error:
         # With a traceback it would refer, in a circle, to frames that keep the whole request in memory.
         error.__traceback__ = None
-        if partition is not None and error.code in _TELLING_LOG_START:
+        if partition is not None and _tells_log_start(error):
             answer.log_start_offset = partition.log_start
         answer.error_code = error.code
         answer.error_message = error.message
@@ -303,6 +303,10 @@ def _produce(
     answer.log_start_offset = partition.log_start
     pending.add(partition.vnode, result.version, answer)
     return answer
+
+
+def _tells_log_start(error: RequestError) -> bool:
+    return error.code in _TELLING_LOG_START and not isinstance(error, NotAdmitted)
 
 
 def _find_partition(

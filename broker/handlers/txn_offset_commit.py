@@ -20,12 +20,7 @@ from broker.loop.call import PARKED, Call, Parked
 from groups.transactions.enlisting import Member
 from groups.transactions.transaction import TV2, TopicPartition
 from protocol.error_codes import ErrorCode
-from protocol.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitResponse,
-    TxnOffsetCommitResponsePartition,
-    TxnOffsetCommitResponseTopic,
-)
+from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 if TYPE_CHECKING:
     from broker.core import Broker
@@ -39,12 +34,10 @@ NEVER: Final = 1 << 15
 def handle(broker: Broker, call: Call[TxnOffsetCommitRequest]) -> Parked:
     """Make sure that the group is part of the transaction, then pass the offsets to the group coordinator."""
     request, now_ms = call.request, call.received_ms
-    place = OFFSETS_TOPIC, partition_of(broker.groups, request.group_id, now_ms)
-    with broker.groups.step(now_ms) as groups:
-        code = groups.check_member(request, now_ms)
-    if code:
-        call.reply(_refused(request, code))
+    if not request.group_id:
+        _refuse(broker, call, ErrorCode.INVALID_GROUP_ID)
         return PARKED
+    place = OFFSETS_TOPIC, partition_of(broker.groups, request.group_id, now_ms)
     guards = broker.coordinators.guards
     stream_key = _stream_key(broker, place)
     number = guards.set(stream_key, request.producer_id)
@@ -55,13 +48,20 @@ def handle(broker: Broker, call: Call[TxnOffsetCommitRequest]) -> Parked:
         if code == ErrorCode.NONE and not holds:
             code = ErrorCode.INVALID_TXN_STATE
         if code:
-            call.reply(_refused(request, _shown(code, call.version)))
+            _refuse(broker, call, _shown(code, call.version))
             return
-        with broker.groups.step(broker.clock.turn_ms) as groups:
-            groups.txn_offset_commit(request, call.reply, broker.clock.turn_ms)
+        now_ms = broker.clock.turn_ms
+        with broker.groups.step(now_ms) as groups:
+            groups.txn_offset_commit(request, call.reply, now_ms)
 
     _ask(broker, call, place, allowed)
     return PARKED
+
+
+def _refuse(broker: Broker, call: Call[TxnOffsetCommitRequest], code: ErrorCode) -> None:
+    now_ms = broker.clock.turn_ms
+    with broker.groups.step(now_ms) as groups:
+        call.reply(groups.refuse_txn_commit(call.request, code, now_ms))
 
 
 def _stream_key(broker: Broker, place: TopicPartition) -> int:
@@ -96,18 +96,3 @@ def _shown(code: ErrorCode, version: int) -> ErrorCode:
     if code == ErrorCode.CONCURRENT_TRANSACTIONS and version < ENLISTS_SINCE:
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     return shown(code, version, NEVER)
-
-
-def _refused(request: TxnOffsetCommitRequest, code: ErrorCode) -> TxnOffsetCommitResponse:
-    return TxnOffsetCommitResponse(
-        topics=[
-            TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    TxnOffsetCommitResponsePartition(partition_index=asked.partition_index, error_code=code)
-                    for asked in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )

@@ -74,10 +74,24 @@ ALLOWED: Final = (
     ),
     Allowed(
         apis=(ApiKey.API_VERSIONS,),
+        path=r"api_keys\[\]\.max_version",
+        what="AddPartitionsToTxn ends at v3",
+        kawal=3,
+        reason="v4 and v5 are sent by brokers only, and clients that see them listed send them",
+    ),
+    Allowed(
+        apis=(ApiKey.API_VERSIONS,),
         path=r"(supported|finalized)_features(_epoch|\[\].*)?",
         what="features of Kafka are not listed, and metadata.version has one level",
         versions="3+",
         reason="only features that exist are listed, and none of them is about a quorum of controllers",
+    ),
+    Allowed(
+        apis=(ApiKey.TXN_OFFSET_COMMIT,),
+        path=r"topics\[\](\.partitions\[\])?",
+        what="a topic that the request names twice is answered once; by Kafka once or twice",
+        when=lambda found: ABSENT in (found.kafka, found.kawal),
+        reason="no client names a topic twice",
     ),
     # --- topics ----------------------------------------------------------------------------------------
     Allowed(

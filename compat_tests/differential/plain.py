@@ -37,7 +37,10 @@ OF_THE_METADATA_LOG = frozenset({"leader_epoch", "high_watermark", "log_end_offs
 """Fields of DescribeQuorum's answer that count records and elections which no client has made."""
 TEXTS = frozenset({"error_message", "documentation", "batch_index_error_message"})
 MOMENTS = frozenset(
-    {"log_append_time_ms", "timestamp", "last_timestamp", "last_fetch_timestamp", "last_caught_up_timestamp"}
+    {
+        *("log_append_time_ms", "timestamp", "last_timestamp", "last_fetch_timestamp"),
+        *("last_caught_up_timestamp", "transaction_start_time_ms"),
+    }
 )
 NOW_WITHIN_MS = 3_600_000
 
@@ -234,7 +237,7 @@ def batches(data: bytes, names: Names) -> list[Plain]:
                 "magic": magic,
                 "crc_is_right": crc == crc32c(whole[21:]),
                 "attributes": attributes,
-                "times": [first_ms, moment(max_ms)],
+                "times": [moment(first_ms), moment(max_ms)],
                 "producer": [names.shown_producer(producer), era, sequence],
                 "count": count,
                 "records": crc32(whole[61:]),

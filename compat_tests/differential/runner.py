@@ -102,7 +102,7 @@ def resolve(value: Any, names: Names, field: str = "") -> Any:
         return names.real_member(value)
     if field == "session_id":
         return names.real_session(value)
-    if field == "producer_id":
+    if field.endswith("producer_id"):
         return names.real_producer(value)
     if not hasattr(type(value), "__wire__"):
         return value

@@ -18,6 +18,7 @@ from compat_tests.wire import RawClient
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
+from protocol.messages.describe_transactions import DescribeTransactionsRequest
 from protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     UserName,
@@ -90,8 +91,20 @@ class Settler:
             self._wait_credentials(
                 request, {result.user for result in answer.results if not result.error_code}
             )
+        elif api in (ApiKey.END_TXN, ApiKey.INIT_PRODUCER_ID) and request.transactional_id:
+            self._wait_marked(request.transactional_id)
         elif api in (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS) and self._kind == "kafka":
             time.sleep(CONFIG_SECONDS)
+
+    def _wait_marked(self, transactional_id: str) -> None:
+        """Wait until the markers of a transaction that is ended are written."""
+
+        def marked() -> bool:
+            request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+            (found,) = self._client.call(request, 0).transaction_states
+            return not str(found.transaction_state).startswith("Prepare")
+
+        eventually(marked, waiting_for=f"the end of the transaction of {transactional_id}")
 
     def _wait_served(self, names: Iterable[str], count: int = 1) -> None:
         for name in names:

@@ -32,7 +32,7 @@ def states_of(names: list[str]) -> tuple[frozenset[TransactionState] | None, lis
     if not names:
         return None, []
     return frozenset(BY_NAME[name] for name in names if name in BY_NAME), [
-        name for name in names if name not in BY_NAME
+        name for name in dict.fromkeys(names) if name not in BY_NAME
     ]
 
 
