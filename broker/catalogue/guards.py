@@ -4,6 +4,7 @@
     kawal.max.partitions.per.request   CreateTopics, CreatePartitions           POLICY_VIOLATION for all
     kawal.max.partitions               whatever adds partitions                 POLICY_VIOLATION
     max.partitions of a database       the same, for topics in it               POLICY_VIOLATION
+    kawal.max.views                    CreateTopics of a view, kawal.quarantine POLICY_VIOLATION
     kawal.deletion.protected           DeleteTopics, DeleteRecords              POLICY_VIOLATION
     deletion.protected of a database   the same for its topics, DROP DATABASE   POLICY_VIOLATION
     kawal.drop.policy, drop.policy     DeleteTopics of what groups subscribe to POLICY_VIOLATION
@@ -62,6 +63,16 @@ def check_room(added: int, database: str, catalogue: Catalogue, config: Config) 
             ErrorCode.POLICY_VIOLATION,
             f"{added} more partitions would exceed max.partitions={limit} of database {database!r}"
             f" ({catalogue.partitions_of[database]} exist).",
+        )
+
+
+def check_view_room(catalogue: Catalogue, config: Config) -> None:
+    """Refuse one view more than the node may have.  Raises: RequestError(POLICY_VIOLATION)."""
+    limit = config.kawal_max_views
+    if limit and sum(topic.view is not None for topic in catalogue.by_name.values()) >= limit:
+        raise RequestError(
+            ErrorCode.POLICY_VIOLATION,
+            f"one more view would exceed kawal.max.views={limit}; drop one, or set more (0: no limit)",
         )
 
 

@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 
 from broker.catalogue.catalogue_records import TopicConfigs, TopicCreated, ViewDefinition
-from broker.catalogue.guards import check_room
+from broker.catalogue.guards import check_room, check_view_room
 from broker.catalogue.topics import INTERNAL_TOPICS, Catalogue, Topic
 from broker.catalogue.view_admin import declared, definition_configs
 from broker.config.config import Config
@@ -52,6 +52,7 @@ def quarantine_record(
     # The source itself may not be counted yet.
     is_new = source.name not in catalogue.by_name
     check_room(source.partition_count * (1 + is_new), "default", catalogue, config)
+    check_view_room(catalogue, config)
     return TopicCreated(
         name=name,
         topic_id=UUID(int=random.getrandbits(128), version=4).hex,

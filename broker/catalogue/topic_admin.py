@@ -13,7 +13,7 @@ from uuid import UUID
 
 from broker.catalogue.catalogue_records import PartitionsAdded, TopicCreated
 from broker.catalogue.databases import DEFAULT_DATABASE, Database, no_such_database
-from broker.catalogue.guards import check_room
+from broker.catalogue.guards import check_room, check_view_room
 from broker.catalogue.topic_configs import checked
 from broker.catalogue.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Catalogue, Topic
 from broker.catalogue.view_admin import (
@@ -131,6 +131,7 @@ def _new_view_record(
         )
     check_partition_count(new.name, asked, count, definition.source)
     check_room(count, DEFAULT_DATABASE, catalogue, config)
+    check_view_room(catalogue, config)
     return TopicCreated(
         name=new.name,
         topic_id=UUID(int=random.getrandbits(128), version=4).hex,

@@ -42,6 +42,7 @@ class Config:
     delete_topic_enable: bool = _of("delete.topic.enable")
     kawal_drop_policy: str = _of("kawal.drop.policy")
     kawal_out_of_range: str = _of("kawal.out.of.range")
+    kawal_max_views: int = _of("kawal.max.views")
     kawal_max_partitions: int = _of("kawal.max.partitions")
     kawal_max_partitions_per_request: int = _of("kawal.max.partitions.per.request")
     kawal_deletion_protected: bool = _of("kawal.deletion.protected")

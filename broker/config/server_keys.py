@@ -53,6 +53,9 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "What a fetch below the log start gets: an `error`, as in Kafka, which makes the client reset its "
         "position by its policy, or the `first` records there are, as in TDengine.",
         choices=("error", "first"), dynamic=True),
+    Key("kawal.max.views", INT, 0,
+        "Most views of this node; creating more is answered with POLICY_VIOLATION; 0: no limit.  TDengine's "
+        "tmqMaxTopicNum, which is 20.", minimum=0, unit="views", dynamic=True),
     Key("kawal.max.partitions", INT, 200_000,
         "Most partitions of this node; creating more is answered with POLICY_VIOLATION.",
         minimum=1, unit="partitions", dynamic=True),

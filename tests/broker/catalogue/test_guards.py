@@ -14,7 +14,7 @@ from tests.broker.databases import ask, create_database, drop_database
 from tests.broker.gateway import Client, Gateway
 from tests.broker.groups import beating
 from tests.broker.kit import batch, create, creation, read, send
-from tests.broker.topic_requests import altered, deleted, partition_count
+from tests.broker.topic_requests import altered, asked, deleted, partition_count
 
 POLICY = ErrorCode.POLICY_VIOLATION
 
@@ -196,3 +196,19 @@ def test_a_view_has_the_drop_policy_of_the_database_that_it_shows() -> None:
         code, sentence = deleted(client, name)[name]
         assert code == POLICY
         assert "drop.policy of database 'd'" in sentence
+
+
+# --- kawal.max.views ----------------------------------------------------------------------------------------
+
+
+def test_no_more_views_are_created_than_the_server_allows() -> None:
+    client = Gateway(kawal_max_views=1).client()
+    create(client, "t", 1, **{"kawal.columns": "a int"})
+    create(client, "v", -1, kawal_sql="SELECT * FROM t")
+    code, sentence = asked(client, "w", "SELECT * FROM t")
+    assert code == POLICY
+    assert "kawal.max.views=1" in sentence
+    assert altered(client, "t", "kawal.quarantine", "t.unfit")[0] == POLICY
+    create(client, "plain", 1)
+    assert deleted(client, "v")["v"][0] == 0
+    create(client, "w", -1, kawal_sql="SELECT * FROM t")
