@@ -1,10 +1,9 @@
-"""A driver that ends by SIGKILL, its JVM with it, at a chosen step of a chosen batch of its checkpoint.
+"""A driver that ends by SIGKILL at a chosen step of a chosen batch of its checkpoint.
 
-    python -m compat_tests.land_and_die JOB_FILE planned|staged|landed BATCH
+    python -m compat_tests.land_and_die JOB_FILE STEP BATCH
 
-planned: the range is in Spark's log, but nothing is written. staged: the batch is made, but the table does
-not show it. landed: it is in the table, but Spark has not noted it yet. Run it as the leader of its process
-group, which dies with it.
+`pipeline.jobs.land` names the steps. Run it as the leader of its process group, which dies with it; the JVM,
+in a group of its own, ends when it reads the end of its input.
 """
 
 from __future__ import annotations

@@ -136,3 +136,26 @@ def test_a_table_of_a_topic_made_again_is_compared_with_the_new_one_only(
     job.run_here()
     [partition] = audited(job)["partitions"]
     assert (partition["differences"], partition["table"]["rows"]) == ([], 7)
+
+
+@pytest.mark.only_kawal("views are the gateway's")
+@pytest.mark.timeout(300, method="signal")
+def test_a_view_evaluated_by_spark_lands_what_the_gateways_view_shows(
+    broker: Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    columns = "n int"
+    query = "SELECT n, n * n AS square FROM `{}` WHERE n % 3 = 1"
+    topic = make_topic(2, kawal_columns=columns)
+    produce_numbers(broker, topic, range(100))
+    view = create_topic(broker, f"{topic}-view", 2, {"kawal.sql": query.format(topic)})
+    schema = '[schema]\nmode = "json"\ncolumns = "n int, square bigint"\n'
+    (tmp_path / "gateway").mkdir()
+    by_gateway = PipelineJob(tmp_path / "gateway", broker, view, schema)
+    by_gateway.run_here()
+    by_spark = PipelineJob(tmp_path, broker, topic, schema)
+    source = f'[source]\nview = "{query.format(topic)}"\nview_columns = "{columns}"\n'
+    by_spark.file.write_text(by_spark.file.read_text().replace("[source]\n", source))
+    by_spark.run_here()
+    names = ("n", "square", "partition", "offset", "timestamp")
+    assert by_spark.rows(*names) == by_gateway.rows(*names)
+    assert audited(by_spark)["equal"]

@@ -37,6 +37,19 @@ class SourceSection(Struct, frozen=True, kw_only=True):
     bootstrap: Annotated[str, Meta(min_length=1, description="Broker addresses, HOST:PORT[,HOST:PORT].")] = (
         "127.0.0.1:9092"
     )
+    view: Annotated[
+        str,
+        Meta(
+            description="A view's query over the topic, SELECT … FROM TOPIC WHERE …: its result lands in "
+            "place of the records; empty: all records."
+        ),
+    ] = ""
+    view_columns: Annotated[
+        str,
+        Meta(
+            description="The columns of the topic's values for source.view, as kawal.columns declares them."
+        ),
+    ] = ""
     start: Annotated[
         str,
         Meta(

@@ -64,6 +64,10 @@ def load(path: Path, **overrides: str) -> Job:
     try:
         job = at_home(parse(content), path.resolve().parent)
         shape_of(job)
+        if job.source.view or job.source.view_columns:
+            from pipeline.derivation import check_view  # takes 0.1 s to import
+
+            check_view(job.source)
         job = msgspec.structs.replace(job, file=str(path))
     except JobFileError as error:
         line = _line_of(text, str(error))

@@ -127,7 +127,9 @@ def summary_lines(summary: Summary) -> list[str]:
     empty = run.offsets - run.rows - run.bad
     if empty:
         lines.insert(
-            3, f"  empty    {empty:,} offsets without a record (transaction markers or deleted records)"
+            3,
+            f"  empty    {empty:,} offsets without a record (transaction markers, deleted records, what a "
+            "view leaves out)",
         )
     return lines
 

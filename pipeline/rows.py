@@ -10,13 +10,15 @@ the coordinates of the record, and STAGED_TOPIC and STAGED_PARTITION, by which t
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import MapType, StringType, StructField, StructType
 
-from pipeline.arrow_rows import FIELD, REASON, RESCUED, row_reader
+from pipeline.arrow_rows import FIELD, REASON, RESCUED, Batches, row_reader
 from pipeline.columns import struct_json
+from pipeline.derivation import view_reader
 from pipeline.shape import OURS, Shape
 
 STAGED_TOPIC = f"{OURS}topic"
@@ -29,6 +31,8 @@ SOURCE_NAMES = {"timestamp_type": "timestampType"}
 def parse(records: DataFrame, shape: Shape) -> DataFrame:
     """Add the declared columns and REASON to the records of Spark's Kafka source.  In mode raw every record
     fits."""
+    if shape.view:
+        records = _mapped(records, view_reader(shape.view, shape.view_columns), records.schema)
     if shape.mode == "raw":
         return records.withColumn(REASON, F.lit(None).cast("string"))
     declared = StructType.fromJson(struct_json(shape.declared))
@@ -36,10 +40,14 @@ def parse(records: DataFrame, shape: Shape) -> DataFrame:
     for at, field in enumerate(declared.fields):
         schema.add(f"{FIELD}{at}", field.dataType)
     schema.add(StructField(RESCUED, MapType(StringType(), StringType()))).add(REASON, StringType())
+    return _mapped(records, row_reader(shape), schema)
+
+
+def _mapped(records: DataFrame, function: Callable[[Batches], Batches], schema: StructType) -> DataFrame:
     with warnings.catch_warnings():
-        # pyspark 4.2 warns about pandas 3, which it demands and our function does not use.
+        # pyspark 4.2 warns about pandas 3, which it demands and our functions do not use.
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
-        return records.mapInArrow(row_reader(shape), schema)
+        return records.mapInArrow(function, schema)
 
 
 def is_bad() -> Column:

@@ -36,6 +36,8 @@ class Shape:
     headers: bool
     prefix: str
     partition_by: tuple[str, ...]
+    view: str = ""
+    view_columns: str = ""
 
     @property
     def required(self) -> list[str]:
@@ -95,6 +97,8 @@ def shape_of(job: Job) -> Shape:
         headers=job.schema.headers,
         prefix=job.schema.coordinates_prefix,
         partition_by=tuple(job.sink.partition_by),
+        view=job.source.view,
+        view_columns=job.source.view_columns,
     )
     _check_names(shape, job.sink.batch_column)
     _check_partition_columns(shape)

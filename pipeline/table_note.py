@@ -34,6 +34,8 @@ class TableNote(msgspec.Struct, frozen=True, kw_only=True):
     partition_by: list[str] = []
     batch_column: str = "batch"
     kind: str = "parquet"
+    view: str = ""
+    """The query whose result the table holds."""
 
 
 def note_of(job: Job, shape: Shape) -> TableNote:
@@ -44,6 +46,7 @@ def note_of(job: Job, shape: Shape) -> TableNote:
         partition_by=list(job.sink.partition_by),
         batch_column=job.sink.batch_column,
         kind=job.sink.kind,
+        view=job.source.view,
     )
 
 
@@ -101,6 +104,7 @@ def _layout(before: TableNote, now: TableNote) -> list[str]:
     for key, old, new in (
         ("sink.kind", before.kind, now.kind),
         ("sink.partition_by", before.partition_by, now.partition_by),
+        ("source.view", before.view, now.view),
         ("sink.batch_column", before.batch_column, now.batch_column),
     ):
         if old != new:

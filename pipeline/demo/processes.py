@@ -58,8 +58,8 @@ def gateway(folder: Path) -> Iterator[str]:
 def run_job(job_file: Path, bootstrap: str, on_event: Callable[[Event], bool]) -> int | None:
     """Run `kawal pipe run` on a job file and hand each of its events to `on_event`.
 
-    When `on_event` returns True the driver is killed at once, its JVM with it (SIGKILL to the whole process
-    group), and None is returned; else the exit code.
+    When `on_event` returns True the driver is killed at once (SIGKILL to its process group; its JVM ends
+    when it reads the end of its input), and None is returned; else the exit code.
     """
     command = [kawal_command(), "pipe", "run", str(job_file), "--bootstrap", bootstrap, "--log", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as driver:  # noqa: S603

@@ -168,7 +168,7 @@ class Land:
             max_rows_per_file=self.job.sink.max_rows_per_file,
         )
         written = self.places.staging / "written"
-        staged = stage(rows.good_rows(parsed.observe(judged, _bad_count()), self.shape), written, layout)
+        staged = stage(rows.good_rows(parsed.observe(judged, *_judged()), self.shape), written, layout)
         self.probe("written", batch_id)
         found, bad = seen.get, judged.get["bad"] or 0
         if bad:
@@ -184,7 +184,7 @@ class Land:
             size_bytes=sum(file.size_bytes for file in files),
             payload_bytes=found["payload_bytes"] or 0,
         )
-        self._check_counts(landed, found["records"] or 0)
+        self._check_counts(landed, found["records"] or 0, judged.get["kept"] or 0)
         return files, landed, found["newest_ms"] or 0
 
     def _stage_bad(self, parsed: DataFrame, ranges: list[Range], bad: int) -> None:
@@ -253,14 +253,18 @@ class Land:
             F.count_if(time_ms < F.lit(self.newest_ms - late_ms)).alias("late"),
         ]
 
-    def _check_counts(self, landed: Totals, records_seen: int) -> None:
-        """Refuse a batch that has lost or doubled a row between reading and writing.  Raises: LedgerError."""
-        if landed.rows + landed.bad != records_seen or records_seen > landed.offsets:
+    def _check_counts(self, landed: Totals, records_seen: int, kept: int) -> None:
+        """Refuse a batch that has lost or doubled a row between reading and writing.  Raises: LedgerError.
+
+        `kept` of the records are the view's; without a view, all.
+        """
+        lost = landed.rows + landed.bad != kept or (not self.shape.view and kept != records_seen)
+        if lost or kept > records_seen or records_seen > landed.offsets:
             raise LedgerError(
                 f"the batch has {landed.offsets} offsets and {records_seen} records, but {landed.rows} rows "
                 f"were written and {landed.bad} are bad; it has not landed: run the job again"
             )
 
 
-def _bad_count() -> Column:
-    return F.count_if(rows.is_bad()).alias("bad")
+def _judged() -> list[Column]:
+    return [F.count(F.lit(1)).alias("kept"), F.count_if(rows.is_bad()).alias("bad")]

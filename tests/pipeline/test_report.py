@@ -83,8 +83,9 @@ def test_the_summary_says_what_landed_how_fast_and_where() -> None:
 
 
 def test_the_summary_tells_of_offsets_without_a_record() -> None:
-    assert "  empty    3 offsets without a record (transaction markers or deleted records)" in summary_lines(
-        summary(offsets=15)
+    assert (
+        "  empty    3 offsets without a record (transaction markers, deleted records, what a view leaves out)"
+        in summary_lines(summary(offsets=15))
     )
 
 
