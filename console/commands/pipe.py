@@ -164,7 +164,7 @@ def _configure_replay(actions: Actions) -> None:
             fit land, each once; the others stay, with their new reasons.  The job must not be running.""",
         examples=[
             ("pipe replay land.toml", "after a column was added or its type widened"),
-            ("pipe preview land.toml", "shows why records are bad"),
+            ("pipe replay land.toml --master spark://host:7077", "on a cluster"),
         ],
         run=_handled(_replay),
     )
@@ -181,7 +181,7 @@ def _configure_reset(actions: Actions) -> None:
             from its first record; the old one's rows stay.  Nothing lands before the next run.""",
         examples=[
             ("pipe reset land.toml --topic flights --from-new", "land the new topic from its first record"),
-            ("pipe check land.toml", "says whether a topic was made again"),
+            ("pipe reset land.toml --topic flights --from-new --bootstrap kafka:9092", "on another broker"),
         ],
         run=_handled(_reset),
     )
