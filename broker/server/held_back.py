@@ -6,30 +6,37 @@ from broker.connections.connection import Connection
 from broker.connections.memory_limits import HostUse, MemoryLimits
 from broker.server.transport import Transport
 
+Waiting = dict[HostUse[Connection], dict[Connection, Transport]]
+
 
 class HeldBack:
-    """Connections in the order in which they are read again: by address, the longest held back first."""
+    """Connections in the order in which they are read again: by address, the longest held back first.
+
+    Those that hold nothing come before those in the middle of a request, which would fill the room there is.
+    """
 
     def __init__(self, memory: MemoryLimits[Connection]) -> None:
         self._memory = memory
-        self._by_host: dict[HostUse[Connection], dict[Connection, Transport]] = {}
+        self._holding_nothing: Waiting = {}
+        self._others: Waiting = {}
 
     def __bool__(self) -> bool:
-        return bool(self._by_host)
+        return bool(self._holding_nothing or self._others)
 
     def add(self, transport: Transport) -> None:
         """Hold a connection back until there is room again."""
         connection = transport.connection
-        self._by_host.setdefault(connection.use, {})[connection] = transport
+        holds_nothing = not connection.request_bytes and not connection.unfinished_bytes
+        waiting, other = self._holding_nothing, self._others
+        if not holds_nothing:
+            waiting, other = other, waiting
+        _remove(other, connection)
+        waiting.setdefault(connection.use, {})[connection] = transport
 
     def remove(self, transport: Transport) -> None:
         """Forget a connection, if it is held back."""
-        use = transport.connection.use
-        transports = self._by_host.get(use)
-        if transports is not None:
-            transports.pop(transport.connection, None)
-            if not transports:
-                del self._by_host[use]
+        _remove(self._holding_nothing, transport.connection)
+        _remove(self._others, transport.connection)
 
     def take(self) -> Transport | None:
         """Take the next connection that may be read; None while none may."""
@@ -40,17 +47,33 @@ class HeldBack:
 
     def _next(self) -> Transport | None:
         memory = self._memory
-        if memory.full:
-            return self._floor(memory.floor)
-        # Few addresses can have their share while memory is not full.
-        for use, transports in self._by_host.items():
-            found = next(iter(transports.values())) if not memory.host_full(use) else self._floor(use.floor)
-            if found is not None:
-                return found
+        # Few addresses can have their share while memory is not full, and then one answer is that of all.
+        for waiting in (self._holding_nothing, self._others):
+            for use, transports in waiting.items():
+                first = next(iter(transports.values()))
+                if not (memory.tight and memory.holds_back(first.connection)):
+                    return first
+                floor = self._floor(memory.floor if memory.full else use.floor)
+                if floor is not None:
+                    return floor
+                if memory.full:
+                    break
         return None
 
     def _floor(self, floor: Connection | None) -> Transport | None:
-        """Return the only connection that may be read although memory is full, if it is held back."""
+        """Return the only connection that may finish its request although memory is full, if it is held."""
         if floor is None or floor.saturated:
             return None
-        return self._by_host.get(floor.use, {}).get(floor)
+        for waiting in (self._holding_nothing, self._others):
+            transport = waiting.get(floor.use, {}).get(floor)
+            if transport is not None:
+                return transport
+        return None
+
+
+def _remove(waiting: Waiting, connection: Connection) -> None:
+    transports = waiting.get(connection.use)
+    if transports is not None:
+        transports.pop(connection, None)
+        if not transports:
+            del waiting[connection.use]

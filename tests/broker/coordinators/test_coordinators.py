@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 from broker.coordinators.coordinators import Coordinators
 from tests.broker.gateway import Gateway
@@ -37,6 +38,23 @@ def test_groups_are_loaded_after_a_start_before_anything_is_asked_of_them() -> N
     assert gateway.broker.coordinators.next_deadline() is not None
     assert gateway.broker.groups.is_loaded
     assert committed(gateway.client(), "g") == {("t", 0): 1}
+
+
+def test_a_thread_imports_the_coordinators_that_a_start_loads() -> None:
+    gateway = Gateway()
+    client = gateway.client()
+    create(client, "t")
+    commit(client, "g", ("t", 0, 1))
+    gateway.restart()
+    tasks: list[tuple[Callable[[], object], Callable[[Exception | None], None]]] = []
+    gateway.broker.scheduler.offload = lambda work, done: tasks.append((work, done))
+    gateway.advance(1)
+    ((work, done),) = tasks
+    assert gateway.broker.coordinators.next_deadline() is None
+    work()
+    done(None)
+    gateway.settle()
+    assert gateway.broker.groups.is_loaded
 
 
 def test_the_nearest_deadline_is_that_of_the_groups() -> None:

@@ -47,6 +47,33 @@ def test_the_longest_held_back_is_read_first(memory: MemoryLimits[Connection]) -
     assert not held
 
 
+def test_those_in_the_middle_of_a_request_come_after_those_that_hold_nothing(
+    memory: MemoryLimits[Connection],
+) -> None:
+    held, (half, empty) = held_back(memory, "10.0.0.1", "10.0.0.1")
+    half.connection.unfinished_bytes = 300_000
+    held.add(half)
+    assert [held.take(), held.take(), held.take()] == [empty, half, None]
+
+
+def test_one_that_holds_nothing_is_read_again_while_there_is_reserve(
+    memory: MemoryLimits[Connection],
+) -> None:
+    held, (half, empty) = held_back(memory, "10.0.0.1", "10.0.0.2")
+    half.connection.unfinished_bytes = 1
+    held.add(half)
+    busy = [Held(memory, f"10.0.0.{number}:6000").connection for number in (3, 4, 5)]
+    for connection in busy:
+        connection.request_bytes = 490_000
+        connection.account()
+    assert held.take() is None
+    busy[0].request_bytes = 200_000
+    busy[0].account()
+    assert memory.full
+    assert held.take() is empty
+    assert held.take() is None
+
+
 def test_one_that_ends_meanwhile_is_passed_over(memory: MemoryLimits[Connection]) -> None:
     held, (first, second) = held_back(memory, "10.0.0.1", "10.0.0.1")
     held.remove(first)
@@ -58,7 +85,7 @@ def test_one_that_ends_meanwhile_is_passed_over(memory: MemoryLimits[Connection]
 def test_an_address_that_has_its_share_waits_for_its_own_room(memory: MemoryLimits[Connection]) -> None:
     held, (full, other) = held_back(memory, "10.0.0.1", "10.0.0.2")
     busy = Held(memory, "10.0.0.1:6000").connection
-    busy.request_bytes = 600_000
+    busy.request_bytes = 700_000
     busy.account()
     assert memory.host_full(full.connection.use)
     assert held.take() is other
