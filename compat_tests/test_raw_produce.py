@@ -128,7 +128,7 @@ def test_a_transactional_batch_needs_a_transactional_id(raw: RawClient, make_top
     assert produce(raw, topic, batch).error_code == TRANSACTIONAL_ID_MISMATCH
 
 
-@pytest.mark.parametrize("wrong_max", [START_MS - 1, -1])
+@pytest.mark.parametrize("wrong_max", [START_MS - 1, -1], ids=["below the first", "none"])
 def test_a_max_timestamp_that_its_own_header_contradicts_is_corrected(
     raw: RawClient, make_topic: MakeTopic, wrong_max: int
 ) -> None:
