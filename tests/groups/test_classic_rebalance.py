@@ -255,6 +255,26 @@ def test_members_that_were_not_told_yet_are_part_of_the_next_generation(driver: 
     }
 
 
+def test_a_newcomer_while_a_crowd_is_told_leaves_no_member_waiting_for_ever(driver: Driver) -> None:
+    waiting = dict(join_waiting(driver) for _ in range(TOLD_AT_ONCE + 10))
+    while group_of(driver).state == GroupState.PREPARING_REBALANCE:
+        driver.now_ms = driver.coordinator.next_deadline() or 0
+        driver.coordinator.tick(driver.now_ms)
+    told = [member_id for member_id, answer in waiting.items() if not answer.waits]
+    newcomer, answer = join_waiting(driver)
+    assert group_of(driver).state == GroupState.PREPARING_REBALANCE
+    driver.advance(10)
+    assert sum(answer.waits for answer in waiting.values()) == 10, "they are part of the next generation"
+    for member_id in told[1:]:
+        driver.join("g", member_id)
+    driver.advance(60_000)
+    assert not any(answer.waits for answer in (answer, *waiting.values()))
+    others = {answer.value.generation_id for member_id, answer in waiting.items() if member_id not in told}
+    assert others == {answer.value.generation_id} == {2}
+    assert told[0] not in group_of(driver).members
+    assert newcomer
+
+
 def crowd_without_sync(driver: Driver) -> tuple[str, list[str]]:
     """Return the leader, who alone has asked for its assignment, and many members that have not."""
     first, answer = join_waiting(driver)
