@@ -5,7 +5,7 @@ Both kinds are values: no code changes one that others may hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from uuid import UUID
 
 Assignment = Mapping[UUID, frozenset[int]]
@@ -13,6 +13,9 @@ Assignment = Mapping[UUID, frozenset[int]]
 
 EpochAssignment = Mapping[UUID, Mapping[int, int]]
 """Partitions by topic, each with the epoch in which its owner got it; no topic without partitions."""
+
+Indexes = Mapping[UUID, Collection[int]]
+"""Partitions by topic, in any form."""
 
 Partition = tuple[UUID, int]
 
@@ -37,22 +40,36 @@ def count(assignment: Assignment | EpochAssignment) -> int:
     return sum(map(len, assignment.values()))
 
 
-def select(assignment: EpochAssignment, keep: Callable[[UUID, int], bool]) -> EpochAssignment:
-    """Return the partitions for which `keep(topic id, partition)` is true."""
-    kept = {}
-    for topic_id, partitions in assignment.items():
-        chosen = {index: epoch for index, epoch in partitions.items() if keep(topic_id, index)}
-        if chosen:
-            kept[topic_id] = chosen
+def common(assignment: EpochAssignment, others: Assignment) -> EpochAssignment:
+    """Return the partitions that are in both."""
+    return _by_topic(assignment, lambda topic_id, mine: mine & others.get(topic_id, frozenset()))
+
+
+def without(assignment: EpochAssignment, others: Assignment) -> EpochAssignment:
+    """Return the partitions that are not among the others."""
+    return _by_topic(assignment, lambda topic_id, mine: mine - others.get(topic_id, frozenset()))
+
+
+def _by_topic(assignment: EpochAssignment, keep: Callable[[UUID, Set[int]], Set[int]]) -> EpochAssignment:
+    """Return what is kept of each topic, as a whole: one member may have 100,000 partitions."""
+    kept: dict[UUID, Mapping[int, int]] = {}
+    for topic_id, epochs in assignment.items():
+        chosen = keep(topic_id, epochs.keys())
+        if len(chosen) == len(epochs):
+            kept[topic_id] = epochs
+        elif chosen:
+            kept[topic_id] = {index: epoch for index, epoch in epochs.items() if index in chosen}
     return kept
 
 
-def with_epoch(partitions: Iterable[Partition], epoch: int) -> EpochAssignment:
+def of_topics(assignment: EpochAssignment, topics: Collection[UUID]) -> EpochAssignment:
+    """Return the partitions of some topics."""
+    return {topic_id: epochs for topic_id, epochs in assignment.items() if topic_id in topics}
+
+
+def with_epoch(partitions: Indexes, epoch: int) -> EpochAssignment:
     """Return the partitions, all as got in `epoch`."""
-    found: dict[UUID, dict[int, int]] = {}
-    for topic_id, index in partitions:
-        found.setdefault(topic_id, {})[index] = epoch
-    return found
+    return {topic_id: dict.fromkeys(indexes, epoch) for topic_id, indexes in partitions.items() if indexes}
 
 
 def union(first: EpochAssignment, second: EpochAssignment) -> EpochAssignment:
@@ -65,11 +82,13 @@ def union(first: EpochAssignment, second: EpochAssignment) -> EpochAssignment:
     return merged
 
 
-def contains(assignment: Assignment | EpochAssignment, partitions: Iterable[Partition]) -> bool:
+def contains(assignment: Assignment | EpochAssignment, partitions: Indexes) -> bool:
     """Whether all these partitions are assigned."""
-    return all(index in assignment.get(topic_id, ()) for topic_id, index in partitions)
+    return all(set(indexes) <= set(assignment.get(topic_id, ())) for topic_id, indexes in partitions.items())
 
 
-def touches(assignment: Assignment | EpochAssignment, partitions: Iterable[Partition]) -> bool:
+def touches(assignment: Assignment | EpochAssignment, partitions: Indexes) -> bool:
     """Whether any of these partitions is assigned."""
-    return any(index in assignment.get(topic_id, ()) for topic_id, index in partitions)
+    return any(
+        not set(indexes).isdisjoint(assignment.get(topic_id, ())) for topic_id, indexes in partitions.items()
+    )

@@ -7,25 +7,30 @@ among the clients knows the two steps of a cooperative rebalance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from groups.assignment import NOTHING, Assignment
 from groups.assignors import assign
 from groups.classic_group import ClassicGroup
-from groups.classic_member import ClassicMember
+from groups.classic_member import ClassicMember, topics_in
 from groups.context import Context
+from groups.states import GroupState
 from groups.subscriber import Subscriber
-from groups.topics import Topics
+from groups.timers import TimerKey
+from groups.topics import TopicFacts, Topics
 from protocol.consumer_protocol import (
     ConsumerProtocolAssignment,
     TopicPartition,
     decode_assignment,
-    decode_subscription,
     encode_assignment,
 )
 from protocol.errors import Malformed
+
+BYTES_PER_UNIT: Final = 32
+"""Bytes of subscriptions and assignments that are read in a few microseconds."""
 
 EAGER: Final = frozenset({"range", "roundrobin", "sticky"})
 """The eager assignors that come with clients."""
@@ -44,41 +49,111 @@ def server_assigns(context: Context, group: ClassicGroup) -> bool:
     )
 
 
-def assign_on_server(context: Context, group: ClassicGroup) -> dict[str, bytes]:
-    """Return the encoded assignment of every member; all subscriptions must be readable."""
-    known = context.topics.by_name
-    members = []
-    counts: dict[UUID, int] = {}
-    for member in group.members.values():
-        names = decode_subscription(member.metadata(group.protocol)).topics
-        topics = [known[name] for name in names if name in known]
-        counts.update((topic.topic_id, topic.partition_count) for topic in topics)
-        members.append(
+@dataclass(frozen=True, slots=True)
+class ServerTask:
+    """A question to the assignor, apart from the group: a value, so that a thread can work on it."""
+
+    assignor: str
+    members: list[tuple[str, str | None, bytes, bytes]]
+    """Id, instance id, subscription and last assignment."""
+    topics: Mapping[str, TopicFacts]
+    """By name; all that exist and that a member subscribes to."""
+
+    @property
+    def weight(self) -> int:
+        """The time it will take, in units of a few microseconds."""
+        size = sum(len(wish) + len(had) for _, _, wish, had in self.members)
+        return sum(topic.partition_count for topic in self.topics.values()) + size // BYTES_PER_UNIT
+
+    def run(self) -> dict[str, bytes]:
+        """Return the encoded assignment of every member; all subscriptions must be readable."""
+        known = self.topics
+        members = [
             Subscriber(
-                member_id=member.member_id,
-                topics=frozenset(topic.topic_id for topic in topics),
-                had=assignment_of(context.topics, member),
-                instance_id=member.instance_id,
+                member_id=member_id,
+                topics=frozenset(known[name].topic_id for name in topics_in(wish) if name in known),
+                had=_read(known, had),
+                instance_id=instance_id,
             )
-        )
-    targets = assign(context.config.group_consumer_assignors[0], members, counts)
-    return {member_id: assignment_blob(context.topics, target) for member_id, target in targets.items()}
+            for member_id, instance_id, wish, had in self.members
+        ]
+        counts = {topic.topic_id: topic.partition_count for topic in known.values()}
+        names = {topic.topic_id: topic.name for topic in known.values()}
+        targets = assign(self.assignor, members, counts)
+        return {member_id: _blob(names, target) for member_id, target in targets.items()}
+
+
+class _Topic(NamedTuple):
+    """A topic as it was when the task was made; the catalogue's own may change meanwhile."""
+
+    name: str
+    topic_id: UUID
+    partition_count: int
+
+
+def assign_on_server(
+    context: Context, group: ClassicGroup, store: Callable[[dict[str, bytes]], None]
+) -> None:
+    """Make the assignment of the generation that begins and store it; a thread makes a large one."""
+    known = context.topics.by_name
+    found = [known[name] for name in group.subscribed_topics() or () if name in known]
+    task = ServerTask(
+        assignor=context.config.group_consumer_assignors[0],
+        members=[
+            (member.member_id, member.instance_id, member.metadata(group.protocol), member.assignment)
+            for member in group.members.values()
+        ],
+        topics={topic.name: _Topic(topic.name, topic.topic_id, topic.partition_count) for topic in found},
+    )
+    if task.weight > context.weight_max:
+        _in_thread(context, group, task, store)
+    else:
+        store(task.run())
+
+
+def _in_thread(
+    context: Context, group: ClassicGroup, task: ServerTask, store: Callable[[dict[str, bytes]], None]
+) -> None:
+    generation = group.generation
+    made: dict[str, bytes] = {}
+
+    def done(error: Exception | None) -> None:
+        def go_on(now_ms: int) -> None:
+            context.now_ms = now_ms
+            if error is not None:
+                raise error
+            waiting = group.state == GroupState.COMPLETING_REBALANCE and group.generation == generation
+            if waiting and context.classic(group.group_id) is group:
+                store(made)
+
+        key = TimerKey("assigned", group.group_id, str(generation))
+        context.timers.set(key, context.now_ms, go_on)
+
+    context.offload(lambda: made.update(task.run()), done)
 
 
 def assignment_of(topics: Topics, member: ClassicMember) -> Assignment:
     """Return the member's last assignment, existing topics only; nothing if it is unreadable."""
+    return _read(topics.by_name, member.assignment)
+
+
+def _read(known: Mapping[str, TopicFacts], assignment: bytes) -> Assignment:
     try:
-        found = decode_assignment(member.assignment)
+        found = decode_assignment(assignment)
     except Malformed:
         return NOTHING
-    return by_topic_id(topics, found.assigned_partitions)
+    return _by_topic_id(known, found.assigned_partitions)
 
 
 def by_topic_id(topics: Topics, partitions: Iterable[TopicPartition]) -> Assignment:
     """Return partitions by topic id, without those of topics that do not exist."""
+    return _by_topic_id(topics.by_name, partitions)
+
+
+def _by_topic_id(known: Mapping[str, TopicFacts], partitions: Iterable[TopicPartition]) -> Assignment:
     found: dict[UUID, set[int]] = {}
     for entry in partitions:
-        topic = topics.by_name.get(entry.topic)
+        topic = known.get(entry.topic)
         if topic is not None:
             found.setdefault(topic.topic_id, set()).update(entry.partitions)
     return {topic_id: frozenset(indexes) for topic_id, indexes in found.items() if indexes}
@@ -86,9 +161,15 @@ def by_topic_id(topics: Topics, partitions: Iterable[TopicPartition]) -> Assignm
 
 def assignment_blob(topics: Topics, assignment: Assignment, version: int = 0) -> bytes:
     """Return the encoded assignment, in a version that its member can read."""
+    known = topics.by_id
+    names = {topic_id: known[topic_id].name for topic_id in assignment if topic_id in known}
+    return _blob(names, assignment, version)
+
+
+def _blob(names: Mapping[UUID, str], assignment: Assignment, version: int = 0) -> bytes:
     partitions = [
-        TopicPartition(topic=topics.by_id[topic_id].name, partitions=sorted(indexes))
+        TopicPartition(topic=names[topic_id], partitions=sorted(indexes))
         for topic_id, indexes in assignment.items()
-        if topic_id in topics.by_id
+        if topic_id in names
     ]
     return encode_assignment(ConsumerProtocolAssignment(assigned_partitions=partitions), version)

@@ -19,10 +19,10 @@ from groups.classic_member import (
     join_refused,
     member_of_record,
     sync_refused,
+    topics_in,
 )
 from groups.record_schemas import GroupMetadataValue
 from groups.states import TRANSITIONS, Event, GroupState
-from protocol.consumer_protocol import decode_subscription
 from protocol.error_codes import ErrorCode
 from protocol.errors import Malformed
 
@@ -132,7 +132,7 @@ class ClassicGroup:
             return frozenset(
                 topic
                 for member in self.members.values()
-                for topic in decode_subscription(member.metadata(self.protocol)).topics
+                for topic in topics_in(member.metadata(self.protocol))
             )
         except Malformed:
             return None

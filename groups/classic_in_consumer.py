@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from groups.assignment import partitions_of, plain
+from groups.assignment import plain
 from groups.changes import Changes, nobody, nothing
 from groups.classic_assignment import assignment_blob, by_topic_id
 from groups.classic_group import CONSUMER_PROTOCOL
@@ -87,7 +87,7 @@ def join_consumer(
             changes,
             group,
             member_id,
-            set(partitions_of(by_topic_id(context.topics, owned))),
+            by_topic_id(context.topics, owned),
             resubscribed=resubscribed,
         )
         moved = plain(group.assignment(member_id).assigned) != before
@@ -206,8 +206,8 @@ def _must_join(group: ConsumerGroup, member_id: str) -> bool:
         return True
     if current.state != MemberState.UNRELEASED_PARTITIONS:
         return False
-    target = partitions_of(group.target_of(member_id))
-    return all(group.owners.get(place, member_id) == member_id for place in target)
+    target = group.target_of(member_id)
+    return not any(group.held_by_others(member_id, topic_id, target[topic_id]) for topic_id in target)
 
 
 def sync_consumer(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TypeVar
+from functools import lru_cache
+from typing import Final, TypeVar
 
 from groups.activity import Activity
 from groups.record_schemas import MemberMetadata
@@ -20,6 +21,25 @@ JoinReply = Callable[[JoinGroupResponse], None]
 SyncReply = Callable[[SyncGroupResponse], None]
 Protocols = tuple[tuple[str, bytes], ...]
 """Name and metadata of each protocol that a member supports, the preferred first."""
+
+
+SHARED_BLOB_BYTES: Final = 512
+"""A subscription up to this size is read once for all members that send the same."""
+
+
+def topics_in(subscription: bytes) -> tuple[str, ...]:
+    """Return the topics that a member's metadata names.
+
+    Raises: Malformed.
+    """
+    if len(subscription) <= SHARED_BLOB_BYTES:
+        return _shared_topics_in(subscription)
+    return tuple(decode_subscription(subscription).topics)
+
+
+@lru_cache(maxsize=4_096)
+def _shared_topics_in(subscription: bytes) -> tuple[str, ...]:
+    return tuple(decode_subscription(subscription).topics)
 
 
 def protocols_of(protocols: list[JoinGroupRequestProtocol]) -> Protocols:
@@ -162,7 +182,7 @@ class ClassicMember:
     def subscribed_topics(self, protocol: str | None) -> tuple[str, ...]:
         """Return the topics that it subscribes to, sorted, as far as they can be known."""
         try:
-            return tuple(sorted(set(decode_subscription(self.metadata(protocol)).topics)))
+            return tuple(sorted(set(topics_in(self.metadata(protocol)))))
         except Malformed:
             return ()
 

@@ -11,6 +11,7 @@ Source: KIP-134 (initial delay), KIP-345 (static members); Kafka 4.3's GroupMeta
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -229,7 +230,7 @@ def complete(context: Context, group: ClassicGroup) -> None:
     _tell_generation(context, group, iter(members), group.generation)
     _expect_syncs(context, group)
     if group.server_assigned:
-        store_assignment(context, group, assign_on_server(context, group))
+        assign_on_server(context, group, partial(store_assignment, context, group))
 
 
 def _tell_generation(

@@ -6,10 +6,13 @@ in any order, as compaction leaves them: a member exists once its metadata is th
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Set
 from typing import Any
+from uuid import UUID
 
 from groups.activity import Activity
-from groups.assignment import NOTHING, Assignment, Partition, partitions_of
+from groups.assignment import NOTHING, Assignment, EpochAssignment, Partition
 from groups.consumer_member import AWAY_EPOCH, NEW_MEMBER, MemberAssignment, MemberMetadata
 from groups.effects import Undo
 from groups.record_keys import (
@@ -40,9 +43,11 @@ class ConsumerGroup:
     """One group. Dictionaries are keyed by member id unless a comment says otherwise."""
 
     __slots__ = (
+        "_names",
         "_subscriptions",
         "activity",
         "assigned_ms",
+        "assigning",
         "classic_count",
         "current",
         "epoch",
@@ -70,11 +75,15 @@ class ConsumerGroup:
         # Derived from the records.
         self.classic_count = 0  # the members that speak the classic protocol
         self.instances: dict[str, str] = {}  # instance id -> member id
-        self.owners: dict[Partition, str] = {}  # what members have or are giving up
+        # What members have or are giving up, by topic and partition.
+        self.owners: dict[UUID, dict[int, str]] = {}
         self._subscriptions: dict[Subscription, int] = {}  # how many members have it
+        self._names: Counter[str] = Counter()  # the subscriptions that name a topic
         # Lost at a restart.
         self.activity: dict[str, Activity] = {}
         self.assigned_ms: int | None = None  # when the last target was computed, monotonic
+        # While a thread computes the target: what to call when it is stored.
+        self.assigning: list[Callable[[], None]] | None = None
 
     # --- questions ------------------------------------------------------------------------------------------
 
@@ -130,7 +139,8 @@ class ConsumerGroup:
 
     def subscribed_names(self) -> frozenset[str]:
         """Return all topics that any member subscribes to."""
-        return frozenset[str]().union(*map(self.names, self._subscriptions))
+        wanted = {regex for _, regex in self._subscriptions if regex in self.regexes}
+        return frozenset(self._names).union(*(self.regexes[regex].topics for regex in wanted))
 
     def classic_members(self) -> list[str]:
         """Return the members that speak the classic protocol."""
@@ -138,7 +148,12 @@ class ConsumerGroup:
 
     def owner(self, partition: Partition) -> str | None:
         """Return the member that has the partition or has not given it up yet."""
-        return self.owners.get(partition)
+        return self.owners.get(partition[0], {}).get(partition[1])
+
+    def held_by_others(self, member_id: str, topic_id: UUID, indexes: Set[int]) -> set[int]:
+        """Return those of a topic's partitions that other members have or have not given up yet."""
+        owners = self.owners.get(topic_id, {})
+        return {index for index in indexes & owners.keys() if owners[index] != member_id}
 
     # --- changes --------------------------------------------------------------------------------------------
 
@@ -200,39 +215,55 @@ class ConsumerGroup:
 
     def _count(self, member: MemberMetadata, change: int) -> None:
         subscription = (member.topics, member.regex)
-        count = self._subscriptions.get(subscription, 0) + change
-        if count:
-            self._subscriptions[subscription] = count
+        before = self._subscriptions.get(subscription, 0)
+        if before + change:
+            self._subscriptions[subscription] = before + change
         else:
             del self._subscriptions[subscription]
+            self._forget_names(member.topics)
+        if not before:
+            self._names.update(member.topics)
         if member.classic is not None:
             self.classic_count += change
+
+    def _forget_names(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            self._names[name] -= 1
+            if not self._names[name]:
+                del self._names[name]
 
     def _set_current(self, member_id: str, value: MemberAssignment | None) -> Undo:
         old = self.current.get(member_id)
         if old is not None:
-            for partition in _held(old):
-                if self.owners.get(partition) == member_id:
-                    del self.owners[partition]
+            self._disown(member_id, old.assigned)
+            self._disown(member_id, old.revoking)
         if value is None:
             self.current.pop(member_id, None)
         else:
             self.current[member_id] = value
-            for partition in _held(value):
-                self.owners[partition] = member_id
+            for held in (value.assigned, value.revoking):
+                for topic_id, indexes in held.items():
+                    self.owners.setdefault(topic_id, {}).update(dict.fromkeys(indexes, member_id))
         return lambda: _ignore(self._set_current(member_id, old))
+
+    def _disown(self, member_id: str, held: EpochAssignment) -> None:
+        for topic_id, indexes in held.items():
+            owners = self.owners.get(topic_id, {})
+            for index in indexes:
+                if owners.get(index) == member_id:
+                    del owners[index]
+            if not owners:
+                self.owners.pop(topic_id, None)
 
     def check_sole_owner(self, member_id: str, value: MemberAssignment) -> None:
         """Fail if the member would get what another has not given up, which must never happen."""
-        for partition in _held(value):
-            owner = self.owners.get(partition, member_id)
-            assert owner == member_id, (
-                f"group {self.group_id!r}: partition {partition} of member {owner!r} given to {member_id!r}"
-            )
-
-
-def _held(assignment: MemberAssignment) -> list[Partition]:
-    return [*partitions_of(assignment.assigned), *partitions_of(assignment.revoking)]
+        for held in (value.assigned, value.revoking):
+            for topic_id, indexes in held.items():
+                taken = self.held_by_others(member_id, topic_id, indexes.keys())
+                assert not taken, (
+                    f"group {self.group_id!r}: partitions {sorted(taken)} of topic {topic_id}, which other "
+                    f"members have, given to {member_id!r}"
+                )
 
 
 def _put(table: dict[str, Any], key: str, value: Any) -> Undo:

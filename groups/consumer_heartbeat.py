@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from uuid import UUID
 
 from groups.assignment import Assignment as Assigned
 from groups.assignment import plain
-from groups.changes import Changes
+from groups.changes import Changes, nothing
 from groups.consumer_group import ConsumerGroup
 from groups.consumer_leave import leave
 from groups.consumer_member import AWAY_EPOCH, JOINING_EPOCH, LEAVING_EPOCH, MemberMetadata
@@ -20,7 +21,9 @@ from groups.consumer_sessions import heartbeat_interval_ms, note_beat, reconcile
 from groups.consumer_target import assign_when_due, bump_unless_assigned
 from groups.context import Context
 from groups.errors import (
+    CoordinatorNotAvailable,
     FencedInstance,
+    GroupError,
     InvalidRequest,
     UnknownMember,
     UnreleasedInstance,
@@ -113,31 +116,99 @@ def _beat(context: Context, request: ConsumerGroupHeartbeatRequest, client: Clie
         member_id = request.member_id or new_member_id(context)
         check_size(context, group, member_id)
         known = _find_member(changes, group, request, member_id, owned)
-        before = plain(group.assignment(member_id).assigned)
-        resubscribed = set_metadata(context, changes, group, member_id, _wanted(request, client, known))
+        beat = Beat(context, request, client, reply, member_id, owned)
+        beat.resubscribed = set_metadata(context, changes, group, member_id, _wanted(request, client, known))
         bump_unless_assigned(context, changes, group)
-        assign_when_due(context, changes, group)
-        reconcile(context, changes, group, member_id, owned, resubscribed=resubscribed)
+        began = assign_when_due(context, changes, group)
+        if group.assigning is not None and (began or not group.target_epoch):
+            # Without any target there is no epoch to tell.
+            group.assigning.append(beat.go_on)
+            start_session(context, group, member_id)
+            changes.commit(nothing, beat.refuse)
+        else:
+            beat.reconcile(changes, group)
+
+
+class Beat:
+    """A heartbeat whose member is known, and what is still to be done for it."""
+
+    __slots__ = (
+        "_answered", "_client", "_context", "_member_id", "_owned", "_reply", "_request", "resubscribed",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        context: Context,
+        request: ConsumerGroupHeartbeatRequest,
+        client: Client,
+        reply: Reply,
+        member_id: str,
+        owned: Owned,
+    ) -> None:
+        self._context = context
+        self._request = request
+        self._client = client
+        self._reply = reply
+        self._member_id = member_id
+        self._owned = owned
+        self._answered = False
+        self.resubscribed = False
+
+    def refuse(self, code: ErrorCode, message: str | None = None) -> None:
+        """Answer with an error, unless there was an answer."""
+        if not self._answered:
+            self._answered = True
+            self._reply(refused(code, message))
+
+    def go_on(self) -> None:
+        """Do the rest now that the target is there, which the heartbeat waited for."""
+        context, group_id = self._context, self._request.group_id
+        if self._answered:
+            return
+        try:
+            context.check_loaded(group_id)
+            group = context.consumer(group_id)
+            if group is None or self._member_id not in group.metadata:
+                raise UnknownMember(f"Member {self._member_id} is not a member of group {group_id}.")
+            if not group.target_epoch:
+                raise CoordinatorNotAvailable(f"The first assignment of group {group_id} could not be made.")
+            with Changes(context, group_id) as changes:
+                self.reconcile(changes, group)
+        except GroupError as error:
+            self.refuse(error.code, error.message)
+
+    def reconcile(self, changes: Changes, group: ConsumerGroup) -> None:
+        """Bring the member nearer to its target, and answer once that is stored.
+
+        Raises: FencedMemberEpoch.
+        """
+        context, member_id = self._context, self._member_id
+        before = plain(group.assignment(member_id).assigned)
+        reconcile(context, changes, group, member_id, self._owned, resubscribed=self.resubscribed)
         start_session(context, group, member_id)
         after = plain(group.assignment(member_id).assigned)
-        full = _is_full(request)
+        full = _is_full(self._request)
         note_beat(
-            context, group, member_id, client, polled=full, subscribed=resubscribed, moved=after != before
-        )
+            context, group, member_id, self._client,
+            polled=full, subscribed=self.resubscribed, moved=after != before,
+        )  # fmt: skip
         response = ConsumerGroupHeartbeatResponse(
             member_id=member_id,
             member_epoch=group.assignment(member_id).epoch,
             heartbeat_interval_ms=heartbeat_interval_ms(context, group.group_id),
         )
-        if joins or full or after != before:
+        if self._request.member_epoch == JOINING_EPOCH or full or after != before:
             response.assignment = Assignment(topic_partitions=_on_the_wire(after))
-        changes.commit(lambda: reply(response), lambda code: reply(refused(code)))
+        changes.commit(lambda: self._reply(response), self.refuse)
 
 
 def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned:
     if request.topic_partitions is None:
         return None
-    return {(topic.topic_id, index) for topic in request.topic_partitions for index in topic.partitions}
+    owned: dict[UUID, set[int]] = {}
+    for topic in request.topic_partitions:
+        owned.setdefault(topic.topic_id, set()).update(topic.partitions)
+    return {topic_id: indexes for topic_id, indexes in owned.items() if indexes}
 
 
 def _find_member(

@@ -45,7 +45,7 @@ def check_epoch(group: ConsumerGroup, member_id: str, epoch: int, owned: Owned) 
     if epoch in (JOINING_EPOCH, current.epoch):
         return
     lost_answer = epoch == current.previous_epoch and owned is not None
-    if epoch < current.epoch and lost_answer and contains(current.assigned, owned or ()):
+    if epoch < current.epoch and lost_answer and contains(current.assigned, owned or {}):
         return
     raise FencedMemberEpoch(
         f"The consumer group member has a {'greater' if epoch > current.epoch else 'smaller'} member epoch "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 
 from groups.activity import Activity
 from groups.changes import Changes, nobody, nothing
@@ -132,7 +133,7 @@ def reconcile(
         target_epoch=group.target_epoch,
         topics=context.topic_ids(group.names((member.topics, member.regex))),
         owned=owned,
-        held_by_others=lambda place: group.owners.get(place, member_id) != member_id,
+        held_by_others=partial(group.held_by_others, member_id),
     )
     if found is current:
         return

@@ -14,6 +14,7 @@ from groups.effects import Done, Journal, Undo
 from groups.errors import CoordinatorNotAvailable, NotLoaded
 from groups.lost import LostConsumer
 from groups.memory import GroupMemory
+from groups.offload import Offload
 from groups.offsets import OffsetTable
 from groups.record_keys import ClassicGroupKey, Key, OffsetKey, partition_for
 from groups.regexes import RegexIndex
@@ -71,6 +72,7 @@ class Context:
         "lost",
         "memory",
         "now_ms",
+        "offload",
         "offsets",
         "quarantined",
         "random",
@@ -79,6 +81,7 @@ class Context:
         "staged",
         "timers",
         "topics",
+        "weight_max",
     )
 
     def __init__(
@@ -90,8 +93,12 @@ class Context:
         wall_ms: Callable[[int], int],
         settings: Callable[[str], GroupSettings],
         rows_between: Callable[[str, int, int, int], int],
+        offload: Offload,
+        weight_max: int,
     ) -> None:
         self.config = config
+        self.offload = offload
+        self.weight_max = weight_max
         self.topics = topics
         self.random = random
         self._wall_ms = wall_ms

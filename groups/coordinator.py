@@ -57,6 +57,7 @@ from groups.context import Context, InternalError, every_offset, no_settings
 from groups.effects import Effects, EncodedRecord, EndMarker, Stamp
 from groups.errors import GroupError
 from groups.memory import GroupMemory
+from groups.offload import WEIGHT_MAX, Offload, run_here
 from groups.offsets import Committed
 from groups.silent import remove_silent
 from groups.topic_changes import topics_changed
@@ -101,11 +102,13 @@ class Coordinator:
         wall_ms: Callable[[int], int],
         settings: Callable[[str], GroupSettings] = no_settings,
         rows_between: Callable[[str, int, int, int], int] = every_offset,
+        offload: Offload = run_here,
+        weight_max: int = WEIGHT_MAX,
     ) -> None:
         """Make a coordinator that has loaded nothing yet.
 
         `wall_ms(now_ms)` is the time of day at a monotonic moment; it dates commits and may jump. `settings`
-        returns the configuration of one group.
+        returns the configuration of one group; `offload` does assignments above `weight_max` in a thread.
         """
         self._context = Context(
             config=config,
@@ -114,6 +117,8 @@ class Coordinator:
             wall_ms=wall_ms,
             settings=settings,
             rows_between=rows_between,
+            offload=offload,
+            weight_max=weight_max,
         )
         schedule_cleanup(self._context)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from groups.changes import Changes, nobody, nothing
 from groups.classic_group import ClassicGroup
@@ -128,10 +128,14 @@ def unload(context: Context, partitions: Collection[int]) -> None:
     """Forget the groups of these partitions; waiting clients are told to look for the coordinator."""
     context.loaded.difference_update(partitions)
     context.journal.abandon(partitions, ErrorCode.NOT_LEADER_OR_FOLLOWER, context.now_ms)
+    waiting: list[Callable[[], None]] = []
     for group_id, group in list(context.groups.items()):
         if context.partition(group_id) in partitions:
             if isinstance(group, ClassicGroup):
                 group.dissolve(ErrorCode.NOT_COORDINATOR, context.wall_ms)
+            else:
+                waiting.extend(group.assigning or ())
+                group.assigning = None
             del context.groups[group_id]
             context.memory.forget(group_id)
     for group_id in context.offsets.groups():
@@ -139,6 +143,8 @@ def unload(context: Context, partitions: Collection[int]) -> None:
             context.offsets.drop(group_id)
     for partition in partitions:
         context.staged.drop_partition(partition)
+    for go_on in waiting:
+        go_on()
 
 
 # --- rewriting ----------------------------------------------------------------------------------------------

@@ -8,27 +8,27 @@ Source: KIP-848, section "Reconciliation"; Kafka 4.3's CurrentAssignmentBuilder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Set
 from dataclasses import replace
 from uuid import UUID
 
 from groups.assignment import (
     NO_EPOCHS,
-    NOTHING,
     Assignment,
     EpochAssignment,
-    Partition,
-    partitions_of,
-    select,
+    Indexes,
+    common,
+    of_topics,
     touches,
     union,
     with_epoch,
+    without,
 )
 from groups.consumer_member import MemberAssignment
 from groups.errors import FencedMemberEpoch
 from groups.states import RECONCILIATION, MemberFacts, MemberState
 
-Owned = Collection[Partition] | None
+Owned = Indexes | None
 """Partitions that a member says it holds; None: it did not say, so it may hold all it ever had."""
 
 
@@ -39,12 +39,12 @@ def next_assignment(
     target_epoch: int,
     topics: Collection[UUID],
     owned: Owned,
-    held_by_others: Callable[[Partition], bool],
+    held_by_others: Callable[[UUID, Set[int]], Set[int]],
 ) -> MemberAssignment:
     """Return the member's next assignment; `current` itself if nothing changes.
 
     `topics` are the existing ones that it subscribes to. It loses all others at once, whatever the target
-    still says.
+    still says. `held_by_others` returns those of a topic's partitions that others have or give up.
     Raises: FencedMemberEpoch if its state was written by a later version and it may hold partitions.
     """
     if current.state == MemberState.UNKNOWN and (owned is None or owned):
@@ -54,11 +54,15 @@ def next_assignment(
     if current.state == MemberState.UNREVOKED_PARTITIONS and _may_hold(owned, current.revoking):
         return _unsubscribed(current, topics)
     wanted = {topic_id: target[topic_id] for topic_id in target if topic_id in topics}
-    keep = select(current.assigned, lambda topic_id, index: index in wanted.get(topic_id, NOTHING))
-    revoke = select(current.assigned, lambda topic_id, index: index not in wanted.get(topic_id, NOTHING))
-    missing = [place for place in partitions_of(wanted) if place[1] not in keep.get(place[0], NO_EPOCHS)]
-    free = [place for place in missing if not held_by_others(place)]
-    facts = MemberFacts(must_revoke=_may_hold(owned, revoke), must_wait=len(free) < len(missing))
+    keep = common(current.assigned, wanted)
+    revoke = without(current.assigned, wanted)
+    free, waits = {}, False
+    for topic_id, indexes in wanted.items():
+        missing = indexes - keep.get(topic_id, NO_EPOCHS).keys()
+        taken = held_by_others(topic_id, missing)
+        free[topic_id] = sorted(missing - taken)
+        waits |= bool(taken)
+    facts = MemberFacts(must_revoke=_may_hold(owned, revoke), must_wait=waits)
     state, moves = RECONCILIATION[facts]
     if moves:
         found = replace(
@@ -79,10 +83,10 @@ def _may_hold(owned: Owned, partitions: EpochAssignment) -> bool:
 
 def _unsubscribed(current: MemberAssignment, topics: Collection[UUID]) -> MemberAssignment:
     """Make a member that already has partitions to give up also give up topics it no longer wants."""
-    dropped = select(current.assigned, lambda topic_id, _: topic_id not in topics)
+    dropped = of_topics(current.assigned, current.assigned.keys() - topics)
     if not dropped:
         return current
-    kept = select(current.assigned, lambda topic_id, _: topic_id in topics)
+    kept = of_topics(current.assigned, topics)
     return replace(current, assigned=kept, revoking=union(current.revoking, dropped))
 
 

@@ -8,6 +8,8 @@ Source: KIP-848, "Upgrading to the new protocol"; Kafka 4.3's validateOnlineUpgr
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from groups.assignment import EpochAssignment, Partition, partitions_of, plain, with_epoch
 from groups.changes import Changes
 from groups.classic_assignment import by_topic_id
@@ -146,9 +148,11 @@ def _assigned(
             "assignor is in use. Please refer to the documentation or switch to a default assignor before "
             "re-attempting the upgrade."
         )
-    mine = set(partitions_of(by_topic_id(context.topics, found.assigned_partitions))) - taken
-    taken.update(mine)
-    return with_epoch(sorted(mine), group.generation)
+    mine: dict[UUID, list[int]] = {}
+    for place in sorted(set(partitions_of(by_topic_id(context.topics, found.assigned_partitions))) - taken):
+        taken.add(place)
+        mine.setdefault(place[0], []).append(place[1])
+    return with_epoch(mine, group.generation)
 
 
 def _unreadable(group: ClassicGroup) -> GroupNotFound:

@@ -51,6 +51,7 @@ class GroupKind:
             wall_ms=self._loop.clock.wall_ms,
             settings=lambda group_id: group_settings(metadata.catalogue, metadata.live_config, group_id),
             rows_between=self._rows_between,
+            offload=self._loop.scheduler.offload,
         )
 
     def _rows_between(self, topic_name: str, index: int, start: int, end: int) -> int:

@@ -11,6 +11,7 @@ from uuid import UUID
 from groups.config import NO_SETTINGS, GroupConfig, GroupSettings
 from groups.coordinator import Coordinator
 from groups.effects import Effects, EncodedRecord
+from groups.offload import WEIGHT_MAX
 from groups.topics import Client
 from protocol.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -43,9 +44,9 @@ from protocol.messages.offset_fetch import (
 )
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 from tests.groups.kit import Answer as Answer
+from tests.groups.kit import Threads, answered_at_once
 from tests.groups.kit import Topic as Topic
 from tests.groups.kit import Topics as Topics
-from tests.groups.kit import answered_at_once
 from tests.groups.memory_check import check_memory
 
 WALL_MS = 1_700_000_000_000
@@ -55,8 +56,10 @@ WALL_MS = 1_700_000_000_000
 class Driver:
     """A coordinator with a log in memory; everything is durable at once unless `hold` is set."""
 
-    def __init__(self, *topics: str, seed: int = 1, partitions: int = 5, **config: Any) -> None:
-        """Start a coordinator, and create these topics."""
+    def __init__(
+        self, *topics: str, seed: int = 1, partitions: int = 5, weight_max: int = WEIGHT_MAX, **config: Any
+    ) -> None:
+        """Start a coordinator, and create these topics; a thread makes assignments above `weight_max`."""
         self.config = GroupConfig(offsets_topic_num_partitions=partitions, **config)
         self.topics = Topics()
         self.random = Random(seed)
@@ -65,6 +68,8 @@ class Driver:
         self.settings: dict[str, GroupSettings] = {}
         self.log: dict[int, list[EncodedRecord]] = {index: [] for index in range(partitions)}
         self.hold = False
+        self.threads = Threads()
+        self.weight_max = weight_max
         # The check looks at every member.
         self.checks_memory = True
         self.in_flight: deque[Effects] = deque()
@@ -79,6 +84,8 @@ class Driver:
             random=self.random,
             wall_ms=lambda now_ms: now_ms + self.wall_offset_ms,
             settings=lambda group_id: self.settings.get(group_id, NO_SETTINGS),
+            offload=self.threads.offload,
+            weight_max=self.weight_max,
         )
         for records in self.log.values():
             for key, value in records:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
+from groups.offload import Work, WorkDone, run_here
 from protocol.error_codes import ErrorCode
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
@@ -38,6 +40,24 @@ class Topics:
 
     def delete(self, name: str) -> None:
         del self.by_id[self.by_name.pop(name).topic_id]
+
+
+class Threads:
+    """The threads of the server: they do their work at once, unless `hold` is set."""
+
+    def __init__(self) -> None:
+        self.hold = False
+        self._work: deque[tuple[Work, WorkDone]] = deque()
+
+    def offload(self, work: Work, done: WorkDone) -> None:
+        self._work.append((work, done))
+        if not self.hold:
+            self.do_work()
+
+    def do_work(self) -> None:
+        """Do what is held; its outcome is seen when time passes."""
+        while self._work:
+            run_here(*self._work.popleft())
 
 
 class Answer(Generic[T]):

@@ -5,14 +5,16 @@ from __future__ import annotations
 from uuid import UUID
 
 from groups.assignment import (
+    common,
     contains,
     count,
+    of_topics,
     partitions_of,
     plain,
-    select,
     touches,
     union,
     with_epoch,
+    without,
 )
 
 T, U = UUID(int=1), UUID(int=2)
@@ -26,12 +28,14 @@ def test_partitions_are_listed_and_counted() -> None:
 
 
 def test_a_topic_without_partitions_is_left_out() -> None:
-    assert select(SOME, lambda topic_id, index: topic_id == T and index == 1) == {T: {1: 4}}
-    assert with_epoch([], 7) == {}
+    assert common(SOME, {T: frozenset({1, 9})}) == {T: {1: 4}}
+    assert without(SOME, {T: frozenset({1, 9}), U: frozenset({2})}) == {T: {0: 3}}
+    assert of_topics(SOME, [U]) == {U: {2: 5}}
+    assert with_epoch({T: []}, 7) == {}
 
 
 def test_a_union_keeps_epochs_and_changes_neither_side() -> None:
-    other = with_epoch([(T, 1), (T, 5)], 9)
+    other = with_epoch({T: [1, 5]}, 9)
     assert union(SOME, other) == {T: {0: 3, 1: 9, 5: 9}, U: {2: 5}}
     assert SOME == {T: {0: 3, 1: 4}, U: {2: 5}}
     assert union(SOME, {}) is SOME
@@ -39,9 +43,9 @@ def test_a_union_keeps_epochs_and_changes_neither_side() -> None:
 
 
 def test_all_and_any_of_some_partitions() -> None:
-    assert contains(SOME, [(T, 0), (U, 2)])
-    assert not contains(SOME, [(T, 0), (U, 0)])
-    assert contains(SOME, [])
-    assert touches(SOME, [(T, 7), (U, 2)])
-    assert not touches(SOME, [(T, 7)])
-    assert not touches(SOME, [])
+    assert contains(SOME, {T: [0], U: [2]})
+    assert not contains(SOME, {T: [0], U: [0]})
+    assert contains(SOME, {})
+    assert touches(SOME, {T: [7], U: [2]})
+    assert not touches(SOME, {T: [7]})
+    assert not touches(SOME, {})

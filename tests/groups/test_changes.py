@@ -77,7 +77,7 @@ def test_an_operation_without_records_is_answered_at_once(context: Context) -> N
 def test_a_partition_cannot_be_given_to_two_members(context: Context) -> None:
     with Changes(context, "g") as changes:
         changes.put(CurrentKey("g", "a"), has(0, 1))
-        with pytest.raises(AssertionError, match=r"of member 'a' given to 'b'"):
+        with pytest.raises(AssertionError, match=r"which other members have, given to 'b'"):
             changes.put(CurrentKey("g", "b"), has(1, 2))
         changes.put(CurrentKey("g", "a"), has(0))
         changes.put(CurrentKey("g", "b"), has(1, 2))

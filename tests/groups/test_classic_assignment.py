@@ -101,3 +101,41 @@ def test_a_group_may_be_set_otherwise_than_the_broker(driver: Driver) -> None:
     answer = driver.join(version=3)
     driver.advance(1_000)
     assert answer.value.leader == answer.value.member_id
+
+
+def test_a_large_assignment_is_made_in_a_thread_while_its_members_wait() -> None:
+    driver = Driver("t", kawal_group_assignor="server", group_initial_rebalance_delay_ms=1_000, weight_max=0)
+    driver.threads.hold = True
+    [name] = members(driver, 1)
+    answer = driver.sync_group("g", name, 1)
+    assert answer.waits
+    driver.threads.do_work()
+    driver.advance(1)
+    assert assigned(answer) == {"t": [0, 1, 2, 3]}
+
+
+def test_a_large_assignment_that_comes_too_late_is_not_used() -> None:
+    driver = Driver("t", kawal_group_assignor="server", group_initial_rebalance_delay_ms=1_000, weight_max=0)
+    driver.threads.hold = True
+    [name] = members(driver, 1)
+    first = driver.sync_group("g", name, 1)
+    newcomer = driver.join(version=3)
+    assert first.value.error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    driver.threads.do_work()
+    driver.advance(1)
+    assert group_of(driver).state == GroupState.PREPARING_REBALANCE
+    driver.join("g", name, version=3)
+    driver.threads.do_work()
+    driver.advance(1)
+    assert len(assigned(driver.sync_group("g", newcomer.value.member_id, 2))["t"]) == 2
+
+
+def test_an_error_in_the_thread_is_an_error_of_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = Driver("t", kawal_group_assignor="server", group_initial_rebalance_delay_ms=1_000, weight_max=0)
+    driver.threads.hold = True
+    members(driver, 1)
+    monkeypatch.setattr("groups.classic_assignment.assign", lambda *_: 1 // 0)
+    driver.threads.do_work()
+    driver.coordinator.tick(driver.now_ms)
+    [failed] = driver.coordinator.take_internal_errors()
+    assert isinstance(failed.error, ZeroDivisionError)

@@ -99,9 +99,12 @@ def test_what_follows_from_records_is_what_they_say(history: list[tuple[Consumer
     assert set(group.subscriptions) == {(member.topics, member.regex) for member in group.metadata.values()}
     for instance_id, member_id in group.instances.items():
         assert group.metadata[member_id].instance_id == instance_id
-    for (topic_id, index), member_id in group.owners.items():
-        found = group.assignment(member_id)
-        assert index in found.assigned.get(topic_id, {}) or index in found.revoking.get(topic_id, {})
+    for topic_id, owners in group.owners.items():
+        assert owners
+        for index, member_id in owners.items():
+            found = group.assignment(member_id)
+            assert index in found.assigned.get(topic_id, {}) or index in found.revoking.get(topic_id, {})
+            assert group.owner((topic_id, index)) == member_id
 
 
 def test_a_member_exists_once_its_metadata_are_there() -> None:

@@ -30,7 +30,7 @@ def test_ids_are_as_kafka_makes_them_and_never_look_like_an_option(driver: Drive
 
 @pytest.mark.parametrize(
     ("epoch", "owned"),
-    [(0, None), (5, None), (5, {(TOPIC, 3)}), (4, set()), (4, {(TOPIC, 1)})],
+    [(0, None), (5, None), (5, {TOPIC: {3}}), (4, {}), (4, {TOPIC: {1}})],
     ids=["joins", "is there", "its own epoch", "lost the answer", "lost it, and has a part"],
 )
 def test_epochs_that_are_accepted(epoch: int, owned: Owned) -> None:
@@ -39,7 +39,7 @@ def test_epochs_that_are_accepted(epoch: int, owned: Owned) -> None:
 
 @pytest.mark.parametrize(
     ("epoch", "owned"),
-    [(6, None), (4, None), (4, {(TOPIC, 9)}), (3, set())],
+    [(6, None), (4, None), (4, {TOPIC: {9}}), (3, {})],
     ids=["ahead", "behind", "has what it was not given", "further behind"],
 )
 def test_epochs_that_are_fenced(epoch: int, owned: Owned) -> None:

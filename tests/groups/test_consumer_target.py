@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from groups import consumer_target
 from groups.config import GroupSettings
 from groups.consumer_target import metadata_hash
+from protocol.error_codes import ErrorCode
+from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from tests.groups.consumers import epoch_of, group_of, held
-from tests.groups.driver import Driver
+from tests.groups.driver import Answer, Driver
 from tests.groups.kit import given
 
 
@@ -80,3 +87,169 @@ def test_only_targets_that_changed_are_written(driver: Driver) -> None:
     # Metadata, epoch, one target, the target's epoch, and the member's assignment.
     assert sum(map(len, driver.log.values())) - before == 5
     assert len(held(driver, "a")) == 8
+
+
+# --- targets that a thread computes -----------------------------------------------------------------
+
+
+@pytest.fixture
+def slow() -> Driver:
+    """Return a driver whose assignments are all made in a thread, which waits for `do_work`."""
+    driver = Driver("t", weight_max=0)
+    driver.threads.hold = True
+    return driver
+
+
+def done(driver: Driver) -> None:
+    """Let the thread finish and its target be stored."""
+    driver.threads.do_work()
+    driver.advance(1)
+
+
+def join_slowly(driver: Driver, *names: str, **rest: Any) -> list[Answer[ConsumerGroupHeartbeatResponse]]:
+    answers = [driver.join_consumer("g", name, "t", **rest) for name in names]
+    done(driver)
+    return answers
+
+
+def test_a_heartbeat_waits_for_the_large_target_that_it_causes(slow: Driver) -> None:
+    answer = slow.join_consumer("g", "a", "t")
+    assert answer.waits
+    other = slow.beat("other", "b", 0, topics=[], owned={}, rebalance_ms=1)
+    assert given(other) == [], "other groups do not wait"
+    done(slow)
+    assert given(answer) == [0, 1, 2, 3]
+
+
+def test_those_that_come_meanwhile_get_the_next_target(slow: Driver) -> None:
+    first = slow.join_consumer("g", "a", "t")
+    second = slow.join_consumer("g", "b", "t")
+    assert second.waits, "there is no epoch yet that it could be told"
+    done(slow)
+    assert (given(first), given(second)) == ([0, 1, 2, 3], [])
+    assert second.value.member_epoch == 2
+    slow.advance(slow.config.kawal_rebalance_interval_ms)
+    done(slow)
+    assert [sum(map(len, group_of(slow).target_of(name).values())) for name in "ab"] == [2, 2]
+    assert group_of(slow).target_epoch == group_of(slow).epoch
+
+
+def test_a_large_target_is_stored_some_members_at_a_time(
+    slow: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumer_target, "TARGETS_AT_ONCE", 1)
+    slow.create_topic("wide", 10)
+    for number in range(5):
+        slow.join_consumer("g", f"m{number}", "wide")
+    done(slow)
+    slow.advance(slow.config.kawal_rebalance_interval_ms)
+    slow.threads.do_work()
+    stored = []
+    for _ in range(5):
+        slow.advance(1)
+        group = group_of(slow)
+        stored.append((len([name for name in group.target if group.target[name]]), group.target_epoch))
+    assert stored == [(2, 2), (3, 2), (4, 2), (5, 2), (5, 6)]
+
+
+def test_a_target_whose_cause_was_not_stored_is_void(slow: Driver) -> None:
+    slow.hold = True
+    answer = slow.join_consumer("g", "a", "t")
+    slow.fail()
+    assert answer.value.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    slow.hold = False
+    done(slow)
+    assert slow.coordinator._context.consumer("g") is None
+    assert join_slowly(slow, "a")[0].value.error_code == ErrorCode.NONE
+
+
+def test_a_part_of_a_target_that_is_lost_makes_it_void_and_it_is_computed_again(
+    slow: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumer_target, "TARGETS_AT_ONCE", 1)
+    answers = join_slowly(slow, "a", "b")
+    slow.advance(slow.config.kawal_rebalance_interval_ms)
+    slow.threads.do_work()
+    slow.hold = True
+    slow.coordinator.tick(slow.now_ms)
+    slow.flush()
+    slow.fail()
+    slow.hold = False
+    for _ in range(4):
+        slow.advance(slow.config.kawal_rebalance_interval_ms)
+        slow.threads.do_work()
+    group = group_of(slow)
+    assert group.target_epoch == group.epoch
+    assert [sum(map(len, group.target_of(name).values())) for name in "ab"] == [2, 2]
+    assert given(answers[0]) == [0, 1, 2, 3]
+
+
+def test_a_static_member_that_comes_back_meanwhile_is_part_of_the_next_target(slow: Driver) -> None:
+    [answer] = join_slowly(slow, "a", instance_id="one")
+    slow.beat("g", "a", -2, instance_id="one")
+    slow.join_consumer("g", "b", "t")
+    slow.advance(slow.config.kawal_rebalance_interval_ms)
+    slow.join_consumer("g", "again", "t", instance_id="one")
+    for _ in range(3):
+        done(slow)
+        slow.advance(slow.config.kawal_rebalance_interval_ms)
+    group = group_of(slow)
+    assert set(group.target) == {"again", "b"}
+    assert group.target_epoch == group.epoch
+    places = [index for target in group.target.values() for indexes in target.values() for index in indexes]
+    assert sorted(places) == [0, 1, 2, 3]
+    assert answer.value.error_code == ErrorCode.NONE
+
+
+def test_whoever_waits_for_a_target_is_told_when_the_partition_is_unloaded(slow: Driver) -> None:
+    answer = slow.join_consumer("g", "a", "t")
+    slow.coordinator.unload(range(5), slow.now_ms)
+    assert answer.value.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    slow.coordinator.loaded(range(5), slow.now_ms)
+    done(slow)
+    assert join_slowly(slow, "a")[0].value.error_code == ErrorCode.NONE
+
+
+def test_a_member_that_is_removed_while_it_waits_is_told(slow: Driver) -> None:
+    answer = slow.join_consumer("g", "a", "t")
+    slow.beat("g", "a", -1)
+    done(slow)
+    assert answer.value.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_an_error_in_the_thread_is_an_error_of_the_group(
+    slow: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = slow.join_consumer("g", "a", "t")
+    monkeypatch.setattr("groups.assignment_task.assign", lambda *_: 1 // 0)
+    slow.threads.do_work()
+    slow.coordinator.tick(slow.now_ms)
+    [failed] = slow.coordinator.take_internal_errors()
+    assert isinstance(failed.error, ZeroDivisionError)
+    assert failed.group_id == "g"
+    assert answer.value.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_after_a_first_target_that_became_void_the_next_is_computed_at_once(slow: Driver) -> None:
+    slow.hold = True
+    lost = slow.join_consumer("g", "a", "t")
+    slow.fail()
+    slow.hold = False
+    waiting = slow.join_consumer("g", "b", "t")
+    done(slow)
+    later = slow.join_consumer("g", "b", "t")
+    done(slow)
+    assert lost.value.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    for answer in (waiting, later):
+        assert answer.value.error_code or answer.value.member_epoch > 0
+
+
+def test_members_that_have_an_epoch_do_not_wait(slow: Driver) -> None:
+    join_slowly(slow, "a")
+    slow.advance(slow.config.kawal_rebalance_interval_ms)
+    newcomer = slow.join_consumer("g", "b", "t")
+    assert newcomer.waits
+    assert slow.beat("g", "a", 2).value.member_epoch == 2
+    assert slow.join_consumer("g", "c", "t").value.member_epoch == 2
+    done(slow)
+    assert newcomer.value.member_epoch == 3

@@ -16,12 +16,17 @@ from typing import Any
 from groups.config import GroupConfig
 from groups.coordinator import Coordinator
 from groups.effects import Effects, EncodedRecord
+from groups.offload import WEIGHT_MAX, Work, WorkDone, run_here
 from protocol.error_codes import ErrorCode
 from tests.groups.driver import WALL_MS, Topics
 
 OFFSETS_PARTITIONS = 2
 TIMEOUT_MS = 3_000
 """The time clients wait for answers that do not wait for other clients."""
+
+
+THREAD_MS = 300
+"""The longest that a thread takes for an assignment."""
 
 
 class Network:
@@ -50,6 +55,8 @@ class World:
     def __init__(self, seed: int, config: GroupConfig) -> None:
         self.random = Random(seed)
         self.config = config
+        # In some worlds threads make all assignments, however small.
+        self._weight_max = WEIGHT_MAX if self.random.random() < 0.5 else 0
         self.topics = Topics()
         self.network = Network()
         self.now_ms = 0
@@ -89,11 +96,24 @@ class World:
             topics=self.topics,
             random=Random(self.random.getrandbits(32)),
             wall_ms=lambda now_ms: now_ms + self.wall_offset_ms,
+            offload=self._offload,
+            weight_max=self._weight_max,
         )
         for records in self.log.values():
             for key, value in records:
                 coordinator.replay(key, value)
         return coordinator
+
+    def _offload(self, work: Work, done: WorkDone) -> None:
+        """Do the work as a thread would, which takes a while; a crash ends it."""
+        server = self.coordinator
+
+        def ended(error: Exception | None) -> None:
+            if self.coordinator is server:
+                done(error)
+                self.after_step()
+
+        run_here(work, lambda error: self.later(self.random.randrange(THREAD_MS), lambda: ended(error)))
 
     def start_server(self) -> None:
         self.coordinator = self.replayed_coordinator()

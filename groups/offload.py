@@ -1,0 +1,24 @@
+"""Work that takes too long for the event loop, such as dividing 100,000 partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+WEIGHT_MAX: Final = 2_000
+"""The weight of an assignment that is made at once, in 10 ms at most."""
+
+Work = Callable[[], object]
+WorkDone = Callable[[Exception | None], None]
+Offload = Callable[[Work, WorkDone], None]
+"""Runs its first argument in a thread and then the second, with the error, where the coordinator runs."""
+
+
+def run_here(work: Work, done: WorkDone) -> None:
+    """Do the work at once, without a thread."""
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001  (as in a thread)
+        done(error)
+    else:
+        done(None)
