@@ -17,11 +17,12 @@ from wal.format import (
 from wal.frame import OpenFrame, Run
 from wal.lookup import bytes_between, end_of_data
 from wal.meta import drop_meta, leader_epoch_meta, log_start_meta, opaque_meta, retired_meta
+from wal.named_producers import NONE, NamedWrite, States, named_meta
 from wal.producers import ProducerStamp
 from wal.reading import LogReading
 from wal.segment import Segment
 from wal.state import LogState
-from wal.transactions import read_marker
+from wal.transactions import TRANSACTIONAL_BIT, read_marker
 
 FRAME_RECORDS_MAX: Final = 2**31
 """Versions in one frame: its header has 32 bits for them, and the largest batch claims 2^31 - 1 records."""
@@ -67,14 +68,15 @@ class LogAppending(LogReading):
         *,
         kind: int = EntryKind.DATA,
         producer: ProducerStamp | None = None,
+        named: NamedWrite | None = None,
         reserved: bool = False,
     ) -> Appended:
         """Add one v2 batch, already validated, to the open frame.
 
         Base offset and leader epoch are patched in place; the bytes are kept by reference, so they must
         neither change nor be reused. `producer` is the batch's stamp when `producers(stream_id).check` found
-        it new; a CONTROL batch's marker is read from the batch. `reserved`: on a full disk the append may use
-        the room kept for commits and deletions.
+        it new, `named` what its named producers have written; a CONTROL batch's marker is read from it.
+        `reserved`: on a full disk the append may use the room kept for commits and deletions.
         Raises: LogFailed, LogDamaged, LogClosed, DiskFull, StreamDropped; then nothing was appended.
         """
         state = self._state
@@ -84,8 +86,7 @@ class LogAppending(LogReading):
             raise state.disk_full()
         size = len(batch)
         prefix = _unpack_prefix(batch)
-        assert prefix[1] == size - 12
-        assert prefix[3] == 2
+        assert (prefix[1], prefix[3]) == (size - 12, 2)
         stream = state.streams.get(stream_id)
         if stream is None:
             stream = state.stream(stream_id)
@@ -99,17 +100,15 @@ class LogAppending(LogReading):
             or frame.next_version - frame.base_version > FRAME_RECORDS_MAX - count
         ):
             frame = self._next_frame()
-        base = stream.next_offset
+        base, version = stream.next_offset, frame.next_version
         next_offset = base + count
-        version = frame.next_version
         epoch = stream.leader_epoch
         _pack_offset(batch, 0, base)
         _pack_epoch(batch, LEADER_EPOCH_POSITION, epoch)
         entry = _pack_entry(
             stream_id, kind, 0, epoch, base, count, size, prefix[8], prefix[4], version - frame.base_version
         )
-        run = frame.runs.get(stream_id)
-        if run is None:
+        if (run := frame.runs.get(stream_id)) is None:
             run = frame.runs[stream_id] = Run(stream)
         run.add(entry, batch, base, next_offset, size, prefix[8], version)
         stream.next_offset = next_offset
@@ -119,6 +118,8 @@ class LogAppending(LogReading):
         if producer is not None or kind == EntryKind.CONTROL:
             self._note_producer(stream_id, memoryview(batch), producer, base, prefix)
             frame.producers_token = state.producers.token
+        if named is not None:
+            self._note_named(stream_id, named, prefix)
         return Appended(base, next_offset, version)
 
     def _note_producer(
@@ -138,6 +139,23 @@ class LogAppending(LogReading):
         marker = read_marker(batch, producer_id=prefix[9], epoch=prefix[10])
         if marker is not None:
             producers.ended(stream_id, marker, offset=base_offset, now_ms=now_ms)
+            scope, states = self._state.named.decided(
+                stream_id, marker.producer_id, is_commit=marker.is_commit
+            )
+            if states:
+                self._change_named(stream_id, scope, states)
+
+    def _note_named(self, stream_id: int, named: NamedWrite, prefix: tuple[int, ...]) -> None:
+        transaction = prefix[9] if prefix[5] & TRANSACTIONAL_BIT else NONE
+        self._change_named(stream_id, named.scope, named.states(stream_id, transaction))
+
+    def _change_named(self, stream_id: int, scope: int, states: States) -> None:
+        """Change states of named producers, in the frame of the batch that was appended just now."""
+        frame, named = self._open, self._state.named
+        assert frame is not None
+        self._append_meta(stream_id, named_meta(scope, states))
+        named.change(scope, states)
+        frame.named_token = named.token
 
     def append_refused(self, stream_id: int, producer: ProducerStamp) -> None:
         """Record that a batch found new by `producers(stream_id).check` could not be appended.

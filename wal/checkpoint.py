@@ -7,9 +7,11 @@ A checkpoint is the durable state of all streams after the frame `sequence - 1`;
 there. A witness says how far the log was synced, so that bytes missing at its end are noticed. Appends
 wait for neither.
 
-    checkpoint := header table{4} producers crc[4]      tables: segments, streams, leader epochs, compactions
+    checkpoint := header table{4} producers named crc[4]
+                                                        tables: segments, streams, leader epochs, compactions
     table      := column*                               each column u64 or i64
     producers  := the bytes of `wal.producer_snapshot`, with transactions
+    named      := the bytes of `wal.named_snapshot`
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ from crc32c import crc32c
 
 from wal.disk import Disk
 from wal.format import SEAL_BLOCK_BYTES
+from wal.named_producers import NamedSnapshot
+from wal.named_snapshot import decode as decode_named
+from wal.named_snapshot import encode as encode_named
 from wal.producer_snapshot import ProducerSnapshot
 from wal.producer_snapshot import decode as decode_producers
 from wal.producer_snapshot import encode as encode_producers
@@ -31,14 +36,18 @@ from wal.unreadable import PatientReader
 from wal.whole_files import load_generations, replace_file
 
 CHECKPOINT_MAGIC = b"KAWALCKP"
-CHECKPOINT_FORMAT = 2
-"""Format 1 has no table of compactions."""
+CHECKPOINT_FORMAT = 3
+"""Format 1 has no table of compactions, 1 and 2 have no named producers."""
 
 CHECKPOINT_NAMES = ("checkpoint.0", "checkpoint.1")
 CHECKPOINT_TEMPORARY = "checkpoint.tmp"
 # magic, format, flags, vnode, generation, sequence, durable sequence, version, last crc, rows of each table,
-# bytes of the producers
-CHECKPOINT_HEADERS = {1: struct.Struct("<8sHHIQQQQI3IQ"), CHECKPOINT_FORMAT: struct.Struct("<8sHHIQQQQI4IQ")}
+# bytes of the producers, bytes of the named producers
+CHECKPOINT_HEADERS = {
+    1: struct.Struct("<8sHHIQQQQI3IQ"),
+    2: struct.Struct("<8sHHIQQQQI4IQ"),
+    CHECKPOINT_FORMAT: struct.Struct("<8sHHIQQQQI4IQQ"),
+}
 CHECKPOINT_START = struct.Struct("<8sH")
 CLEAN = 1
 """The flag of a checkpoint that a clean stop wrote."""
@@ -53,7 +62,7 @@ EPOCH_COLUMNS = "Qqq"
 COMPACTION_COLUMNS = "QqQ"
 # stream id, offset below which copies are read, stream id of the copies
 TABLES = (SEGMENT_COLUMNS, STREAM_COLUMNS, EPOCH_COLUMNS, COMPACTION_COLUMNS)
-TABLES_BY_FORMAT = {1: TABLES[:3], CHECKPOINT_FORMAT: TABLES}
+TABLES_BY_FORMAT = {1: TABLES[:3], 2: TABLES, CHECKPOINT_FORMAT: TABLES}
 
 WITNESS_MAGIC = b"KAWALWIT"
 WITNESS_NAME = "witness"
@@ -84,19 +93,20 @@ class Checkpoint:
     epochs: Table
     compactions: Table
     producers: ProducerSnapshot
+    named: NamedSnapshot
 
 
 def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
     """Return the bytes of a checkpoint file."""
     tables = (checkpoint.segments, checkpoint.streams, checkpoint.epochs, checkpoint.compactions)
-    producers = encode_producers(checkpoint.producers)
+    producers, named = encode_producers(checkpoint.producers), encode_named(checkpoint.named)
     header = CHECKPOINT_HEADERS[CHECKPOINT_FORMAT].pack(
         CHECKPOINT_MAGIC, CHECKPOINT_FORMAT, CLEAN if checkpoint.clean else 0, checkpoint.vnode_id,
         checkpoint.generation, checkpoint.sequence, checkpoint.durable_sequence, checkpoint.version,
-        checkpoint.last_crc, *(len(table[0]) for table in tables), len(producers),
+        checkpoint.last_crc, *(len(table[0]) for table in tables), len(producers), len(named),
     )  # fmt: skip
     columns = (column.tobytes() for table in tables for column in table)
-    data = b"".join([header, *columns, producers])
+    data = b"".join([header, *columns, producers, named])
     return data + CRC.pack(crc32c(data))
 
 
@@ -109,16 +119,19 @@ def decode_checkpoint(data: bytes) -> Checkpoint | None:
     header = CHECKPOINT_HEADERS.get(version)
     if magic != CHECKPOINT_MAGIC or header is None or end < header.size:
         return None
-    _, _, flags, vnode_id, generation, sequence, durable, next_version, last_crc, *rows, tail = (
+    _, _, flags, vnode_id, generation, sequence, durable, next_version, last_crc, *counts = (
         header.unpack_from(data)
     )
     columns = TABLES_BY_FORMAT[version]
-    size = header.size + tail + sum(8 * len(codes) * n for codes, n in zip(columns, rows, strict=True))
+    rows, tails = counts[: len(columns)], counts[len(columns) :]
+    size = header.size + sum(tails) + sum(8 * len(codes) * n for codes, n in zip(columns, rows, strict=True))
     if size != end or crc32c(memoryview(data)[:end]) != CRC.unpack_from(data, end)[0]:
         return None
     tables, position = _decode_tables(data, header.size, columns, rows)
     try:
-        producers = decode_producers(memoryview(data)[position:end])
+        middle = position + tails[0]
+        producers = decode_producers(memoryview(data)[position:middle])
+        named = decode_named(memoryview(data)[middle:end])
     except ValueError:
         return None
     return Checkpoint(
@@ -126,6 +139,7 @@ def decode_checkpoint(data: bytes) -> Checkpoint | None:
         version=next_version, last_crc=last_crc, clean=bool(flags & CLEAN), segments=tables[0],
         streams=tables[1], epochs=tables[2],
         compactions=tables[3] if len(tables) > 3 else empty_table(COMPACTION_COLUMNS), producers=producers,
+        named=named,
     )  # fmt: skip
 
 

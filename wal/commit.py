@@ -290,6 +290,7 @@ def _frame_done(state: LogState, segment: Segment, position: int, built: BuiltFr
                 del kept[position - run.size_bytes + extent.start]
     state.tail.add(segment, kept, cached_bytes)
     state.producers.durable(frame.producers_token)
+    state.named.durable(frame.named_token)
     for meta in frame.metas:
         apply_meta(state, meta.stream_id, meta.payload)
     return advanced
@@ -304,6 +305,7 @@ def roll_back(state: LogState, frames: list[OpenFrame]) -> None:
         for meta in frame.metas:
             undo_meta(state, meta.stream_id, meta.payload)
     state.producers.revert()
+    state.named.revert()
     state.pending.clear()
     active = state.active
     state.next_version = state.written_version

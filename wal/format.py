@@ -98,6 +98,8 @@ class MetaKind(IntEnum):
     """u64 base version of a segment that no stream needs any more."""
     COMPACTED = 5
     """i64 offset below which the copies count, u64 stream of the copies, u64 bytes that they replace."""
+    NAMED = 6
+    """States of named producers: see `wal.named_producers`."""
 
 
 COPIES_BIT = 1 << 63

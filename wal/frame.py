@@ -111,7 +111,8 @@ class OpenFrame:
     """The batches and meta entries appended since the last frame was closed."""
 
     __slots__ = (
-        "base_version", "entry_count", "metas", "next_version", "payload_bytes", "producers_token", "runs",
+        "base_version", "entry_count", "metas", "named_token", "next_version", "payload_bytes",
+        "producers_token", "runs",
     )  # fmt: skip
 
     def __init__(self, base_version: int) -> None:
@@ -121,6 +122,8 @@ class OpenFrame:
         self.payload_bytes = 0
         self.producers_token = 0
         """The token of the producers' changes that become durable with this frame."""
+        self.named_token = 0
+        """The same of the named producers' changes."""
         self.runs: dict[int, Run] = {}
         self.metas: list[MetaRecord] = []
 

@@ -141,6 +141,7 @@ def move_log_start(stream: Stream, offset: int, released_bytes: int) -> None:
 def forget_stream(state: LogState, stream_id: int) -> None:
     """Remove a dropped stream."""
     state.producers.drop_stream(stream_id)
+    state.named.drop_stream(stream_id)
     state.announced_starts.pop(stream_id, None)
     stream = state.streams.pop(stream_id, None)
     if stream is not None:

@@ -13,6 +13,7 @@ from wal.lookup import (
     offset_since,
     stream_extents,
 )
+from wal.named_producers import NamedProducers
 from wal.producers import StreamProducers
 from wal.reader import ReadResult, read
 from wal.state import LogState
@@ -72,6 +73,11 @@ class LogReading:
     def largest_producer_id(self, below: int) -> int:
         """Return the largest id less than `below` of a producer that a stream remembers; -1 without any."""
         return self._state.producers.largest_id(below)
+
+    @property
+    def named_producers(self) -> NamedProducers:
+        """The named producers of all streams, for the check of a batch; `append` changes them."""
+        return self._state.named
 
     def leader_epoch(self, stream_id: int) -> int:
         """Return the stream's leader epoch."""

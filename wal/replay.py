@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wal.format import ENTRY, PRODUCER_ID, PRODUCER_ID_POSITION, EntryKind, FrameKind
+from wal.format import ENTRY, PRODUCER_ID, PRODUCER_ID_POSITION, EntryKind, FrameKind, MetaKind
 from wal.meta import apply_meta
 from wal.producers import HEAD_BYTES
 from wal.scan import FoundFrame
@@ -22,6 +22,8 @@ def replay_frame(state: LogState, frame: FoundFrame) -> None:
     ):
         end = start + size_bytes
         if kind == EntryKind.META:
+            if payload[start] == MetaKind.NAMED:
+                state.named.replay(payload[start:end])
             apply_meta(state, stream_id, payload[start:end])
         else:
             stream = streams.get(stream_id)

@@ -91,6 +91,7 @@ class Capture:
             epochs=table_of(EPOCH_COLUMNS, self._epochs),
             compactions=table_of(COMPACTION_COLUMNS, self._compactions),
             producers=state.producers.snapshot(),
+            named=state.named.snapshot(),
         )
 
 
@@ -122,6 +123,7 @@ def restore(state: LogState, checkpoint: Checkpoint) -> list[Segment]:
         for producer_id, producer in states.items():
             states[producer_id] = with_appended_ms(producer, state.now_ms)
     state.producers.restore(checkpoint.producers)
+    state.named.restore(checkpoint.named)
     return [_segment_of(state, row) for row in zip(*checkpoint.segments, strict=True)]
 
 

@@ -10,6 +10,7 @@ from wal.disk import Disk, File
 from wal.disk_errors import DiskFull, disk_error
 from wal.errors import LogClosed, LogDamaged, LogFailed, WalError
 from wal.frame import OpenFrame
+from wal.named_producers import NamedProducers
 from wal.options import LogOptions
 from wal.producers import Producers
 from wal.reserve import Reserve
@@ -63,6 +64,7 @@ class LogState:
             expiration_ms=options.producer_expiry_ms,
             producers_per_stream_max=options.producers_per_stream_max,
         )
+        self.named = NamedProducers()
         self.retired_bases: set[int] = set()
         """The base versions of segments that were durably retired."""
         self.retiring_bases: set[int] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from dataclasses import replace
 
 import pytest
 from crc32c import crc32c
@@ -25,6 +26,7 @@ from wal.checkpoint import (
     write_witness,
 )
 from wal.memory_disk import MemoryDisk
+from wal.named_producers import STATE, NamedSnapshot, NamedState
 from wal.producer_snapshot import ProducerSnapshot
 
 STREAMS = [(7, 100, 5, 4_000, 1_700_000_000_000, 90), (2**63, 0, 0, 0, -(1 << 63), -1)]
@@ -44,11 +46,13 @@ def checkpoint(generation: int = 0, sequence: int = 12) -> Checkpoint:
         epochs=table_of(EPOCH_COLUMNS, [(7, 1, 50)]),
         compactions=table_of(COMPACTION_COLUMNS, [(7, 40, 1 << 63 | 9)]),
         producers=ProducerSnapshot([]),
+        named=NamedSnapshot({}),
     )
 
 
 def test_a_checkpoint_comes_back_as_it_was() -> None:
-    original = checkpoint()
+    state = STATE.pack(*NamedState(7, 4711, 1_700_000_000_000))
+    original = replace(checkpoint(), named=NamedSnapshot({7: {b"sensor": state, b"": state}}))
 
     decoded = decode_checkpoint(encode_checkpoint(original))
 
@@ -57,6 +61,7 @@ def test_a_checkpoint_comes_back_as_it_was() -> None:
     assert decoded.streams == original.streams
     assert decoded.epochs == original.epochs
     assert decoded.compactions == original.compactions
+    assert decoded.named == original.named
     assert (decoded.vnode_id, decoded.sequence, decoded.version, decoded.last_crc, decoded.clean) == (
         3,
         12,
@@ -69,15 +74,15 @@ def test_a_checkpoint_comes_back_as_it_was() -> None:
 def test_a_checkpoint_from_before_compaction_is_read() -> None:
     original = checkpoint()
     now = encode_checkpoint(original)
-    magic, _, *fields = CHECKPOINT_HEADERS[2].unpack_from(now)
+    magic, _, *fields = CHECKPOINT_HEADERS[3].unpack_from(now)
     compactions = sum(len(column.tobytes()) for column in original.compactions)
-    body = now[CHECKPOINT_HEADERS[2].size : -4]
+    body = now[CHECKPOINT_HEADERS[3].size : -4]
     tables = sum(
         len(column.tobytes())
         for table in (original.segments, original.streams, original.epochs)
         for column in table
     )
-    fields.pop(-2)
+    del fields[-3], fields[-1]  # rows of compactions, bytes of named producers
     old = CHECKPOINT_HEADERS[1].pack(magic, 1, *fields) + body[:tables] + body[tables + compactions :]
 
     decoded = decode_checkpoint(old + CRC.pack(crc32c(old)))
@@ -85,6 +90,19 @@ def test_a_checkpoint_from_before_compaction_is_read() -> None:
     assert decoded is not None
     assert (decoded.streams, decoded.epochs) == (original.streams, original.epochs)
     assert decoded.compactions == table_of(COMPACTION_COLUMNS, [])
+
+
+def test_a_checkpoint_from_before_named_producers_is_read() -> None:
+    original = checkpoint()
+    now = encode_checkpoint(original)
+    magic, _, *fields = CHECKPOINT_HEADERS[3].unpack_from(now)
+    old = CHECKPOINT_HEADERS[2].pack(magic, 2, *fields[:-1]) + now[CHECKPOINT_HEADERS[3].size : -4]
+
+    decoded = decode_checkpoint(old + CRC.pack(crc32c(old)))
+
+    assert decoded is not None
+    assert (decoded.streams, decoded.compactions) == (original.streams, original.compactions)
+    assert decoded.named == NamedSnapshot({})
 
 
 def test_no_damaged_checkpoint_is_taken() -> None:

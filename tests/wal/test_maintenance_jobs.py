@@ -34,6 +34,7 @@ from wal.maintenance_jobs import (
 from wal.memory_disk import MemoryDisk
 from wal.memory_faults import failing
 from wal.memory_image import DROP_ALL
+from wal.named_producers import NamedSnapshot
 from wal.producer_snapshot import ProducerSnapshot
 from wal.segment import Segment, SharedFile
 
@@ -56,6 +57,7 @@ def checkpoint(generation: int = 0) -> Checkpoint:
         clean=False, segments=empty_table(SEGMENT_COLUMNS), streams=empty_table(STREAM_COLUMNS),
         epochs=empty_table(EPOCH_COLUMNS), compactions=empty_table(COMPACTION_COLUMNS),
         producers=ProducerSnapshot([]),
+        named=NamedSnapshot({}),
     )  # fmt: skip
 
 

@@ -162,7 +162,7 @@ def test_a_lost_marker_beside_a_catalogue_is_reported() -> None:
 @pytest.mark.parametrize(
     ("content", "error", "words"),
     [
-        (json.dumps({"format": 3}).encode(), UnknownFormat, "has format 3, .* or a newer one"),
+        (json.dumps({"format": 9}).encode(), UnknownFormat, "has format 9, .* or a newer one"),
         (
             json.dumps({"format": 0}).encode(),
             UnknownFormat,

@@ -1,0 +1,301 @@
+"""The named producers of a vnode: the last number that each has written, which outlives its connection.
+
+A name counts in a *scope*, a set of streams that the caller chooses: a topic. Each name has one packed value,
+little endian and immutable:
+
+    state := stream:u64 seqno:i64 written_ms:i64 transaction:i64 transaction_seqno:i64      -1: there is none
+
+`seqno` is the last number that is decided. A number written in a transaction waits beside it, with the
+transaction's producer id, until a marker decides: a commit moves it to `seqno`, an abort removes it.
+
+Every change is a meta entry in the frame of the batch, or the marker, that makes it, so the two become
+durable together. The entry holds whole states: replay puts them in their order, also over a later checkpoint.
+
+    entry := scope:u64 (length:u16 name state)*                                   after the byte of its kind
+
+As in `wal.producers`, a change counts at once and `revert` takes back what did not become durable.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from wal.format import MetaKind
+
+NONE = -1
+"""Stands for a number or a transaction that is not there."""
+
+STATE = struct.Struct("<Qqqqq")
+_HEAD = struct.Struct("<BQ")
+_LENGTH = struct.Struct("<H")
+NAME_BYTES_MAX = 2**16 - 1
+
+States = dict[bytes, bytes]
+
+
+class NamedState(NamedTuple):
+    """The state of one name."""
+
+    stream_id: int
+    """The stream that it has written to last."""
+    seqno: int
+    written_ms: int
+    """The time of day of its last batch."""
+    transaction: int = NONE
+    """The producer id of the transaction in which `transaction_seqno` was written."""
+    transaction_seqno: int = NONE
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether its last number is part of a transaction that is open."""
+        return self.transaction != NONE
+
+    @property
+    def last_seqno(self) -> int:
+        """The last number, decided or not."""
+        return self.transaction_seqno if self.is_undecided else self.seqno
+
+    def decided(self, *, is_commit: bool) -> NamedState | None:
+        """Return the state after the end of its transaction; None when nothing is left."""
+        seqno = self.transaction_seqno if is_commit else self.seqno
+        return NamedState(self.stream_id, seqno, self.written_ms) if seqno != NONE else None
+
+
+class NamedWrite(NamedTuple):
+    """The numbers of a batch that is appended."""
+
+    scope: int
+    seqnos: Mapping[bytes, tuple[int, int]]
+    """By name, the last number that was decided before, or -1, and the greatest in the batch."""
+    written_ms: int
+    """The time of day."""
+
+    def states(self, stream_id: int, transaction: int) -> States:
+        """Return the states after a batch of the stream; `transaction` is its producer id, or -1."""
+        pack, written_ms = STATE.pack, self.written_ms
+        if transaction == NONE:
+            return {
+                name: pack(stream_id, seqno, written_ms, NONE, NONE)
+                for name, (_, seqno) in self.seqnos.items()
+            }
+        return {
+            name: pack(stream_id, decided, written_ms, transaction, seqno)
+            for name, (decided, seqno) in self.seqnos.items()
+        }
+
+
+class NamedSnapshot(NamedTuple):
+    """The durable states of all scopes, the name that wrote last at the end of each."""
+
+    scopes: dict[int, States]
+
+
+class _Change(NamedTuple):
+    scope: int
+    name: bytes
+    before: bytes | None
+
+
+class _Scope:
+    """The names of one scope, the one idle longest first."""
+
+    __slots__ = ("is_shared", "states")
+
+    def __init__(self, states: States | None = None) -> None:
+        self.states: States = {} if states is None else states
+        self.is_shared = states is not None  # with a snapshot: copied before the next change
+
+
+_NO_STATES: States = {}
+
+
+class NamedProducers:
+    """All names of a vnode, with the data to undo changes that did not become durable."""
+
+    def __init__(self) -> None:
+        self._scopes: dict[int, _Scope] = {}
+        self._scope_of: dict[int, int] = {}
+        """The scopes of the streams in which names have written."""
+        self._counts: Counter[int] = Counter()
+        """The number of names whose last batch is in a stream."""
+        self._undecided: dict[tuple[int, int], set[bytes]] = {}
+        """The names with an open transaction, by stream and producer id."""
+        self._changes: deque[_Change] = deque()  # the changes that are not durable, oldest first
+        self._durable_token = 0
+        self._changed_at: dict[tuple[int, bytes], int] = {}
+        """The token after the last change of each name that is not durable."""
+
+    @property
+    def token(self) -> int:
+        """The number of changes so far; a sync makes durable those that it covers."""
+        return self._durable_token + len(self._changes)
+
+    def of(self, scope: int, name: bytes) -> NamedState | None:
+        """Return the state of a name."""
+        table = self._scopes.get(scope)
+        state = table.states.get(name) if table is not None else None
+        return NamedState._make(STATE.unpack(state)) if state is not None else None
+
+    def all_of(self, scope: int) -> Iterator[tuple[bytes, NamedState]]:
+        """Yield the names of a scope and their states, as they are now."""
+        table = self._scopes.get(scope)
+        if table is None:
+            return iter(())
+        table.is_shared = True  # so that it does not change meanwhile
+        return ((name, NamedState._make(STATE.unpack(state))) for name, state in table.states.items())
+
+    def count(self, stream_id: int) -> int:
+        """Return the number of names whose last batch is in the stream."""
+        return self._counts[stream_id]
+
+    def undecided(self, stream_id: int, transaction: int) -> frozenset[bytes]:
+        """Return the names that have written to the stream in this producer's open transaction."""
+        return frozenset(self._undecided.get((stream_id, transaction), ()))
+
+    def is_durable(self, scope: int, name: bytes) -> bool:
+        """Whether the name's state can no longer be taken back."""
+        return (scope, name) not in self._changed_at
+
+    def change(self, scope: int, states: Mapping[bytes, bytes | None]) -> None:
+        """Apply changes that a frame will make durable; None forgets a name."""
+        known = self._scopes.get(scope)
+        before = known.states if known is not None else _NO_STATES
+        for name in states:
+            self._changes.append(_Change(scope, name, before.get(name)))
+            self._changed_at[scope, name] = self.token
+        self._put_all(scope, states.items())
+
+    def replay(self, payload: bytes | memoryview) -> None:
+        """Apply a meta entry of this module that was found in the log."""
+        scope, states = read_named_meta(payload)
+        self._put_all(scope, states.items())
+
+    def decided(self, stream_id: int, transaction: int, *, is_commit: bool) -> tuple[int, States]:
+        """Return the scope and the states after a marker in the stream; no states when it changes none."""
+        names = self._undecided.get((stream_id, transaction))
+        if not names:
+            return 0, {}
+        scope = self._scope_of[stream_id]
+        states: States = {}
+        for name in sorted(names):
+            state = self.of(scope, name)
+            assert state is not None
+            states[name] = STATE.pack(*(state.decided(is_commit=is_commit) or _FORGOTTEN))
+        return scope, states
+
+    def durable(self, token: int) -> None:
+        """Mark everything before `token` as durable; it will not be taken back."""
+        while self._durable_token < token:
+            change = self._changes.popleft()
+            self._durable_token += 1
+            place = change.scope, change.name
+            if self._changed_at[place] == self._durable_token:
+                del self._changed_at[place]
+
+    def revert(self) -> None:
+        """Take back everything that is not durable, newest first."""
+        while self._changes:
+            change = self._changes.pop()
+            if change.scope in self._scopes:
+                self._put_all(change.scope, [(change.name, change.before)])
+        self._changed_at.clear()
+
+    def drop_stream(self, stream_id: int) -> None:
+        """Forget the scope of a dropped stream: a scope's streams are dropped together."""
+        scope = self._scope_of.pop(stream_id, None)
+        self._counts.pop(stream_id, None)
+        if scope is not None:
+            self._scopes.pop(scope, None)
+            for place in [place for place in self._undecided if place[0] == stream_id]:
+                del self._undecided[place]
+
+    def forget_idle(self, scope: int, before_ms: int, *, at_most: int) -> None:
+        """Forget some names whose last batch is older; called as new ones come, it keeps the number down."""
+        for _ in range(at_most):
+            table = self._scopes.get(scope)
+            name = next(iter(table.states), None) if table is not None else None
+            state = self.of(scope, name) if name is not None else None
+            if name is None or state is None or state.is_undecided or state.written_ms >= before_ms:
+                return
+            self._put_all(scope, [(name, None)])
+
+    def snapshot(self) -> NamedSnapshot:
+        """Return the durable part of all this, for the checkpoint; later changes do not affect it."""
+        undone: dict[int, dict[bytes, bytes | None]] = {}
+        for change in reversed(self._changes):
+            undone.setdefault(change.scope, {})[change.name] = change.before
+        scopes: dict[int, States] = {}
+        for scope, table in self._scopes.items():
+            table.is_shared = True
+            states = table.states
+            if scope in undone:
+                older = {**states, **undone[scope]}
+                states = {name: state for name, state in older.items() if state is not None}
+            scopes[scope] = states
+        return NamedSnapshot(scopes)
+
+    def restore(self, snapshot: NamedSnapshot) -> None:
+        """Fill an empty table from a snapshot, which is not changed."""
+        for scope, states in snapshot.scopes.items():
+            self._put_all(scope, states.items())
+
+    def _put_all(self, scope: int, states: Iterable[tuple[bytes, bytes | None]]) -> None:
+        table = self._scopes.get(scope)
+        if table is None:
+            table = self._scopes[scope] = _Scope()
+        elif table.is_shared:
+            table.states = dict(table.states)
+            table.is_shared = False
+        for name, state in states:
+            before = table.states.pop(name, None)
+            if before is not None:
+                self._count(name, before, -1)
+            if state is not None and state != _FORGOTTEN_STATE:
+                table.states[name] = state
+                self._count(name, state, 1)
+                self._scope_of[STATE.unpack(state)[0]] = scope
+        if not table.states:
+            del self._scopes[scope]
+
+    def _count(self, name: bytes, state: bytes, by: int) -> None:
+        stream_id, _, _, transaction, _ = STATE.unpack(state)
+        self._counts[stream_id] += by
+        if transaction == NONE:
+            return
+        place = stream_id, transaction
+        names = self._undecided.setdefault(place, set())
+        if by > 0:
+            names.add(name)
+        else:
+            names.discard(name)
+            if not names:
+                del self._undecided[place]
+
+
+_FORGOTTEN = NamedState(0, NONE, 0)
+_FORGOTTEN_STATE = STATE.pack(*_FORGOTTEN)
+
+
+def named_meta(scope: int, states: States) -> bytes:
+    """Return the payload of a meta entry that puts these states."""
+    parts = [_HEAD.pack(MetaKind.NAMED, scope)]
+    for name, state in states.items():
+        parts += (_LENGTH.pack(len(name)), name, state)
+    return b"".join(parts)
+
+
+def read_named_meta(payload: bytes | memoryview) -> tuple[int, States]:
+    """Return the scope and the states of such a payload."""
+    view = bytes(payload)
+    scope: int = _HEAD.unpack_from(view)[1]
+    states: States = {}
+    position = _HEAD.size
+    while position < len(view):
+        start = position + _LENGTH.size
+        end = start + _LENGTH.unpack_from(view, position)[0]
+        position = end + STATE.size
+        states[view[start:end]] = view[end:position]
+    return scope, states
