@@ -14,7 +14,14 @@ from broker.config.config import Config
 from broker.config.config_keys import ConfigError, ConfigSource, Key, Value, nearest, text_of
 from broker.config.config_layers import ConfigLayers
 from broker.config.described_configs import Described, Synonym
-from broker.config.kawal_topic_keys import DATABASE_KEY, DURABILITY_SHOWN, KAWAL_TOPIC_KEYS, SHOWN_ONLY
+from broker.config.kawal_topic_keys import (
+    DATABASE_KEY,
+    DEDUP_KEY,
+    DURABILITY_SHOWN,
+    KAWAL_TOPIC_KEYS,
+    ROUTING_KEY,
+    SHOWN_ONLY,
+)
 from broker.config.server_keys import KEYS
 from broker.config.topic_keys import INTERNAL_SEGMENT_BYTES, TOPIC_KEYS
 from broker.config.topic_settings import TopicSettings
@@ -69,6 +76,12 @@ def checked(overrides: Mapping[str, str | None], config: Config) -> dict[str, st
             f"is above max.compaction.lag.ms ({settings.max_compaction_lag_ms})",
             kafka="conflict topic config setting min.compaction.lag.ms"
             f" ({settings.min_compaction_lag_ms}) > max.compaction.lag.ms ({settings.max_compaction_lag_ms})",
+        )
+    if settings.binds and not settings.dedups:
+        raise ConfigError(
+            ROUTING_KEY.name,
+            settings.kawal_routing,
+            f"needs {DEDUP_KEY.name}=seqno, whose records name their producer",
         )
     return kept
 

@@ -7,7 +7,7 @@ is used only when its record is durable, and its streams are dropped only when i
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from broker.catalogue.catalogue_records import TopicConfigs, TopicCreated, TopicDeleted
@@ -85,6 +85,10 @@ class TopicDirectory:
         """Return the vnode on which a partition lies for its whole life."""
         vnodes = self._vnodes[topic.database]
         return vnodes[(topic.first_vnode + index) % len(vnodes)]
+
+    def vnodes_of(self, topic: Topic) -> Sequence[Vnode]:
+        """Return the vnodes on which the topic's partitions lie, or may lie."""
+        return self._vnodes[topic.database]
 
     @property
     def leader_epoch(self) -> int:

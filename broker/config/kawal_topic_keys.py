@@ -174,6 +174,52 @@ MAX_PARTITION_BYTES_KEY: Final = Key(
     unit="bytes",
 )
 
+CHECK_RECORDS_KEY: Final = Key(
+    "kawal.check.records",
+    STRING,
+    "head",
+    "How far a produced batch is checked: by its head and CRC (`head`), or with all of its records as Apache"
+    " Kafka does (`open`); what is wrong then answers INVALID_RECORD.",
+    choices=("head", "open"),
+)
+
+DEDUP_KEY: Final = Key(
+    "kawal.dedup",
+    STRING,
+    "none",
+    "`seqno`: each record carries its producer's name and a number in the headers kawal-producer-id and"
+    " kawal-seqno; one whose number is not above the last one of that producer in the topic is dropped.",
+    choices=("none", "seqno"),
+)
+
+ROUTING_KEY: Final = Key(
+    "kawal.routing",
+    STRING,
+    "any",
+    "`producer-bind`: a producer of kawal.dedup=seqno stays on the partition that it wrote to first;"
+    " elsewhere its records are refused with POLICY_VIOLATION.",
+    choices=("any", "producer-bind"),
+)
+
+BINDING_TTL_KEY: Final = Key(
+    "kawal.producer.binding.ttl.ms",
+    ConfigType.LONG,
+    14 * 24 * 3_600_000,
+    "How long the last number of a producer of kawal.dedup=seqno is remembered after its last record.",
+    minimum=1,
+    unit="ms",
+)
+
+BINDING_MAX_KEY: Final = Key(
+    "kawal.producer.binding.max",
+    ConfigType.INT,
+    100_000,
+    "The most producers of kawal.dedup=seqno remembered for a partition, about 300 bytes of memory each;"
+    " records of further ones are refused with POLICY_VIOLATION.",
+    minimum=1,
+    unit="producers",
+)
+
 KAWAL_TOPIC_KEYS: Final = {
     key.name: key
     for key in (
@@ -191,6 +237,11 @@ KAWAL_TOPIC_KEYS: Final = {
         READ_ONLY_KEY,
         CODECS_KEY,
         MAX_PARTITION_BYTES_KEY,
+        CHECK_RECORDS_KEY,
+        DEDUP_KEY,
+        ROUTING_KEY,
+        BINDING_TTL_KEY,
+        BINDING_MAX_KEY,
         SCHEMA_SHOWN,
         SOURCE_SHOWN,
     )

@@ -31,6 +31,11 @@ class TopicSettings:
     kawal_codecs_allowed: tuple[str, ...] = CODECS
     kawal_max_partition_bytes: int = -1
     """-1: no limit."""
+    kawal_check_records: str = "head"
+    kawal_dedup: str = "none"
+    kawal_routing: str = "any"
+    kawal_producer_binding_ttl_ms: int = 14 * 24 * 3_600_000
+    kawal_producer_binding_max: int = 100_000
 
     @property
     def deletes(self) -> bool:
@@ -41,6 +46,26 @@ class TopicSettings:
     def compacts(self) -> bool:
         """Whether old records are compacted by key."""
         return "compact" in self.cleanup_policy
+
+    @property
+    def checks_records(self) -> bool:
+        """Whether every record of a produced batch is checked."""
+        return self.kawal_check_records == "open"
+
+    @property
+    def dedups(self) -> bool:
+        """Whether records that their producer has written before are dropped."""
+        return self.kawal_dedup == "seqno"
+
+    @property
+    def binds(self) -> bool:
+        """Whether a producer stays on its partition."""
+        return self.kawal_routing == "producer-bind"
+
+    @property
+    def opens_batches(self) -> bool:
+        """Whether produced batches are opened at all."""
+        return self.compacts or self.checks_records or self.dedups
 
     @property
     def append_time(self) -> bool:

@@ -26,7 +26,9 @@ from broker.errors import RequestError
 from broker.loop.call import PARKED, Call, Parked
 from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, WaitingSteps, in_slices, in_thread
 from broker.loop.stats import Cause
-from broker.storage.append import ZSTD_SINCE_VERSION, Keyless, append_batch, look_for_keys, takes_long
+from broker.storage.append import Rewriting, append_batch
+from broker.storage.deduplication import Placement
+from broker.storage.inspection import Inspection, inspect, takes_long
 from broker.storage.vnode import Vnode
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import (
@@ -209,15 +211,22 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
         topic = _find_topic(broker, call.version, topic_data)
         answers: list[PartitionProduceResponse] = []
         for data in topic_data.partition_data:
-            keyless = None
+            inspection = None
             if not isinstance(topic, RequestError) and topic.view is None:
                 settings = broker.topics.settings(topic)
-                if settings.compacts and takes_long(data.records):
+                if settings.opens_batches and takes_long(data.records):
                     pending.await_appends()
-                    keyless = yield from _keyless_in_thread(broker, call, data, settings)
+                    inspection = yield from _inspected_in_thread(broker, call, data, settings)
                     # It may have been deleted meanwhile.
                     topic = _find_topic(broker, call.version, topic_data)
-            answers.append(_produce(broker, call, topic, data, pending, keyless, admission))
+            answer = _produce(broker, call, topic, data, pending, inspection, admission)
+            while isinstance(answer, Rewriting):
+                pending.await_appends()
+                made = yield from in_thread(broker.scheduler.offload, answer.made)
+                topic = _find_topic(broker, call.version, topic_data)
+                # What is a repetition may have changed as well; then it is made once more.
+                answer = _produce(broker, call, topic, data, pending, inspection, admission, made)
+            answers.append(answer)
             done += 1
             if not done % ITEMS_PER_STEP:
                 pending.await_appends()
@@ -238,18 +247,17 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
     return PARKED
 
 
-def _keyless_in_thread(
+def _inspected_in_thread(
     broker: Broker, call: Call[ProduceRequest], data: PartitionProduceData, settings: TopicSettings
-) -> Generator[Until, None, Keyless]:
-    """Look for records without a key in a thread; later requests of the connection wait for it."""
+) -> Generator[Until, None, Inspection]:
+    """Inspect a batch in a thread; later requests of the connection wait for it."""
     if not call.data_owned:
         _own_records(call)
     records = data.records
     assert records is not None
-    zstd_allowed = call.version >= ZSTD_SINCE_VERSION
 
-    def look() -> Keyless:
-        return look_for_keys(records, settings, zstd_allowed=zstd_allowed)
+    def look() -> Inspection:
+        return inspect(records, settings)
 
     return (yield from in_thread(broker.scheduler.offload, look))
 
@@ -270,21 +278,25 @@ def _produce(
     topic: Topic | RequestError,
     data: PartitionProduceData,
     pending: PendingProduce,
-    keyless: Keyless | None,
+    inspection: Inspection | None,
     admission: Admission | None,
-) -> PartitionProduceResponse:
+    rewriting: Rewriting | None = None,
+) -> PartitionProduceResponse | Rewriting:
     answer = PartitionProduceResponse(index=data.index, base_offset=-1)
     partition = None
     try:
         partition = _find_partition(broker, call, topic, data.index)
+        settings = broker.topics.settings(partition.topic)
         result = append_batch(
             call,
             partition,
             data.records,
-            settings=broker.topics.settings(partition.topic),
+            settings=settings,
             wall_ms=broker.clock.wall_ms(call.received_ms),
-            keyless=keyless,
+            inspection=inspection,
             admission=admission,
+            place=_place(broker, partition, settings) if settings.dedups else None,
+            rewriting=rewriting,
         )
     except RequestError as error:
         # With a traceback it would refer, in a circle, to frames that keep the whole request in memory.
@@ -298,11 +310,18 @@ def _produce(
             for index, why in error.record_errors
         ]
         return answer
+    if isinstance(result, Rewriting):
+        return result
     answer.base_offset = result.base_offset
     answer.log_append_time_ms = result.append_time_ms
     answer.log_start_offset = partition.log_start
     pending.add(partition.vnode, result.version, answer)
     return answer
+
+
+def _place(broker: Broker, partition: Partition, settings: TopicSettings) -> Placement:
+    vnodes = broker.topics.vnodes_of(partition.topic)
+    return Placement(partition, vnodes, settings, broker.clock.settled_wall_ms)
 
 
 def _tells_log_start(error: RequestError) -> bool:

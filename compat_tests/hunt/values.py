@@ -74,6 +74,11 @@ CONFIG_KEYS: Final = (
     "kawal.codecs.allowed",
     "kawal.max.partition.bytes",
     "kawal.deletion.protected",
+    "kawal.check.records",
+    "kawal.dedup",
+    "kawal.routing",
+    "kawal.producer.binding.ttl.ms",
+    "kawal.producer.binding.max",
 )
 """Keys of topics and groups; those of the server would let a client change what is measured."""
 

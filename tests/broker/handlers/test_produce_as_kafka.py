@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.storage.append import DOUBTFUL_RECORDS_MAX, RECORD_ERRORS_MAX
+from broker.storage.inspection import RECORD_ERRORS_MAX
+from broker.storage.produce_times import DOUBTFUL_RECORDS_MAX
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from broker.loop.slices import run_here
-from broker.storage.append import OPENED_RECORDS_MAX
+from broker.storage.inspection import INSPECTED_RECORDS_MAX
 from protocol.compression import Codec
 from protocol.error_codes import ErrorCode
 from protocol.record_reader import Record
@@ -166,7 +166,7 @@ def test_large_batches_for_a_compacted_topic_are_opened_in_a_thread_and_stay_in_
         tasks.append(lambda: run_here(work, done))
 
     gateway.broker.scheduler.offload = offload
-    keys: list[bytes | None] = [b"k%d" % number for number in range(OPENED_RECORDS_MAX + 1)]
+    keys: list[bytes | None] = [b"k%d" % number for number in range(INSPECTED_RECORDS_MAX + 1)]
     first, second = large_batch(keys), batch(b"after", key=b"k")
     for data in (first, second):
         client.send(producing(("c", 0, data)), 9)
@@ -185,12 +185,12 @@ def test_large_batches_for_a_compacted_topic_are_opened_in_a_thread_and_stay_in_
 
 def test_each_record_without_a_key_is_named_in_a_large_batch_too(client: Client) -> None:
     create(client, "c", cleanup_policy="compact")
-    keys: list[bytes | None] = [b"k"] * (OPENED_RECORDS_MAX + 10)
+    keys: list[bytes | None] = [b"k"] * (INSPECTED_RECORDS_MAX + 10)
     keys[3] = keys[-1] = None
     answer = send(client, "c", large_batch(keys))
     assert answer.error_code == ErrorCode.INVALID_RECORD
-    assert [error.batch_index for error in answer.record_errors] == [3, OPENED_RECORDS_MAX + 9]
-    damaged = large_batch([b"k"] * (OPENED_RECORDS_MAX + 10))
+    assert [error.batch_index for error in answer.record_errors] == [3, INSPECTED_RECORDS_MAX + 9]
+    damaged = large_batch([b"k"] * (INSPECTED_RECORDS_MAX + 10))
     damaged[200] ^= 1
     assert send(client, "c", damaged).error_code == ErrorCode.CORRUPT_MESSAGE
     assert offset_of(client, "c", -1).offset == 0

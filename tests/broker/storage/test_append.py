@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from broker.errors import RequestError
-from broker.storage.append import RECORD_ERRORS_MAX, AppendResult, append_batch
+from broker.storage.append import AppendResult, append_batch
+from broker.storage.inspection import RECORD_ERRORS_MAX
 from broker.storage.partition import Partition
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import ProduceRequest
@@ -36,7 +37,9 @@ def append(gateway: Gateway, partition: Partition, records: Any, **call: Any) ->
     fake: Any = FakeCall(**call)
     settings = gateway.broker.topics.settings(partition.topic)
     wall_ms = gateway.broker.clock.wall_ms(fake.received_ms)
-    return append_batch(fake, partition, records, settings=settings, wall_ms=wall_ms)
+    result = append_batch(fake, partition, records, settings=settings, wall_ms=wall_ms)
+    assert isinstance(result, AppendResult)
+    return result
 
 
 def test_versions_rise_with_every_append_and_are_told() -> None:

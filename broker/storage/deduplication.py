@@ -1,0 +1,183 @@
+"""The new part of a batch, by the names and numbers that its records carry (kawal.dedup=seqno).
+
+    number up to the producer's last one in the topic       a repetition: dropped, and answered as stored
+    above                                                   stored; the new last number is durable with it
+
+The last numbers lie in the logs of the topic's vnodes (wal/named_producers.py); a producer that moves to
+another partition leaves one behind in each log, and the greatest counts. Two cases cannot be decided yet, and
+answer NOT_ENOUGH_REPLICAS, which every client repeats:
+
+    a transaction in which the producer has written is open, and the batch is not part of it
+    the producer's last number is in another log and not durable: it might be taken back alone
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from broker.config.kawal_topic_keys import BINDING_MAX_KEY, ROUTING_KEY
+from broker.config.topic_settings import TopicSettings
+from broker.errors import RequestError
+from broker.storage.numbered_records import NumberedRecords
+from broker.storage.partition import Partition
+from broker.storage.vnode import Vnode
+from protocol.error_codes import ErrorCode
+from protocol.records import BatchHeader
+from wal.named_producers import NONE, NamedState, NamedWrite
+
+NAMES_PER_TRANSACTION_MAX: Final = 1_000
+"""The most producers in one transaction and partition, as its marker settles all of them at once."""
+
+EXPIRED_PER_BATCH: Final = 16
+"""Bindings that a batch with new producers may remove beyond what it adds."""
+
+
+class Placement(NamedTuple):
+    """The partition that takes a batch, and the logs that know the numbers of its topic."""
+
+    partition: Partition
+    vnodes: Sequence[Vnode]
+    settings: TopicSettings
+    settled_ms: int
+    """The time of day by which bindings expire: not that of a clock that has just jumped."""
+
+    @property
+    def scope(self) -> int:
+        """The scope of the topic's names in the logs."""
+        return scope_of(self.partition)
+
+    @property
+    def since_ms(self) -> int:
+        """The time of the oldest batch whose number still counts."""
+        return self.settled_ms - self.settings.kawal_producer_binding_ttl_ms
+
+
+class Judged(NamedTuple):
+    """The verdict on a batch."""
+
+    dropped: frozenset[int]
+    """The records, by index, that are repetitions."""
+    write: NamedWrite | None
+    """The numbers to be stored with the others; None when there are no others."""
+
+
+class _Known(NamedTuple):
+    """The facts about one producer, from all logs."""
+
+    state: NamedState | None
+    """Where it wrote last."""
+    decided: int
+    last: int
+    is_locked: bool
+
+
+def scope_of(partition: Partition) -> int:
+    """Return the number under which logs keep the names of a partition's topic."""
+    return partition.topic.stream_id(0)
+
+
+def judge(numbered: NumberedRecords, header: BatchHeader, place: Placement) -> Judged:
+    """Return which records of a batch are new.  Raises: RequestError, and nothing may be appended."""
+    if numbered.errors:
+        raise RequestError(
+            ErrorCode.INVALID_RECORD,
+            "One or more records have been rejected",
+            record_errors=numbered.errors,
+        )
+    transaction = header.producer_id if header.is_transactional else NONE
+    dropped = set(numbered.repeated)
+    seqnos: dict[bytes, tuple[int, int]] = {}
+    added = 0
+    for name, run in numbered.runs.items():
+        known = _known(name, transaction, place)
+        if known.state is not None:
+            _check_binding(name, known.state, run.indexes, place)
+        repeated = run.repeated(known.last)
+        dropped.update(repeated)
+        if len(repeated) < len(run.indexes):
+            if known.is_locked:
+                raise _try_again(name, "an open transaction has written with this id")
+            seqnos[name] = (known.decided, run.seqnos[-1])
+            added += known.state is None or known.state.stream_id != place.partition.stream_id
+    if not seqnos:
+        return Judged(frozenset(dropped), None)
+    if added:
+        _check_room(added, place)
+    if transaction != NONE:
+        _check_transaction(seqnos, transaction, place.partition)
+    return Judged(frozenset(dropped), NamedWrite(place.scope, seqnos, place.settled_ms))
+
+
+def _known(name: bytes, transaction: int, place: Placement) -> _Known:
+    newest: NamedState | None = None
+    decided = last = NONE
+    is_locked = False
+    scope, since_ms, own = place.scope, place.since_ms, place.partition.vnode
+    for vnode in place.vnodes:
+        named = vnode.log.named_producers
+        state = named.of(scope, name)
+        if state is None or (state.written_ms < since_ms and not state.is_undecided):
+            continue
+        if vnode is not own and not named.is_durable(scope, name):
+            raise _try_again(name, "its last records, in another partition, are not durable yet")
+        if newest is None or state.last_seqno > newest.last_seqno:
+            newest = state
+        decided = max(decided, state.seqno)
+        foreign = state.is_undecided and state.transaction != transaction
+        is_locked |= foreign
+        last = max(last, state.seqno if foreign else state.last_seqno)
+    return _Known(newest, decided, last, is_locked)
+
+
+def _check_binding(name: bytes, state: NamedState, indexes: list[int], place: Placement) -> None:
+    partition = place.partition
+    if not place.settings.binds or state.stream_id == partition.stream_id:
+        return
+    bound = index_of(partition, state.stream_id)
+    raise RequestError(
+        ErrorCode.POLICY_VIOLATION,
+        f"producer {shown(name)} is bound to partition {bound} of topic {partition.topic.name!r}, and wrote"
+        f" to partition {partition.index} ({ROUTING_KEY.name}=producer-bind); write to partition {bound}",
+        record_errors=tuple((index, f"bound to partition {bound}") for index in indexes[:1000]),
+    )
+
+
+def _check_room(added: int, place: Placement) -> None:
+    partition, limit = place.partition, place.settings.kawal_producer_binding_max
+    named = partition.vnode.log.named_producers
+    named.forget_idle(place.scope, place.since_ms, at_most=added + EXPIRED_PER_BATCH)
+    count = named.count(partition.stream_id)
+    if count + added > limit:
+        raise RequestError(
+            ErrorCode.POLICY_VIOLATION,
+            f"partition {partition.index} of topic {partition.topic.name!r} remembers {count} producers, and"
+            f" {added} more are above {BINDING_MAX_KEY.name}={limit}; use fewer ids, or more partitions",
+        )
+
+
+def _check_transaction(seqnos: dict[bytes, tuple[int, int]], transaction: int, partition: Partition) -> None:
+    names = partition.vnode.log.named_producers.undecided(partition.stream_id, transaction)
+    if len(names | seqnos.keys()) > NAMES_PER_TRANSACTION_MAX:
+        raise RequestError(
+            ErrorCode.POLICY_VIOLATION,
+            f"a transaction writes to a partition with at most {NAMES_PER_TRANSACTION_MAX} producer ids",
+        )
+
+
+def _try_again(name: bytes, why: str) -> RequestError:
+    return RequestError(ErrorCode.NOT_ENOUGH_REPLICAS, f"producer {shown(name)}: {why}; try again")
+
+
+def shown(name: bytes) -> str:
+    """Return a producer's name for a sentence."""
+    return repr(name.decode("utf-8", "backslashreplace"))
+
+
+def index_of(partition: Partition, stream_id: int) -> int:
+    """Return the number of the partition, of the same topic, that a stream holds."""
+    topic = partition.topic
+    for first_partition, first_stream in reversed(topic.ranges):
+        if stream_id >= first_stream:
+            return first_partition + stream_id - first_stream
+    raise AssertionError(f"stream {stream_id} is not of topic {topic.name!r}")

@@ -1,0 +1,42 @@
+"""A batch without some of its records."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.storage.rewriting import without
+from protocol.compression import Codec
+from protocol.record_reader import iter_records
+from protocol.records import check_crc, patch_append_time, read_batch_header
+from tests.broker.numbered import numbered
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+@pytest.mark.parametrize("transactional", [False, True])
+def test_the_rest_keeps_offsets_codec_headers_and_producer(codec: Codec, transactional: bool) -> None:
+    batch = numbered(1, 2, 3, 4, codec=codec, producer=(9, 1, 5), transactional=transactional)
+    before = read_batch_header(batch)
+    rest = without(batch, {0, 2})
+    header = read_batch_header(rest)
+    assert check_crc(rest)
+    assert list(iter_records(rest)) == [
+        record for index, record in enumerate(iter_records(batch)) if index in (1, 3)
+    ]
+    for field in ("base_offset", "last_offset_delta", "producer_id", "producer_epoch", "base_sequence"):
+        assert getattr(header, field) == getattr(before, field)
+    assert (header.attributes, header.record_count) == (before.attributes, 2)
+
+
+def test_without_all_of_them_a_batch_still_takes_its_offsets_and_sequence_numbers() -> None:
+    rest = without(numbered(1, 2, 3, producer=(9, 1, 5), transactional=True), {0, 1, 2})
+    header = read_batch_header(rest)
+    assert check_crc(rest)
+    assert (header.record_count, header.last_offset_delta, header.base_sequence) == (0, 2, 5)
+    assert (header.producer_id, header.producer_epoch, header.is_transactional) == (9, 1, True)
+
+
+def test_the_time_of_append_stays() -> None:
+    batch = numbered(1, 2)
+    patch_append_time(batch, 4711)
+    header = read_batch_header(without(batch, {0}))
+    assert (header.is_append_time, header.max_timestamp) == (True, 4711)
