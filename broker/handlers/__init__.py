@@ -123,5 +123,6 @@ APIS: dict[int, Api] = {
         Api(ApiKey.KAWAL_GROUPS, "0"),
         Api(ApiKey.KAWAL_CONNECTIONS, "0"),
         Api(ApiKey.KAWAL_TOPICS, "0"),
+        Api(ApiKey.KAWAL_PRODUCERS, "0"),
     )
 }

@@ -52,6 +52,10 @@ class Placement(NamedTuple):
         """The time of the oldest batch whose number still counts."""
         return self.settled_ms - self.settings.kawal_producer_binding_ttl_ms
 
+    def remembers(self, state: NamedState) -> bool:
+        """Whether a producer's state has not expired; it does not as long as a transaction has written it."""
+        return state.is_undecided or state.written_ms >= self.since_ms
+
 
 class Judged(NamedTuple):
     """The verdict on a batch."""
@@ -113,11 +117,11 @@ def _known(name: bytes, transaction: int, place: Placement) -> _Known:
     newest: NamedState | None = None
     decided = last = NONE
     is_locked = False
-    scope, since_ms, own = place.scope, place.since_ms, place.partition.vnode
+    scope, own = place.scope, place.partition.vnode
     for vnode in place.vnodes:
         named = vnode.log.named_producers
         state = named.of(scope, name)
-        if state is None or (state.written_ms < since_ms and not state.is_undecided):
+        if state is None or not place.remembers(state):
             continue
         if vnode is not own and not named.is_durable(scope, name):
             raise _try_again(name, "its last records, in another partition, are not durable yet")

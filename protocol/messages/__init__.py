@@ -70,6 +70,7 @@ DECLARED: Final = (
     ApiKey.KAWAL_GROUPS,
     ApiKey.KAWAL_CONNECTIONS,
     ApiKey.KAWAL_TOPICS,
+    ApiKey.KAWAL_PRODUCERS,
 )
 """The APIs that have a file here."""
 

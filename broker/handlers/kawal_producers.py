@@ -1,0 +1,90 @@
+"""KawalProducers: v0.  Kawal's own API, for its command line; it is never advertised to Kafka clients.
+
+Behaviour: tells the last number of each named producer of a topic with kawal.dedup=seqno, and the partition
+that it wrote to last; all that the topic remembers, or those asked for.  Numbers that are not durable yet are
+told, too: a producer that goes on after one of them loses nothing, as it sends the earlier records first.
+Differences from Apache Kafka: Kafka has no such API, and closes the connection.
+Version notes: none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from broker.errors import RequestError
+from broker.loop.call import Call
+from broker.loop.slices import Steps
+from broker.storage.deduplication import Placement, index_of
+from protocol.error_codes import ErrorCode
+from protocol.messages.kawal_producers import KawalProducersRequest, KawalProducersResponse, NamedProducer
+from wal.named_producers import NamedState
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+NAMES_PER_STEP: Final = 200
+
+
+def handle(broker: Broker, call: Call[KawalProducersRequest]) -> KawalProducersResponse | Steps:
+    """Answer with the producers, a slice at a time."""
+    try:
+        place = _place(broker, call.request.topic)
+    except RequestError as error:
+        return KawalProducersResponse(error_code=error.code, error_message=error.message, producers=[])
+    return _answer(place, call.request.names)
+
+
+def _place(broker: Broker, name: str) -> Placement:
+    topic = broker.find_topic(name)
+    settings = broker.topics.settings(topic)
+    if topic.view is not None or not settings.dedups:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"topic {name!r} does not remember producers by name: it has no kawal.dedup=seqno",
+        )
+    partition = broker.topics.partition(topic, 0)
+    return Placement(partition, broker.topics.vnodes_of(topic), settings, broker.clock.settled_wall_ms)
+
+
+def _answer(place: Placement, names: list[bytes] | None) -> Steps:
+    newest: dict[bytes, NamedState] = {}
+    found = _every(place) if names is None else _chosen(place, names)
+    while part := list(islice(found, NAMES_PER_STEP)):
+        for name, state in part:
+            known = newest.get(name)
+            if known is None or state.last_seqno > known.last_seqno:
+                newest[name] = state
+        yield
+    response = KawalProducersResponse(producers=[])
+    rows = iter(newest.items())
+    while chosen := list(islice(rows, NAMES_PER_STEP)):
+        response.producers += [_row(place, name, state) for name, state in chosen]
+        yield
+    return response
+
+
+def _every(place: Placement) -> Iterator[tuple[bytes, NamedState]]:
+    for vnode in place.vnodes:
+        for name, state in vnode.log.named_producers.all_of(place.scope):
+            if place.remembers(state):
+                yield name, state
+
+
+def _chosen(place: Placement, names: Iterable[bytes]) -> Iterator[tuple[bytes, NamedState]]:
+    for name in names:
+        for vnode in place.vnodes:
+            state = vnode.log.named_producers.of(place.scope, name)
+            if state is not None and place.remembers(state):
+                yield name, state
+
+
+def _row(place: Placement, name: bytes, state: NamedState) -> NamedProducer:
+    return NamedProducer(
+        name=name,
+        partition=index_of(place.partition, state.stream_id),
+        last_seqno=state.seqno,
+        open_seqno=state.transaction_seqno,
+        written_ms=state.written_ms,
+    )
