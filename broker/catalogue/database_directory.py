@@ -217,7 +217,8 @@ class DatabaseDirectory:
 
     def configure_logs(self, database: Database) -> None:
         """Apply the database's settings, or the server's where it has none, to its logs."""
-        options = log_options(self._metadata.config, database.configs, vnode_count=1)
+        # Without its share, each log of many would let a start take as long as one log alone may.
+        options = log_options(self._metadata.config, database.configs, vnode_count=self._vnode_count)
         for vnode in self._vnodes.get(database.name, ()):
             vnode.log.change_options(options)
 
@@ -297,8 +298,9 @@ class DatabaseDirectory:
 
     def _serve(self, name: str, vnodes: list[Vnode]) -> None:
         self._vnodes.add(name, vnodes)
-        # The server's configuration may have changed since the logs were opened.
-        self.configure_logs(self._databases[name])
+        # The server's configuration may have changed since the logs were opened, and all shares are smaller.
+        for database in self._databases.values():
+            self.configure_logs(database)
 
     def _removed(self, job: RemoveJob, error: Exception | None, now_ms: int) -> None:
         if error is not None:

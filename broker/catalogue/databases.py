@@ -120,9 +120,10 @@ def log_options(config: Config, configs: Mapping[str, str], *, vnode_count: int)
 def _checkpoint_ns(vnode_count: int) -> int:
     """Return each vnode's share of the time that a start after a crash may take for all of them.
 
-    0.8 s for a few; for more, 150 ms each up to 2.4 s in all, as a checkpoint has its own cost.
+    0.4 s for a few, as the rest of a start takes half a second; for more, 100 ms each up to 2.4 s in all, as
+    a checkpoint has its own cost.
     """
-    all_ns = max(800, min(150 * vnode_count, 2_400)) * 1_000_000
+    all_ns = max(400, min(100 * vnode_count, 2_400)) * 1_000_000
     return max(all_ns // max(1, vnode_count), 20_000_000)
 
 

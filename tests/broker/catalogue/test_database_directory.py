@@ -244,3 +244,19 @@ def test_a_removal_whose_record_is_lost_is_recorded_later() -> None:
     assert len(gateway.broker.catalogue.databases.dropped) == 1
     gateway.advance(61_000)
     assert gateway.broker.catalogue.databases.dropped == {}
+
+
+def restart_shares(gateway: Gateway) -> list[int]:
+    return [vnode.log.options.checkpoint_ns for vnode in gateway.broker.vnodes.every[1:]]
+
+
+def test_each_log_keeps_its_share_of_the_time_that_a_start_may_take() -> None:
+    few, many = Gateway(kawal_vnodes=2), Gateway(kawal_vnodes=16)
+    assert sum(restart_shares(few)) <= 400_000_000
+    assert sum(restart_shares(many)) <= 1_600_000_000
+    before = max(restart_shares(many))
+    assert create_database(many.client(), "d", vnodes="16").error_code == 0
+    shares = restart_shares(many)
+    assert len(shares) == 32
+    assert sum(shares) <= 2_400_000_000
+    assert max(shares) < before, "logs that were there before have a smaller share, too"
