@@ -7,6 +7,8 @@
     pause         SIGSTOP, SIGCONT                                    dose: pauses
     clock         the wall clock jumps (libfaketime)                  dose: jumps
     network       a proxy delays, stalls, cuts and loses replies      dose: faults
+    mixed         all of these in turn, at random                     dose: minutes
+    power-loss    the power fails, on a logging block device          dose: power failures
     totals        the sums of the ledger
 
 Each run has its own directory, which is kept when something was found, and adds a line to the ledger. A tool
@@ -20,30 +22,15 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
-from compat_tests.broker import HOST, free_port
 from reliability import ledger
-from reliability.fault_rigs import Tmpfs, clock, clock_environment, failing_calls, full_disk, network, pause
-from reliability.kill_rigs import kill, kill_at_call
-from reliability.proxy import FaultProxy
+from reliability.rigs import RIGS
 from reliability.tools import ToolMissing
 from reliability.world import World
 
-Breaking = Callable[[World, float], dict[str, Any]]
-
-RIGS: dict[str, Breaking] = {
-    "kill": kill,
-    "kill-at-call": kill_at_call,
-    "failing-calls": failing_calls,
-    "pause": pause,
-    "clock": clock,
-    "full-disk": full_disk,
-}
-NETWORK, FULL_DISK, CLOCK, TOTALS = "network", "full-disk", "clock", "totals"
+TOTALS = "totals"
 
 
 def main() -> int:
@@ -67,28 +54,22 @@ def main() -> int:
 def run(rig: str, directory: Path, *, seed: int, dose: float, ledger_path: Path) -> str:
     """Run one rig and note it in the ledger; return what was found, "" for nothing."""
     began = time.monotonic()
+    chosen = RIGS[rig]
     with ExitStack() as stack:
         world = World(directory, seed)
+        chosen.prepare(world, stack)
         stack.callback(world.close)
-        if rig == FULL_DISK:
-            world.data = stack.enter_context(Tmpfs(directory / "tmpfs")) / "data"
-        if rig == CLOCK:
-            world.wrapper = clock_environment(world)
-        breaking = RIGS.get(rig)
-        if rig == NETWORK:
-            proxy = FaultProxy(free_port(), (HOST, world.port))
-            stack.callback(proxy.close)
-            world.advertise(HOST, proxy.port)
-            breaking = lambda world, dose: network(world, dose, proxy)  # noqa: E731
-        assert breaking is not None
         world.start()
         world.make_topics()
         world.start_clients()
         world.wait_for_acks(50)
-        counts = breaking(world, dose)
+        counts = chosen.breaking(world, dose)
         check = world.judge()
-    counts |= {"seconds": round(time.monotonic() - began), "acknowledged": check.counts["send-ok"]}
-    counts["records-read"] = check.counts["records-read"]
+        counts |= {"acknowledged": check.counts["send-ok"], "records-read": check.counts["records-read"]}
+        world.close()
+        for name, found in chosen.afterwards(world, dose).items():
+            check.anomalies[name] += found
+    counts["seconds"] = round(time.monotonic() - began)
     ledger.append(
         ledger_path,
         commit=ledger.commit_of(Path(__file__).parent),
@@ -111,7 +92,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m reliability", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("rig", choices=[*RIGS, NETWORK, TOTALS])
+    parser.add_argument("rig", choices=[*RIGS, TOTALS])
     parser.add_argument("--dose", type=float, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--directory", type=Path, help="where runs make their directories")

@@ -28,18 +28,19 @@ def kill(world: World, dose: float) -> dict[str, Any]:
     kills = in_recovery = 0
     while kills < dose:
         time.sleep(world.random.uniform(0.05, 1.0))
-        kills += _kill(world)
+        kills += kill_once(world)
         while kills < dose and world.random.random() < 0.35:
             process = world.launch()
             time.sleep(world.random.uniform(0.0, RECOVERY_SECONDS))
             in_recovery += READY not in process.output()
-            kills += _kill(world)
+            kills += kill_once(world)
         world.start()
         world.wait_for_acks(20)
     return {"kills": kills, "kills_in_recovery": in_recovery, **ready_times(world)}
 
 
-def _kill(world: World) -> int:
+def kill_once(world: World) -> int:
+    """Kill the server and return 1."""
     assert world.process is not None
     world.process.kill()
     world.history.add("server", "crash", "info")

@@ -11,7 +11,9 @@ PACKAGES = {
     "nbdkit": "nbdkit",
     "nbdfuse": "libnbd-bin",
     "losetup": "mount",
+    "fusermount3": "fuse3",
     "mkfs.ext4": "e2fsprogs",
+    "mkfs.xfs": "xfsprogs",
     "faketime": "faketime",
 }
 

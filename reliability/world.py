@@ -15,6 +15,7 @@ from compat_tests.broker import HOST, free_port
 from compat_tests.kawal_broker import KAWAL, READY
 from compat_tests.process import ServerProcess
 from compat_tests.waiting import eventually
+from reliability.block_device import BlockDevice
 from reliability.check import FINAL, Check
 from reliability.clients import (
     COMPACTED,
@@ -31,6 +32,7 @@ from reliability.clients import (
     record_of,
 )
 from reliability.history import History
+from reliability.proxy import FaultProxy
 
 SETTINGS: Final = {
     "kawal.segment.bytes": str(1 << 20),
@@ -74,6 +76,10 @@ class World:
         self.client_bootstrap = self.bootstrap
         self.ready_seconds: list[float] = []
         self.process: ServerProcess | None = None
+        self.proxy: FaultProxy | None = None
+        """What stands between the clients and the server, if anything does."""
+        self.device: BlockDevice | None = None
+        """The block device under the data, if it is one of ours."""
         self._actors: list[Actor] = []
         self._advertised: list[str] = []
 
@@ -160,8 +166,8 @@ class World:
         places = [TopicPartition(topic, number) for topic in TOPICS for number in range(PARTITIONS)]
         for place in consumer.committed(places, timeout=30):
             key = key_of(place.topic, place.partition)
-            if place.offset >= 0:
-                self.history.add("librdkafka-reader", "committed", "ok", key=key, offset=place.offset)
+            # The offset is negative where no commit is known; an acknowledged one must be.
+            self.history.add("librdkafka-reader", "committed", "ok", key=key, offset=max(place.offset, -1))
         for place in places:
             key = key_of(place.topic, place.partition)
             starts[key] = self._read_partition(consumer, place, f"{FINAL}-{key}")
