@@ -4,8 +4,8 @@
     log=FILE       one record for each write and each flush, in the order in which they were carried out
 
 A record is RECORD (kind, monotonic ns, position, size), followed by the bytes of a write.  A flush is logged
-before it is answered, so that a caller learns of it after the time in the log.  It runs in nbdkit's own Python,
-so it imports nothing but the standard library.
+before it is answered, so that a caller learns of it after the time in the log.  It runs in nbdkit's own
+Python, so it imports nothing but the standard library.
 """
 
 from __future__ import annotations
