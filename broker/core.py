@@ -205,9 +205,9 @@ class Broker:
             except Exception as error:  # noqa: BLE001  (the net)
                 self._crashed(vnode, error, now_ms)
 
-    def next_deadline(self) -> int | None:
-        """Return the monotonic time of the next `tick`, or None."""
-        moments = [vnode.next_deadline() for vnode in self.vnodes.every]
+    def next_deadline(self, *, of_logs: bool = True) -> int | None:
+        """Return the monotonic time of the next `tick`, or None; `of_logs`: their moments count, too."""
+        moments = [vnode.next_deadline() for vnode in self.vnodes.every] if of_logs else []
         moments.append(self.timers.next_deadline())
         moments.append(self.coordinators.next_deadline())
         return min((moment for moment in moments if moment is not None), default=None)
@@ -305,9 +305,11 @@ class Broker:
             or any(vnode.busy for vnode in self.vnodes.every)
         )
 
-    def take_jobs(self, now_ms: int) -> Iterator[tuple[Vnode, DiskJob]]:
-        """Yield the disk work that can begin now."""
+    def take_jobs(self, now_ms: int, *, of_all: bool = True) -> Iterator[tuple[Vnode, DiskJob]]:
+        """Yield the disk work that can begin now; unless `of_all`, of logs that have appends alone."""
         for vnode in self.vnodes.every:
+            if not of_all and not vnode.log.has_appends:
+                continue
             try:
                 jobs = list(vnode.begin_jobs(now_ms))
             except Exception as error:  # noqa: BLE001  (the net)

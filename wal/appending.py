@@ -61,6 +61,11 @@ class LogAppending(LogReading):
         keep the callers' objects alive.
         """
 
+    @property
+    def has_appends(self) -> bool:
+        """Whether anything was appended that no job has yet."""
+        return bool(self._state.pending)
+
     def append(
         self,
         stream_id: int,

@@ -112,9 +112,9 @@ class FaultyBroker(Broker):
     counts: Counter[int]
     """Requests of clients since the start, by API key; the commands' own are not counted."""
 
-    def next_deadline(self) -> int | None:
+    def next_deadline(self, *, of_logs: bool = True) -> int | None:
         """Return the next deadline; while the clock is stopped, only one that is due already."""
-        deadline_ms = super().next_deadline()
+        deadline_ms = super().next_deadline(of_logs=of_logs)
         if deadline_ms is None or (self.steady.is_stopped and deadline_ms > self.steady.now_ms()):
             return None
         return deadline_ms

@@ -5,13 +5,17 @@ from __future__ import annotations
 import errno
 import select
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import trio
 
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.stats import Cause
+from broker.server.reactor import LOOK_NS
 from broker.server.sockets import READ
+from broker.storage.vnode import DiskJob, Vnode
 from protocol.messages.metadata import MetadataRequest
 from tests.broker.gateway import Gateway, request_frame
 from tests.broker.kit import batch, create, fetching, producing, send
@@ -338,3 +342,54 @@ def test_a_connection_that_ends_while_it_is_held_back_is_forgotten(monkeypatch: 
     loop.work()
     assert ids_taken(first) == [1]
     assert not loop.reactor._sockets.held
+
+
+def asked_logs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list that names every log that is asked for work from now on."""
+    asked: list[str] = []
+    ask = Vnode.begin_jobs
+
+    def note(vnode: Vnode, now_ms: int) -> Iterator[DiskJob]:
+        asked.append(vnode.name)
+        return ask(vnode, now_ms)
+
+    monkeypatch.setattr(Vnode, "begin_jobs", note)
+    return asked
+
+
+def test_between_two_looks_at_all_logs_only_those_with_appends_are_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = Loop(monkeypatch, kawal_vnodes=4)
+    with_topic(loop.gateway)
+    sock = loop.connect()
+    loop.clock_ns = 1_000_000_000
+    asked = asked_logs(monkeypatch)
+    loop.turn()
+    assert len(asked) == 5
+    asked.clear()
+    loop.clock_ns += LOOK_NS // 2
+    loop.turn()
+    assert asked == []
+    sock.incoming.append(frame(producing(("t", 0, batch(b"a"))), 9))
+    loop.turn((sock, IN))
+    assert len(asked) == 1
+    loop.work()
+    assert ids_taken(sock) == [1], "an answer does not wait for the next look"
+    asked.clear()
+    loop.clock_ns += LOOK_NS
+    loop.turn()
+    assert len(asked) == 5
+
+
+def test_a_timer_ends_the_time_without_a_look_at_all_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, kawal_vnodes=4)
+    timer = trio.CancelScope()
+    monkeypatch.setattr(loop.reactor, "_timer", timer)
+    monkeypatch.setattr(trio, "current_time", lambda: 100.0)
+    loop.clock_ns = 1_000_000_000
+    loop.turn()
+    timer.deadline = 1_000.0
+    loop.clock_ns += LOOK_NS // 5
+    loop.turn()
+    assert timer.deadline == pytest.approx(100 + LOOK_NS * 0.8 / 1e9)
