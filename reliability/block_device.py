@@ -25,6 +25,12 @@ MAKE: Final[dict[FileSystem, tuple[str, ...]]] = {
     "xfs": ("mkfs.xfs", "-q", "-f", "-K"),
 }
 
+MOUNT_OPTIONS: Final[dict[FileSystem, tuple[str, ...]]] = {
+    "ext4": (),
+    # Images of one device have its UUID, which xfs mounts once otherwise.
+    "xfs": ("-o", "nouuid"),
+}
+
 DEVICE_BYTES: Final = 320 << 20
 """mkfs.xfs makes nothing below 300 MiB."""
 
@@ -40,9 +46,10 @@ def run(*words: str) -> str:
 class LoopMount(AbstractContextManager[Path]):
     """A file that holds a file system, mounted as long as the block lasts."""
 
-    def __init__(self, image: Path, place: Path) -> None:
+    def __init__(self, image: Path, place: Path, file_system: FileSystem) -> None:
         """Prepare to mount `image` at the directory `place`."""
         self.place = place
+        self._options = MOUNT_OPTIONS[file_system]
         self.device = ""
         self._image = image
         self._mounted = False
@@ -59,7 +66,7 @@ class LoopMount(AbstractContextManager[Path]):
 
     def mount(self) -> None:
         """Mount; a journal is replayed."""
-        run("mount", self.device, str(self.place))
+        run("mount", *self._options, self.device, str(self.place))
         self._mounted = True
 
     def unmount(self) -> None:
@@ -95,7 +102,7 @@ class BlockDevice(AbstractContextManager[Path]):
         self._socket = directory / "nbd.sock"
         self._plugin = plugin
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._loop = LoopMount(self._fuse / "nbd", self.place)
+        self._loop = LoopMount(self._fuse / "nbd", self.place, file_system)
         self._log = (directory / "device.log").open("wb")
 
     def __enter__(self) -> Path:

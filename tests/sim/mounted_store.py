@@ -46,6 +46,8 @@ def show(data: Path, topics: Sequence[str], partitions: int, *, group: str, **se
     try:
         _fill(shown, gateway, topics, partitions, group)
     finally:
+        for vnode in gateway.broker.vnodes.every:
+            vnode.log.abandon()
         gateway.broker.store.release()
     return shown
 
