@@ -3,6 +3,7 @@
 WalError
   OffsetOutOfRange     a read below the log start or above the high watermark
   StreamDropped        an append to a stream that was dropped
+  IndexRebuilding      a read needs an index that is damaged; a thread makes it again
   LogClosed            a call after close
   LogFailed            the vnode stopped after a failed write or sync; reopen it
   LogDamaged           acknowledged bytes are damaged; reads below the damage still work
@@ -16,6 +17,7 @@ from wal.disk_errors import DiskFull
 __all__ = [
     "DiskFull",
     "ForeignDirectory",
+    "IndexRebuilding",
     "LogClosed",
     "LogDamaged",
     "LogFailed",
@@ -55,6 +57,14 @@ class StreamDropped(WalError):
     def __init__(self, stream_id: int) -> None:
         super().__init__(f"stream {stream_id} was dropped; create a new stream instead of appending to it")
         self.stream_id = stream_id
+
+
+class IndexRebuilding(WalError):
+    """A read needs an index whose file is damaged; maintenance makes it again from the frames."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: the index of this segment is damaged and is being made again; ask again")
+        self.path = path
 
 
 class LogClosed(WalError):

@@ -7,6 +7,8 @@ one that has it. The segment found is remembered in the stream.
 
 from __future__ import annotations
 
+from wal.disk import File
+from wal.errors import IndexRebuilding
 from wal.format import FIRST_FRAME_POSITION
 from wal.index import ActiveIndex, SegmentIndex
 from wal.indexing import index_frame
@@ -15,24 +17,43 @@ from wal.segment import Segment
 from wal.state import LogState
 from wal.stream import Stream
 
+REBUILT_AT_ONCE_BYTES = 256 << 10
+"""The largest segment whose index a reader may rebuild: about 2 ms.  One of 64 MiB takes half a second."""
+
 
 def index_of(state: LogState, segment: Segment) -> SegmentIndex:
-    """Return the segment's index: from memory, from its `.idx`, or rebuilt from its frames."""
+    """Return the segment's index: from memory, from its `.idx`, or rebuilt from its frames.
+
+    Raises: IndexRebuilding when that takes long and is left to maintenance.
+    """
     index = segment.index
     if index is None:
+        if segment in state.to_rebuild:
+            raise IndexRebuilding(segment.path)
         index = segment.load_index(state.disk)
         if index is None:
-            index = segment.index = rebuild_index(state, segment)
-            segment.index_stored = False
-            state.unindexed = True
-        state.index_cache.loaded(segment)
+            # A log that has stopped has no maintenance; its readers must not wait for it.
+            if segment.end_position > REBUILT_AT_ONCE_BYTES and state.stop() is None:
+                state.to_rebuild.append(segment)
+                raise IndexRebuilding(segment.path)
+            index = rebuild_index(segment, segment.open_shared(state.disk).file)
+            was_rebuilt(state, segment, index)
+        else:
+            state.index_cache.loaded(segment)
     return index
 
 
-def rebuild_index(state: LogState, segment: Segment) -> ActiveIndex:
+def was_rebuilt(state: LogState, segment: Segment, index: ActiveIndex) -> None:
+    """Use an index that was made again; it is stored by maintenance."""
+    segment.index = index
+    segment.index_stored = False
+    state.unindexed = True
+    state.index_cache.loaded(segment)
+
+
+def rebuild_index(segment: Segment, file: File) -> ActiveIndex:
     """Build a segment's index from the headers and tables of its frames."""
     index = ActiveIndex()
-    file = segment.open_shared(state.disk).file
     start, sequence = FIRST_FRAME_POSITION, segment.base_sequence
     for frame in Scan(file, seed=segment.seed, position=start, sequence=sequence, skim=True):
         index_frame(index, frame)

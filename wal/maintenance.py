@@ -2,6 +2,7 @@
 
     due                                        job
     a segment was closed                       IndexJob        write its `.idx`
+    a reader found an `.idx` damaged           RebuildJob      make the index again
     enough was written since the last one      CheckpointJob   then the scan at the next start begins there
     frames were synced since the last one      WitnessJob      at most every `witness_ms`; free space measured
     the active segment is 3/4 full             SpareJob        reserve room for the next one
@@ -22,11 +23,13 @@ from typing import NamedTuple
 
 from wal.checkpoint import Witness
 from wal.index import ActiveIndex
+from wal.locate import was_rebuilt
 from wal.maintenance_jobs import (
     CheckpointJob,
     FlushJob,
     IndexJob,
     Job,
+    RebuildJob,
     RenameJob,
     ReserveJob,
     ScrubJob,
@@ -116,6 +119,7 @@ class Maintenance:
             (FlushJob, self._flush),
             (SpareJob, self._spare),
             (WitnessJob, self._witness),
+            (RebuildJob, self._rebuild),
             (IndexJob, self._index),
             (CheckpointJob, self._checkpoint),
             (RenameJob, self._rename),
@@ -147,6 +151,8 @@ class Maintenance:
             deadlines.append(self._not_before(FlushJob, self._next_flush_ms))
         if self._deleted:
             deadlines.append(self._not_before(UnlinkJob, self._deleted[0][0]))
+        if self.state.to_rebuild:
+            deadlines.append(self._not_before(RebuildJob, now_ms))
         if self.state.suspects:
             deadlines.append(self._not_before(ScrubJob, now_ms))
         if self._scrubbing.wants(self.state):
@@ -191,6 +197,19 @@ class Maintenance:
         state = self.state
         base = state.active.base_version if state.active is not None else 0
         return Witness(self.witness_generation + 1, state.durable_sequence, state.written_version, base)
+
+    def _rebuild(self, _now_ms: int) -> Job | None:
+        state = self.state
+        if not state.to_rebuild:
+            return None
+        segment = state.to_rebuild[0]
+        return RebuildJob(segment, segment.open_shared(state.disk))
+
+    def _rebuilt(self, job: RebuildJob) -> None:
+        assert job.index is not None
+        self.state.to_rebuild.remove(job.segment)
+        if job.segment in self.state.segments.all and job.segment.index is None:
+            was_rebuilt(self.state, job.segment, job.index)
 
     def _index(self, _now_ms: int) -> Job | None:
         if not self.state.unindexed:
@@ -273,6 +292,8 @@ class Maintenance:
             case IndexJob():
                 job.segment.index_stored = True
                 state.index_cache.loaded(job.segment)
+            case RebuildJob():
+                self._rebuilt(job)
             case CheckpointJob():
                 self.generation = job.checkpoint.generation + 1
                 self._sequences = (self._sequences[1], job.checkpoint.sequence)

@@ -13,6 +13,7 @@ from wal.errors import LogDamaged
 from wal.index import ActiveIndex, encode_index
 from wal.index_parts import Part, write_part
 from wal.jobs import make_spare
+from wal.locate import rebuild_index
 from wal.reserve import Reserve
 from wal.scrub import damage_of, remember_damage, write_place
 from wal.segment import DELETED_SUFFIX, Segment, SharedFile, StoredPart
@@ -53,6 +54,19 @@ class IndexJob(Job):
             file.sync()
         finally:
             file.close()
+
+
+@dataclass(slots=True, eq=False)
+class RebuildJob(Job):
+    """A job that makes the index of a closed segment again, as its file is damaged."""
+
+    segment: Segment
+    file: SharedFile
+    index: ActiveIndex | None = None
+
+    def run(self) -> None:
+        """Read the headers and tables of the segment's frames."""
+        self.index = rebuild_index(self.segment, self.file.file)
 
 
 @dataclass(slots=True, eq=False)

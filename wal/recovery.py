@@ -337,7 +337,8 @@ class Recovery:
                 self.state.found_damage(segment, damage)
             elif not segment.retired and not self.disk.exists(segment.index_path):
                 # Now rather than at the first read of it, on the event loop.
-                segment.index, segment.index_stored = rebuild_index(self.state, segment), False
+                file = segment.open_shared(self.disk).file
+                segment.index, segment.index_stored = rebuild_index(segment, file), False
                 self.report.notes.append(f"{segment.index_path} is missing and was rebuilt")
 
     def _scrub(self, segments: list[Segment]) -> None:
@@ -378,8 +379,7 @@ class Recovery:
 
     def _finish(self, checkpoint: Checkpoint | None) -> None:
         """Make sure that the frames found are on the disk before anything is built on them."""
-        state = self.state
-        active = state.active
+        state, active = self.state, self.state.active
         state.next_version = state.written_version
         ends_as_left = (
             checkpoint is not None and checkpoint.clean and checkpoint.sequence == state.next_sequence

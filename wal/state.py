@@ -75,6 +75,8 @@ class LogState:
         self.closed = False
         self.suspects: list[Segment] = []
         """The segments in which a reader found damage: they are scrubbed next."""
+        self.to_rebuild: list[Segment] = []
+        """The segments whose index a thread makes again."""
         self.scrub_damages: list[LogDamaged] = []
         """The damage found in sealed segments: appends are refused; earlier ones are still written, and all
         batches but the damaged ones can be read."""

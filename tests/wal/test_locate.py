@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import random
 
 import pytest
 
 from tests.wal.logs import batch, commit, maintain, new_state, open_log, small_options
+from wal.disk_errors import disk_error
+from wal.errors import IndexRebuilding, LogDamaged
 from wal.index import ActiveIndex, FileIndex, SegmentIndex
 from wal.locate import index_of, locate, next_with, rebuild_index
 from wal.log import VnodeLog
+from wal.maintenance import RETRY_MS
+from wal.maintenance_jobs import RebuildJob
 from wal.memory_disk import MemoryDisk
 from wal.segment import Segment
 from wal.state import LogState
@@ -154,7 +159,8 @@ def test_an_index_is_the_same_from_memory_from_its_file_and_from_the_frames() ->
         from_memory = columns(index_of(log._state, written))
         from_file = index_of(again, found)
         assert isinstance(from_file, FileIndex)
-        assert columns(from_file) == columns(rebuild_index(again, found)) == from_memory
+        rebuilt = rebuild_index(found, found.open_shared(again.disk).file)
+        assert columns(from_file) == columns(rebuilt) == from_memory
 
 
 def test_a_missing_index_is_built_again_and_will_be_written_again() -> None:
@@ -181,3 +187,59 @@ def test_indexes_that_were_read_are_bounded() -> None:
         *[False] * (len(state.segments) - 2),
         True,
     ]
+
+
+def damaged_index(monkeypatch: pytest.MonkeyPatch) -> tuple[VnodeLog, Segment, object]:
+    """Return a log, its first segment, whose large `.idx` is damaged, and the columns of that index."""
+    monkeypatch.setattr("wal.locate.REBUILT_AT_ONCE_BYTES", 4 << 10)
+    disk = MemoryDisk()
+    log = filled(disk)
+    segment = log._state.segments.all[0]
+    before = columns(index_of(log._state, segment))
+    log._state.index_cache.forget(segment)
+    file = disk.open(segment.index_path)
+    file.write_at(40, [b"damage"])
+    file.close()
+    return log, segment, before
+
+
+def test_a_large_index_that_is_damaged_is_made_again_by_a_job_and_readers_ask_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log, segment, before = damaged_index(monkeypatch)
+    for _ in range(2):
+        with pytest.raises(IndexRebuilding, match="is being made again; ask again"):
+            log.read(0, 0, 1 << 20)
+    assert log.next_deadline() == log._state.now_ms
+    job = log.begin_maintenance(log._state.now_ms)
+    assert isinstance(job, RebuildJob)
+    with pytest.raises(IndexRebuilding):
+        log.read(0, 0, 1 << 20)
+    job.run()
+    log.maintained(job, log._state.now_ms)
+
+    assert log.read(0, 0, 1 << 20).size_bytes
+    assert columns(index_of(log._state, segment)) == before
+    maintain(log)
+    log._state.index_cache.forget(segment)
+    assert isinstance(index_of(log._state, segment), FileIndex), "it is stored again"
+
+
+def test_a_rebuild_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, segment, before = damaged_index(monkeypatch)
+    with pytest.raises(IndexRebuilding):
+        index_of(log._state, segment)
+    job = log.begin_maintenance(0)
+    assert isinstance(job, RebuildJob)
+    log.maintenance_failed(job, disk_error("read from", segment.path, errno.EIO), 0)
+    job = log.begin_maintenance(RETRY_MS)
+    assert isinstance(job, RebuildJob)
+    job.run()
+    log.maintained(job, RETRY_MS)
+    assert columns(index_of(log._state, segment)) == before
+
+
+def test_a_log_that_has_stopped_makes_an_index_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, segment, before = damaged_index(monkeypatch)
+    log._state.damage = LogDamaged(segment.path, 0, 1, "a test")
+    assert columns(index_of(log._state, segment)) == before
