@@ -156,7 +156,8 @@ def end_in_partition(context: Context, partition: int, marker: EndMarker, done: 
 
     def durable(error: ErrorCode | None, now_ms: int) -> None:
         context.now_ms = now_ms
-        if error is None:
+        # What is still being replayed learns of the end in its turn.
+        if error is None and partition in context.loaded:
             apply_end(context, partition, marker.producer_id, commit=marker.commit)
         done(error, now_ms)
 

@@ -83,9 +83,7 @@ class Admission:
                 code,
                 f"producer {batch.producer_id} may not write to this partition now: {code.text}",
             )
-        stream_id = partition.stream_id
-        number = self._guards.get((stream_id, batch.producer_id), 0)
-        if not batch.is_open and not self._coordinators.guards.holds(stream_id, batch.producer_id, number):
+        if not batch.is_open and not self._is_guarded(batch):
             raise RequestError(
                 ErrorCode.INVALID_TXN_STATE, "the record is not part of a transaction that is open"
             )
@@ -107,25 +105,42 @@ class Admission:
         if len({batch.producer_id for batch in batches}) > 1:
             self._refuse(asked, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
             return
-        for batch in asked:
-            place = batch.partition.stream_id, batch.producer_id
-            if place not in self._guards:
-                self._guards[place] = self._coordinators.guards.set(*place)
+        self._guard(asked)
         member = Member(self._transactional_id, asked[0].producer_id, asked[0].epoch)
         if self._version >= ENLISTS_SINCE:
             yield from self._enlist(member, asked, own)
         else:
             yield from self._verify(member, asked, own)
 
+    def _guard(self, asked: list[Batch]) -> None:
+        """Set guards for the batches, in place of those that a marker has removed."""
+        guards = self._coordinators.guards
+        for batch in asked:
+            place = batch.partition.stream_id, batch.producer_id
+            if place in self._guards:
+                if guards.holds(*place, self._guards[place]):
+                    continue
+                guards.release(*place)
+            self._guards[place] = guards.set(*place)
+
+    def _is_guarded(self, batch: Batch) -> bool:
+        place = batch.partition.stream_id, batch.producer_id
+        return self._coordinators.guards.holds(*place, self._guards.get(place, 0))
+
     def _enlist(
         self, member: Member, asked: list[Batch], own: Callable[[], None]
     ) -> Generator[Until, None, None]:
-        stored = _Answer()
-        now_ms = self._coordinators.now_ms
+        """Enlist the batches' partitions; again, if they have waited for the transaction before to end."""
         places = frozenset(batch.place for batch in asked)
-        with self._coordinators.transactions.step(now_ms) as machine:
-            machine.enlist(member, places, stored.take, now_ms, client_version=TV2)
-        yield from self._await(stored, member, asked, own)
+        while True:
+            stored = _Answer()
+            now_ms = self._coordinators.now_ms
+            with self._coordinators.transactions.step(now_ms) as machine:
+                machine.enlist(member, places, stored.take, now_ms, client_version=TV2)
+            yield from self._await(stored, member, asked, own)
+            if stored.code or all(self._is_guarded(batch) for batch in asked):
+                return
+            self._guard(asked)
 
     def _verify(
         self, member: Member, asked: list[Batch], own: Callable[[], None]

@@ -18,7 +18,7 @@ from broker.catalogue.topics import OFFSETS_TOPIC, Topic
 from broker.coordinators.records import append_marker
 from broker.errors import RequestError, storage_error
 from broker.loop.loop import Loop
-from broker.storage.transaction_guards import TransactionGuards
+from broker.storage.transaction_guards import TransactionGuards, offsets_key
 from groups.effects import EndMarker
 from protocol.error_codes import ErrorCode
 from wal.disk import DiskError
@@ -58,10 +58,12 @@ class MarkerWriter:
         self._guards = guards
         self._groups = groups
 
-    def vnode_of(self, place: TopicPartition) -> Vnode | None:
-        """Return the vnode whose log takes a partition's marker; None if there is no such partition."""
+    def goes_to(self, place: TopicPartition, home: Vnode | None) -> bool:
+        """Whether a partition's marker would be the next entry of this vnode's log, or is not needed."""
         partition = self._find(place)
-        return None if isinstance(partition, ErrorCode) else partition.vnode
+        if place[0] == OFFSETS_TOPIC and self._groups().has_backlog:
+            return False
+        return isinstance(partition, ErrorCode) or partition.vnode is home
 
     def steps(self, marker: Marker, partitions: tuple[TopicPartition, ...], done: Done) -> Iterator[None]:
         """Write a marker to partitions; yield now and then. `done` when all is durable, or has failed."""
@@ -76,9 +78,16 @@ class MarkerWriter:
 
     def _write(self, marker: Marker, place: TopicPartition, pending: _Pending) -> None:
         end = marker.end
+        name, index = place
         partition = self._find(place)
+        if name == OFFSETS_TOPIC:
+            self._guards.marked(offsets_key(index), end.producer_id)
         if isinstance(partition, ErrorCode):
-            pending.refuse(place, partition)
+            if name == OFFSETS_TOPIC and self._groups().has_backlog:
+                # Offsets of the transaction may wait for the topic; the marker comes after them.
+                self._end_in_groups(index, end, place, pending)
+            else:
+                pending.refuse(place, partition)
             return
         stored = TransactionMarker(end.producer_id, end.epoch, end.coordinator_epoch, end.commit)
         producers = partition.vnode.log.producers(partition.stream_id)
@@ -88,8 +97,8 @@ class MarkerWriter:
             if not is_new:
                 # The marker that it repeats may still be on its way to the disk.
                 pending.add(partition.vnode, place)
-            elif partition.topic.name == OFFSETS_TOPIC:
-                self._end_in_groups(partition.index, end, place, pending)
+            elif name == OFFSETS_TOPIC:
+                self._end_in_groups(index, end, place, pending)
             else:
                 append_time = self._metadata.topics.settings(partition.topic).append_time
                 wall_ms = self._loop.clock.wall_ms(self._loop.clock.turn_ms)

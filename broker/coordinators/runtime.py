@@ -79,6 +79,11 @@ class CoordinatorRuntime(Generic[MachineT]):
         finally:
             self._pump(now_ms)
 
+    @property
+    def has_backlog(self) -> bool:
+        """Whether records wait for the topic to be created."""
+        return bool(self._backlog)
+
     def reconfigure(self) -> None:
         """Apply settings of the server that have changed."""
         self._kind.configure(self._machine, self._partition_count)

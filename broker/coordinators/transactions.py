@@ -157,7 +157,7 @@ class Transactions(CoordinatorRuntime[TransactionCoordinator]):
         if self._backlog or len(order.partitions) > AT_ONCE_MAX:
             return False
         home = self.state_vnode(order.transactional_id)
-        return all(self._writer.vnode_of(place) in (home, None) for place in order.partitions)
+        return all(self._writer.goes_to(place, home) for place in order.partitions)
 
     def _write_at_once(self, order: MarkerOrder) -> None:
         """Write markers after their decision in the same log; the COMPLETE record follows in it, too."""

@@ -17,6 +17,7 @@ from broker.catalogue.topics import OFFSETS_TOPIC
 from broker.coordinators.groups import partition_of
 from broker.coordinators.transactions import shown
 from broker.loop.call import PARKED, Call, Parked
+from broker.storage.transaction_guards import offsets_key
 from groups.transactions.enlisting import Member
 from groups.transactions.transaction import TV2, TopicPartition
 from protocol.error_codes import ErrorCode
@@ -37,15 +38,23 @@ def handle(broker: Broker, call: Call[TxnOffsetCommitRequest]) -> Parked:
     if not request.group_id:
         _refuse(broker, call, ErrorCode.INVALID_GROUP_ID)
         return PARKED
-    place = OFFSETS_TOPIC, partition_of(broker.groups, request.group_id, now_ms)
-    guards = broker.coordinators.guards
-    stream_key = _stream_key(broker, place)
+    _commit(broker, call, (OFFSETS_TOPIC, partition_of(broker.groups, request.group_id, now_ms)))
+    return PARKED
+
+
+def _commit(broker: Broker, call: Call[TxnOffsetCommitRequest], place: TopicPartition) -> None:
+    request, guards = call.request, broker.coordinators.guards
+    stream_key = offsets_key(place[1])
     number = guards.set(stream_key, request.producer_id)
 
     def allowed(code: ErrorCode) -> None:
         holds = guards.holds(stream_key, request.producer_id, number)
         guards.release(stream_key, request.producer_id)
         if code == ErrorCode.NONE and not holds:
+            if call.version >= ENLISTS_SINCE:
+                # It has waited for the markers of the transaction before: that was no end of this one.
+                _commit(broker, call, place)
+                return
             code = ErrorCode.INVALID_TXN_STATE
         if code:
             _refuse(broker, call, _shown(code, call.version))
@@ -55,21 +64,12 @@ def handle(broker: Broker, call: Call[TxnOffsetCommitRequest]) -> Parked:
             groups.txn_offset_commit(request, call.reply, now_ms)
 
     _ask(broker, call, place, allowed)
-    return PARKED
 
 
 def _refuse(broker: Broker, call: Call[TxnOffsetCommitRequest], code: ErrorCode) -> None:
     now_ms = broker.clock.turn_ms
     with broker.groups.step(now_ms) as groups:
         call.reply(groups.refuse_txn_commit(call.request, code, now_ms))
-
-
-def _stream_key(broker: Broker, place: TopicPartition) -> int:
-    """Return the stream of the group's partition, -1 - index while there is none."""
-    topic = broker.catalogue.find(place[0])
-    if topic is None or place[1] >= topic.partition_count:
-        return -1 - place[1]
-    return broker.topics.partition(topic, place[1]).stream_id
 
 
 def _ask(

@@ -12,6 +12,11 @@ from __future__ import annotations
 from collections import Counter
 
 
+def offsets_key(index: int) -> int:
+    """Return the number for a partition of __consumer_offsets, which is used before the topic exists."""
+    return -1 - index
+
+
 class TransactionGuards:
     """The producers that are being verified, each with one stream."""
 

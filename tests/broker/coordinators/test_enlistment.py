@@ -6,9 +6,10 @@ import pytest
 
 from broker.coordinators.enlistment import shown
 from protocol.error_codes import ErrorCode
+from protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create, outcomes
-from tests.broker.txn import TV1, Producer
+from tests.broker.txn import TV1, Producer, committed
 
 
 @pytest.fixture(params=[1, 3], ids=["one vnode", "three vnodes"])
@@ -34,19 +35,43 @@ def test_one_request_begins_a_transaction_in_many_partitions(gateway: Gateway) -
 
 
 def test_an_end_between_the_question_and_the_answer_refuses_the_batch() -> None:
-    """The coordinator's record is on its way to another log when the transaction is aborted."""
+    """The coordinator's record is on its way to another log when a new instance aborts the transaction."""
     gateway = Gateway(kawal_vnodes=3)
     create(gateway.client(), "t", partitions=4)
     producer = Producer(gateway)
     index = other_vnode(gateway)
     producer.client.send(producer.producing(("t", index), value=b"a"), 12)
     partition = gateway.partition("t", index)
+    request = InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=60_000)
+    gateway.client().send(request, 5)
     gateway.broker.coordinators.guards.marked(partition.stream_id, producer.producer_id)
     gateway.settle()
     (answer,) = producer.client.answers()
-    assert [outcome.error_code for outcome in outcomes(answer)] == [ErrorCode.INVALID_TXN_STATE]
-    assert partition.log_end == 0
+    assert [outcome.error_code for outcome in outcomes(answer)] == [ErrorCode.INVALID_PRODUCER_EPOCH]
+    assert partition.log_end == 1, "the marker of the abort alone"
     assert len(gateway.broker.coordinators.guards) == 0
+
+
+def test_a_batch_that_waits_for_the_markers_of_the_transaction_before_is_stored() -> None:
+    gateway = Gateway(kawal_vnodes=3)
+    create(gateway.client(), "t", partitions=4)
+    producer = Producer(gateway)
+    index = other_vnode(gateway)
+    producer.write("t", index, b"a")
+    request, version = producer.ending(commit=True), 5
+    other = gateway.client()
+    other.send(request, version)
+    while not other.answers():
+        gateway.run_jobs()
+    # Decided; the scheduler has not written the marker yet.
+    producer._begin(producer.producer_id, producer.epoch + 1)
+    producer.client.send(producer.producing(("t", index), value=b"b"), 12)
+    gateway.settle()
+    (answer,) = producer.client.answers()
+    assert [outcome.error_code for outcome in outcomes(answer)] == [0]
+    assert producer.commit() == 0
+    gateway.settle()
+    assert committed(gateway.client(), "t", index) == [b"a", b"b"]
 
 
 def test_a_first_batch_waits_for_the_coordinator_only_if_its_log_is_another(gateway: Gateway) -> None:

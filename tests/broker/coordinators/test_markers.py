@@ -7,6 +7,12 @@ import errno
 from broker.coordinators.markers import Marker, Result
 from groups.effects import EndMarker
 from protocol.error_codes import ErrorCode
+from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create
 from tests.broker.txn import Producer
@@ -44,13 +50,45 @@ def test_nothing_to_write_is_reported_at_once() -> None:
     assert write(Gateway(), EndMarker(7, 0, 0, commit=True)) == [[]]
 
 
-def test_the_place_of_a_marker_is_the_vnode_of_its_partition() -> None:
+def test_a_marker_goes_to_the_vnode_of_its_partition_if_it_is_needed_at_all() -> None:
     gateway = Gateway()
     create(gateway.client(), "t")
     writer = gateway.broker.coordinators.markers
-    assert writer.vnode_of(("t", 0)) is gateway.partition("t").vnode
-    assert writer.vnode_of(("t", 1)) is None
-    assert writer.vnode_of(("u", 0)) is None
+    home, other = gateway.partition("t").vnode, gateway.broker.meta
+    assert writer.goes_to(("t", 0), home)
+    assert not writer.goes_to(("t", 0), other)
+    assert writer.goes_to(("t", 1), other), "there is no such partition"
+    assert writer.goes_to(("u", 0), other), "there is no such topic"
+
+
+def test_offsets_that_wait_for_their_topic_to_be_created_get_the_marker_after_them() -> None:
+    """Found by a simulation: the topic was created after the abort, and the offsets hung for ever."""
+    gateway = Gateway()
+    create(gateway.client(), "t")
+    producer = Producer(gateway)
+    progress = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata=None)
+    request = TxnOffsetCommitRequest(
+        transactional_id="tx",
+        group_id="g",
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        topics=[TxnOffsetCommitRequestTopic(name="t", partitions=[progress])],
+    )
+    producer.client.send(request, 5)
+    while not gateway.broker.groups.has_backlog:
+        gateway.run_jobs()
+    gateway.client().send(InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=60_000), 5)
+    gateway.settle()
+    for _ in range(3):
+        gateway.advance(2_000)
+        gateway.settle()
+    assert not gateway.broker.groups._machine._context.staged
+    (partition,) = [
+        partition
+        for index in range(50)
+        if (partition := gateway.partition("__consumer_offsets", index)).high_watermark
+    ]
+    assert partition.last_stable_offset == partition.high_watermark
 
 
 def test_a_marker_that_is_missing_after_a_failed_sync_is_written_again() -> None:
