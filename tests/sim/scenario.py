@@ -99,6 +99,35 @@ class Scenario(ABC):
                 link.pull()
         return "exchange"
 
+    def _push_some(self) -> str:
+        """Let some of one client's bytes arrive."""
+        links = [link for link in self.world.links if link.outbox]
+        if not links:
+            return "nothing to push"
+        link = self.chance.choice(links)
+        size = self.chance.choice((1, 50, 500, 100_000, 100_000, 100_000))
+        link.push(size)
+        return f"push {size} on {link.connection.identity}"
+
+    def _pull_some(self) -> str:
+        """Let one client read what was answered."""
+        links = [
+            link for link in self.world.links if link.connection.outgoing or link.connection.close_reason
+        ]
+        if not links:
+            return "nothing to pull"
+        link = self.chance.choice(links)
+        link.pull()
+        return f"pull on {link.connection.identity}, {len(link)} wait"
+
+    def _hang_up(self) -> str:
+        """End one client's connection."""
+        if not self.world.links:
+            return "no link to hang up"
+        link = self.chance.choice(self.world.links)
+        link.close()
+        return f"{link.connection.identity} hangs up"
+
     # --- what breaks and dies --------------------------------------------------------------------------
 
     def _kill(self) -> str:

@@ -71,8 +71,8 @@ class Simulation(Scenario):
         """Return the steps, with how often they happen."""
         table: list[tuple[float, Step]] = [
             (30, self._act),
-            (25, self._push),
-            (25, self._pull),
+            (25, self._push_some),
+            (25, self._pull_some),
             (45, self._work),
             (4, self._advance),
             (2, self._settle),
@@ -115,32 +115,6 @@ class Simulation(Scenario):
     def _act(self) -> str:
         actor = self.chance.choice(self.actors)
         return f"{actor.name} {actor.step()}"
-
-    def _push(self) -> str:
-        links = [link for link in self.world.links if link.outbox]
-        if not links:
-            return "nothing to push"
-        link = self.chance.choice(links)
-        size = self.chance.choice((1, 50, 500, 100_000, 100_000, 100_000))
-        link.push(size)
-        return f"push {size} on {link.connection.identity}"
-
-    def _pull(self) -> str:
-        links = [
-            link for link in self.world.links if link.connection.outgoing or link.connection.close_reason
-        ]
-        if not links:
-            return "nothing to pull"
-        link = self.chance.choice(links)
-        link.pull()
-        return f"pull on {link.connection.identity}, {len(link)} wait"
-
-    def _hang_up(self) -> str:
-        if not self.world.links:
-            return "no link to hang up"
-        link = self.chance.choice(self.world.links)
-        link.close()
-        return f"{link.connection.identity} hangs up"
 
     def _jump(self) -> str:
         self.world.wall_shift_ms = self.chance.choice(WALL_SHIFTS_MS)
