@@ -30,9 +30,11 @@ from broker.connections.connection import Connection
 from broker.connections.connection_reaper import ConnectionReaper
 from broker.connections.memory_limits import MemoryLimits
 from broker.coordinators.coordinators import NodeCoordinators
+from broker.coordinators.member_reads import MemberReads
 from broker.coordinators.poll_watch import PollWatch
 from broker.errors import RequestError
 from broker.fetching.fetch_sessions import FetchSessions
+from broker.fetching.member_views import MemberViews
 from broker.loop.clock import Clock
 from broker.loop.internal_errors import ErrorPlace, InternalErrors
 from broker.loop.scheduler import Scheduler
@@ -107,6 +109,8 @@ class Broker:
         self.views = ViewHub(self, self, self.vnodes)
         self._open_metadata()
         self.coordinators = NodeCoordinators(self, self, random, self.producer_ids)
+        self.member_reads = MemberReads(self, self, lambda: self.groups, now_ms)
+        self.member_views = MemberViews(self, lambda: self.groups)
         self.poll_watch = PollWatch(self, self, self.connections, lambda: self.groups, now_ms)
         self.retirement = Retirement(self.timers, self.topics, self.vnodes)
         self.retention = RetentionTask(self, self, self.vnodes, lambda: self.groups, now_ms)

@@ -47,6 +47,7 @@ from groups import (
     show,
     txn_offset_commit,
 )
+from groups.assignment import Partition
 from groups.classic_member import JoinReply, SyncReply
 from groups.classic_requests import LeaveReply
 from groups.cleanup import schedule_cleanup
@@ -56,6 +57,7 @@ from groups.consumer_heartbeat import consumer_group_heartbeat, refused
 from groups.context import Context, InternalError, every_offset, no_settings
 from groups.effects import Effects, EncodedRecord, EndMarker, Stamp
 from groups.errors import GroupError
+from groups.fetchers import fetched_by
 from groups.memory import GroupMemory
 from groups.offload import WEIGHT_MAX, Offload, run_here
 from groups.offsets import Committed
@@ -229,6 +231,21 @@ class Coordinator:
     def subscribers(self, topic: str) -> list[str]:
         """Return the groups with members that subscribe to a topic (TDengine refuses to drop it then)."""
         return show.subscribers(self._context, topic)
+
+    def fetched_by(
+        self, client: Client, group_ids: Collection[str] | None = None
+    ) -> dict[str, set[Partition]]:
+        """Return the partitions that a client's members have, by group: of all groups, or of these."""
+        return fetched_by(self._context, client, group_ids)
+
+    @property
+    def membership_changes(self) -> int:
+        """A number that changes with every member and every assignment."""
+        return self._context.memory.changes
+
+    def is_known(self, group_id: str) -> bool:
+        """Whether the group's records have been replayed."""
+        return self._context.partition(group_id) in self._context.loaded
 
     # --- classic members ------------------------------------------------------------------------------------
 

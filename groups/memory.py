@@ -61,11 +61,13 @@ class _GroupUse:
 class GroupMemory:
     """The memory of all groups."""
 
-    __slots__ = ("_groups", "_hosts", "refused", "size_bytes")
+    __slots__ = ("_groups", "_hosts", "changes", "refused", "size_bytes")
 
     def __init__(self) -> None:
         self.size_bytes = 0
         self.refused = 0
+        # Counts every change of an entry: as long as it stays, no member and no assignment has changed.
+        self.changes = 0
         self._groups: dict[str, _GroupUse] = {}
         self._hosts: dict[str, int] = {}
 
@@ -81,6 +83,7 @@ class GroupMemory:
 
     def count(self, group_id: str, slot: Hashable, host: str, size_bytes: int) -> None:
         """Count an entry from now on, in place of the one in the same slot; 0 bytes: the slot is empty."""
+        self.changes += 1
         use = self._groups.get(group_id)
         if use is None:
             if not size_bytes:
@@ -97,6 +100,7 @@ class GroupMemory:
 
     def forget(self, group_id: str) -> None:
         """Count nothing of a group any more."""
+        self.changes += 1
         use = self._groups.pop(group_id, None)
         if use is not None:
             for host, size_bytes in use.entries.values():

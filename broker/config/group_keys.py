@@ -72,6 +72,21 @@ _TABLE: tuple[Key, ...] = (
         "Time without a poll, as far as the server sees it (a join, a commit, or a fetch from its own "
         "partitions), after which it removes a member; 0: never, as in Kafka, where clients watch it.",
         minimum=0, unit="ms", synonyms=("kawal.max.poll.interval.ms",)),
+    Key("kawal.consume.excluded", BOOLEAN, False,
+        "Leave out records with the header kawal.origin, which `kawal databases restore` adds, so that two "
+        "databases that are restored from each other do not pass records round in circles.",
+        synonyms=("kawal.consume.excluded",)),
+    Key("kawal.min.poll.rows", INT, 0,
+        "Records that the group's fetches wait for, as long as their fetch.max.wait.ms, unless an answer is "
+        "full before; 0: only fetch.min.bytes counts.",
+        minimum=0, unit="records", synonyms=("kawal.min.poll.rows",)),
+    Key("kawal.enable.batch.meta", BOOLEAN, False,
+        "Put changes of topics that follow each other in a view WITH META into one batch.",
+        synonyms=("kawal.enable.batch.meta",)),
+    Key("kawal.snapshot.enable", BOOLEAN, False,
+        "Show a group that begins at the start of a partition, without progress, only the last record of "
+        "each key there, as of that moment, and every record after that.",
+        synonyms=("kawal.snapshot.enable",)),
     Key("kawal.rebalance.interval.ms", INT, 2000,
         "How long changes of membership are gathered before the server assigns anew; 0: not at all. "
         "Takes precedence over consumer.assignment.interval.ms.",

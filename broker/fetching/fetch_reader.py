@@ -10,10 +10,12 @@ from broker.catalogue.metadata import Metadata
 from broker.errors import RequestError, storage_error
 from broker.fetching.fetch_items import FetchItem
 from broker.fetching.fetch_sessions import FetchPlan
+from broker.fetching.member_views import FetchMembership
 from broker.loop.call import Call
 from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch, end_of_epoch
 from broker.storage.partition import Partition
 from broker.view_topics.empty_batches import moves_over_empty_batch, takes_empty_batch
+from broker.view_topics.member_view import MemberView
 from broker.view_topics.view_partition import ViewPartition, ViewRead
 from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchRequest, PartitionData
@@ -25,6 +27,12 @@ logger = logging.getLogger("kawal.broker")
 
 READ_COMMITTED: Final = 1
 """The isolation level of consumers that see no records of open or aborted transactions."""
+
+ROW_ITEMS_MAX: Final = 100
+"""A fetch of more partitions does not wait for a number of records."""
+
+ROW_RANGES_MAX: Final = 20
+"""Ranges of a view that are counted whenever it shows more, 40 us."""
 
 _READ_ERRORS = frozenset(
     {
@@ -40,18 +48,23 @@ class FetchReader:
     """One pass over a plan's partitions: what they return within the limits of the request."""
 
     __slots__ = (
+        "as_members",
         "call",
         "counted_bytes",
         "due_ms",
         "found",
         "has_error",
         "has_news",
+        "is_full",
+        "membership",
         "metadata",
         "min_bytes",
+        "min_rows",
         "now_ms",
         "plan",
         "read_committed",
         "room_bytes",
+        "rows",
         "scans",
         "size_bytes",
         "views",
@@ -66,8 +79,12 @@ class FetchReader:
         room_bytes: int,
         now_ms: int,
         scans: bool = True,
+        membership: FetchMembership | None = None,
     ) -> None:
-        """`room_bytes` is the most that the answer may have now, whatever the client allows."""
+        """`room_bytes` is the most that the answer may have now, whatever the client allows.
+
+        `membership`: the settings for reading of the groups whose members fetch, if there are any.
+        """
         request = call.request
         self.metadata = metadata
         self.call = call
@@ -75,8 +92,11 @@ class FetchReader:
         self.now_ms = now_ms
         # Whether views look at records not looked at yet, or show only what they know.
         self.scans = scans
+        self.membership = membership
+        # The items that are read as a group sees them.
+        self.as_members: set[FetchItem] = set()
         # The views in the plan, each with the offset up to which it was read.
-        self.views: list[tuple[ViewPartition, int]] = []
+        self.views: list[tuple[ViewPartition | MemberView, int]] = []
         # A view has news although it has no records: its position.
         self.has_news = False
         # The time when a view that paces its records will show more.
@@ -88,6 +108,10 @@ class FetchReader:
         # one that has more to give than it may counts as full; Kafka fills it by cutting the last batch.
         self.counted_bytes = 0
         self.min_bytes = min(request.min_bytes, self.room_bytes)
+        # The records found, those that the groups wait for, and whether more could not be added.
+        self.rows = 0
+        self.min_rows = 0
+        self.is_full = False
         self.has_error = False
         self.found: list[tuple[FetchItem, PartitionData]] = []
 
@@ -105,7 +129,7 @@ class FetchReader:
         """Whether to answer now with what was read."""
         request = self.call.request
         return (
-            self.counted_bytes >= self.min_bytes
+            (self.counted_bytes >= self.min_bytes and (self.rows >= self.min_rows or self.is_full))
             or self.has_error
             or self.has_news
             or request.max_wait_ms <= 0
@@ -119,10 +143,31 @@ class FetchReader:
             item.topic is None
             or (
                 item.topic.view is None
+                and item not in self.as_members
                 and self._end_of(topics.partition(item.topic, item.index)) != self._end_in(data)
             )
             for item, data in found
         )
+
+    def committed_only(
+        self, found: Iterable[tuple[FetchItem, PartitionData]]
+    ) -> list[tuple[FetchItem, PartitionData]]:
+        """Return the partitions among these of which only decided records are given."""
+        if not (self.read_committed or self.as_members):
+            return []
+        return [(item, data) for item, data in found if self.read_committed or item in self.as_members]
+
+    def has_rows(self) -> bool:
+        """Whether there are as many records as the groups wait for, or too many partitions to ask."""
+        if len(self.found) > ROW_ITEMS_MAX:
+            return True
+        rows = 0
+        for item, _ in self.found:
+            if item.topic is not None and item.index in item.topic.partitions:
+                partition = item.topic.partitions[item.index]
+                end = max(self._end_of(partition), item.fetch_offset)
+                rows += partition.records_between(item.fetch_offset, end, ranges_max=ROW_RANGES_MAX).shown
+        return rows >= self.min_rows
 
     def _end_of(self, partition: Partition) -> int:
         return partition.last_stable_offset if self.read_committed else partition.high_watermark
@@ -130,7 +175,7 @@ class FetchReader:
     def _end_in(self, data: PartitionData) -> int:
         return data.last_stable_offset if self.read_committed else data.high_watermark
 
-    def _begin(self, item: FetchItem) -> tuple[PartitionData, ViewPartition | None]:
+    def _begin(self, item: FetchItem) -> tuple[PartitionData, ViewPartition | MemberView | None]:
         """Return what a partition gives; for a view all but the records, and the view that has them."""
         try:
             partition = find_partition(self.metadata, item)
@@ -142,7 +187,7 @@ class FetchReader:
 
     def _read_records(
         self, item: FetchItem, partition: Partition
-    ) -> tuple[PartitionData, ViewPartition | None]:
+    ) -> tuple[PartitionData, ViewPartition | MemberView | None]:
         high_watermark = partition.high_watermark
         stable = partition.last_stable_offset
         data = PartitionData(
@@ -169,7 +214,10 @@ class FetchReader:
         if isinstance(partition, ViewPartition):
             if not partition.log_start <= item.fetch_offset <= high_watermark:
                 raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)
-            return data, partition
+            return data, self._as_member(item, partition, data) or partition
+        if (seen := self._as_member(item, partition, data)) is not None:
+            # Its reader may have read records that are not decided yet, before the group had the setting.
+            return data, seen if item.fetch_offset <= seen.high_watermark else None
         end = self._end_in(data)
         if end <= item.fetch_offset <= high_watermark:
             return data, None
@@ -183,6 +231,7 @@ class FetchReader:
                          item.fetch_offset, error)  # fmt: skip
             raise storage_error(error) from error
         self._count(result.size_bytes, limit_bytes, has_more=result.next_offset < end)
+        self.rows += max(0, result.next_offset - item.fetch_offset)
         if result.size_bytes:
             data.records = RecordParts(result.parts, result.size_bytes)
             if self.read_committed:
@@ -193,11 +242,27 @@ class FetchReader:
                 ]
         return data, None
 
+    def _as_member(self, item: FetchItem, partition: Partition, data: PartitionData) -> MemberView | None:
+        """Return the partition as its group sees it, if that differs from the partition itself."""
+        if self.membership is None:
+            return None
+        self.min_rows = max(self.min_rows, self.membership.min_rows(partition))
+        if not partition.log_start <= item.fetch_offset <= data.high_watermark:
+            return None
+        seen = self.membership.view_of(partition, item.fetch_offset)
+        if seen is not None:
+            self.as_members.add(item)
+            data.high_watermark = data.last_stable_offset = seen.high_watermark
+        return seen
+
     def _count(self, size_bytes: int, limit_bytes: int, *, has_more: bool) -> None:
         self.size_bytes += size_bytes
+        self.is_full = self.is_full or has_more
         self.counted_bytes += max(size_bytes, limit_bytes) if has_more else size_bytes
 
-    def _read_view(self, item: FetchItem, view: ViewPartition, data: PartitionData) -> Iterator[None]:
+    def _read_view(
+        self, item: FetchItem, view: ViewPartition | MemberView, data: PartitionData
+    ) -> Iterator[None]:
         """Add what the view shows."""
         connection = self.call.connection
         limit_bytes = min(item.max_bytes, self.room_bytes - self.size_bytes)
@@ -216,7 +281,7 @@ class FetchReader:
             data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
             return
         except (WalError, DiskError) as error:
-            logger.error("fetch of view %s-%d from offset %d: %s", view.topic.name, item.index,
+            logger.error("fetch of view %s-%d from offset %d: %s", item.name, item.index,
                          item.fetch_offset, error)  # fmt: skip
             data.error_code = storage_error(error).code
             return
@@ -224,6 +289,8 @@ class FetchReader:
         # Where nothing is shown yet, the view may have looked at its share only: it has not filled the limit.
         has_more = read.size_bytes > 0 and read.position < data.high_watermark
         self._count(read.size_bytes, limit_bytes, has_more=has_more)
+        if self.min_rows:
+            self.rows += read.rows()
         if read.stopped or (moves_over_empty_batch(self.call) and view.has_news(read)):
             self.has_news = True
         if read.due_ms is not None:

@@ -27,6 +27,7 @@ from broker.fetching.fetch_answer import FetchAnswer
 from broker.fetching.fetch_items import FetchItem
 from broker.fetching.fetch_reader import FetchReader
 from broker.fetching.fetch_sessions import FetchPlan, PlanSteps
+from broker.fetching.member_views import FetchMembership
 from broker.fetching.stable_marks import StableMarks
 from broker.loop.call import CALL_BYTES, PARKED, SMALL_BYTES, Call, Parked
 from broker.loop.last_fetch import LastFetch
@@ -132,6 +133,8 @@ def _freed_topics(topics: list[FetchTopic]) -> Iterator[None]:
 
 
 def _answer(broker: Broker, call: Call[FetchRequest], plan: FetchPlan) -> FetchResponse | Parked | Steps:
+    if broker.member_reads.is_used and broker.member_reads.is_loading():
+        return _answer_when_loaded(broker, call, plan)
     request = call.request
     _note_fetch(call, plan)
     if len(plan.items) > ITEMS_PER_SLICE or call.weight_bytes > SMALL_BYTES:
@@ -150,6 +153,27 @@ def _answer(broker: Broker, call: Call[FetchRequest], plan: FetchPlan) -> FetchR
     return PARKED
 
 
+def _answer_when_loaded(broker: Broker, call: Call[FetchRequest], plan: FetchPlan) -> Steps:
+    """Answer when it is known which groups the client is a member of; nothing if that takes too long."""
+    deadline_ms = call.received_ms + call.request.max_wait_ms
+    while broker.member_reads.is_loading():
+        if broker.clock.turn_ms > deadline_ms:
+            return FetchAnswer(plan).finished()
+        yield
+    answer = _answer(broker, call, plan)
+    return (yield from answer) if isinstance(answer, Generator) else answer
+
+
+def _membership(broker: Broker, call: Call[FetchRequest]) -> FetchMembership | None:
+    """Return the settings of the groups for which the client reads, if it does for one that has any."""
+    if not broker.member_reads.is_used:
+        return None
+    from broker.coordinators.groups import client_of
+
+    reads = broker.member_reads.of(client_of(call))
+    return FetchMembership(broker.member_views, reads) if reads else None
+
+
 def _note_fetch(call: Call[FetchRequest], plan: FetchPlan) -> None:
     """Remember what the connection reads, if it is little: that is kept as long as the connection."""
     request, last = call.request, call.connection.last_fetch
@@ -165,7 +189,10 @@ def _reader(
     broker: Broker, call: Call[FetchRequest], plan: FetchPlan, *, now_ms: int, scans: bool = True
 ) -> FetchReader:
     room_bytes = call.connection.fetch_room_bytes()
-    return FetchReader(broker, call, plan, room_bytes=room_bytes, now_ms=now_ms, scans=scans)
+    membership = _membership(broker, call)
+    return FetchReader(
+        broker, call, plan, room_bytes=room_bytes, now_ms=now_ms, scans=scans, membership=membership
+    )
 
 
 def _go_on_in_slices(broker: Broker, reader: FetchReader, steps: Iterator[None], *, may_park: bool) -> Steps:
@@ -206,8 +233,7 @@ def _park(broker: Broker, reader: FetchReader) -> None:
     keys = _wait_keys(reader.plan.items.values())
     reader.call.connection.weigh(reader.call, _parked_bytes(reader.plan, len(keys)))
     marks = StableMarks(broker.topics)
-    if reader.read_committed:
-        marks.add(reader.found)
+    marks.add(reader.committed_only(reader.found))
     _begin_waiting(broker, reader, list(keys), marks)
     _wait_for_views(reader)
 
@@ -223,8 +249,7 @@ def _park_in_slices(broker: Broker, reader: FetchReader, items: list[FetchItem])
             return
         yield
     for found in chunks(reader.found, per_step=KEYS_PER_STEP):
-        if reader.read_committed:
-            marks.add(found)
+        marks.add(reader.committed_only(found))
         if reader.is_outdated(found):
             broker.waiters.resume(fetch, broker.clock.turn_ms)
             return
@@ -267,13 +292,16 @@ def _begin_waiting(broker: Broker, reader: FetchReader, keys: list[int], marks: 
             return
         call.reply(_respond(again))
 
+    def is_ready(key: int) -> bool:
+        return marks.is_passed(key) and (not reader.min_rows or reader.has_rows())
+
     fetch = ParkedCall(
         call,
         keys=keys,
         size_bytes=reader.counted_bytes,
         min_bytes=reader.min_bytes,
         resume=resume,
-        ready=marks.is_passed if reader.read_committed else None,
+        ready=is_ready if reader.read_committed or reader.membership is not None else None,
     )
     deadline_ms = call.received_ms + call.request.max_wait_ms
     if reader.due_ms is not None:

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Final
 
 from broker.storage.partition import Partition
 from protocol.record_writer import empty_batch
-from protocol.records import patch_last_offset, read_batch_header
+from protocol.records import iter_batches, patch_last_offset, read_batch_header
 from wal.reader import Part, ReadResult
+from wal.segment import FileRange
 
 if TYPE_CHECKING:
     from broker.catalogue.catalogue_records import ViewDefinition
@@ -112,6 +113,17 @@ class ViewRead:
     def has_progress(self) -> bool:
         """Whether something was scanned but none of it is shown."""
         return not self.parts and self.position > self.offset
+
+    def rows(self) -> int:
+        """Return how many records were added; of runs as they are stored, the offsets that they cover."""
+        if any(isinstance(part, FileRange) for part in self.parts):
+            return self.position - self.offset
+        return sum(
+            read_batch_header(batch).record_count
+            for part in self.parts
+            if not isinstance(part, FileRange)
+            for batch in iter_batches(part)
+        )
 
     def finished(self, *, takes_empty: bool) -> tuple[list[Part], int]:
         """Return the batches and their size; the last one covers the offsets left out after it.

@@ -1,0 +1,166 @@
+"""The settings by which groups read: which fetches they are for, since a fetch names no group.
+
+    kawal.consume.excluded    without the records that a restoring client wrote
+    kawal.min.poll.rows       wait for so many records
+    kawal.enable.batch.meta   changes of topics in one batch
+    kawal.snapshot.enable     the last record of each key first
+
+A fetch is taken for one of a group's if a member of the group has its client id and its host, and has been
+assigned the partition.  If members of another group, which has other settings, are on the same host under
+the same client id and have the same partition, there is no telling whose the fetch is: the settings do not
+apply, and the log says so.  A reader without a group under a member's client id, on the member's host, that
+reads the member's partition, is taken for the member.
+
+After a start, fetches wait until the groups with such settings are known.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
+
+from broker.catalogue.topics import OFFSETS_TOPIC
+
+if TYPE_CHECKING:
+    from broker.catalogue.metadata import Metadata
+    from broker.coordinators.groups import Groups
+    from broker.loop.loop import Loop
+    from groups.topics import Client
+
+logger = logging.getLogger("kawal.groups")
+
+LOAD_WAIT_MS: Final = 30_000
+"""The time after a start for which fetches wait for groups that are not loaded."""
+
+CLIENTS_MAX: Final = 1_000
+"""The clients whose partitions are remembered; those of others are looked up again."""
+
+EXCLUDED: Final = "kawal.consume.excluded"
+MIN_ROWS: Final = "kawal.min.poll.rows"
+BATCH_META: Final = "kawal.enable.batch.meta"
+SNAPSHOT: Final = "kawal.snapshot.enable"
+NAMES: Final = frozenset({EXCLUDED, MIN_ROWS, BATCH_META, SNAPSHOT})
+
+
+class ReadSettings(NamedTuple):
+    """The settings by which one group reads."""
+
+    excludes: bool = False
+    min_rows: int = 0
+    packs_changes: bool = False
+    begins_with_snapshot: bool = False
+
+
+class GroupRead(NamedTuple):
+    """A group that reads a partition, and its settings."""
+
+    group_id: str
+    settings: ReadSettings
+
+
+Place = tuple[UUID, int]
+"""A topic's id, and a partition of it."""
+
+Reads = Mapping[Place, GroupRead]
+
+_NOTHING: Final[Reads] = {}
+
+
+class MemberReads:
+    """The settings of all groups, and the clients they are for."""
+
+    def __init__(self, metadata: Metadata, loop: Loop, groups: Callable[[], Groups], now_ms: int) -> None:
+        self._metadata = metadata
+        self._loop = loop
+        self._groups = groups
+        self._known_by_ms = now_ms + LOAD_WAIT_MS
+        self._changes = -1
+        self._settings: dict[str, ReadSettings] = {}
+        # The reads of each client, with the state of the groups for which they were looked up.
+        self._found: dict[tuple[str, str], tuple[tuple[int, int], Reads]] = {}
+
+    @property
+    def is_used(self) -> bool:
+        """Whether any group has such settings."""
+        if self._changes != self._metadata.catalogue.changes:
+            self._refresh()
+        return bool(self._settings)
+
+    def is_loading(self) -> bool:
+        """Whether it is not known yet who the members of these groups are."""
+        if self._loop.clock.turn_ms >= self._known_by_ms or not self._has_groups():
+            return False
+        with self._groups().step(self._loop.clock.turn_ms) as coordinator:
+            return not all(map(coordinator.is_known, self._settings))
+
+    def of(self, client: Client) -> Reads:
+        """Return the partitions that the client reads for a group with such settings."""
+        if not self._has_groups():
+            return _NOTHING
+        key = client.host, client.client_id
+        with self._groups().step(self._loop.clock.turn_ms) as coordinator:
+            state = self._changes, coordinator.membership_changes
+            known = self._found.get(key)
+            if known is not None and known[0] == state:
+                return known[1]
+            held = coordinator.fetched_by(client, self._settings.keys())
+            every = coordinator.fetched_by(client) if held else {}
+        reads = self._reads(client, every)
+        if len(self._found) >= CLIENTS_MAX:
+            self._found.clear()
+        self._found[key] = state, reads
+        return reads
+
+    def _has_groups(self) -> bool:
+        return OFFSETS_TOPIC in self._metadata.catalogue.by_name
+
+    def _reads(self, client: Client, held: Mapping[str, set[Place]]) -> Reads:
+        found: dict[Place, GroupRead] = {}
+        doubtful: set[Place] = set()
+        for group_id, places in held.items():
+            settings = self._settings.get(group_id, ReadSettings())
+            for place in places:
+                other = found.setdefault(place, GroupRead(group_id, settings))
+                if other.group_id != group_id and (
+                    other.settings != settings or settings.begins_with_snapshot
+                ):
+                    doubtful.add(place)
+        if doubtful:
+            logger.warning(
+                "members of %s are all client %r on %s: their groups' settings for reading do not apply to %d"
+                " partitions; give them client ids of their own",
+                ", ".join(map(repr, sorted(held))),
+                client.client_id,
+                client.host.removeprefix("/"),
+                len(doubtful),
+            )
+        return {
+            place: read
+            for place, read in found.items()
+            if place not in doubtful and read.settings != ReadSettings()
+        }
+
+    def _refresh(self) -> None:
+        """Read the settings of all groups again."""
+        from broker.config import group_configs
+
+        catalogue, layers = self._metadata.catalogue, self._metadata.live_config.layers
+        self._changes = catalogue.changes
+        settings: dict[str, ReadSettings] = {}
+        for group_id, own in catalogue.group_configs.items():
+            if NAMES.isdisjoint(own):
+                continue
+            values = {name: group_configs.value(name, own, layers) for name in NAMES}
+            rows = values[MIN_ROWS]
+            assert isinstance(rows, int)
+            read = ReadSettings(
+                excludes=bool(values[EXCLUDED]),
+                min_rows=rows,
+                packs_changes=bool(values[BATCH_META]),
+                begins_with_snapshot=bool(values[SNAPSHOT]),
+            )
+            if read != ReadSettings():
+                settings[group_id] = read
+        self._settings = settings
