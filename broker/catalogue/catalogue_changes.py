@@ -6,8 +6,10 @@ So a change that was answered is in the logs; one that a crash kept from being a
 Entries are meta entries: they take one version each and no offset of any stream.  They are written in every
 database but `default`, and there as long as a view shows them.
 
-    payload := JSON {"type": create | grow | alter | drop, "topic", "id", "time", ...}
+    payload := JSON {"type": create | grow | alter | drop | delete, "topic", "id", "time", ...}
     create, grow, alter also have "partitions" and "configs", kawal.columns among them
+    delete has "partition" and "before": a client has deleted the records below that offset.  It is written on
+    the partition's vnode only
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from wal.errors import WalError
 
 if TYPE_CHECKING:
     from broker.catalogue.topics import Catalogue, Topic
+    from broker.storage.partition import Partition
     from broker.storage.vnode import Vnode
     from protocol.error_codes import ErrorCode
     from wal.versions import VersionedEntry
@@ -69,27 +72,34 @@ class CatalogueChanges:
         if topic.view is None:
             self._write("drop", topic, wall_ms)
 
+    def records_deleted(self, partition: Partition, before: int, wall_ms: int) -> None:
+        """Write that a client has deleted a partition's records below an offset, after that itself."""
+        topic = partition.topic
+        if not topic.internal and self._wanted(topic.database):
+            told = {"partition": partition.index, "before": before}
+            self._append(partition.vnode, "delete", topic, _payload("delete", topic, wall_ms, told))
+
     def _write(self, kind: str, topic: Topic, wall_ms: int) -> None:
         if topic.internal or not self._wanted(topic.database):
             return
-        told: dict[str, Any] = {
-            "type": kind,
-            "topic": topic.name,
-            "id": topic.topic_id.hex,
-            "time": wall_ms,
-        }
+        told: dict[str, Any] = {}
         if kind != "drop":
-            told |= {"partitions": topic.partition_count, "configs": topic.configs}
-        payload = json.dumps(told, separators=(",", ":")).encode()
+            told = {"partitions": topic.partition_count, "configs": topic.configs}
+        payload = _payload(kind, topic, wall_ms, told)
         for vnode in self._vnodes[topic.database]:
-            try:
-                vnode.last_version = max(vnode.last_version, vnode.log.append_meta(CHANGES_STREAM, payload))
-            except WalError as error:
-                logger.warning(
-                    "%s of topic %r is not written on vnode %s: %s", kind, topic.name, vnode.name, error
-                )
-            else:
+            if self._append(vnode, kind, topic, payload):
                 self._written[vnode] = vnode.last_version
+
+    def _append(self, vnode: Vnode, kind: str, topic: Topic, payload: bytes) -> bool:
+        """Append a change to one log; return False, and say so, if that cannot be."""
+        try:
+            vnode.last_version = max(vnode.last_version, vnode.log.append_meta(CHANGES_STREAM, payload))
+        except WalError as error:
+            logger.warning(
+                "%s of topic %r is not written on vnode %s: %s", kind, topic.name, vnode.name, error
+            )
+            return False
+        return True
 
     def _wanted(self, database: str) -> bool:
         return database != DEFAULT_DATABASE or self._catalogue.meta_views[database] > 0
@@ -114,6 +124,11 @@ class CatalogueChanges:
         """Forget the changes on these vnodes, which are dropped."""
         for vnode in vnodes:
             self._written.pop(vnode, None)
+
+
+def _payload(kind: str, topic: Topic, wall_ms: int, more: Mapping[str, Any]) -> bytes:
+    told = {"type": kind, "topic": topic.name, "id": topic.topic_id.hex, "time": wall_ms, **more}
+    return json.dumps(told, separators=(",", ":")).encode()
 
 
 class _Countdown:

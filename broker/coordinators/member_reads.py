@@ -1,4 +1,4 @@
-"""The settings by which groups read: which fetches they are for, since a fetch names no group.
+"""The settings by which groups read, and the fetches they are for, since a fetch names no group.
 
     kawal.consume.excluded    without the records that a restoring client wrote
     kawal.min.poll.rows       wait for so many records

@@ -121,7 +121,7 @@ def _delete_all(broker: Broker, call: Call[DeleteRecordsRequest]) -> Steps:
             results.append(result)
             try:
                 partition = _find(broker, name, index)
-                version = _delete(partition, offset)
+                version = _delete(broker, partition, offset)
                 pending.add(partition, version, result)
                 moved.add(partition.vnode)
             except RequestError as error:
@@ -161,10 +161,13 @@ def _find(broker: Broker, name: str, index: int) -> Partition:
     return partition
 
 
-def _delete(partition: Partition, offset: int) -> int:
-    """Move the log start, and return the version whose durability makes the move durable."""
+def _delete(broker: Broker, partition: Partition, offset: int) -> int:
+    """Move the log start, and return the version whose durability makes the move durable.
+
+    Views WITH META show the deletion.
+    """
     wanted = partition.high_watermark if offset == HIGH_WATERMARK else offset
-    log = partition.vnode.log
+    log, before = partition.vnode.log, partition.log_start
     try:
         version = log.set_log_start(partition.stream_id, wanted)
     except OffsetOutOfRange as error:
@@ -172,4 +175,8 @@ def _delete(partition: Partition, offset: int) -> int:
     except (WalError, DiskError) as error:
         raise storage_error(error) from error
     partition.vnode.last_version = max(partition.vnode.last_version, version)
-    return version
+    if wanted > before:
+        broker.metadata_log.changes.records_deleted(
+            partition, wanted, broker.clock.wall_ms(broker.clock.turn_ms)
+        )
+    return partition.vnode.last_version

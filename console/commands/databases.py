@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from console.client import add_bootstrap
 from console.database_admin import (
@@ -44,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _configure_describe(actions)
     _configure_alter(actions)
     _configure_drop(actions)
+    _configure_restore(actions)
 
 
 def _configure_list(actions: Actions) -> None:
@@ -127,6 +129,36 @@ def _configure_drop(actions: Actions) -> None:
     parser.add_argument("--if-exists", action="store_true", help="one that does not exist is not an error")
 
 
+def _configure_restore(actions: Actions) -> None:
+    parser = actions.add(
+        "restore",
+        summary="make a database again from a running server",
+        description="""Read a database through a view WITH META of a running server, and make it again on
+            another, or under another name on the same one: the topics with their configurations and
+            partitions, and the records with key, value, headers and time.  Then compare every partition with
+            its copy.
+
+            The database is created like the other if it does not exist; topics of the same names are refused.
+            The present records are restored, in their order; those that come meanwhile may be missing.  Each
+            gets the header kawal.origin.  Offsets begin at 0 in the copy, and views, groups and transactions
+            are not restored.""",
+        examples=[
+            ("databases restore power --from other:9092", "from another server, under the same name"),
+            ("databases restore power --as power2 --prefix copy.", "on the same server"),
+            ("databases restore power --from other:9092 --skip-restored", "what was not restored itself"),
+        ],
+        run=_restore,
+    )
+    parser.add_argument("database", metavar="DATABASE", help="its name on the server that has it")
+    add_bootstrap(parser)
+    parser.add_argument("--from", metavar="HOST:PORT", dest="source", help="that server; default --bootstrap")
+    parser.add_argument("--as", metavar="NAME", dest="copy", help="the copy's name (default the same)")
+    parser.add_argument("--prefix", default="", help="put before the names of the copy's topics")
+    parser.add_argument("--skip-restored", action="store_true", help="leave out records with kawal.origin")
+    parser.add_argument("--no-check", action="store_true", help="do not compare the copy afterwards")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
 def _add_names(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("databases", metavar="DATABASE", nargs="+", help="a name; several may be given")
     add_bootstrap(parser)
@@ -182,6 +214,33 @@ def _alter(arguments: argparse.Namespace) -> int:
 def _drop(arguments: argparse.Namespace) -> int:
     results = do(arguments.bootstrap, DatabaseAction.DROP, arguments.databases)
     print(told(results, "dropped", {NO_SUCH_DATABASE: "does not exist"} if arguments.if_exists else {}))
+    return OK
+
+
+def _restore(arguments: argparse.Namespace) -> int:
+    # With the parts of views that it needs, this takes too long to be imported for every command.
+    from console.restoring.database_restore import DatabaseRestore, Order
+    from console.sql.session import Session
+
+    source, copy = arguments.source or arguments.bootstrap, arguments.copy or arguments.database
+    if source == arguments.bootstrap and copy == arguments.database:
+        raise UsageError("say where the database is with --from, or another name for the copy with --as")
+    order = Order(
+        arguments.database,
+        copy,
+        prefix=arguments.prefix,
+        skips_restored=arguments.skip_restored,
+        checks=not arguments.no_check,
+    )
+    outcome = DatabaseRestore(Session(source), Session(arguments.bootstrap), order).run()
+    if arguments.json:
+        print(json.dumps(outcome._asdict()))
+        return OK
+    print(
+        f"restored {arguments.database} as {copy}: {outcome.topics} topics, {outcome.records} records,"
+        f" {outcome.changes} changes"
+        + ("" if arguments.no_check else f"; checked {outcome.checked}, all equal")
+    )
     return OK
 
 

@@ -16,9 +16,9 @@ from console.sql.session import Session
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.record_reader import Record, iter_records
+from protocol.record_reader import Record, iter_records, read_transaction_marker
 from protocol.record_writer import encode_batch
-from protocol.records import iter_batches, read_batch_header
+from protocol.records import BatchHeader, iter_batches, read_batch_header
 
 BATCH_RECORDS: Final = 1_000
 BATCH_BYTES: Final = 256 << 10
@@ -83,9 +83,12 @@ def read_all(session: Session, topic: str, partition: int = 0) -> Iterator[Recor
         yield from iter_records(batch)
 
 
-def read_batches(session: Session, topic: str, partition: int) -> Iterator[memoryview]:
-    """Yield the batches of one partition, from the first to the present end.  Raises: CommandError."""
-    offset = 0
+def read_batches(session: Session, topic: str, partition: int, start: int = 0) -> Iterator[memoryview]:
+    """Yield the committed batches of one partition, from an offset on, the first, to the present end.
+
+    Raises: CommandError.
+    """
+    offset = start
     end = None
     while end is None or offset < end:
         data = _fetch(session, topic, partition, offset)
@@ -98,11 +101,48 @@ def read_batches(session: Session, topic: str, partition: int) -> Iterator[memor
         batches = list(iter_batches(records_bytes(data)))
         if not batches:
             return
+        aborted, first = _Aborted(data), offset
         for batch in batches:
             header = read_batch_header(batch)
             offset = header.last_offset + 1
-            if not header.is_control and header.record_count:
-                yield batch
+            if aborted.hides(header, batch) or not header.record_count:
+                continue
+            yield from [batch] if header.base_offset >= first else _rest_of(batch, header, first)
+
+
+def _rest_of(batch: memoryview, header: BatchHeader, first: int) -> list[memoryview]:
+    """Return the part of a batch from an offset on: the server sends it whole, with deleted records in it."""
+    kept = [record for record in iter_records(batch) if record.offset >= first]
+    if not kept:
+        return []
+    stamp = header.max_timestamp if header.is_append_time else None
+    return [memoryview(encode_batch(kept, last_offset=header.last_offset, append_time_ms=stamp))]
+
+
+class _Aborted:
+    """The aborted transactions in an answer: their batches are stored like any others.
+
+    Source: Kafka's CompletedFetch.
+    """
+
+    def __init__(self, data: PartitionData) -> None:
+        found = data.aborted_transactions or []
+        self._begin = sorted(
+            ((transaction.first_offset, transaction.producer_id) for transaction in found), reverse=True
+        )
+        self._open: set[int] = set()
+
+    def hides(self, header: BatchHeader, batch: memoryview) -> bool:
+        """Whether a batch, one after the other, is part of an aborted transaction, or ends one."""
+        while self._begin and self._begin[-1][0] <= header.last_offset:
+            self._open.add(self._begin.pop()[1])
+        if header.is_control:
+            for record in iter_records(batch):
+                marker = read_transaction_marker(record)
+                if marker is not None and not marker.is_commit:
+                    self._open.discard(header.producer_id)
+            return True
+        return header.is_transactional and header.producer_id in self._open
 
 
 def _log_start(session: Session, topic: str, partition: int) -> int:

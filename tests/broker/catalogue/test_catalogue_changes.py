@@ -8,6 +8,11 @@ from typing import Any
 
 from broker.catalogue.catalogue_changes import CHANGES_STREAM
 from broker.catalogue.catalogue_records import TopicConfigs
+from protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from tests.broker.databases import drop_database
 from tests.broker.gateway import START_MS, Gateway
 from tests.broker.kit import batch, create, fetch, fetched, fetching, records_of, send
@@ -178,3 +183,27 @@ def test_a_change_that_was_lost_with_its_log_is_waited_for_no_more() -> None:
     create(client, "c", 1, **{PLACE: "d"})
     gateway.advance(5_000)
     create(client, "e", 1, **{PLACE: "d"})
+
+
+def test_a_deletion_of_records_stands_where_it_happened_on_the_partitions_own_vnode() -> None:
+    gateway, client = database()
+    make_view(client, "with", "DATABASE d WITH META")
+    send(client, "a", batch(b"1"))
+    send(client, "a", batch(b"2"))
+    for offset in (1, 1, 0):
+        partition = DeleteRecordsPartition(partition_index=0, offset=offset)
+        asked = DeleteRecordsTopic(name="a", partitions=[partition])
+        (answer,) = client.call(DeleteRecordsRequest(topics=[asked], timeout_ms=1), 2).topics
+        assert answer.partitions[0].error_code == 0
+    send(client, "a", batch(b"3"))
+    vnodes = gateway.broker.catalogue.databases["d"].vnode_count
+    for _ in range(2):
+        client = gateway.client()
+        shown = [told(record) for index in range(vnodes) for record in read_all(client, "with", index)]
+        assert shown.count(("delete", "a")) == 1, "what is deleted already is not deleted again"
+        records = [record for index in range(vnodes) for record in read_all(client, "with", index)]
+        places = [told(record) for record in records]
+        assert places.index(b"2") < places.index(("delete", "a")) < places.index(b"3")
+        change = json.loads(records[places.index(("delete", "a"))].value or b"")
+        assert {"type": "delete", "topic": "a", "partition": 0, "before": 1}.items() <= change.items()
+        gateway.crash()

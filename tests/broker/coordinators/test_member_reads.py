@@ -1,4 +1,4 @@
-"""Which fetches a group's settings for reading are for."""
+"""The fetches that a group's settings for reading are for."""
 
 from __future__ import annotations
 

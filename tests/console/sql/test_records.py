@@ -6,9 +6,15 @@ import pytest
 
 from console.errors import CommandError
 from console.sql.records import BATCH_RECORDS, partition_of, produce, read_all, read_batches
+from protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from protocol.record_reader import Record
 from tests.broker.gateway import START_MS
-from tests.broker.kit import create
+from tests.broker.kit import batch, create, send
+from tests.broker.txn import Producer
 from tests.console.sql.conftest import Sql
 
 
@@ -56,3 +62,25 @@ def test_reading_begins_at_the_first_record_that_is_left(sql: Sql) -> None:
 def test_a_topic_that_is_not_there_cannot_be_read(sql: Sql) -> None:
     with pytest.raises(CommandError, match="gone-0"):
         list(read_all(sql.session, "gone"))
+
+
+def test_records_of_aborted_transactions_are_not_read(sql: Sql) -> None:
+    create(sql.gateway.client(), "t")
+    producer = Producer(sql.gateway)
+    for value, end in ((b"1", producer.commit), (b"2", producer.abort), (b"3", producer.commit)):
+        producer.write("t", 0, value)
+        end()
+    assert [record.value for record in read_all(sql.session, "t")] == [b"1", b"3"]
+
+
+def test_deleted_records_of_a_batch_are_not_read(sql: Sql) -> None:
+    client = sql.gateway.client()
+    create(client, "t")
+    send(client, "t", batch(b"1", b"2", b"3"))
+    for before, left in ((2, [b"3"]), (3, [])):
+        part = DeleteRecordsPartition(partition_index=0, offset=before)
+        asked = DeleteRecordsTopic(name="t", partitions=[part])
+        client.call(DeleteRecordsRequest(topics=[asked], timeout_ms=1), 2)
+        assert [(record.value, record.offset) for record in read_all(sql.session, "t")] == [
+            (value, 2) for value in left
+        ]
