@@ -14,61 +14,20 @@ rows of offsets before the earliest are left out, and rows whose record has vani
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import MapType
 
 from pipeline import rows
+from pipeline.compare import HASH, Bounds, Finding, Place, compared
 from pipeline.config import Job
 from pipeline.errors import LedgerError
 from pipeline.ledger import Ledger
 from pipeline.positions import Positions, offset_of
-from pipeline.shape import OURS, Shape, shape_of
+from pipeline.shape import Shape, shape_of
 from pipeline.sources.kafka import read_range
 from pipeline.table_note import note_of
 from pipeline.table_rows import files_of, read_files
-
-HASH = f"{OURS}hash"
-SHOWN_OFFSETS = 5
-"""The number of offsets that a difference names."""
-
-Place = tuple[str, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """One partition on one side: rows, offsets that have more than one, and sums of the rows' hashes."""
-
-    rows: int = 0
-    doubled: int = 0
-    total: int = 0
-    mixed: int = 0
-    bad: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """The comparison of one partition; offsets are those of the source that are compared."""
-
-    topic: str
-    partition: int
-    begin: int
-    until: int
-    unseen: int
-    """Landed offsets that the broker has deleted since."""
-    empty: int
-    """Offsets without a record: transaction markers, compacted or filtered records."""
-    source: Side
-    table: Side
-    differences: tuple[str, ...] = ()
-
-    @property
-    def equal(self) -> bool:
-        """Whether both sides hold the same rows, each once."""
-        return not self.differences
 
 
 def audit(spark: SparkSession, job: Job, ledger: Ledger, earliest: Positions) -> list[Finding]:
@@ -84,14 +43,7 @@ def audit(spark: SparkSession, job: Job, ledger: Ledger, earliest: Positions) ->
     first = _first_batches(ledger)
     table = _hashed(_landed(spark, job, ledger, first), shape)
     bad = {(row.topic, row.partition): row["count"] for row in _bad(parsed).collect()}
-    ours, theirs = _sides(table, shape), _sides(source, shape)
-    return [
-        _finding(place, unseen, begin, until, theirs, ours, bad, source, table, shape)
-        for place, unseen, begin, until in bounds
-    ]
-
-
-Bounds = list[tuple[Place, int, int, int]]
+    return compared(bounds, source, table, bad)
 
 
 def _bounds(ledger: Ledger, job: Job, earliest: Positions) -> Bounds:
@@ -159,89 +111,5 @@ def _hashable(frame: DataFrame, name: str) -> Column:
     return column
 
 
-def _sides(hashed: DataFrame, shape: Shape) -> dict[Place, Side]:
-    counted = hashed.groupBy("topic", "partition").agg(
-        F.count(F.lit(1)).alias("rows"),
-        (F.count(F.lit(1)) - F.count_distinct("offset")).alias("doubled"),
-        F.sum(F.col(HASH).cast("decimal(38,0)")).alias("total"),
-        F.bit_xor(HASH).alias("mixed"),
-    )
-    return {
-        (row.topic, row.partition): Side(
-            rows=row.rows, doubled=row.doubled, total=int(row.total), mixed=row.mixed
-        )
-        for row in counted.collect()
-    }
-
-
 def _bad(parsed: DataFrame) -> DataFrame:
     return parsed.where(rows.is_bad()).groupBy("topic", "partition").count()
-
-
-def _finding(
-    place: Place,
-    unseen: int,
-    begin: int,
-    until: int,
-    theirs: dict[Place, Side],
-    ours: dict[Place, Side],
-    bad: dict[Place, int],
-    source: DataFrame,
-    table: DataFrame,
-    shape: Shape,
-) -> Finding:
-    before, landed = theirs.get(place, Side()), ours.get(place, Side())
-    differences: tuple[str, ...] = ()
-    if unseen:
-        # Rows older than the broker's first offset have nothing to be compared with.
-        landed = _sides(_within(table, place, begin, until), shape).get(place, Side())
-    if landed != before:
-        differences = tuple(
-            _differences(_within(source, place, begin, until), _within(table, place, begin, until))
-        )
-    return Finding(
-        topic=place[0],
-        partition=place[1],
-        begin=begin,
-        until=until,
-        unseen=unseen,
-        empty=until - begin - before.rows - bad.get(place, 0),
-        source=Side(
-            rows=before.rows,
-            total=before.total,
-            mixed=before.mixed,
-            doubled=before.doubled,
-            bad=bad.get(place, 0),
-        ),
-        table=landed,
-        differences=differences,
-    )
-
-
-def _within(hashed: DataFrame, place: Place, begin: int, until: int) -> DataFrame:
-    topic, partition = place
-    offset = F.col("offset")
-    return hashed.where(
-        (F.col("topic") == topic) & (F.col("partition") == partition) & (offset >= begin) & (offset < until)
-    )
-
-
-def _differences(source: DataFrame, table: DataFrame) -> Iterator[str]:
-    """Yield a sentence for each kind of difference, with the first offsets that have it."""
-    doubled = table.groupBy("offset").count().where(F.col("count") > 1)
-    yield from _sentence("landed more than once", doubled)
-    yield from _sentence("missing in the table", source.join(table, "offset", "left_anti"))
-    yield from _sentence(
-        "extra in the table: their records are no longer there", table.join(source, "offset", "left_anti")
-    )
-    other = source.alias("s").join(table.alias("t"), "offset").where(F.col(f"s.{HASH}") != F.col(f"t.{HASH}"))
-    yield from _sentence("different in the table", other)
-
-
-def _sentence(what: str, found: DataFrame) -> Iterator[str]:
-    offsets = found.select("offset").distinct()
-    count = offsets.count()
-    if count:
-        shown = [row.offset for row in offsets.orderBy("offset").take(SHOWN_OFFSETS)]
-        more = ", …" if count > len(shown) else ""
-        yield f"{count:,} offsets {what}: {', '.join(map(str, shown))}{more}"

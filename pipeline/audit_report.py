@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 import msgspec
 
 from pipeline.config import Job
+from pipeline.copy_state import opened_copy
 from pipeline.errors import DIFFERENT, DONE
 from pipeline.generations import check_generations
 from pipeline.jars import find_jars
@@ -18,7 +19,7 @@ from pipeline.sinks.tables import ledger_of
 from pipeline.sources.topics import open_topics
 
 if TYPE_CHECKING:
-    from pipeline.audit import Finding
+    from pipeline.compare import Finding
 
 
 def audit_job(job: Job, out: TextIO, *, as_json: bool) -> int:
@@ -32,11 +33,17 @@ def audit_job(job: Job, out: TextIO, *, as_json: bool) -> int:
     with open_topics(job.source) as topics:
         check_generations(ledger, topics.ids(), job.file)
         earliest = topics.earliest()
+    copy = opened_copy(job) if job.writes_topics else None
     log_path = cache_folder(os.environ) / f"pipe-{job.name}.log"
     with spark_session(job.name, job.spark, jars, log_path=log_path) as spark:
-        from pipeline.audit import audit  # needs pyspark
+        if copy is not None:
+            from pipeline.topic_audit import audit_topics  # needs pyspark
 
-        findings = audit(spark, job, ledger, earliest)
+            findings = audit_topics(spark, job, copy, earliest)
+        else:
+            from pipeline.audit import audit  # needs pyspark
+
+            findings = audit(spark, job, ledger, earliest)
     print(as_json_text(job, findings) if as_json else "\n".join(lines_of(job, findings)), file=out)
     return DONE if all(finding.equal for finding in findings) else DIFFERENT
 
@@ -56,7 +63,10 @@ def lines_of(job: Job, findings: list[Finding]) -> list[str]:
     different = sum(not found.equal for found in findings)
     rows = sum(found.table.rows for found in findings)
     verdict = "equal" if not different else f"DIFFERENT in {different} of {len(findings)} partitions"
-    return [f"{job.name}: {rows:,} rows of {job.sink.path} compared with their topics", *lines, verdict]
+    what = f"{rows:,} rows of {job.sink.path}"
+    if job.writes_topics:
+        what = f"{rows:,} records on {job.target_bootstrap}"
+    return [f"{job.name}: {what} compared with their topics", *lines, verdict]
 
 
 def as_json_text(job: Job, findings: list[Finding]) -> str:

@@ -23,6 +23,7 @@ from pipeline.positions import count, lags, moved, offset_of
 from pipeline.session import find_java, require_pyspark
 from pipeline.shape import shape_of
 from pipeline.sinks.tables import ledger_of
+from pipeline.sinks.topics import Target, client_settings
 from pipeline.sources.topics import open_topics
 from pipeline.table_check import fit_table
 
@@ -41,7 +42,11 @@ def check_job(job: Job, out: TextIO) -> int:
         "spark": _installation,
         "broker": _broker,
     }
-    print(f"{job.name}: {', '.join(job.source.topics)} to {job.sink.path}", file=out)
+    where = job.sink.path
+    if job.writes_topics:
+        steps["target"] = _target
+        where = f"{', '.join(map(job.target_topic, job.source.topics))} on {job.target_bootstrap}"
+    print(f"{job.name}: {', '.join(job.source.topics)} to {where}", file=out)
     failed = 0
     for name, step in steps.items():
         try:
@@ -140,3 +145,11 @@ def _broker(job: Job) -> str:
             "offsets to "
             f"land{gone}"
         )
+
+
+def _target(job: Job) -> str:
+    target = Target(job, client_settings(job, job.target_bootstrap))
+    there = target.ids()
+    missing = [name for name in target.topics.values() if name not in there]
+    made = f"; a run makes {', '.join(missing)}" if missing else ""
+    return f"{job.target_bootstrap} answers: {len(there)} of {len(target.topics)} topics are there{made}"

@@ -61,6 +61,8 @@ def compact_job(job: Job, target_bytes: int, out: TextIO) -> int:
 
     Raises: PipelineError; the table is then as it was.
     """
+    if job.writes_topics:
+        raise JobFileError(f"job.kind is {job.job.kind!r}: there is no table to compact")
     if job.sink.kind == "iceberg":
         raise JobFileError(
             "compact is for tables of Parquet and Delta; an Iceberg table is compacted by its engine, as "

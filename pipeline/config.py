@@ -23,7 +23,13 @@ class JobSection(Struct, frozen=True, kw_only=True):
             description="Name of the job: letters, digits, '.', '_' and '-'. The table remembers it.",
         ),
     ]
-    kind: Annotated[Literal["land"], Meta(description="What the job does. land: topics to Parquet.")] = "land"
+    kind: Annotated[
+        Literal["land", "replicate", "derive"],
+        Meta(
+            description="What the job does. land: topics to a table. replicate: topics to topics of another "
+            "broker. derive: the result of source.view to a topic."
+        ),
+    ] = "land"
     checkpoint: Annotated[
         str,
         Meta(description="Folder of Spark's checkpoint; empty: .NAME.landing/checkpoint beside the table."),
@@ -130,7 +136,11 @@ class SinkSection(Struct, frozen=True, kw_only=True):
 
     path: Annotated[
         str,
-        Meta(min_length=1, description="Folder of the table; a local disk or a mount all executors share."),
+        Meta(
+            min_length=1,
+            description="Folder of the table; a local disk or a mount all executors share. With a target: of "
+            "the job's ledger.",
+        ),
     ]
     kind: Annotated[
         Literal["parquet", "delta", "iceberg"],
@@ -192,6 +202,37 @@ class SinkSection(Struct, frozen=True, kw_only=True):
             description="Name of the folder level that holds one landed batch, BATCH_COLUMN=NUMBER.",
         ),
     ] = "batch"
+
+
+class TargetSection(Struct, frozen=True, kw_only=True):
+    """Table [target]: the topics to which jobs of kind replicate and derive write."""
+
+    bootstrap: Annotated[
+        str, Meta(description="Broker addresses of the target; empty, with kind derive: the source's.")
+    ] = ""
+    topic: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="Name of the target topic; '{topic}' stands for the source's. It is created if need "
+            "be, with as many partitions and the same configs.",
+        ),
+    ] = "{topic}"
+    replication_factor: Annotated[
+        int, Meta(ge=-1, le=32767, description="Replicas of topics created; -1: the broker's default.")
+    ] = -1
+    transaction_timeout: Annotated[
+        str,
+        Meta(
+            pattern=r"^\d+(ms|s|m|h)$",
+            description="The time in which a batch must be written; readers may wait as long for what a "
+            "killed run has left.",
+        ),
+    ] = "5m"
+    options: Annotated[
+        dict[str, str | int | bool],
+        Meta(description="Further settings of the writer, by librdkafka's names: 'compression.type'."),
+    ] = {}
 
 
 class ErrorsSection(Struct, frozen=True, kw_only=True):
@@ -256,6 +297,7 @@ class Job(Struct, frozen=True, kw_only=True):
     job: JobSection
     source: SourceSection
     sink: SinkSection
+    target: TargetSection = TargetSection()
     schema: SchemaSection = SchemaSection()
     errors: ErrorsSection = ErrorsSection()
     trigger: TriggerSection = TriggerSection()
@@ -265,6 +307,20 @@ class Job(Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The name of the job."""
         return self.job.name
+
+    @property
+    def writes_topics(self) -> bool:
+        """Whether the job writes to topics, and not to a table."""
+        return self.job.kind != "land"
+
+    @property
+    def target_bootstrap(self) -> str:
+        """The broker addresses of the target."""
+        return self.target.bootstrap or self.source.bootstrap
+
+    def target_topic(self, topic: str) -> str:
+        """Return the topic to which the records of `topic` are written."""
+        return self.target.topic.replace("{topic}", topic)
 
     @property
     def group(self) -> str | None:

@@ -4,6 +4,7 @@ PipelineError        1   anything else that stops a job
 ├── JobFileError     2   the job file cannot be used
 ├── SetupError       1   Spark, Java or the connector jars are missing
 ├── SourceError      1   the broker, a topic or its records cannot be reached
+├── TargetError      1   the target of replicate or derive cannot be written, or is not what it was
 ├── LedgerError      1   the table and the checkpoint do not fit together; nothing was written
 ├── BadRowsError     3   bad records stopped the job, as its file asks
 └── JobRunningError  4   another process runs this job
@@ -35,6 +36,10 @@ class SetupError(PipelineError):
 
 class SourceError(PipelineError):
     """A broker that does not answer, a topic that does not exist, or records that were deleted."""
+
+
+class TargetError(PipelineError):
+    """A target broker that does not answer, or target topics that do not fit what has been written."""
 
 
 class LedgerError(PipelineError):

@@ -19,6 +19,7 @@ from msgspec import Struct
 from pipeline.config import MILLISECONDS, Job
 from pipeline.errors import JobFileError
 from pipeline.shape import shape_of
+from pipeline.target_file import check_target
 
 OWN_KEYS = {
     "subscribe": "source.topics",
@@ -103,7 +104,10 @@ def parse(content: dict[str, Any]) -> Job:
     except msgspec.ValidationError as error:
         raise JobFileError(_worded(str(error))) from error
     _check_together(job)
-    return job
+    if not job.writes_topics:
+        return job
+    check_target(job)
+    return msgspec.structs.replace(job, schema=msgspec.structs.replace(job.schema, headers=True))
 
 
 def at_home(job: Job, folder: Path) -> Job:

@@ -32,7 +32,7 @@ def parse(records: DataFrame, shape: Shape) -> DataFrame:
     """Add the declared columns and REASON to the records of Spark's Kafka source.  In mode raw every record
     fits."""
     if shape.view:
-        records = _mapped(records, view_reader(shape.view, shape.view_columns), records.schema)
+        records = mapped(records, view_reader(shape.view, shape.view_columns), records.schema)
     if shape.mode == "raw":
         return records.withColumn(REASON, F.lit(None).cast("string"))
     declared = StructType.fromJson(struct_json(shape.declared))
@@ -40,10 +40,11 @@ def parse(records: DataFrame, shape: Shape) -> DataFrame:
     for at, field in enumerate(declared.fields):
         schema.add(f"{FIELD}{at}", field.dataType)
     schema.add(StructField(RESCUED, MapType(StringType(), StringType()))).add(REASON, StringType())
-    return _mapped(records, row_reader(shape), schema)
+    return mapped(records, row_reader(shape), schema)
 
 
-def _mapped(records: DataFrame, function: Callable[[Batches], Batches], schema: StructType) -> DataFrame:
+def mapped(records: DataFrame, function: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
+    """Return what `function` makes of Arrow's batches in Python workers."""
     with warnings.catch_warnings():
         # pyspark 4.2 warns about pandas 3, which it demands and our functions do not use.
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")

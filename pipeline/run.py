@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.broker_watch import BrokerWatch, away_sentence, watching
 from pipeline.checkpoint import Checkpoint, set_aside
@@ -86,7 +86,7 @@ def _run_with(
     note = _checked(job, ledger, topics, places, report)
     report.note(f"{job.name}: starting Spark; its log is {places.log}")
     with spark_session(job.name, job.spark, jars, log_path=places.log) as spark, stop_on_signals(stop):
-        land = _prepared(job, places, ledger, note, report, probe)
+        land = _prepared(job, places, ledger, note, topics, report, probe)
         with _run(spark, job, land, topics, report) as run:
             return run.go(stop)
 
@@ -109,21 +109,32 @@ def _checked(job: Job, ledger: Ledger, topics: Topics, places: Places, report: R
 
 
 def _prepared(
-    job: Job, places: Places, ledger: Ledger, note: TableNote, report: Report, probe: Probe | None
+    job: Job,
+    places: Places,
+    ledger: Ledger,
+    note: TableNote,
+    topics: Topics,
+    report: Report,
+    probe: Probe | None,
 ) -> Land:
     from pipeline.jobs.land import Land, no_probe  # needs pyspark
 
-    land = Land(
-        job=job,
-        shape=shape_of(job),
-        places=places,
-        ledger=ledger,
-        checkpoint=Checkpoint(places.checkpoint),
-        note=note,
-        now_ms=lambda: time.time_ns() // 1_000_000,
-        on_landed=report.batch,
-        probe=probe or no_probe,
-    )
+    parts: dict[str, Any] = {
+        "job": job,
+        "shape": shape_of(job),
+        "places": places,
+        "ledger": ledger,
+        "checkpoint": Checkpoint(places.checkpoint),
+        "note": note,
+        "now_ms": lambda: time.time_ns() // 1_000_000,
+        "on_landed": report.batch,
+        "probe": probe or no_probe,
+    }
+    if job.writes_topics:
+        from pipeline.jobs.replicate import prepared
+
+        return prepared(parts, job, topics, report)
+    land = Land(**parts)
     land.check_fits_table()
     return land
 
@@ -131,7 +142,7 @@ def _prepared(
 @contextmanager
 def _run(spark: SparkSession, job: Job, land: Land, topics: Topics, report: Report) -> Iterator[_Run]:
     """Make a run, with a watch on the broker that commits what lands while it lasts, and at the end."""
-    start = topics.starting_offsets(land.ledger.positions)
+    start = topics.starting_offsets(land.begins)
     committed: Positions = {}
 
     def commit() -> None:

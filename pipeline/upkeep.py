@@ -7,6 +7,7 @@ import shutil
 from typing import TextIO
 
 from pipeline.config import Job
+from pipeline.errors import JobFileError
 from pipeline.jars import find_jars
 from pipeline.lock import job_lock
 from pipeline.places import places_of
@@ -17,6 +18,8 @@ from pipeline.table_check import fit_table
 
 def replay_job(job: Job, out: TextIO) -> int:
     """Land what fits of the quarantine of `job` by its file as it is now.  Raises: PipelineError."""
+    if job.writes_topics:
+        raise JobFileError(f"job.kind is {job.job.kind!r}: it has no quarantine to read again")
     require_pyspark()
     jars = find_jars(os.environ)
     places = places_of(job)

@@ -45,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _configure_compact(actions)
     _configure_replay(actions)
     _configure_reset(actions)
+    _configure_move_groups(actions)
     _configure_warm(actions)
     _configure_demo(actions)
 
@@ -192,6 +193,26 @@ def _configure_reset(actions: Actions) -> None:
     )
 
 
+def _configure_move_groups(actions: Actions) -> None:
+    parser = actions.add(
+        "move-groups",
+        summary="carry the progress of consumer groups over to the target of a copy",
+        description="""Look up where consumer groups of the source continue on the target of a job of kind
+            replicate or derive, exactly, and commit that there with --apply.  Their consumers on the target
+            must be stopped meanwhile.  Exit code 1 when a partition is not copied that far.""",
+        examples=[
+            ("pipe move-groups copy.toml --group billing", "show where the group would go on"),
+            ("pipe move-groups copy.toml --group billing --group audit --apply", "commit it on the target"),
+        ],
+        run=_handled(_move_groups),
+    )
+    _add_job(parser)
+    parser.add_argument(
+        "--group", metavar="GROUP", dest="groups", action="append", required=True, help="a group (repeatable)"
+    )
+    parser.add_argument("--apply", action="store_true", help="commit on the target")
+
+
 def _configure_warm(actions: Actions) -> None:
     actions.add(
         "warm",
@@ -318,6 +339,12 @@ def _reset(arguments: argparse.Namespace) -> int:
     from pipeline.reset import reset_topic
 
     return reset_topic(_job(arguments), arguments.topic, sys.stdout)
+
+
+def _move_groups(arguments: argparse.Namespace) -> int:
+    from pipeline.move_groups import move_groups
+
+    return move_groups(_job(arguments), arguments.groups, sys.stdout, apply=arguments.apply)
 
 
 def _warm(_arguments: argparse.Namespace) -> int:

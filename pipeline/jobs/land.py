@@ -25,7 +25,7 @@ from pipeline.generations import recreated
 from pipeline.job_file import duration_ms
 from pipeline.ledger import Entry, File, Ledger, Merged, Totals
 from pipeline.places import Places
-from pipeline.positions import Range, moved
+from pipeline.positions import Positions, Range, moved
 from pipeline.quarantine import publish_quarantine
 from pipeline.shape import Shape
 from pipeline.sinks.parquet import Layout, arrange, stage
@@ -79,6 +79,11 @@ class Land:
         except Exception as error:
             self.failure = error
             raise
+
+    @property
+    def begins(self) -> Positions:
+        """The positions at which a job without checkpoint goes on."""
+        return self.ledger.positions
 
     def check_fits_table(self) -> None:
         """Refuse a checkpoint that is ahead of the table.  Raises: LedgerError."""

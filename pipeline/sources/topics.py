@@ -61,6 +61,12 @@ class Topics:
             cluster = self._consumer._cluster
             return {topic: str(cluster.topic_id(topic) or "") for topic in self._source.topics}
 
+    def partitions(self) -> dict[str, int]:
+        """Return the number of partitions of each topic."""
+        return {
+            topic: sum(place.topic == topic for place in self._partitions) for topic in self._source.topics
+        }
+
     def earliest(self) -> Positions:
         """Return the first offset of every partition."""
         with self._asking():

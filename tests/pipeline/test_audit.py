@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.audit import Finding, audit
+from pipeline.audit import audit
+from pipeline.compare import Finding
 from pipeline.errors import LedgerError
 from tests.pipeline.jobs.test_land import World
 from tests.pipeline.made import entry, records

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pipeline.audit import Finding, Side
 from pipeline.audit_report import as_json_text, lines_of
+from pipeline.compare import Finding, Side
 from tests.pipeline.made import LAKE, job
 
 

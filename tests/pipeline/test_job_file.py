@@ -177,7 +177,7 @@ def test_every_example_can_be_read(path: Path) -> None:
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 3
+    assert len(EXAMPLES) == 4
 
 
 def test_every_key_has_a_description() -> None:

@@ -1,0 +1,148 @@
+"""The comparison of the rows of two sides, partition by partition, by counts and sums that no order changes.
+
+Each side is a DataFrame of topic, partition, offset (the source's) and HASH, a 64-bit hash of a row. Only
+where the sums differ are offsets looked at one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipeline.shape import OURS
+
+HASH = f"{OURS}hash"
+SHOWN_OFFSETS = 5
+"""The number of offsets that a difference names."""
+
+Place = tuple[str, int]
+Bounds = list[tuple[Place, int, int, int]]
+"""Per partition: the offsets deleted since they landed, the first to compare, and the end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One partition on one side: rows, offsets that have more than one, and sums of the rows' hashes."""
+
+    rows: int = 0
+    doubled: int = 0
+    total: int = 0
+    mixed: int = 0
+    bad: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """The comparison of one partition; offsets are those of the source that are compared."""
+
+    topic: str
+    partition: int
+    begin: int
+    until: int
+    unseen: int
+    """Landed offsets that the broker has deleted since."""
+    empty: int
+    """Offsets without a record: transaction markers, compacted or filtered records."""
+    source: Side
+    table: Side
+    differences: tuple[str, ...] = ()
+
+    @property
+    def equal(self) -> bool:
+        """Whether both sides hold the same rows, each once."""
+        return not self.differences
+
+
+def compared(bounds: Bounds, source: DataFrame, table: DataFrame, bad: Mapping[Place, int]) -> list[Finding]:
+    """Compare both sides; `bad` is the number of records of each partition that did not fit."""
+    ours, theirs = _sides(table), _sides(source)
+    return [
+        _finding(place, unseen, begin, until, theirs, ours, bad, source, table)
+        for place, unseen, begin, until in bounds
+    ]
+
+
+def _sides(hashed: DataFrame) -> dict[Place, Side]:
+    counted = hashed.groupBy("topic", "partition").agg(
+        F.count(F.lit(1)).alias("rows"),
+        (F.count(F.lit(1)) - F.count_distinct("offset")).alias("doubled"),
+        F.sum(F.col(HASH).cast("decimal(38,0)")).alias("total"),
+        F.bit_xor(HASH).alias("mixed"),
+    )
+    return {
+        (row.topic, row.partition): Side(
+            rows=row.rows, doubled=row.doubled, total=int(row.total), mixed=row.mixed
+        )
+        for row in counted.collect()
+    }
+
+
+def _finding(
+    place: Place,
+    unseen: int,
+    begin: int,
+    until: int,
+    theirs: Mapping[Place, Side],
+    ours: Mapping[Place, Side],
+    bad: Mapping[Place, int],
+    source: DataFrame,
+    table: DataFrame,
+) -> Finding:
+    before, landed = theirs.get(place, Side()), ours.get(place, Side())
+    differences: tuple[str, ...] = ()
+    if unseen:
+        # Rows older than the broker's first offset have nothing to be compared with.
+        landed = _sides(_within(table, place, begin, until)).get(place, Side())
+    if landed != before:
+        differences = tuple(
+            _differences(_within(source, place, begin, until), _within(table, place, begin, until))
+        )
+    return Finding(
+        topic=place[0],
+        partition=place[1],
+        begin=begin,
+        until=until,
+        unseen=unseen,
+        empty=until - begin - before.rows - bad.get(place, 0),
+        source=Side(
+            rows=before.rows,
+            total=before.total,
+            mixed=before.mixed,
+            doubled=before.doubled,
+            bad=bad.get(place, 0),
+        ),
+        table=landed,
+        differences=differences,
+    )
+
+
+def _within(hashed: DataFrame, place: Place, begin: int, until: int) -> DataFrame:
+    topic, partition = place
+    offset = F.col("offset")
+    return hashed.where(
+        (F.col("topic") == topic) & (F.col("partition") == partition) & (offset >= begin) & (offset < until)
+    )
+
+
+def _differences(source: DataFrame, table: DataFrame) -> Iterator[str]:
+    """Yield a sentence for each kind of difference, with the first offsets that have it."""
+    doubled = table.groupBy("offset").count().where(F.col("count") > 1)
+    yield from _sentence("landed more than once", doubled)
+    yield from _sentence("missing in the table", source.join(table, "offset", "left_anti"))
+    yield from _sentence(
+        "extra in the table: their records are no longer there", table.join(source, "offset", "left_anti")
+    )
+    other = source.alias("s").join(table.alias("t"), "offset").where(F.col(f"s.{HASH}") != F.col(f"t.{HASH}"))
+    yield from _sentence("different in the table", other)
+
+
+def _sentence(what: str, found: DataFrame) -> Iterator[str]:
+    offsets = found.select("offset").distinct()
+    count = offsets.count()
+    if count:
+        shown = [row.offset for row in offsets.orderBy("offset").take(SHOWN_OFFSETS)]
+        more = ", …" if count > len(shown) else ""
+        yield f"{count:,} offsets {what}: {', '.join(map(str, shown))}{more}"

@@ -1,0 +1,44 @@
+"""The target as its driver sees it: what is copied of configs, and what must be installed."""
+
+from __future__ import annotations
+
+from importlib import util
+
+import pytest
+
+from pipeline.errors import SetupError
+from pipeline.sinks.topics import by_place, client_settings, copied_configs, require_client
+from tests.pipeline.made import LAKE, job
+
+
+def test_configs_are_copied_but_for_those_of_the_broker_and_of_timestamps() -> None:
+    configs = {
+        "retention.ms": "-1",
+        "cleanup.policy": "compact",
+        "message.timestamp.type": "LogAppendTime",
+        "kawal.columns": "n int",
+        "leader.replication.throttled.replicas": "*",
+        "remote.storage.enable": "true",
+    }
+    assert copied_configs(configs) == {"retention.ms": "-1", "cleanup.policy": "compact"}
+
+
+def test_settings_of_the_target_are_texts_as_librdkafka_takes_them() -> None:
+    copy = job(
+        LAKE,
+        job={"name": "a", "kind": "replicate"},
+        target={"bootstrap": "b:1", "options": {"enable.idempotence": True, "linger.ms": 5}},
+    )
+    settings = client_settings(copy, "b:1")
+    assert settings["bootstrap.servers"] == "b:1"
+    assert (settings["enable.idempotence"], settings["linger.ms"]) == ("true", "5")
+
+
+def test_positions_are_turned_over_to_places() -> None:
+    assert by_place({"t": {"0": 5, "10": 7}}) == {("t", 0): 5, ("t", 10): 7}
+
+
+def test_a_missing_client_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(util, "find_spec", lambda _name: None)
+    with pytest.raises(SetupError, match=r"pip install 'kawal\[replicate\]'"):
+        require_client()
