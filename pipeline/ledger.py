@@ -229,6 +229,7 @@ class Ledger:
         Raises: LedgerError when the folder is already there.
         """
         assert entry.batch == self.next_batch, (entry.batch, self.next_batch)
+        self._check_is_there()
         (staged / ENTRY).write_bytes(msgspec.json.format(msgspec.json.encode(entry)) + b"\n")
         sync_tree(staged)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -243,6 +244,19 @@ class Ledger:
         if self.log is not None:
             self.log.commit(entry, target, replaced or {})
         self.last = entry
+
+    def _check_is_there(self) -> None:
+        """Refuse to land where the table was and is not any more, as below a mount that has gone away.
+
+        Raises: LedgerError.
+        """
+        if self.last is None or self.batch_folder(self.last.batch).is_dir():
+            return
+        raise LedgerError(
+            f"{self.batch_folder(self.last.batch)}, the newest batch of the table, has vanished while the "
+            "job ran; nothing more has landed. If its disk is away, mount it again; else restore the table. "
+            "Then run the job again: it continues where the table ends"
+        )
 
     def batches(self) -> list[int]:
         """Return the numbers of the batches in the table, in order."""

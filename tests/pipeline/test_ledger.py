@@ -33,6 +33,17 @@ def test_the_ledger_is_the_same_when_read_again(tmp_path: Path) -> None:
     assert (again.next_batch, again.positions, again.total.rows) == (2, {"t": {"0": 9}}, 9)
 
 
+def test_nothing_lands_where_the_newest_batch_has_vanished_as_below_a_mount_that_has_gone(
+    tmp_path: Path,
+) -> None:
+    ledger = land(tmp_path, (0, 5))
+    (tmp_path / "t").rename(tmp_path / "away")
+    (tmp_path / "staged").mkdir()
+    with pytest.raises(LedgerError, match="the newest batch of the table, has vanished while the job ran"):
+        ledger.publish(tmp_path / "staged", entry(1, 5, 9))
+    assert not (tmp_path / "t").exists()
+
+
 def test_nothing_shows_in_the_table_before_the_rename(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
