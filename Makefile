@@ -106,9 +106,9 @@ $(RUNTIME): pyproject.toml | $(VENV)/bin/python
 	@$(PIP) install --editable .
 	@touch $@
 
-$(DEVELOP): pyproject.toml | $(VENV)/bin/python
+$(DEVELOP): pyproject.toml kawal_pytest/pyproject.toml | $(VENV)/bin/python
 	@echo "installing Kawal and its development tools into $(VENV) (pyspark takes a minute)"
-	@$(PIP) install --editable '.[spark]' --group bench --group lint --group test
+	@$(PIP) install --editable '.[spark]' --editable ./kawal_pytest --group bench --group lint --group test
 	@touch $(RUNTIME) $@
 
 $(SPARK_JARS): pipeline/pom.xml

@@ -1,9 +1,8 @@
-"""The pytest plugin in another project: the examples of docs/testing.md, in parallel, and how it ends."""
+"""The pytest plugin in another project: what it shows, what it costs, and how it ends."""
 
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -18,9 +17,6 @@ from compat_tests.waiting import eventually
 from kawal_pytest import Host, KawalBroker
 
 pytestmark = pytest.mark.only_kawal("about our own pytest plugin")
-
-ROOT = Path(__file__).parent.parent
-EXAMPLE = re.compile(r"```\w+\n# (\S+\.(?:py|ini))\n(.*?)```", re.DOTALL)
 
 WEEK_SECONDS = 7 * 86_400
 
@@ -40,46 +36,10 @@ def pytest_in(folder: Path, *arguments: str, **environment: str) -> subprocess.C
     )
 
 
-def test_the_examples_of_the_documentation_work_in_parallel_beside_a_package_called_broker(
-    tmp_path: Path,
-) -> None:
-    examples = EXAMPLE.findall((ROOT / "docs/testing.md").read_text())
-    for name, code in examples:
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(code)
-    (tmp_path / "broker/__init__.py").write_text("HOME = __file__\n")
-    (tmp_path / "tests/test_home.py").write_text(
-        "import broker, sys\n\n\n"
-        "def test_ours_comes_first(kawal_broker):\n"
-        f"    assert broker.HOME.startswith({str(tmp_path)!r})\n"
-        "    assert not {'wal', 'protocol', 'console'} & set(sys.modules)\n"
-    )
-    ended = pytest_in(tmp_path, "-n", "2")
-    count = sum(code.count("\ndef test_") + code.startswith("def test_") for _, code in examples) + 1
-    assert f"{count} passed" in ended.stdout, ended.stdout + ended.stderr
-    assert count >= 9
-
-
-def test_a_copy_of_the_plugin_works_with_kawal_elsewhere(tmp_path: Path) -> None:
-    """This is docs/testing.md's way for projects that are installed with one of Kawal's names."""
-    kawal = Path(sys.executable).with_name("kawal")
-    printed = subprocess.run([kawal, "testing-host", "--plugin"], capture_output=True, text=True, check=True)
-    plugin = Path(printed.stdout.strip())
-    (tmp_path / "kawal_pytest").mkdir()
-    for path in plugin.glob("*.py"):
-        (tmp_path / "kawal_pytest" / path.name).write_text(path.read_text())
-    (tmp_path / "conftest.py").write_text('pytest_plugins = ["kawal_pytest"]\n')
-    (tmp_path / "test_it.py").write_text(
-        "import kawal_pytest\n\n\n"
-        "def test_it(kawal_broker):\n"
-        f"    assert kawal_pytest.__file__.startswith({str(tmp_path)!r})\n"
-        "    assert kawal_broker.topics() == {}\n"
-    )
-    ended = pytest_in(
-        tmp_path, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", PYTHONPATH=str(tmp_path), KAWAL_EXECUTABLE=str(kawal)
-    )
-    assert "1 passed" in ended.stdout, ended.stdout + ended.stderr
+def test_without_a_command_the_sentence_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("def test_it(kawal_broker):\n    pass\n")
+    ended = pytest_in(tmp_path, KAWAL_COMMAND="/nowhere/kawal")
+    assert "KawalError: cannot run '/nowhere/kawal': No such file or directory" in ended.stdout
 
 
 def test_a_failing_test_shows_the_brokers_log(tmp_path: Path) -> None:

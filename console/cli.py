@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module, util
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,8 +22,6 @@ from console.errors import FAILED, INTERRUPTED, OK, USAGE, CommandError, UsageEr
 
 if TYPE_CHECKING:
     from console.help import Parser
-
-PACKAGES = ("broker", "console", "groups", "pipeline", "protocol", "views", "wal")
 
 
 class Command(NamedTuple):
@@ -65,16 +63,34 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `kawal` with these arguments (the process's own by default) and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
+        code = _ended(words)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader of our output has left, as `head` does; that is its right.
+        _forget_output()
+        return OK
+    except OSError as error:
+        _forget_output()
+        where = f"{error.filename}: " if error.filename else "the output cannot be written: "
+        return _fail(f"{where}{error.strerror or error}", FAILED)
+
+
+def _ended(words: list[str]) -> int:
+    """Run the command and return its exit code, with a sentence when it failed.  Raises: OSError."""
+    try:
         return _run(words)
     except CommandError as error:
         return _fail(str(error), error.exit_code)
+    except UnicodeError as error:
+        return _fail(f"text that is not UTF-8 was given: {error}", FAILED)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output has left, as `head` does; that is its right.  Without this, Python would
-        # complain once more when it flushes standard output at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
+
+
+def _forget_output() -> None:
+    """Let nothing more be written: Python would try once more at exit, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(words: list[str]) -> int:
@@ -88,7 +104,6 @@ def _run(words: list[str]) -> int:
     name, *rest = words
     if name not in COMMANDS:
         raise UsageError(_unknown(name))
-    check_one_home()
     module = command_module(name)
     parser = parser_of(name, module)
     try:
@@ -96,7 +111,6 @@ def _run(words: list[str]) -> int:
     except SystemExit as done:  # argparse prints --help itself and then exits
         return done.code if isinstance(done.code, int) else OK
     code: int = module.run(arguments)
-    sys.stdout.flush()
     return code
 
 
@@ -112,31 +126,6 @@ def parser_of(name: str, module: ModuleType) -> Parser:
     parser = Parser(prog=f"kawal {name}")
     module.configure(parser)
     return parser
-
-
-def check_one_home() -> None:
-    """Refuse to run with packages of two projects mixed: names like `broker` or `views` are not ours alone.
-
-    Raises: CommandError naming both places.
-    """
-    homes = {name: _home(name) for name in PACKAGES}
-    ours = homes["console"]
-    for name, home in homes.items():
-        if home is None:
-            raise CommandError(f"the package {name!r} of kawal is missing from {ours}; install kawal again")
-        if home != ours:
-            raise CommandError(
-                f"the package {name!r} comes from {home}, but kawal is installed in {ours}: another project "
-                "on the import path has a package of that name; run kawal in an environment of its own (for "
-                "example with pipx), or without PYTHONPATH"
-            )
-
-
-def _home(package: str) -> str | None:
-    found = util.find_spec(package)
-    if found is None or found.origin is None:
-        return None
-    return os.path.dirname(os.path.dirname(os.path.realpath(found.origin)))
 
 
 def _overview() -> str:

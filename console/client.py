@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.config.endpoints import Endpoint, parse_endpoint
 from console.errors import CommandError, UsageError
+from console.greeting import strangeness
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
@@ -65,20 +66,27 @@ def listen_for_trouble() -> Trouble:
 
 
 def check_reachable(bootstrap: str) -> None:
-    """Raise a CommandError unless one of the addresses accepts a connection.
+    """Raise a CommandError unless a Kafka broker answers at one of the addresses.
 
     kafka-python would try for half a minute and then say less.
     """
-    problems = []
+    unreachable, strange = [], []
     for endpoint in endpoints(bootstrap):
         try:
-            socket.create_connection(endpoint, timeout=CONNECT_SECONDS).close()
+            with socket.create_connection(endpoint, timeout=CONNECT_SECONDS) as connection:
+                strangeness_there = strangeness(connection)
         except OSError as error:
-            problems.append(f"{endpoint.text} ({error.strerror or error})")
+            unreachable.append(f"{endpoint.text} ({error.strerror or error})")
         else:
-            return
+            if strangeness_there is None:
+                return
+            strange.append(
+                f"{endpoint.text} is not a Kafka broker that a plain connection can use: {strangeness_there}"
+            )
+    if strange:
+        raise CommandError("; ".join(strange))
     raise CommandError(
-        f"cannot reach {', '.join(problems)}; start a gateway with 'kawal serve', or name another address "
+        f"cannot reach {', '.join(unreachable)}; start a gateway with 'kawal serve', or name another address "
         "with --bootstrap"
     )
 

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from kafka import KafkaAdminClient
 
 
+VIEW_KEYS = {"kawal.sql", "kawal.alias.of"}
+"""The configurations of topics that are computed: their offsets are their source's, and leave gaps."""
+
+
 def topic_id(topic: dict[str, Any]) -> str | None:
     """Return the topic's id, None where the broker has none."""
     return str(topic["topic_id"]) if topic.get("topic_id") else None
@@ -67,22 +71,22 @@ def _configs(client: KafkaAdminClient, name: str, *, everything: bool) -> dict[s
 
 def topic_text(tree: dict[str, Any]) -> str:
     """Return the tree as tables."""
-    rows = [
-        (
-            partition["partition"],
-            partition["leader"],
-            partition["start_offset"],
-            partition["end_offset"],
-            partition["end_offset"] - partition["start_offset"],
-        )
-        for partition in tree["partitions"]
-    ]
+    is_view = bool(VIEW_KEYS & tree["configs"].keys())
+    rows = [_row(partition, is_view=is_view) for partition in tree["partitions"]]
+    heads = ("PARTITION", "LEADER", "START", "END", "RECORDS")
     plural = "" if len(rows) == 1 else "s"
     lines = [
         f"{tree['name']}  (id {tree['id'] or '-'}, {len(rows)} partition{plural})",
-        table(("PARTITION", "LEADER", "START", "END", "RECORDS"), rows),
+        table(heads[: len(rows[0])], rows),
     ]
     if tree["configs"]:
         settings = [(key, entry["value"], entry["source"]) for key, entry in tree["configs"].items()]
         lines.append(table(("CONFIGURATION", "VALUE", "SOURCE"), settings))
     return "\n".join(lines)
+
+
+def _row(partition: dict[str, Any], *, is_view: bool) -> tuple[int, ...]:
+    """Return a row of the table; the number of records is not known of a view."""
+    start, end = partition["start_offset"], partition["end_offset"]
+    row = (partition["partition"], partition["leader"], start, end)
+    return row if is_view else (*row, end - start)

@@ -42,6 +42,10 @@ def ask(bootstrap: str, request: Any, version: int = 0) -> Any:
             raise CommandError(f"{endpoint.text} has not answered within {ANSWER_MS} ms") from error
         except ConnectionError as error:
             raise _not_kawal(endpoint.text, request) from error
+        except OSError as error:
+            raise CommandError(
+                f"lost the connection to {endpoint.text}: {error.strerror or error}"
+            ) from error
     raise CommandError(f"{bootstrap}: no server accepts connections any more")
 
 

@@ -7,44 +7,48 @@ ends it.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
 from typing import IO, Any
 
-from kawal_pytest.broker import KawalBroker, KawalError
+from kawal_pytest.kawal_broker import KawalBroker, KawalError
 
-EXECUTABLE_VARIABLE = "KAWAL_EXECUTABLE"
+COMMAND_VARIABLE = "KAWAL_COMMAND"
 PROTOCOL = 1
 START_SECONDS_MAX = 60
 ANSWER_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 10
 
 
-def find_executable() -> str:
-    """Return the path of the command `kawal`: $KAWAL_EXECUTABLE, this environment's, or the one on PATH.
+def find_command() -> list[str]:
+    """Return the words of the command `kawal`: $KAWAL_COMMAND, this environment's, or the one on PATH.
 
     Raises: KawalError when there is none.
     """
-    named = os.environ.get(EXECUTABLE_VARIABLE)
+    named = os.environ.get(COMMAND_VARIABLE)
     if named:
-        return named
+        return shlex.split(named)
     beside = Path(sys.executable).with_name("kawal")
     found = str(beside) if beside.is_file() else shutil.which("kawal")
     if found is None:
         raise KawalError(
-            f"the command 'kawal' is neither beside {sys.executable} nor on PATH; install kawal, or name "
-            f"the command in the variable {EXECUTABLE_VARIABLE}"
+            f"there is no command 'kawal' to start a broker with, neither beside {sys.executable} nor on "
+            "PATH; install kawal, here or in an environment of its own, or name its command in the variable "
+            f"{COMMAND_VARIABLE}"
         )
-    return found
+    return [found]
 
 
 def _environment() -> dict[str, str]:
@@ -56,15 +60,12 @@ def _environment() -> dict[str, str]:
 class Host:
     """The host process; started by the first `broker`.  Threads may share it.
 
-    The fixture `kawal` uses one for the whole test run.  It also works without pytest:
-
-        with Host() as host:
-            broker = host.broker(num_partitions=3)
+    The fixture `kawal` uses one for the whole test run, and `broker` one for the whole program.
     """
 
-    def __init__(self, executable: str | None = None) -> None:
-        """Take the command to run, by default the one that `find_executable` finds."""
-        self._executable = executable
+    def __init__(self, command: Sequence[str] | None = None) -> None:
+        """Take the words of the command to run, by default those that `find_command` finds."""
+        self._command = command
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
         self._owner_pid = 0
@@ -162,7 +163,7 @@ class Host:
             return self._process
 
     def _start(self) -> subprocess.Popen[bytes]:
-        command = [self._executable or find_executable(), "testing-host"]
+        command = [*(self._command or find_command()), "testing-host"]
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the host)
         try:
             process = subprocess.Popen(  # noqa: S603  (the command of this environment, or its owner's choice)
@@ -187,8 +188,11 @@ class Host:
         words = self._last_words()
         self._close_pipes(process)
         if hello is None:
-            raise KawalError(f"{' '.join(command)} did not start: {words}")
-        raise KawalError(f"{command[0]} is of another version than this plugin ({hello.get('version')})")
+            raise KawalError(f"{shlex.join(command)} did not start: {words}")
+        raise KawalError(
+            f"{shlex.join(command)} is of another version ({hello.get('version')}) than kawal-pytest, and "
+            "they do not understand each other; install the same version of both"
+        )
 
     def _read(self, process: subprocess.Popen[bytes]) -> None:
         """Hand every answer to the thread that waits for it, and None to all when the host has ended."""
@@ -218,6 +222,22 @@ class Host:
             return "it was closed"
         self._errors.seek(0)
         return self._errors.read().decode(errors="replace").strip()[-2000:] or "it said nothing"
+
+
+def broker(settings: Mapping[str, object] | None = None, /, **more: object) -> KawalBroker:
+    """Start a new, empty broker, for programs without pytest; `with` or `close()` ends it.
+
+    The brokers of a program share one host process, which ends with the program.  Raises: KawalError.
+    """
+    return _host_of(os.getpid()).broker(settings, **more)
+
+
+@cache
+def _host_of(_pid: int) -> Host:
+    """Return the host of this process; a fork has another."""
+    host = Host()
+    atexit.register(host.close)
+    return host
 
 
 def _get(answers: SimpleQueue[dict[str, Any] | None], seconds: float) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 It sees to this:
 - Python workers run this interpreter, not whichever `python3` comes first on the PATH.
 - With a master on this machine everything binds loopback; Spark would bind the host's address.
+- Python workers import Kawal's packages from where this process has them, whatever else has their names.
 - The session's time zone is UTC and timestamps land as Parquet's own type, so that a table means the same
   everywhere; the default, INT96, is a type that only Spark and Hive still write.
 - The output of the JVM and Spark goes to a log file beside the job's state: the terminal is for progress.
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
+PACKAGES_FOLDER = str(Path(__file__).resolve().parents[1])
+WORKERS_PATH = "spark.executorEnv.PYTHONPATH"
+
 LOG_TAIL_LINES = 15
 """The lines of the log that a failed start shows: the JVM's own complaint is one to three lines."""
 
@@ -45,6 +49,8 @@ OUR_OPTIONS: dict[str, str] = {
     "spark.sql.shuffle.partitions": "2",
     # Rows read so far reach the driver with the heartbeats: 10 s would freeze progress lines 5 s apart.
     "spark.executor.heartbeatInterval": "2s",
+    # A worker is started by -m, which would put the working directory, and its packages, first.
+    "spark.executorEnv.PYTHONSAFEPATH": "1",
 }
 
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
@@ -80,10 +86,12 @@ def plan_session(
         "spark.jars": ",".join(str(jar) for jar in jars),
     }
     environment = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    their_path = spark.options.get(WORKERS_PATH, os.environ.get("PYTHONPATH", ""))
     if LOOPBACK_MASTER.fullmatch(spark.master):
         options |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     options |= {key: _text(value) for key, value in spark.options.items()}
+    options[WORKERS_PATH] = os.pathsep.join(filter(None, (PACKAGES_FOLDER, _text(their_path))))
     return SessionPlan(master=spark.master, options=options, environment=environment)
 
 

@@ -74,7 +74,7 @@ def test_its_environment_is_a_configuration() -> None:
 
 def test_the_build_sees_what_the_wheel_is_made_of_and_nothing_else() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    packages = set(project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"])
+    packages = set(project["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"])
     seen = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert seen == packages | {"pyproject.toml", "README.md", "LICENSE"}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("protocol", "wal", "groups", "views", "broker", "pipeline", "console", "kawal_pytest")
+PACKAGES = ("kawal", "protocol", "wal", "groups", "views", "broker", "pipeline", "console", "kawal_pytest")
 TEST_FOLDERS = ("tests", "compat_tests", "benchmarks", "reliability")
 
 DECLARATIONS = ("protocol/messages",)

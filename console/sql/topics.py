@@ -9,6 +9,7 @@ SHOW TOPICS      SHOW CREATE TOPIC name      DESCRIBE [TOPIC] name      DESC [TO
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Any, Final
 
 from console.config_admin import describe, find_resource
@@ -25,6 +26,9 @@ OF_TOPIC: Final = 1
 """The source of a configuration that is the topic's own."""
 
 SQL: Final = "kawal.sql"
+ALIAS: Final = "kawal.alias.of"
+BOUNDS: Final = ("kawal.from", "kawal.to", "kawal.replay.speed")
+"""What only configurations say of a view."""
 
 
 def _create(session: Session, parts: Parts) -> Result:
@@ -84,16 +88,36 @@ def _show_create(session: Session, parts: Parts) -> Result:
     topic = session.topic(plain_name(parts["name"]))
     if not topic.statement:
         raise CommandError(f"{topic.name!r} stores records: it was not created by a statement AS …")
-    whole = f"CREATE TOPIC `{topic.name}` AS {topic.statement}"
+    configs = _own_configs(session, topic.name)
+    if ALIAS in configs or configs.keys() & set(BOUNDS):
+        whole = _command(topic, configs)
+    else:
+        whole = f"CREATE TOPIC `{topic.name}` AS {topic.statement}"
     return Result(columns=("name", "statement"), rows=[(topic.name, whole)], text=whole)
+
+
+def _own_configs(session: Session, topic: str) -> dict[str, str | None]:
+    """Return the configurations that were set for a topic."""
+    found = describe(find_resource(session.bootstrap, "topic", topic), (), synonyms=False)
+    return {entry.name: entry.value for entry in found if entry.config_source == OF_TOPIC}
+
+
+def _command(topic: TopicResult, configs: dict[str, str | None]) -> str:
+    """Return the command that creates an alias or a view with bounds, for which there is no statement."""
+    source = ALIAS if ALIAS in configs else SQL
+    wanted = {SQL: topic.statement, **configs}
+    options = [
+        f"--config {shlex.quote(f'{name}={wanted[name]}')}"
+        for name in (source, *BOUNDS)
+        if wanted.get(name) is not None
+    ]
+    return " ".join(["kawal topics create", shlex.quote(topic.name), *options])
 
 
 def _describe(session: Session, parts: Parts) -> Result:
     topic = session.topic(plain_name(parts["name"]))
     columns = _columns(topic)
-    resource = find_resource(session.bootstrap, "topic", topic.name)
-    found = describe(resource, (), synonyms=False)
-    configs = {entry.name: entry.value for entry in found if entry.config_source == OF_TOPIC}
+    configs = _own_configs(session, topic.name)
     tree = {
         "name": topic.name,
         "type": topic.kind,

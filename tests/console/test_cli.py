@@ -1,4 +1,4 @@
-"""The command line as a whole: commands, codes, sentences, what is imported, where packages come from."""
+"""The command line as a whole: commands, codes, sentences, what is imported."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from console import cli
-from console.cli import COMMANDS, PACKAGES, check_one_home, command_module, main, parser_of
+from console.cli import COMMANDS, command_module, main, parser_of
 from console.errors import FAILED, INTERRUPTED, OK, USAGE, CommandError
 
 ROOT = Path(cli.__file__).resolve().parent.parent
@@ -114,29 +114,6 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     )
     assert ended.stdout == "Addresses\n0\n"
     assert ended.stderr == ""
-
-
-def test_packages_of_another_project_are_refused_by_name(tmp_path: Path) -> None:
-    (tmp_path / "views").mkdir()
-    (tmp_path / "views" / "__init__.py").touch()
-    code = "from console.cli import *; sys.path.insert(0, sys.argv[1]); sys.exit(main(['version']))"
-    ended = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert ended.returncode == FAILED
-    assert f"the package 'views' comes from {tmp_path.resolve()}" in ended.stderr
-    assert "environment of its own" in ended.stderr
-
-
-def test_a_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "PACKAGES", (*PACKAGES, "no_such_package"))
-    with pytest.raises(CommandError, match=r"'no_such_package' of kawal is missing"):
-        check_one_home()
 
 
 def test_every_module_of_a_command_is_configured_and_run_alike() -> None:

@@ -53,17 +53,31 @@ def test_a_bootstrap_that_is_no_address_is_a_usage_error() -> None:
         check_reachable("localhost")
 
 
-def test_one_address_that_answers_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Connection:
-        def close(self) -> None: ...
+@pytest.fixture
+def three_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `up` be a broker and `web` another server; nothing listens elsewhere."""
 
-    def connect(address: tuple[str, int], timeout: float) -> Connection:
+    def connect(address: tuple[str, int], timeout: float) -> socket.socket:
         if address[0] == "down":
             raise TimeoutError("timed out")
-        return Connection()
+        connection = socket.socket()
+        answers[connection] = "an HTTP server answers there" if address[0] == "web" else None
+        return connection
 
+    answers: dict[socket.socket, str | None] = {}
     monkeypatch.setattr(socket, "create_connection", connect)
-    check_reachable("down:1,up:2")
+    monkeypatch.setattr(client, "strangeness", lambda connection: answers[connection])
+
+
+@pytest.mark.usefixtures("three_servers")
+def test_one_address_that_answers_is_enough() -> None:
+    check_reachable("down:1,web:2,up:3")
+
+
+@pytest.mark.usefixtures("three_servers")
+def test_a_server_of_another_kind_is_told_as_such() -> None:
+    with pytest.raises(CommandError, match=r"^web:2 is not a Kafka broker .*: an HTTP server answers there$"):
+        check_reachable("down:1,web:2")
 
 
 def test_errors_of_the_client_become_sentences(monkeypatch: pytest.MonkeyPatch) -> None:

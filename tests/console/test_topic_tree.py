@@ -54,6 +54,13 @@ def test_the_tree_holds_partitions_in_order_with_offsets_and_what_was_set() -> N
     assert tree["configs"] == {"retention.ms": {"value": "5", "source": "DYNAMIC_TOPIC_CONFIG"}}
 
 
+def test_the_offsets_of_a_view_say_nothing_of_the_number_of_its_records() -> None:
+    tree = topic_tree(Admin(), TOPIC, everything=False)
+    assert topic_text(tree).splitlines()[1].split()[-1] == "RECORDS"
+    tree["configs"]["kawal.sql"] = {"value": "SELECT total FROM orders", "source": "DYNAMIC_TOPIC_CONFIG"}
+    assert topic_text(tree).splitlines()[1].split()[-1] == "END"
+
+
 def test_the_whole_configuration_is_shown_on_request() -> None:
     assert list(topic_tree(Admin(), TOPIC, everything=True)["configs"]) == ["cleanup.policy", "retention.ms"]
 

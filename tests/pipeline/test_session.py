@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline import session
 from pipeline.config import SparkSection
 from pipeline.errors import SetupError
 from pipeline.session import QUICK_START, find_java, plan_session, require_pyspark
@@ -20,6 +21,20 @@ LOG = Path("/lake/.my table.landing/spark.log")
 def test_workers_run_this_interpreter() -> None:
     plan = plan_session("j", SparkSection(), [], log_path=LOG)
     assert plan.environment["PYSPARK_PYTHON"] == sys.executable
+
+
+def test_workers_import_our_packages_whatever_else_has_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = str(Path(session.__file__).parents[1])
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    plan = plan_session("j", SparkSection(), [], log_path=LOG)
+    assert plan.options["spark.executorEnv.PYTHONPATH"] == ours
+    assert plan.options["spark.executorEnv.PYTHONSAFEPATH"] == "1"
+    monkeypatch.setenv("PYTHONPATH", "/project")
+    plan = plan_session("j", SparkSection(), [], log_path=LOG)
+    assert plan.options["spark.executorEnv.PYTHONPATH"] == f"{ours}:/project"
+    own = SparkSection(options={"spark.executorEnv.PYTHONPATH": "/libs"})
+    plan = plan_session("j", own, [], log_path=LOG)
+    assert plan.options["spark.executorEnv.PYTHONPATH"] == f"{ours}:/libs"
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import io
 import sys
-from pathlib import Path
 
 import pytest
 
 from console.cli import main
-
-
-def test_it_prints_where_the_plugin_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["testing-host", "--plugin"]) == 0
-    folder = Path(capsys.readouterr().out.strip())
-    assert (folder / "__init__.py").read_text().startswith('"""A Kafka broker for each test')
 
 
 def test_a_person_at_a_terminal_is_told_who_starts_it(

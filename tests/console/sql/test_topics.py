@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from console.errors import CommandError, UsageError
+from console.sql.topic_requests import checked, create_topic
 from tests.broker.groups import beating
 from tests.broker.kit import batch, create, read, send
 from tests.console.sql.conftest import Sql
@@ -92,6 +93,19 @@ def test_the_statement_that_makes_a_view_is_shown(flights: Sql) -> None:
         flights("SHOW CREATE TOPIC flights")
     with pytest.raises(CommandError, match="there is no topic 'gone'"):
         flights("SHOW CREATE TOPIC gone")
+
+
+def test_the_command_that_makes_an_alias_or_a_view_with_bounds_is_shown(flights: Sql) -> None:
+    session = flights.session
+    own = {"kawal.alias.of": "flights", "kawal.to": "offset 1"}
+    checked(create_topic(session, "first", own), "first")
+    assert flights("SHOW CREATE TOPIC first")[0]["statement"] == (
+        "kawal topics create first --config kawal.alias.of=flights --config 'kawal.to=offset 1'"
+    )
+    checked(create_topic(session, "again", {"kawal.sql": LATE, "kawal.replay.speed": "60"}), "again")
+    assert flights("SHOW CREATE TOPIC again")[0]["statement"] == (
+        f"kawal topics create again --config 'kawal.sql={LATE}' --config kawal.replay.speed=60"
+    )
 
 
 def test_topics_are_described_with_columns_and_their_own_settings(flights: Sql) -> None:

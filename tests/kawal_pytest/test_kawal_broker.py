@@ -101,7 +101,7 @@ def test_a_fault_ends_with_its_block() -> None:
 def test_a_fault_is_waited_for_until_it_was_met(monkeypatch: pytest.MonkeyPatch) -> None:
     broker, host = broker_of(add_fault=3, fault_hits=0)
     fault = broker.fail_sync(times=2)
-    monkeypatch.setattr("kawal_pytest.broker.POLL_SECONDS", 0)
+    monkeypatch.setattr("kawal_pytest.kawal_broker.POLL_SECONDS", 0)
     with pytest.raises(KawalError, match=r"met 0 of 2 requests or commits in 0\.001 s"):
         fault.wait(2, within_seconds=0.001)
     host.results["fault_hits"] = 2
@@ -145,3 +145,19 @@ def test_what_it_has_seen_can_be_counted() -> None:
     assert broker.topics() == {"t": 1}
     assert broker.log == "a\nb"
     broker.delete_topic("t")
+
+
+def test_a_view_is_a_topic_with_a_query() -> None:
+    broker, host = broker_of()
+    assert broker.create_view("large", "SELECT total FROM orders", kawal_from="earliest") == "large"
+    assert host.asked[0]["configs"] == {
+        "kawal.sql": "SELECT total FROM orders",
+        "kawal.from": "earliest",
+    }
+
+
+def test_its_with_block_ends_it() -> None:
+    broker, host = broker_of()
+    with broker as same:
+        assert same is broker
+    assert [command["do"] for command in host.asked] == ["close"]

@@ -117,6 +117,14 @@ class KawalBroker:
         self.clock = Clock(self)
         self.is_closed = False
 
+    def __enter__(self) -> KawalBroker:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
     def __repr__(self) -> str:
         return f"<KawalBroker {self.name} on {self.bootstrap}>"
 
@@ -131,6 +139,10 @@ class KawalBroker:
         named = {key.replace("_", "."): str(value) for key, value in configs.items()}
         self.ask("create_topic", topic=name, partitions=partitions, configs=named)
         return name
+
+    def create_view(self, name: str, sql: str, **configs: object) -> str:
+        """Create a topic that shows what a query finds in others, and return its name (docs/views.md)."""
+        return self.create_topic(name, 1, **{"kawal.sql": sql, **configs})
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import kawal_pytest
-from kawal_pytest import Host, Kawal, KawalBroker, KawalError
+from kawal_pytest import Host, KawalBroker, KawalError, plugin
+from kawal_pytest.plugin import Kawal
 
-PLUGIN = Path(kawal_pytest.__file__).parent
+PLUGIN = Path(plugin.__file__).parent
 
 
 class FakeHost(Host):
@@ -45,7 +46,7 @@ class FakeItem:
 
     def __init__(self, made: Kawal) -> None:
         self.stash = pytest.Stash()
-        self.stash[kawal_pytest._MADE] = made
+        self.stash[plugin._MADE] = made
 
 
 class Outcome:
@@ -61,14 +62,14 @@ class Outcome:
 def report_of(item: Any, outcome: Any) -> pytest.TestReport:
     """Return what the hook makes of a report."""
     report = pytest.TestReport("t", ("f", 1, "t"), {}, outcome, None, "call")
-    hook = kawal_pytest.pytest_runtest_makereport(item)
+    hook = plugin.pytest_runtest_makereport(item)
     next(hook)
     with pytest.raises(StopIteration):
         hook.send(Outcome(report))
     return report
 
 
-def test_a_failed_test_shows_what_its_brokers_logged() -> None:
+def test_a_failed_test_shows_what_its_brokers_logged_if_anything() -> None:
     host = FakeHost()
     made = Kawal(host)
     made.broker()
@@ -76,6 +77,8 @@ def test_a_failed_test_shows_what_its_brokers_logged() -> None:
     assert report_of(item, "passed").sections == []
     title = "log of <KawalBroker broker-1 on 127.0.0.1:1>"
     assert report_of(item, "failed").sections == [(title, "a line")]
+    host.log = []
+    assert report_of(item, "failed").sections == []
     host.log = None
     assert report_of(item, "failed").sections == [(title, "it is gone")]
 
@@ -89,6 +92,11 @@ def test_it_imports_pytest_and_the_standard_library_and_nothing_else() -> None:
             if isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]
             assert {name.split(".")[0] for name in names} <= allowed, path
+
+
+def test_only_the_fixtures_need_pytest() -> None:
+    code = "import kawal_pytest, sys; sys.exit('pytest' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], cwd=PLUGIN.parent, timeout=60, check=True)
 
 
 def test_it_tells_type_checkers_that_it_is_typed() -> None:
