@@ -57,7 +57,14 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bootstrap(environment: Environment, project: Path) -> Iterator[str]:
-    command = [environment.bin / "kawal", "serve", "--listen", "127.0.0.1:0", "--data", project / "data"]
+    command = [
+        str(environment.bin / "kawal"),
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--data",
+        str(project / "data"),
+    ]
     with subprocess.Popen(
         command, cwd=project, env=environment.variables(project), stdout=subprocess.PIPE, text=True
     ) as server:

@@ -110,11 +110,14 @@ def admin_client(bootstrap: str) -> Iterator[KafkaAdminClient]:
 
 @contextmanager
 def consumer_client(bootstrap: str, **options: Any) -> Iterator[KafkaConsumer]:
-    """Open a consumer without a group that never creates topics.  Raises: CommandError."""
+    """Open a consumer, without a group unless the options name one, that never creates topics.
+
+    Raises: CommandError.
+    """
     from kafka import KafkaConsumer
 
     fixed = {"group_id": None, "enable_auto_commit": False, "allow_auto_create_topics": False}
-    with _session(bootstrap, KafkaConsumer, **fixed, **options) as client:
+    with _session(bootstrap, KafkaConsumer, **{**fixed, **options}) as client:
         yield client
 
 

@@ -1,4 +1,4 @@
-"""A connection to one broker that keeps several requests in flight, for `kawal bench`."""
+"""A connection to one broker that keeps several requests in flight, for load and for many records."""
 
 from __future__ import annotations
 
@@ -22,18 +22,23 @@ ANSWER_SECONDS = 60.0
 _SIZE = struct.Struct(">i")
 
 
+class LinkLost(CommandError):
+    """A connection that could not be made, or has ended."""
+
+
 class Link:
     """A connection that sends requests at once and reads answers, in their order, when asked to."""
 
-    def __init__(self, address: str) -> None:
-        """Connect.  Raises: CommandError."""
+    def __init__(self, address: str, client_id: str = "kawal-bench") -> None:
+        """Connect.  Raises: LinkLost."""
         self.address = address
+        self._client_id = client_id
         self._in_flight: deque[tuple[int, int, int]] = deque()
         self._last_id = 0
         try:
             self._socket = socket.create_connection(parse_endpoint(address), timeout=CONNECT_SECONDS)
         except OSError as error:
-            raise CommandError(f"cannot reach {address}: {error.strerror or error}") from error
+            raise LinkLost(f"cannot reach {address}: {error.strerror or error}") from error
         self._socket.settimeout(ANSWER_SECONDS)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -43,6 +48,10 @@ class Link:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; answers in flight are lost."""
         self._socket.close()
 
     @property
@@ -56,7 +65,7 @@ class Link:
         api = declaration(type(request)).api
         assert api is not None
         header = encode_request_header(
-            api_key=api, api_version=version, correlation_id=self._last_id, client_id="kawal-bench"
+            api_key=api, api_version=version, correlation_id=self._last_id, client_id=self._client_id
         )
         body = b"".join(encode(request, version))  # type: ignore[arg-type]  # requests hold no file ranges
         self._in_flight.append((api, version, self._last_id))
@@ -93,5 +102,5 @@ class Link:
             filled += count
         return buffer
 
-    def _lost(self, error: OSError) -> CommandError:
-        return CommandError(f"lost the connection to {self.address}: {error.strerror or error}")
+    def _lost(self, error: OSError) -> LinkLost:
+        return LinkLost(f"lost the connection to {self.address}: {error.strerror or error}")

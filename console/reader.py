@@ -28,7 +28,7 @@ class Reader:
         *,
         bounds: dict[Any, int] | None,
         records_left: int | None,
-        write: Callable[[Any], object],
+        write: Callable[[Any, list[Any]], object],
         flush: Callable[[], object],
         output_closed: Callable[[], bool],
         trouble: Trouble,
@@ -65,12 +65,13 @@ class Reader:
     def _print(self, partition: Any, records: list[Any]) -> None:
         # A paused partition may still deliver what was fetched before; its bound is then below everything.
         bound = None if self._bounds is None else self._bounds.get(partition, 0)
-        for record in records:
-            if self._left == 0 or (bound is not None and record.offset >= bound):
-                return
-            self._write(record)
-            if self._left is not None:
-                self._left -= 1
+        if bound is not None and records and records[-1].offset >= bound:
+            records = [record for record in records if record.offset < bound]
+        if self._left is not None:
+            records = records[: self._left]
+            self._left -= len(records)
+        if records:
+            self._write(partition, records)
 
     def _drop_finished(self) -> None:
         """Stop reading partitions that have reached their bound, even by records that are never delivered."""

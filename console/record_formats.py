@@ -16,11 +16,12 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
 from console.errors import CommandError, UsageError
+from protocol.record_reader import Record
 
 CHUNK_BYTES = 1 << 16
 RECORD_BYTES_MAX = 100 << 20
@@ -51,12 +52,19 @@ class TextFormat:
     key_separator: bytes | None = None
     null: bytes | None = None
 
-    def dump(self, record: Any) -> bytes:
-        """Return a consumed record's bytes with the delimiter."""
-        value = self._shown(record.value)
-        if self.key_separator is None:
-            return value + self.delimiter
-        return self._shown(record.key) + self.key_separator + value + self.delimiter
+    def dump(self, _partition: Any, records: Sequence[Record]) -> bytes:
+        """Return the bytes of consumed records, each with the delimiter."""
+        null, end, between = self.null or b"", self.delimiter, self.key_separator
+        if between is None:
+            shown = [null if record.value is None else record.value for record in records]
+        else:
+            shown = [
+                (null if record.key is None else record.key)
+                + between
+                + (null if record.value is None else record.value)
+                for record in records
+            ]
+        return end.join([*shown, b""])
 
     def load(self, text: bytes, where: str) -> OutgoingRecord:
         """Return the record written as `text`.  Raises: CommandError naming `where` when it has no key."""
@@ -66,9 +74,6 @@ class TextFormat:
         if not separator:
             raise CommandError(f"{where} has no key: {self.key_separator.decode()!r} does not occur in it")
         return OutgoingRecord(self._meant(value), self._meant(key))
-
-    def _shown(self, data: bytes | None) -> bytes:
-        return (self.null or b"") if data is None else data
 
     def _meant(self, data: bytes) -> bytes | None:
         return None if self.null is not None and data == self.null else data
@@ -97,20 +102,6 @@ def split_records(stream: IO[bytes], delimiter: bytes) -> Iterator[bytes]:
             )
     if pending:
         yield bytes(pending)
-
-
-def dump_json(record: Any) -> bytes:
-    """Return a consumed record as one JSON line."""
-    tree: dict[str, Any] = {
-        "topic": record.topic,
-        "partition": record.partition,
-        "offset": record.offset,
-        "timestamp": record.timestamp,
-        **_member("key", record.key),
-        **_member("value", record.value),
-        "headers": [{"name": name, **_member("value", value)} for name, value in record.headers],
-    }
-    return json.dumps(tree, ensure_ascii=False).encode() + b"\n"
 
 
 def load_json(text: bytes, where: str) -> OutgoingRecord:
@@ -153,15 +144,6 @@ def header_option(text: str) -> Header:
     if not equals or not name:
         raise UsageError(f"--header {text!r} is not NAME=VALUE")
     return name, value.encode("utf-8", "surrogateescape")
-
-
-def _member(name: str, data: bytes | None) -> dict[str, str | None]:
-    if data is None:
-        return {name: None}
-    try:
-        return {name: data.decode()}
-    except UnicodeDecodeError:
-        return {f"{name}_base64": base64.b64encode(data).decode()}
 
 
 def _bytes_of(tree: dict[str, Any], name: str, where: str) -> bytes | None:

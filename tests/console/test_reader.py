@@ -62,7 +62,7 @@ def read(
         consumer,
         bounds=bounds,
         records_left=records_left,
-        write=lambda record: written.append(record.offset),
+        write=lambda _, records: written.extend(record.offset for record in records),
         flush=lambda: None,
         output_closed=output_closed,
         trouble=trouble or Trouble(),

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.structs import TopicPartition
 
+from protocol.record_reader import Record as LogRecord
+
 
 class Metadata(NamedTuple):
     """The place where a record was stored."""
@@ -79,6 +81,7 @@ class Consumer:
 
     def __init__(self, *values: list[bytes]) -> None:
         self.options: dict[str, Any] = {}
+        self.read_committed = False
         self._records = {
             TopicPartition("t", number): [
                 Record("t", number, offset, value) for offset, value in enumerate(partition)
@@ -102,12 +105,22 @@ class Consumer:
     def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         return {partition: len(self._records[partition]) for partition in partitions}
 
-    def assign(self, partitions: list[TopicPartition]) -> None:
-        self._positions = dict.fromkeys(partitions, 0)
+    def fetcher(
+        self,
+        bootstrap: str,
+        positions: dict[TopicPartition, int],
+        *,
+        ends: dict[TopicPartition, int] | None,
+        read_committed: bool,
+        trouble: object,
+    ) -> Consumer:
+        """Stand in for the class that reads batches."""
+        self.read_committed = read_committed
+        self._positions = dict(positions)
         self._paused.clear()
+        return self
 
-    def seek(self, partition: TopicPartition, offset: int) -> None:
-        self._positions[partition] = offset
+    def close(self) -> None: ...
 
     def pause(self, partition: TopicPartition) -> None:
         self._paused.add(partition)
@@ -115,12 +128,16 @@ class Consumer:
     def position(self, partition: TopicPartition) -> int:
         return self._positions[partition]
 
-    def poll(self, timeout_ms: int) -> dict[TopicPartition, list[Record]]:
+    def poll(self, timeout_ms: int) -> dict[TopicPartition, list[LogRecord]]:
         for partition, position in self._positions.items():
             records = self._records[partition][position:]
             if records and partition not in self._paused:
                 self._positions[partition] = len(self._records[partition])
-                return {partition: records}
+                return {
+                    partition: [
+                        LogRecord(each.offset, each.timestamp, each.key, each.value) for each in records
+                    ]
+                }
         return {}
 
     @contextmanager

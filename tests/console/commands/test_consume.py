@@ -13,6 +13,7 @@ from tests.console.commands.fakes import Consumer
 def consumer(monkeypatch: pytest.MonkeyPatch) -> Consumer:
     fake = Consumer([b"a", b"b", b"c"], [b"d\xff"])
     monkeypatch.setattr(consume, "consumer_client", fake.session)
+    monkeypatch.setattr(consume, "Fetcher", fake.fetcher)
     return fake
 
 
@@ -27,6 +28,8 @@ def consumer(monkeypatch: pytest.MonkeyPatch) -> Consumer:
         (["--until", "1"], b"a\nd\xff\n"),
         (["--max-messages", "2"], b"a\nb\n"),
         (["--delimiter", "\\0", "-p", "1"], b"d\xff\0"),
+        (["--format", "%t-%p-%o=%s;", "-p", "1"], b"t-1-0=d\xff;"),
+        (["--since", "-9"], b"a\nb\nc\nd\xff\n"),
         (["--key-separator", "=", "--null", "-", "-p", "1"], b"-=d\xff\n"),
     ],
 )
@@ -52,10 +55,10 @@ def test_json_lines_hold_everything(consumer: Consumer, capfd: pytest.CaptureFix
 
 def test_committed_records_are_asked_for(consumer: Consumer, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["consume", "t", "--read-committed", "--bootstrap", "b:1"]) == 0
-    assert consumer.options["isolation_level"] == "read_committed"
+    assert consumer.read_committed
     assert consumer.options["bootstrap"] == "b:1"
     assert main(["consume", "t"]) == 0
-    assert consumer.options["isolation_level"] == "read_uncommitted"
+    assert not consumer.read_committed
 
 
 @pytest.mark.parametrize(
@@ -69,6 +72,10 @@ def test_committed_records_are_asked_for(consumer: Consumer, capfd: pytest.Captu
         (["t", "--from", "soon"], 2, "--from 'soon' is not a position"),
         (["t", "--follow", "--until", "5"], 2, "--follow has no end and --until sets one"),
         (["t", "--max-messages", "0"], 2, "--max-messages must be at least 1"),
+        (["t", "--json", "--format", "%s"], 2, "--json and --format both say how records are printed"),
+        (["t", "--format", "%q"], 2, "--format: there is no '%q'"),
+        (["t", "--group", "g", "--until", "5"], 2, "a group is given its partitions and has no end"),
+        (["t", "--group", "g", "--from", "5"], 2, "'kawal groups reset' moves it elsewhere"),
         (["t", "--delimiter", ""], 2, "--delimiter must not be empty"),
     ],
 )
