@@ -14,6 +14,7 @@ from compat_tests.hunt.link import Link, Lost, Sent
 from compat_tests.hunt.pages import odd_page_request
 from compat_tests.hunt.player import Player
 from compat_tests.hunt.topic_actors import produce, read, topics, wide
+from compat_tests.hunt.transaction_actors import transactions
 from compat_tests.hunt.wrong import spoiled, without_utf8
 from protocol.api_keys import ApiKey
 
@@ -172,4 +173,5 @@ ACTORS: dict[str, Actor] = {
     "old-group": Actor(old_group, 5),
     "consumer-group": Actor(consumer_group, 5),
     "offsets-records": Actor(offsets_records, 3),
+    "transactions": Actor(transactions, 8),
 }
