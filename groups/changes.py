@@ -67,6 +67,10 @@ class Changes:
             self._note_written(key.group_id, value)
         self._records.append(encode_record(key, value))
 
+    def tombstone(self, key: bytes) -> None:
+        """Delete a record by the bytes of its key."""
+        self._records.append((key, None))
+
     def _note_written(self, group_id: str, record: GroupMetadataValue) -> None:
         group = self._context.classic(group_id)
         assert group is not None, f"a record of group {group_id!r}, which does not exist"

@@ -63,7 +63,7 @@ def _go_on(context: Context, waiting: list[str], now_ms: int) -> None:
 
 def _clean(context: Context, group_id: str) -> int:
     """Delete a group's expired offsets, or the whole group; return how many offsets were checked."""
-    if context.partition(group_id) not in context.loaded:
+    if context.partition(group_id) not in context.loaded or group_id in context.quarantined:
         return 0
     group = context.groups.get(group_id)
     count = sum(map(len, context.offsets.topics(group_id).values()))

@@ -14,6 +14,7 @@ from groups.effects import Done, Journal, Undo
 from groups.errors import CoordinatorNotAvailable, NotLoaded
 from groups.lost import LostConsumer
 from groups.memory import GroupMemory
+from groups.misread import MisreadRecords
 from groups.offload import Offload
 from groups.offsets import OffsetTable
 from groups.record_keys import ClassicGroupKey, Key, OffsetKey, partition_for
@@ -71,6 +72,7 @@ class Context:
         "loaded",
         "lost",
         "memory",
+        "misread",
         "now_ms",
         "offload",
         "offsets",
@@ -121,6 +123,7 @@ class Context:
         # Errors that the driver has not taken yet, and the groups that could not be loaded because of one.
         self.internal_errors: list[InternalError] = []
         self.quarantined: dict[str, str] = {}
+        self.misread = MisreadRecords()
 
     @property
     def wall_ms(self) -> int:

@@ -204,6 +204,11 @@ class Coordinator:
         """
         return loading.snapshot(self._context, partition, records_max)
 
+    def is_whole(self, partition: int) -> bool:
+        """Whether a partition is served, and all of its records have been read."""
+        context = self._context
+        return partition in context.loaded and not context.misread.are_in(partition)
+
     def partition_of(self, group_id: str) -> int:
         """Return the partition of __consumer_offsets that holds a group."""
         return self._context.partition(group_id)

@@ -53,6 +53,9 @@ def delete_groups(context: Context, request: DeleteGroupsRequest, reply: DeleteR
 
 
 def _delete_group(context: Context, group_id: str, done: Callable[[str, ErrorCode], None]) -> None:
+    if group_id in context.misread and context.partition(group_id) in context.loaded:
+        _delete_misread(context, group_id, done)
+        return
     context.check_loaded(group_id)
     group = context.groups.get(group_id)
     if not context.exists(group_id):
@@ -64,6 +67,21 @@ def _delete_group(context: Context, group_id: str, done: Callable[[str, ErrorCod
     with Changes(context, group_id) as changes:
         delete_all(context, changes, group_id)
         changes.commit(lambda: done(group_id, ErrorCode.NONE), lambda code: done(group_id, code))
+
+
+def _delete_misread(context: Context, group_id: str, done: Callable[[str, ErrorCode], None]) -> None:
+    """Delete a group with records that cannot be read: no member of it is served."""
+
+    def deleted() -> None:
+        context.misread.forget(group_id)
+        context.quarantined.pop(group_id, None)
+        done(group_id, ErrorCode.NONE)
+
+    with Changes(context, group_id) as changes:
+        delete_all(context, changes, group_id)
+        for key in context.misread.keys_of(group_id):
+            changes.tombstone(key)
+        changes.commit(deleted, lambda code: done(group_id, code))
 
 
 def delete_all(context: Context, changes: Changes, group_id: str) -> None:

@@ -30,6 +30,7 @@ from groups.record_keys import (
 from groups.records import decode_record, encode_record
 from groups.topic_changes import follow_since_start, refresh
 from protocol.error_codes import ErrorCode
+from protocol.errors import ProtocolError
 
 logger = logging.getLogger("kawal.groups")
 
@@ -37,17 +38,26 @@ GROUPS_LOOKED_AT = 1_000
 """The groups that a snapshot checks at a time, in some 5 ms, for those of its partition."""
 
 
+TOLD_MAX = 10
+"""Records without a readable key that are named in the log; a client may have written a million."""
+
+
 def replay_record(context: Context, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
     """Apply one record of a partition that is being loaded; records that are not ours are skipped.
 
     Offsets are kept undecoded.  One that cannot be read is left out here, because each later use would fail;
-    the group goes on with its other offsets.
-    Raises: Malformed, UnsupportedVersion.
+    the group goes on with its other offsets. A group with anything else that cannot be read is not served.
     """
-    record = decode_record(key, value)
+    try:
+        record = decode_record(key, value)
+    except ProtocolError as error:
+        _leave_out(context, bytes(key), error)
+        return
     if record is None:
         return
     found, decoded = record
+    if found.group_id in context.misread:
+        context.misread.forget_key(found.group_id, key)
     if isinstance(found, OffsetKey) and decoded is not None and (why := unreadable(decoded)) is not None:
         logger.error(
             "an offset of group %.100r in %.100s-%d is left out: %s",
@@ -61,14 +71,31 @@ def replay_record(context: Context, key: bytes | memoryview, value: bytes | memo
     context.replayed.add(found.group_id)
 
 
+def _leave_out(context: Context, key: bytes, error: ProtocolError) -> None:
+    """Quarantine the group of a record that cannot be read; without a group the record is of no use."""
+    try:
+        record = decode_record(key, None)
+    except ProtocolError:
+        context.counts["left_out"] += 1
+        if context.counts["left_out"] <= TOLD_MAX:
+            logger.error("a record of __consumer_offsets is left out, as its key cannot be read: %s", error)
+        return
+    if record is not None:
+        group_id = record[0].group_id
+        context.misread.note(context.partition(group_id), group_id, key)
+        context.replayed.add(group_id)
+        context.quarantined[group_id] = f"a record of it cannot be read by this version: {error}"
+
+
 def replay_staged(
     context: Context, partition: int, stamp: Stamp, key: bytes | memoryview, value: bytes | memoryview | None
 ) -> None:
-    """Apply one stored record of a transaction; only offsets are written in transactions.
-
-    Raises: Malformed, UnsupportedVersion.
-    """
-    record = decode_record(key, value)
+    """Apply one stored record of a transaction; only offsets are written in transactions."""
+    try:
+        record = decode_record(key, value)
+    except ProtocolError as error:
+        _leave_out(context, bytes(key), error)
+        return
     if record is None or not isinstance(record[0], OffsetKey) or record[1] is None:
         return
     if unreadable(record[1]) is None:
@@ -82,6 +109,9 @@ def finish_loading(context: Context, partitions: Collection[int]) -> None:
     context.replayed.difference_update(replayed)
     _forget_missing_topics(context, replayed)
     for group_id in replayed:
+        if group_id in context.misread:
+            logger.error("group %.100r is quarantined: %s", group_id, context.quarantined[group_id])
+            continue
         context.quarantined.pop(group_id, None)
         group = context.groups.get(group_id)
         if group is None:
@@ -143,6 +173,7 @@ def unload(context: Context, partitions: Collection[int]) -> None:
             context.offsets.drop(group_id)
     for partition in partitions:
         context.staged.drop_partition(partition)
+        context.misread.forget_partition(partition)
     for go_on in waiting:
         go_on()
 

@@ -251,6 +251,7 @@ def counts(context: Context) -> Counter[str]:
     """Count groups, members and offsets."""
     found = Counter(context.counts)
     found["offsets"] = len(context.offsets)
+    found["quarantined"] = len(context.quarantined)
     for group in context.groups.values():
         if isinstance(group, ConsumerGroup):
             found[f"consumer:{group.state.value}"] += 1

@@ -4,6 +4,8 @@
     each durable before the next --> log start := start
 
 Nothing is released until the last slice is durable; if a slice is lost, the copy ends and old records stay.
+A partition that is being loaded, or has records that were not understood, is not copied: its state is not all
+that is stored.
 """
 
 from __future__ import annotations
@@ -90,6 +92,8 @@ class Copier:
         for index in range(topic.partition_count):
             partition = self._metadata.topics.partition(topic, index)
             size_bytes = partition.size_bytes
+            if not self._machine().is_whole(index):
+                continue
             if size_bytes > max(
                 COPY_FORWARD_BYTES_MIN, COPY_FORWARD_FACTOR * self._copied_bytes.get(index, 0)
             ):
@@ -129,6 +133,9 @@ class Copier:
         partition, clock = copy.partition, self._loop.clock
         if copy.machine is not self._machine() or self._loop.stopping:
             self._end(copy)
+            return
+        if not copy.machine.is_whole(partition.index):
+            self._end(copy, "it is being loaded again")
             return
         try:
             records = next(copy.slices, None)

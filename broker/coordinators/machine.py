@@ -47,6 +47,12 @@ class Machine(Protocol):
     def unload(self, partitions: Collection[int], now_ms: int) -> None:
         """Forget these partitions and refuse the requests that wait in them."""
 
+    def is_whole(self, partition: int) -> bool:
+        """Whether a partition is served, and all of its records have been understood.
+
+        Only then may a snapshot stand for what is stored.
+        """
+
     def snapshot(self, partition: int, records_max: int) -> Iterator[list[EncodedRecord]]:
         """Yield records that replay to the present state of a partition, at most so many at a time.
 

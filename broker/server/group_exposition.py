@@ -38,6 +38,11 @@ def _count_families(snapshot: GroupSnapshot) -> Iterator[Metric]:
     yield groups
     yield GaugeMetricFamily("kawal_group_members", "Members of all groups.", value=counts["members"])
     yield GaugeMetricFamily("kawal_group_offsets", "Committed offsets kept.", value=counts["offsets"])
+    yield GaugeMetricFamily(
+        "kawal_groups_quarantined",
+        "Groups that are refused, as what is stored of them cannot be read.",
+        value=counts["quarantined"],
+    )
     yield CounterMetricFamily("kawal_group_rebalances", "Rebalances started.", value=counts["rebalances"])
     yield GaugeMetricFamily(
         "kawal_groups_without_metrics",

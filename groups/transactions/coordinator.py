@@ -146,6 +146,10 @@ class TransactionCoordinator:
                 elif known.state == TransactionState.ONGOING:
                     table.arm(table, known, now_ms)
 
+    def is_whole(self, partition: int) -> bool:
+        """Whether a partition is served; one with records that cannot be read is not."""
+        return partition in self._table.loaded
+
     def unload(self, partitions: Collection[int], now_ms: int) -> None:
         """Forget these partitions; requests that wait are told to look for the coordinator."""
         table = self._at(now_ms)

@@ -10,11 +10,11 @@ from groups import loading
 from groups.consumer_group import ConsumerGroup
 from groups.coordinator import Coordinator
 from groups.effects import EncodedRecord
-from groups.record_keys import OffsetKey, RegexKey, ResolvedRegex
+from groups.record_keys import MemberKey, OffsetKey, RegexKey, ResolvedRegex
 from groups.records import encode_record
 from groups.timers import TimerKey
 from protocol.error_codes import ErrorCode
-from protocol.errors import Malformed
+from protocol.messages.delete_groups import DeleteGroupsRequest
 from tests.groups.classic import group_of, join_waiting, one_member, two_members
 from tests.groups.consumers import DURABLE
 from tests.groups.driver import Driver
@@ -101,9 +101,75 @@ def test_tombstones_of_what_is_not_there_are_harmless(driver: Driver) -> None:
     assert state(loaded(driver, [*driver.log[0], *tombstones])) == empty
 
 
-def test_a_record_that_cannot_be_read_is_malformed(driver: Driver) -> None:
-    with pytest.raises(Malformed):
-        driver.coordinator.replay(b"\0", b"")
+def replayed(driver: Driver, *records: EncodedRecord) -> Driver:
+    """Restart with records that a client has written into the topic."""
+    driver.log[0].extend(records)
+    driver.restart()
+    return driver
+
+
+def misread(group_id: str, *, value: bytes | None = b"\0\0junk") -> EncodedRecord:
+    """Return the record of a member whose value cannot be read."""
+    return encode_record(MemberKey(group_id, "m"), None)[0], value
+
+
+def test_a_record_without_a_key_that_can_be_read_is_left_out_and_named(
+    driver: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = stored(driver)
+    replayed(driver, *[(b"\0", b"")] * (loading.TOLD_MAX + 5))
+    assert stored(driver) == before
+    assert caplog.text.count("is left out, as its key cannot be read") == loading.TOLD_MAX
+    assert driver.coordinator.is_whole(0)
+
+
+@pytest.mark.parametrize("value", [b"\0\0junk", b"\0\x63", b""], ids=["junk", "later version", "nothing"])
+def test_a_group_with_a_record_that_cannot_be_read_is_refused_and_the_others_are_served(
+    driver: Driver, value: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    replayed(driver, misread("consumer", value=value))
+    assert driver.beat("consumer", "a", 2).value.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert driver.fetch("consumer", "t", 0).value.groups[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert driver.fetch("simple", "t", 3).value.groups[0].topics[0].partitions[0].committed_offset == 3
+    assert "group 'consumer' is quarantined: a record of it cannot be read" in caplog.text
+    assert driver.coordinator.counts()["quarantined"] == 1
+    assert not driver.coordinator.is_whole(0)
+
+
+def test_a_quarantined_group_that_is_not_known_otherwise_is_refused_too(driver: Driver) -> None:
+    replayed(driver, misread("new"))
+    assert driver.join_consumer("new", "a", "t").value.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_a_record_that_is_replaced_later_does_no_harm(driver: Driver) -> None:
+    replayed(driver, misread("consumer"), misread("consumer", value=None))
+    assert driver.coordinator.is_whole(0)
+    assert driver.beat("consumer", "a", 2).value.error_code == ErrorCode.NONE
+
+
+def test_a_quarantined_group_is_kept_by_the_cleanup_and_cured_by_its_deletion(driver: Driver) -> None:
+    replayed(driver, misread("simple"))
+    driver.advance(3 * driver.config.offsets_retention_check_interval_ms)
+    request = DeleteGroupsRequest(groups_names=["simple"])
+    answer = driver.call(driver.coordinator.delete_groups, request)
+    assert answer.value.results[0].error_code == ErrorCode.NONE
+    assert driver.coordinator.is_whole(0)
+    driver.restart()
+    assert driver.coordinator.is_whole(0)
+    assert driver.coordinator.counts()["quarantined"] == 0
+    assert driver.coordinator.committed("simple", "t", 3) is None
+    assert driver.commit("simple", {("t", 0): 1}).value.topics[0].partitions[0].error_code == 0
+
+
+def test_a_quarantine_ends_when_its_partition_is_loaded_without_the_record(driver: Driver) -> None:
+    replayed(driver, misread("simple"))
+    driver.coordinator.unload([0], driver.now_ms)
+    assert not driver.coordinator.is_whole(0)
+    for key, value in driver.log[0][:-1]:
+        driver.coordinator.replay(key, value)
+    driver.coordinator.loaded([0], driver.now_ms)
+    assert driver.coordinator.is_whole(0)
+    assert driver.coordinator.committed("simple", "t", 3) is not None
 
 
 # --- unloading ----------------------------------------------------------------------------------------------

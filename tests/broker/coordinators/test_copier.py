@@ -7,6 +7,9 @@ import errno
 import pytest
 
 from broker.coordinators import copier
+from broker.coordinators.records import append_records
+from groups.record_keys import ClassicGroupKey
+from groups.records import encode_record
 from protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from tests.broker.gateway import Client, Gateway
 from tests.broker.groups import beating, commit, committed, given
@@ -122,3 +125,37 @@ def test_groups_of_the_consumer_protocol_are_copied_whole(gateway: Gateway) -> N
     gateway.crash()
     gateway.advance(10)
     assert gateway.client().call(request, 1) == before
+
+
+def test_a_partition_with_a_record_that_cannot_be_read_is_never_copied(gateway: Gateway) -> None:
+    """A copy of what was replayed before such a record stood for everything, and the rest was lost."""
+    key, _ = encode_record(ClassicGroupKey("h"), None)
+    append_records(gateway.partition("__consumer_offsets"), [(key, b"\x00\x03junk")], gateway.now_ms)
+    gateway.restart()
+    gateway.advance(60_000)
+    assert log_start(gateway) == 0
+    assert committed(gateway.client(), "g") == EXPECTED
+
+
+def test_a_partition_is_not_copied_while_it_is_loaded(gateway: Gateway) -> None:
+    gateway.crash()
+    gateway.disk.faults.append(failing("read", errno.EIO, path="default/vnode-0", times=6 * 30))
+    gateway.advance(25_000)
+    assert log_start(gateway) == 0
+    gateway.disk.faults.clear()
+    gateway.restart()
+    gateway.advance(10)
+    assert committed(gateway.client(), "g") == EXPECTED
+
+
+def test_a_copy_ends_when_its_partition_is_unloaded(gateway: Gateway) -> None:
+    gateway.now_ms += 10_000
+    gateway.tick()
+    gateway.run_jobs()
+    with gateway.broker.groups.step(gateway.now_ms) as coordinator:
+        coordinator.unload([0], gateway.now_ms)
+    gateway.advance(1_000)
+    assert log_start(gateway) == 0
+    gateway.crash()
+    gateway.advance(10)
+    assert committed(gateway.client(), "g") == EXPECTED

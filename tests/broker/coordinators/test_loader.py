@@ -10,6 +10,8 @@ import pytest
 
 from broker.coordinators import loader
 from broker.coordinators.records import append_records
+from groups.record_keys import ClassicGroupKey
+from groups.records import encode_record
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_groups import ListGroupsRequest
 from tests.broker.gateway import Client, Gateway
@@ -95,20 +97,20 @@ def test_a_partition_that_cannot_be_read_is_not_served_until_it_can(
     assert all(committed(client, group_id) == {("t", 0): 4, ("t", 1): 4} for group_id in GROUPS)
 
 
-def test_a_partition_with_something_unknown_is_refused_and_the_others_are_served(
+def test_a_group_with_something_unknown_is_refused_and_the_others_are_served(
     gateway: Gateway, caplog: pytest.LogCaptureFixture
 ) -> None:
-    index = partition_of(gateway, GROUPS[0])
-    partition = gateway.partition("__consumer_offsets", index)
-    append_records(partition, [(b"\x00", b"a record type of one byte")], gateway.now_ms)
+    group_id = GROUPS[0]
+    partition = gateway.partition("__consumer_offsets", partition_of(gateway, group_id))
+    key, _ = encode_record(ClassicGroupKey(group_id), None)
+    append_records(partition, [(b"\x00", b"one byte"), (key, b"\x00\x03junk")], gateway.now_ms)
     gateway.restart()
     with caplog.at_level(logging.ERROR):
         gateway.advance(1_000)
-    assert f"partition {index} of __consumer_offsets is not served" in caplog.text
+    assert f"group {group_id!r} is quarantined" in caplog.text
     client = gateway.client()
-    for group_id in GROUPS:
-        lost = partition_of(gateway, group_id) == index
-        assert load_code(client, group_id) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if lost else 0)
+    for name in GROUPS:
+        assert load_code(client, name) == (ErrorCode.COORDINATOR_NOT_AVAILABLE if name == group_id else 0)
 
 
 def test_sessions_begin_when_the_group_is_loaded(gateway: Gateway) -> None:

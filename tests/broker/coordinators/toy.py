@@ -90,6 +90,9 @@ class Counters:
             del self.values[name]
         self._journal.abandon(partitions, ErrorCode.NOT_COORDINATOR, now_ms)
 
+    def is_whole(self, partition: int) -> bool:
+        return partition in self.serving
+
     def snapshot(self, partition: int, records_max: int) -> Iterator[list[EncodedRecord]]:
         names = [name for name in self.values if self.partition_of(name) == partition]
         for start in range(0, len(names), records_max):
