@@ -121,6 +121,10 @@ class Connection:
     def call(self, frame: bytes) -> bytes:
         """Send a frame and return the answer without its length."""
         self.socket.sendall(frame)
+        return self.receive()
+
+    def receive(self) -> bytes:
+        """Return the next answer without its length."""
         (size,) = struct.unpack(">i", self._exactly(4))
         return self._exactly(size)
 

@@ -1,7 +1,8 @@
 """Produce: v0-13 advertised, v3-13 served.
 
 Behaviour: one record batch per partition, checked by its header and CRC, patched and otherwise appended as it
-came; records are opened only on compacted topics and for doubtful timestamps.  acks=all and acks=1 answer
+came; records are opened only on compacted topics, for doubtful timestamps, and where kawal.check.records=open
+or kawal.dedup=seqno ask for it.  acks=all and acks=1 answer
 when the vnode's frame is synced and its records can be read, acks=0 never; an error with acks=0 closes the
 connection, the only way to report it.  Until its records are safe, a request with acks=0 counts as in
 progress: a client that sends without waiting is read no faster than the disk writes.  Idempotent producers
@@ -9,6 +10,7 @@ are checked against the last five batches of each partition.
 Differences from Apache Kafka: null records answer INVALID_RECORD (Kafka never answers); every storage fault
 answers KAFKA_STORAGE_ERROR (56), not UNKNOWN_SERVER_ERROR, as idempotent Java producers retry only that; a
 batch of more than 20,000 records whose header gives no credible greatest timestamp answers INVALID_TIMESTAMP.
+On topics with kawal.dedup=seqno repetitions are dropped: offsets stay empty, or the base offset is -1.
 Version notes: versions below 3 close the connection (KAFKA-18659: min 0 is listed only so that librdkafka <
 2.11 compresses); v7 zstd (KIP-110); v8 error messages (KIP-467); v9 flexible; v10 current leader (KIP-951);
 v13 topic ids (KIP-516).

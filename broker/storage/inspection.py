@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from broker.config.topic_settings import TopicSettings
 from broker.storage.numbered_records import NumberedRecords, Numbering
 from protocol.errors import Malformed
-from protocol.record_reader import Record, iter_records
+from protocol.record_reader import iter_records
 from protocol.records import HEADER_BYTES, NO_TIMESTAMP, read_batch_header
 
 RECORD_ERRORS_MAX: Final = 1000
@@ -25,6 +25,10 @@ INSPECTED_RECORDS_MAX: Final = 200
 
 INSPECTED_BYTES_MAX: Final = 64 << 10
 """The largest such batch."""
+
+
+NO_TIMES: Final = (2**63, -(2**63))
+"""The earliest and the latest timestamp of no records."""
 
 
 class Inspection(NamedTuple):
@@ -51,56 +55,33 @@ def takes_long(records: bytes | bytearray | memoryview | None) -> bool:
 
 
 def inspect(batch: bytes | bytearray | memoryview, settings: TopicSettings) -> Inspection:
-    """Look at all records of a batch; takes 1 to 2 µs for each, plus decompression."""
-    look = _Look(settings)
+    """Look at all records of a batch; takes 1 to 3 µs for each, plus decompression."""
+    checks, compacts = settings.checks_records, settings.compacts
+    numbering = Numbering() if settings.dedups else None
+    keyless: list[int] = []
+    times = NO_TIMES
     try:
-        base_offset = read_batch_header(batch).base_offset
+        expected = read_batch_header(batch).base_offset
         for index, record in enumerate(iter_records(batch)):
-            look.at(index, base_offset, record)
+            if checks:
+                offset, timestamp = record[:2]
+                if offset != expected + index:
+                    raise _out_of_order(index, offset - expected)
+                if not times[0] <= timestamp <= times[1] and timestamp != NO_TIMESTAMP:
+                    times = min(times[0], timestamp), max(times[1], timestamp)
+            if compacts and record.key is None and len(keyless) < RECORD_ERRORS_MAX:
+                keyless.append(index)
+            if numbering is not None:
+                numbering.add(index, record.headers)
     except Malformed as error:
         return Inspection(settings, flaw=error)
-    return look.result()
+    return Inspection(
+        settings,
+        keyless=tuple(keyless),
+        times=times if times != NO_TIMES else None,
+        numbered=numbering.result() if numbering is not None else None,
+    )
 
 
-class _Look:
-    """The facts found so far."""
-
-    __slots__ = ("checks", "compacts", "earliest", "keyless", "latest", "numbering", "settings")
-
-    def __init__(self, settings: TopicSettings) -> None:
-        self.settings = settings
-        self.checks = settings.checks_records
-        self.compacts = settings.compacts
-        self.keyless: list[int] = []
-        self.earliest = self.latest = NO_TIMESTAMP
-        self.numbering = Numbering() if settings.dedups else None
-
-    def at(self, index: int, base_offset: int, record: Record) -> None:
-        """Look at a record.  Raises: Malformed."""
-        if self.checks:
-            self._check(index, base_offset, record)
-        if self.compacts and record.key is None and len(self.keyless) < RECORD_ERRORS_MAX:
-            self.keyless.append(index)
-        if self.numbering is not None:
-            self.numbering.add(index, record.headers)
-
-    def _check(self, index: int, base_offset: int, record: Record) -> None:
-        if record.offset != base_offset + index:
-            raise Malformed(
-                HEADER_BYTES, f"record {index}", f"has offset delta {record.offset - base_offset}"
-            )
-        timestamp = record.timestamp_ms
-        if timestamp != NO_TIMESTAMP:
-            if self.earliest == NO_TIMESTAMP or timestamp < self.earliest:
-                self.earliest = timestamp
-            self.latest = max(self.latest, timestamp)
-
-    def result(self) -> Inspection:
-        """Return all of them."""
-        has_times = self.earliest != NO_TIMESTAMP
-        return Inspection(
-            self.settings,
-            keyless=tuple(self.keyless),
-            times=(self.earliest, self.latest) if has_times else None,
-            numbered=self.numbering.result() if self.numbering is not None else None,
-        )
+def _out_of_order(index: int, delta: int) -> Malformed:
+    return Malformed(HEADER_BYTES, f"record {index}", f"has offset delta {delta}")
