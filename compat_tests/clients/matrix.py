@@ -43,6 +43,10 @@ OPERATIONS = (
     "alter a config",
     "delete records",
     "delete a topic",
+    "commit and abort transactions",
+    "be fenced in a transaction",
+    "outlive a transaction's timeout",
+    "copy in transactions",
 )
 """The rows, in the order shown."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import wraps
 from typing import Any
 
@@ -12,6 +12,7 @@ import aiokafka
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import KafkaError
 
 from compat_tests.clients.contract import (
     NUMBERS_AT_A_TIME,
@@ -248,11 +249,104 @@ def failed(answers: list[Any]) -> None:
             raise RuntimeError(f"{name}: error {code} {rest}")
 
 
+@asynccontextmanager
+async def instance(bootstrap: str, transactional_id: str, timeout_ms: int = 60_000) -> AsyncIterator[Any]:
+    """Open a producer of an id."""
+    made = AIOKafkaProducer(
+        bootstrap_servers=bootstrap, transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
+    )
+    await made.start()
+    try:
+        yield made
+    finally:
+        with suppress(KafkaError):
+            # One that was fenced reports it once more.
+            await made.stop()
+
+
+async def begin_and_send(writer: Any, topic: str, value: str) -> None:
+    await writer.begin_transaction()
+    await writer.send_and_wait(topic, value.encode(), partition=0)
+
+
+async def refused(writer: Any) -> dict[str, Any]:
+    try:
+        await writer.commit_transaction()
+    except KafkaError:
+        return {"refused": True}
+    return {"refused": False}
+
+
+@runs
+async def transact(bootstrap: str, topic: str, transactional_id: str, count: int) -> dict[str, Any]:
+    async with instance(bootstrap, transactional_id) as writer:
+        for number in range(count):
+            await begin_and_send(writer, topic, str(number))
+            await (writer.abort_transaction() if number % 3 == 2 else writer.commit_transaction())
+    return {}
+
+
+@runs
+async def fence(bootstrap: str, topic: str, transactional_id: str) -> dict[str, Any]:
+    async with instance(bootstrap, transactional_id) as old:
+        await begin_and_send(old, topic, "old")
+        async with instance(bootstrap, transactional_id) as young:
+            await begin_and_send(young, topic, "young")
+            await young.commit_transaction()
+        return await refused(old)
+
+
+@runs
+async def outlive(
+    bootstrap: str,
+    topic: str,
+    transactional_id: str,
+    timeout: int,  # noqa: ASYNC109  (the contract's name)
+    wait: int,
+) -> dict[str, Any]:
+    async with instance(bootstrap, transactional_id, timeout) as writer:
+        await begin_and_send(writer, topic, "late")
+        await asyncio.sleep(wait / 1000)
+        return await refused(writer)
+
+
+@runs
+async def copy(
+    bootstrap: str, topic: str, target: str, group: str, transactional_id: str, count: int
+) -> dict[str, Any]:
+    reader = AIOKafkaConsumer(
+        topic,
+        bootstrap_servers=bootstrap,
+        group_id=group,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
+    )
+    copied = 0
+    async with instance(bootstrap, transactional_id) as writer, started(reader):
+        for _ in until():
+            if copied >= count:
+                break
+            parts = await reader.getmany(timeout_ms=200, max_records=5)
+            messages = [message for part in parts.values() for message in part]
+            if not messages:
+                continue
+            await writer.begin_transaction()
+            for message in messages:
+                await writer.send(target, message.value + b"!", partition=0)
+            offsets = {there: part[-1].offset + 1 for there, part in parts.items()}
+            await writer.send_offsets_to_transaction(offsets, group)
+            await writer.commit_transaction()
+            copied += len(messages)
+    return {"copied": copied}
+
+
 OPERATIONS = {
     operation.__name__: operation
     for operation in (
         version, create_topic, delete_topic, describe_config, alter_config, delete_records, produce,
-        produce_numbers, consume, consume_from_timestamp, consume_group, list_offsets,
+        produce_numbers, consume, consume_from_timestamp, consume_group, list_offsets, transact, fence,
+        outlive, copy,
     )
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -236,11 +237,94 @@ def shown(message: Any) -> dict[str, Any]:
     }
 
 
+def instance(bootstrap: str, transactional_id: str, timeout: int = 60_000) -> Any:
+    """Return a producer of an id; a delivery may not be waited for longer than a transaction lasts."""
+    made = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": timeout,
+            "message.timeout.ms": timeout,
+            "log_level": 2,
+        }
+    )
+    made.init_transactions(WITHIN)
+    return made
+
+
+def begin_and_send(writer: Any, topic: str, value: str) -> None:
+    writer.begin_transaction()
+    writer.produce(topic, value, partition=0)
+    writer.flush(WITHIN)
+
+
+def refused(writer: Any) -> dict[str, Any]:
+    try:
+        writer.commit_transaction(WITHIN)
+    except KafkaException:
+        return {"refused": True}
+    return {"refused": False}
+
+
+def transact(bootstrap: str, topic: str, transactional_id: str, count: int) -> dict[str, Any]:
+    writer = instance(bootstrap, transactional_id)
+    for number in range(count):
+        begin_and_send(writer, topic, str(number))
+        writer.abort_transaction(WITHIN) if number % 3 == 2 else writer.commit_transaction(WITHIN)
+    return {}
+
+
+def fence(bootstrap: str, topic: str, transactional_id: str) -> dict[str, Any]:
+    old = instance(bootstrap, transactional_id)
+    begin_and_send(old, topic, "old")
+    young = instance(bootstrap, transactional_id)
+    begin_and_send(young, topic, "young")
+    young.commit_transaction(WITHIN)
+    return refused(old)
+
+
+def outlive(bootstrap: str, topic: str, transactional_id: str, timeout: int, wait: int) -> dict[str, Any]:
+    writer = instance(bootstrap, transactional_id, timeout)
+    begin_and_send(writer, topic, "late")
+    time.sleep(wait / 1000)
+    return refused(writer)
+
+
+def copy(
+    bootstrap: str, topic: str, target: str, group: str, transactional_id: str, count: int
+) -> dict[str, Any]:
+    writer = instance(bootstrap, transactional_id)
+    settings = {
+        "group.id": group,
+        "isolation.level": "read_committed",
+        "auto.offset.reset": "earliest",
+        "enable.partition.eof": False,
+    }
+    copied = 0
+    with consumer(bootstrap, **settings) as reader:
+        reader.subscribe([topic])
+        for _ in until():
+            if copied >= count:
+                break
+            messages = reader.consume(5, timeout=0.2)
+            if not messages:
+                continue
+            writer.begin_transaction()
+            for message in messages:
+                writer.produce(target, message.value() + b"!", partition=0)
+            offsets = reader.position(reader.assignment())
+            writer.send_offsets_to_transaction(offsets, reader.consumer_group_metadata(), WITHIN)
+            writer.commit_transaction(WITHIN)
+            copied += len(messages)
+    return {"copied": copied}
+
+
 OPERATIONS = {
     operation.__name__: operation
     for operation in (
         version, create_topic, delete_topic, describe_config, alter_config, delete_records, produce,
-        produce_numbers, consume, consume_from_timestamp, consume_group, list_offsets,
+        produce_numbers, consume, consume_from_timestamp, consume_group, list_offsets, transact, fence,
+        outlive, copy,
     )
 }  # fmt: skip
 

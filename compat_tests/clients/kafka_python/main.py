@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import kafka
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import ConfigResource, OffsetSpec
+from kafka.errors import KafkaError
 
 from compat_tests.clients.contract import (
     NUMBERS_AT_A_TIME,
@@ -194,11 +196,89 @@ def shown(record: Any) -> dict[str, Any]:
     }
 
 
+@contextmanager
+def instance(bootstrap: str, transactional_id: str, timeout: int = 60_000) -> Iterator[Any]:
+    """Open a producer of an id."""
+    made = KafkaProducer(
+        bootstrap_servers=bootstrap, transactional_id=transactional_id, transaction_timeout_ms=timeout
+    )
+    made.init_transactions()
+    try:
+        yield made
+    finally:
+        made.close(timeout=1)
+
+
+def begin_and_send(writer: Any, topic: str, value: str) -> None:
+    writer.begin_transaction()
+    writer.send(topic, value.encode(), partition=0).get(WITHIN)
+
+
+def refused(writer: Any) -> dict[str, Any]:
+    try:
+        writer.commit_transaction()
+    except KafkaError:
+        return {"refused": True}
+    return {"refused": False}
+
+
+def transact(bootstrap: str, topic: str, transactional_id: str, count: int) -> dict[str, Any]:
+    with instance(bootstrap, transactional_id) as writer:
+        for number in range(count):
+            begin_and_send(writer, topic, str(number))
+            writer.abort_transaction() if number % 3 == 2 else writer.commit_transaction()
+    return {}
+
+
+def fence(bootstrap: str, topic: str, transactional_id: str) -> dict[str, Any]:
+    with instance(bootstrap, transactional_id) as old:
+        begin_and_send(old, topic, "old")
+        with instance(bootstrap, transactional_id) as young:
+            begin_and_send(young, topic, "young")
+            young.commit_transaction()
+        return refused(old)
+
+
+def outlive(bootstrap: str, topic: str, transactional_id: str, timeout: int, wait: int) -> dict[str, Any]:
+    with instance(bootstrap, transactional_id, timeout) as writer:
+        begin_and_send(writer, topic, "late")
+        time.sleep(wait / 1000)
+        return refused(writer)
+
+
+def copy(
+    bootstrap: str, topic: str, target: str, group: str, transactional_id: str, count: int
+) -> dict[str, Any]:
+    copied = 0
+    settings = {"group_id": group, "auto_offset_reset": "earliest", "isolation_level": "read_committed"}
+    with (
+        instance(bootstrap, transactional_id) as writer,
+        consumer(bootstrap, topic, max_poll_records=5, **settings) as reader,
+    ):
+        for _ in until():
+            if copied >= count:
+                break
+            messages = [message for part in reader.poll(timeout_ms=POLL_MS).values() for message in part]
+            if not messages:
+                continue
+            writer.begin_transaction()
+            for message in messages:
+                writer.send(target, message.value + b"!", partition=0)
+            offsets = {
+                there: OffsetAndMetadata(reader.position(there), "", -1) for there in reader.assignment()
+            }
+            writer.send_offsets_to_transaction(offsets, reader.group_metadata())
+            writer.commit_transaction()
+            copied += len(messages)
+    return {"copied": copied}
+
+
 OPERATIONS = {
     operation.__name__: operation
     for operation in (
         version, create_topic, delete_topic, describe_config, alter_config, delete_records, produce,
-        produce_numbers, consume, consume_from_timestamp, consume_group, list_offsets,
+        produce_numbers, consume, consume_from_timestamp, consume_group, list_offsets, transact, fence,
+        outlive, copy,
     )
 }  # fmt: skip
 

@@ -204,5 +204,9 @@ CANNOT = dict.fromkeys(
     ("create_topic", "delete_topic", "describe_config", "alter_config", "delete_records"), NO_ADMINISTRATION
 )
 
+CANNOT |= dict.fromkeys(
+    ("transact", "fence", "outlive", "copy"), "kcat has no transactions: it sends what it is given at once"
+)
+
 if __name__ == "__main__":
     serve(OPERATIONS, CANNOT)

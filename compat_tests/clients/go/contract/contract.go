@@ -56,6 +56,10 @@ type Request struct {
 	Name       string
 	Value      string
 	Before     int64
+	Target     string
+	Timeout    int
+	Wait       int
+	ID         string `json:"transactional_id"`
 }
 
 // Answer holds the fields of an answer.

@@ -39,6 +39,10 @@ func main() {
 		"consume":                consume,
 		"consume_from_timestamp": consumeFromTimestamp,
 		"consume_group":          consumeGroup,
+		"transact":               transact,
+		"fence":                  fence,
+		"outlive":                outlive,
+		"copy":                   copyRecords,
 	})
 }
 

@@ -19,6 +19,8 @@ const noIdempotence = "kafka-go has no idempotent producer"
 
 var acks = map[string]kafka.RequiredAcks{"0": kafka.RequireNone, "1": kafka.RequireOne, "all": kafka.RequireAll}
 
+const noTransactions = "kafka-go's writer has no transactions, only the requests that they are made of"
+
 func main() {
 	Serve(map[string]Operation{
 		"version":                Version("github.com/segmentio/kafka-go"),
@@ -33,6 +35,10 @@ func main() {
 		"consume":                consume,
 		"consume_from_timestamp": consumeFromTimestamp,
 		"consume_group":          consumeGroup,
+		"transact":               Never(noTransactions),
+		"fence":                  Never(noTransactions),
+		"outlive":                Never(noTransactions),
+		"copy":                   Never(noTransactions),
 	})
 }
 

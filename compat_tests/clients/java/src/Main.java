@@ -21,7 +21,11 @@ public final class Main {
                         Map.entry("produce_numbers", Production::produceNumbers),
                         Map.entry("consume", Consumption::consume),
                         Map.entry("consume_from_timestamp", Consumption::consumeFromTimestamp),
-                        Map.entry("consume_group", Consumption::consumeGroup)));
+                        Map.entry("consume_group", Consumption::consumeGroup),
+                        Map.entry("transact", Transactions::transact),
+                        Map.entry("fence", Transactions::fence),
+                        Map.entry("outlive", Transactions::outlive),
+                        Map.entry("copy", Transactions::copy)));
     }
 
     private static JsonObject version(JsonObject request) throws IOException {

@@ -176,6 +176,71 @@ function shown({ partition, offset, key, value, headers, timestamp }) {
   };
 }
 
+async function transacting(request, timeoutMs, work) {
+  const settings = { "transactional.id": request.transactional_id, "transaction.timeout.ms": timeoutMs };
+  // A delivery may not be waited for longer than the transaction lasts.
+  const all = { ...settings, "message.timeout.ms": Math.min(timeoutMs, PATIENCE_MS) };
+  return producing({ ...request, idempotent: true }, all, async (producer) => {
+    await call(producer, "initTransactions", WITHIN_MS);
+    return work(producer);
+  });
+}
+
+async function beginAndSend(producer, topic, value) {
+  await call(producer, "beginTransaction");
+  producer.produce(topic, 0, Buffer.from(value), null);
+  await call(producer, "flush", WITHIN_MS);
+}
+
+const refused = (producer) =>
+  call(producer, "commitTransaction", WITHIN_MS).then(() => ({ refused: false }), () => ({ refused: true }));
+
+const transact = (request) =>
+  transacting(request, PATIENCE_MS, async (producer) => {
+    for (let number = 0; number < request.count; number++) {
+      await beginAndSend(producer, request.topic, String(number));
+      await call(producer, number % 3 === 2 ? "abortTransaction" : "commitTransaction", WITHIN_MS);
+    }
+  });
+
+const fence = (request) =>
+  transacting(request, PATIENCE_MS, async (old) => {
+    await beginAndSend(old, request.topic, "old");
+    await transacting(request, PATIENCE_MS, async (young) => {
+      await beginAndSend(young, request.topic, "young");
+      await call(young, "commitTransaction", WITHIN_MS);
+    });
+    return refused(old);
+  });
+
+const outlive = (request) =>
+  transacting(request, request.timeout, async (producer) => {
+    await beginAndSend(producer, request.topic, "late");
+    await pause(request.wait);
+    return refused(producer);
+  });
+
+const copy = (request) =>
+  transacting(request, PATIENCE_MS, (producer) => {
+    const settings = { "group.id": request.group, "isolation.level": "read_committed" };
+    return consuming(request, settings, async (consumer) => {
+      consumer.subscribe([request.topic]);
+      let copied = 0;
+      for (const deadline = Date.now() + PATIENCE_MS; copied < request.count; ) {
+        if (Date.now() > deadline) throw new Error(`${copied} records in ${PATIENCE_MS} ms`);
+        const records = await call(consumer, "consume", 5);
+        if (!records.length) continue;
+        await call(producer, "beginTransaction");
+        for (const { value } of records) producer.produce(request.target, 0, Buffer.from(`${value}!`), null);
+        const offsets = consumer.position();
+        await call(producer, "sendOffsetsToTransaction", offsets, consumer, WITHIN_MS);
+        await call(producer, "commitTransaction", WITHIN_MS);
+        copied += records.length;
+      }
+      return { copied };
+    });
+  });
+
 serve({
   version: () => {
     const { version } = require("@confluentinc/kafka-javascript/package.json");
@@ -192,4 +257,8 @@ serve({
   consume,
   consume_from_timestamp: consumeFromTimestamp,
   consume_group: consumeGroup,
+  transact,
+  fence,
+  outlive,
+  copy,
 });

@@ -209,6 +209,79 @@ function shown(partition, { offset, key, value, headers, timestamp }) {
   };
 }
 
+const instance = (request, transactionTimeout = 60_000) =>
+  client(request).producer({
+    transactionalId: request.transactional_id,
+    transactionTimeout,
+    idempotent: true,
+    maxInFlightRequests: 1,
+    createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
+  });
+
+async function beginAndSend(producer, topic, value) {
+  const transaction = await producer.transaction();
+  await transaction.send({ topic, messages: [{ partition: 0, value }] });
+  return transaction;
+}
+
+const refused = (transaction) => transaction.commit().then(() => ({ refused: false }), () => ({ refused: true }));
+
+const transact = (request) =>
+  using(instance(request), async (producer) => {
+    for (let number = 0; number < request.count; number++) {
+      const transaction = await beginAndSend(producer, request.topic, String(number));
+      await (number % 3 === 2 ? transaction.abort() : transaction.commit());
+    }
+  });
+
+const fence = (request) =>
+  using(instance(request), async (producer) => {
+    const old = await beginAndSend(producer, request.topic, "old");
+    await using(instance(request), async (second) => {
+      const young = await beginAndSend(second, request.topic, "young");
+      await young.commit();
+    });
+    return refused(old);
+  });
+
+const outlive = (request) =>
+  using(instance(request, request.timeout), async (producer) => {
+    const transaction = await beginAndSend(producer, request.topic, "late");
+    await pause(request.wait);
+    return refused(transaction);
+  });
+
+const copy = (request) =>
+  using(instance(request), (producer) => {
+    const { topic, target, group, count } = request;
+    const reader = client(request).consumer({ groupId: group, maxWaitTimeInMs: 200, rebalanceTimeout: 5_000 });
+    return using(reader, async () => {
+      let copied = 0;
+      let failure = null;
+      await reader.subscribe({ topic, fromBeginning: true });
+      await reader.run({
+        autoCommit: false,
+        eachMessage: async ({ partition, message: { offset, value } }) => {
+          if (copied >= count || failure) return;
+          try {
+            const transaction = await beginAndSend(producer, target, `${value}!`);
+            const partitions = [{ partition, offset: String(Number(offset) + 1) }];
+            await transaction.sendOffsets({ consumerGroupId: group, topics: [{ topic, partitions }] });
+            await transaction.commit();
+            copied++;
+          } catch (error) {
+            failure = error;
+          }
+        },
+      });
+      for (const deadline = Date.now() + PATIENCE_MS; copied < count && !failure; await pause(20)) {
+        if (Date.now() > deadline) throw new Error(`${copied} records in ${PATIENCE_MS} ms`);
+      }
+      if (failure) throw failure;
+      return { copied };
+    });
+  });
+
 async function main() {
   await zstd.init();
   await serve({
@@ -224,6 +297,10 @@ async function main() {
     consume,
     consume_from_timestamp: consumeFromTimestamp,
     consume_group: consumeGroup,
+    transact,
+    fence,
+    outlive,
+    copy,
   });
 }
 

@@ -4,6 +4,7 @@ mod administration;
 mod consumption;
 mod contract;
 mod production;
+mod transactions;
 
 use contract::{Outcome, Request};
 use serde_json::json;
@@ -29,6 +30,10 @@ fn main() {
         "consume" => Some(consumption::consume),
         "consume_from_timestamp" => Some(consumption::consume_from_timestamp),
         "consume_group" => Some(consumption::consume_group),
+        "transact" => Some(transactions::transact),
+        "fence" => Some(transactions::fence),
+        "outlive" => Some(transactions::outlive),
+        "copy" => Some(transactions::copy),
         _ => None,
     });
 }
