@@ -16,6 +16,8 @@ class Place(NamedTuple):
     """The content of a path: the folders of its logs, or a single segment file."""
 
     logs: tuple[str, ...] = ()
+    data: str = ""
+    """The data directory, if the path is one."""
     segment: str = ""
 
 
@@ -35,7 +37,7 @@ def find_place(disk: Disk, path: str) -> Place:
             f"{path} holds no log; name a data directory (with {MARKER} in it), the folder of one log, or a "
             f"segment file (*{SUFFIX})"
         )
-    return Place(logs=logs)
+    return Place(logs=logs, data=path)
 
 
 def _logs_in(disk: Disk, path: str, names: list[str]) -> Iterator[str]:

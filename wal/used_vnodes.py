@@ -47,6 +47,12 @@ class UsedVnodes:
             return  # a later start marks it
         self._disk.sync_directory(self._meta)
 
+    def marked(self) -> list[tuple[str, int]]:
+        """Return database and vnode id of every mark.  Raises: DiskError."""
+        names = [name for name in self._disk.list(self._meta) if name.startswith(USED_PREFIX)]
+        found = (name.removeprefix(USED_PREFIX).rpartition("-") for name in names)
+        return [(database, int(number)) for database, _, number in found if number.isdigit()]
+
     def forget(self, database: str, vnode_id: int | None = None) -> None:
         """Remove the mark of a vnode, or those of all vnodes of a database.  Raises: DiskError."""
         prefix = f"{USED_PREFIX}{database}-"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from console.doctor.facts import Facts
 from console.doctor.finding import Finding, as_text, as_tree, worst
 from console.doctor.machine import check_clock, check_limits, check_memory, check_versions
+from console.doctor.orphans import check_orphans
 from console.doctor.ports import check_http, check_listeners
 from console.doctor.storage import check_directory, check_disk, check_space
 from console.errors import FAILED, OK
@@ -57,6 +58,7 @@ def findings_of(arguments: argparse.Namespace, facts: Facts) -> Iterator[Finding
     yield from check_limits(facts, config)
     yield from check_clock(facts)
     yield from check_directory(facts, OsDisk(), config)
+    yield from check_orphans(OsDisk(), config)
     yield from check_space(facts, config)
     yield from check_disk(facts, config)
     yield from check_listeners(facts, config, ask_health)

@@ -26,6 +26,7 @@ from wal.disk import Disk, OsDisk
 from wal.disk_errors import DiskError
 from wal.errors import StoreError
 from wal.inspect import Damage, LogReport, SegmentReport, frames, verify_log, verify_segment
+from wal.lost_vnodes import lost_vnodes
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -59,9 +60,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "verify",
         summary="read everything and check every checksum",
         description="""Read every byte that was written and check it: segment headers, frames, entry tables,
-            batches, footers, indexes, and that no segment is missing.  Damage to acknowledged records is
-            named with file and bytes, and the exit code is 1.  An unfinished tail is not damage: it was
-            never acknowledged.""",
+            batches, footers, indexes, and that no segment and no vnode is missing.  Damage to acknowledged
+            records is named with file and bytes, and the exit code is 1.  An unfinished tail is not damage:
+            it was never acknowledged.""",
         examples=[
             ("wal verify ./data", "the whole data directory"),
             ("wal verify ./data/default/vnode-0 --json", "one log, for a program"),
@@ -177,11 +178,17 @@ def _summaries(disk: Disk, place: Place, arguments: argparse.Namespace) -> Itera
 def _verify(arguments: argparse.Namespace) -> int:
     disk = OsDisk()
     told: set[Damage] = set()
-    for report in _reports(disk, find_place(disk, arguments.path)):
+    place = find_place(disk, arguments.path)
+    lost = dict(lost_vnodes(disk, place.data)) if place.data else {}
+    for directory, problem in lost.items():
+        tree = {"log": directory, "good": False, "damages": [problem]}
+        print(json_line(tree) if arguments.json else f"{directory}\n  damage: {problem}", flush=True)
+    place = place._replace(logs=tuple(log for log in place.logs if log not in lost))
+    for report in _reports(disk, place):
         tree, lines = _told_log(report, told) if isinstance(report, LogReport) else _told_segment(report)
         print(json_line(tree) if arguments.json else "\n".join(lines), flush=True)
         told.update(report.damages)
-    return FAILED if told else OK
+    return FAILED if told or lost else OK
 
 
 def _told_segment(report: SegmentReport) -> tuple[Tree, list[str]]:

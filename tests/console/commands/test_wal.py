@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -49,6 +50,28 @@ def test_a_good_directory_is_verified(data: Path, capsys: pytest.CaptureFixture[
     assert main(["wal", "verify", str(data)]) == 0
     assert capsys.readouterr().out.count(": good; ") == 3
     assert main(["wal", "verify", str(segment_of(data))]) == 0
+
+
+def test_a_vnode_that_lost_its_files_or_its_directory_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = open_store(OsDisk(), str(tmp_path / "data"))
+    for number in range(3):
+        store.create_vnode("default", number)
+        store.open_vnode("default", number, now_ms=0).close(0)
+    store.close(0)
+    vnodes = tmp_path / "data" / "default"
+    rmtree(vnodes / "vnode-1")
+    rmtree(vnodes / "vnode-2")
+    (vnodes / "vnode-2").mkdir()
+    assert main(["wal", "verify", str(tmp_path / "data")]) == 1
+    out = capsys.readouterr().out
+    assert "vnode-1: this vnode was in use, but its directory is missing; restore it" in out
+    assert "vnode-2: this vnode was in use, but all its files are missing" in out
+    assert out.count("good") == 2
+    assert main(["wal", "verify", str(tmp_path / "data"), "--json"]) == 1
+    goodness = [json.loads(line)["good"] for line in capsys.readouterr().out.splitlines()]
+    assert goodness == [False, False, True, True]
 
 
 def test_damage_is_named_once_and_is_the_exit_code(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
