@@ -44,6 +44,14 @@ class Due(NamedTuple):
         return ""
 
 
+def is_misplaced(header: SegmentHeader, base_version: int, sequence: int) -> bool:
+    """Return whether a file cannot be what follows a segment that ends before the frame `sequence`.
+
+    It is a copy of another segment, or bears the name of one: nothing is missing before it.
+    """
+    return header.base_version != base_version or header.base_sequence < sequence
+
+
 def refuse_unknown_format(path: str, start: bytes) -> None:
     """Refuse a segment of a later program; a repair would take it for damaged and give up its records.
 

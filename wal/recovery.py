@@ -21,15 +21,10 @@ from collections import deque
 
 from wal.checkpoint import Checkpoint, Witness, load_checkpoints, load_witness, write_witness
 from wal.compaction import forget_unfinished
-from wal.continuity import Due, refuse_unknown_format
+from wal.continuity import Due, is_misplaced, refuse_unknown_format
 from wal.disk import Disk, DiskFull, File
 from wal.errors import LogDamaged
-from wal.format import (
-    FIRST_FRAME_POSITION,
-    FrameKind,
-    SegmentHeader,
-    decode_segment_start,
-)
+from wal.format import FIRST_FRAME_POSITION, FrameKind, SegmentHeader, decode_segment_start
 from wal.index import ActiveIndex
 from wal.index_parts import load_parts
 from wal.indexing import index_frame
@@ -170,8 +165,7 @@ class Recovery:
         if header is None:
             refuse_unknown_format(path, start)
         due = Due(base, self.state.options.vnode_id, self._due, self._crc, self._replay_from)
-        problem = due.problem(header)
-        if header is None or problem:
+        if (problem := due.problem(header)) or header is None:
             self._damage(path, 0, FIRST_FRAME_POSITION, problem)
             self._unusable(path, header, base)
             return False
@@ -182,6 +176,9 @@ class Recovery:
         segment.format = header.format
         segment.capacity = shared.file.size()
         segment.index = ActiveIndex()
+        if self._crc is None and self.state.segments.all:
+            # The end of the one before was given up; a later start compares with what its checkpoint lists.
+            self.state.segments.all[-1].last_crc = header.previous_crc
         self.state.segments.add(segment)
         self._unproven.clear()
         return True
@@ -280,11 +277,14 @@ class Recovery:
             self.report.truncated_bytes, self.report.torn_file = cut, path
 
     def _damaged_inside(self, segment: Segment, scan: Scan, next_base: int) -> None:
+        following, path = self._read_start(next_base)[0], self.state.path(segment_name(next_base))
+        if following is not None and is_misplaced(following, next_base, scan.sequence):
+            self._damage(path, 0, FIRST_FRAME_POSITION, "it does not follow the segment before it")
+            self._unusable(path, following, next_base)
+            return
         assert segment.shared is not None
-        survey = survey_after(
-            segment.shared.file, seed=segment.seed, position=scan.position + 1, sequence=scan.sequence
-        )
-        following = self._read_start(next_base)[0]
+        file = segment.shared.file
+        survey = survey_after(file, seed=segment.seed, position=scan.position + 1, sequence=scan.sequence)
         next_sequence = following.base_sequence if following is not None else scan.sequence + 1
         self._damaged_frames(segment, scan, survey, next_sequence)
 
@@ -352,8 +352,7 @@ class Recovery:
                 self._damage(segment.path, self.fault.position, end, problem)
 
     def _damage(self, path: str, start: int, end: int, problem: str) -> None:
-        self.report.damage = LogDamaged(path, start, end, problem)
-        self.state.damage = self.report.damage
+        self.report.damage = self.state.damage = LogDamaged(path, start, end, problem)
 
     def _write_unproven(self, file: File) -> None:
         """Make the unproven frames dirty again, with unchanged bytes: a sync then writes them."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from wal.disk import Disk
+from wal.disk import Disk, File
 from wal.format import (
     FIRST_FRAME_POSITION,
     HEADER_BYTES,
@@ -30,6 +30,7 @@ from wal.log import VnodeLog
 from wal.options import LogOptions
 from wal.recovery import Recovery
 from wal.recovery_report import Fault, FaultKind
+from wal.scan import survey_after
 from wal.segment import INDEX_SUFFIX, SUFFIX, TEMPORARY, Segment, header_of, part_path, segment_name
 from wal.state import LogState
 from wal.torn import keep_copy, written_bytes
@@ -80,9 +81,10 @@ def repair(
 def _mend(recovery: Recovery, state: LogState, report: RepairReport, now_ms: int) -> None:
     fault = recovery.fault
     assert fault is not None
+    if fault.kind == FaultKind.FRAMES:
+        _overwrite_frames(state, fault, report, now_ms)
+        return
     match fault.kind:
-        case FaultKind.FRAMES:
-            _overwrite_frames(state, fault, report, now_ms)
         case FaultKind.FILE:
             _set_aside(state, fault.path, report)
         case FaultKind.GAP:
@@ -101,12 +103,13 @@ def _mend(recovery: Recovery, state: LogState, report: RepairReport, now_ms: int
 
 
 def _overwrite_frames(state: LogState, fault: Fault, report: RepairReport, now_ms: int) -> None:
-    """Put a LOST frame over the bad bytes, up to the next valid frame or the end of what was written."""
+    """Put a LOST frame over the bad bytes, up to a valid frame or the end of what was written."""
     file = state.disk.open(fault.path)
     try:
         header, _ = decode_segment_start(PatientReader(file).read_at(0, FIRST_FRAME_POSITION))
         assert header is not None
         seed = seed_of(header.salt)
+        fault = _with_room(file, fault, seed)
         end = fault.end_position
         bad = written_bytes(file, fault.position) if end is None else b""
         if end is None:
@@ -120,11 +123,27 @@ def _overwrite_frames(state: LogState, fault: Fault, report: RepairReport, now_m
         frame = _lost_frame(state, fault, seed, now_ms, size_bytes=end - fault.position)
         file.write_at(fault.position, [frame])
         file.sync()
+        report.lost_frames += fault.next_sequence - fault.due
     finally:
         file.close()
     for path in (fault.path.removesuffix(SUFFIX) + INDEX_SUFFIX, part_path(fault.path)):
         if state.disk.exists(path):
             state.disk.remove(path)  # derived, and wrong now: it is rebuilt
+
+
+def _with_room(file: File, fault: Fault, seed: int) -> Fault:
+    """Return the fault up to a valid frame that leaves room for a LOST one.
+
+    A nearer one does not lie where it was written, as a frame needs at least that room.
+    """
+    while fault.end_position is not None and fault.end_position - fault.position < HEADER_BYTES:
+        after = survey_after(file, seed=seed, position=fault.end_position + 1, sequence=fault.next_sequence)
+        found = after.sequence > fault.next_sequence
+        fault = fault._replace(
+            next_sequence=after.sequence if found else fault.next_sequence + 1,
+            end_position=after.position if found else None,
+        )
+    return fault
 
 
 def _lost_frame(

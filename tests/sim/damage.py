@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.broker.gateway import Client, Gateway
@@ -16,6 +16,8 @@ from wal.memory_image import KEEP_ALL
 
 SETTINGS: dict[str, Any] = {"kawal_vnodes": 2, "kawal_segment_bytes": 4_096, "kawal_min_free_bytes": 0}
 SECTOR_BYTES = 512
+STALE_AFTER = 5
+"""The round after which stale sectors are taken."""
 End = Literal["stopped", "killed", "killed and started"]
 
 Shown = dict[tuple[str, int], list[bytes] | str]
@@ -24,7 +26,16 @@ Shown = dict[tuple[str, int], list[bytes] | str]
 Edit = Callable[[bytearray], bytes]
 
 
-def made(end: End) -> tuple[MemoryDisk, Shown]:
+class Made(NamedTuple):
+    """A small store."""
+
+    disk: MemoryDisk
+    expected: Shown
+    earlier: MemoryDisk
+    """The disk in the middle of its life: sectors of it are stale now."""
+
+
+def made(end: End) -> Made:
     """Return the disk of a small store that ended in this way, and what it showed before."""
     gateway = Gateway(**SETTINGS)
     client = gateway.client()
@@ -35,6 +46,8 @@ def made(end: End) -> tuple[MemoryDisk, Shown]:
         send(client, "a", batch(value), partition=number % 2)
         send(client, "b", batch(value), partition=0)
         gateway.advance(150)
+        if number == STALE_AFTER:
+            earlier = gateway.disk.crash(KEEP_ALL)
     client.call(DeleteTopicsRequest(topic_names=["gone"], timeout_ms=1_000), 5)
     gateway.advance(3_000)
     expected = shown(gateway)
@@ -48,7 +61,7 @@ def made(end: End) -> tuple[MemoryDisk, Shown]:
         if end == "killed and started":
             gateway.open_again()
             gateway.disk = gateway.disk.crash(KEEP_ALL)
-    return gateway.disk.crash(KEEP_ALL), expected
+    return Made(gateway.disk.crash(KEEP_ALL), expected, earlier)
 
 
 def shown(gateway: Gateway) -> Shown:
@@ -119,18 +132,80 @@ def changed(disk: MemoryDisk, path: str, edit: Edit) -> MemoryDisk:
     return after
 
 
-def damages(disk: MemoryDisk) -> Iterator[tuple[str, Callable[[], MemoryDisk]]]:
-    """Yield every damage state: each bit, each zeroed sector, each truncation, each missing file."""
+Damages = Iterator[tuple[str, Callable[[], MemoryDisk]]]
+"""What is damaged, and a function that returns the disk with that."""
+
+
+def damages(store: Made) -> Damages:
+    """Yield every damage state: bits, sectors (zeroed, stale, swapped), truncations, files."""
+    yield from sector_damages(store)
+    yield from file_damages(store.disk)
+    disk = store.disk
     for path, size in written(disk):
         for position in range(size):
             for bit in range(8):
                 place = f"bit {bit} of byte {position} of {path}"
                 yield place, partial(_flipped, disk, path, position, bit)
-        for start in range(0, size, SECTOR_BYTES):
-            yield f"sector at {start} of {path}", partial(_zeroed, disk, path, start)
         for length in range(size):
             yield f"{path} cut at {length}", partial(_cut, disk, path, length)
+
+
+def sector_damages(store: Made) -> Damages:
+    """Yield the states with one sector that is zeroed, is stale, or has changed places with another."""
+    disk, earlier = store.disk, store.earlier
+    for path, size in written(disk):
+        data = disk.contents(path)
+        old = earlier.contents(path) if earlier.exists(path) else b""
+        sectors = [data[start : start + SECTOR_BYTES] for start in range(0, size, SECTOR_BYTES)]
+        for number, sector in enumerate(sectors):
+            start = number * SECTOR_BYTES
+            yield f"sector at {start} of {path} zeroed", partial(_put, disk, path, start, bytes(len(sector)))
+            stale = old[start : start + SECTOR_BYTES]
+            if stale and stale != sector:
+                yield f"sector at {start} of {path} stale", partial(_put, disk, path, start, stale)
+            for other, content in enumerate(sectors[:number]):
+                if content != sector and len(content) == len(sector):
+                    place = other * SECTOR_BYTES
+                    what = f"sectors at {place} and {start} of {path} swapped"
+                    yield what, partial(_put, disk, path, place, sector, start, content)
+
+
+def file_damages(disk: MemoryDisk) -> Damages:
+    """Yield the states with a file that is missing, has a twin, or has changed places with another."""
+    paths = [path for path, _ in written(disk)]
+    for path in paths:
         yield f"{path} is missing", partial(_without, disk, path)
+        directory, _, name = path.rpartition("/")
+        for twin in twins(name):
+            yield (
+                f"{path} doubled as {twin}",
+                partial(_renamed, disk, {f"{directory}/{twin}": path, path: path}),
+            )
+        for other in paths:
+            if other > path and other.rpartition(".")[2] == path.rpartition(".")[2]:
+                swap = {path: other, other: path}
+                yield f"{path} and {other} have changed places", partial(_renamed, disk, swap)
+
+
+def twins(name: str) -> list[str]:
+    """Return the names under which a copy of a file would be taken for one of its kind."""
+    stem, _, suffix = name.partition(".")
+    if stem.isdigit():
+        return [f"{int(stem) + step:020d}.{suffix}" for step in (1, 1000)]
+    return [f"checkpoint.{1 - int(suffix)}"] if stem == "checkpoint" else []
+
+
+def _renamed(disk: MemoryDisk, contents: dict[str, str]) -> MemoryDisk:
+    """Return a copy of the disk in which files have the contents of others."""
+    after = disk.crash(KEEP_ALL)
+    for path, source in contents.items():
+        file = after.open(path, create=True)
+        file.truncate(0)
+        file.write_at(0, [disk.contents(source)])
+        file.sync()
+        file.close()
+        after.sync_directory(path.rpartition("/")[0])
+    return after
 
 
 def _without(disk: MemoryDisk, path: str) -> MemoryDisk:
@@ -147,9 +222,14 @@ def _flipped(disk: MemoryDisk, path: str, position: int, bit: int) -> MemoryDisk
     return changed(disk, path, edit)
 
 
-def _zeroed(disk: MemoryDisk, path: str, start: int) -> MemoryDisk:
+def _put(disk: MemoryDisk, path: str, *places: int | bytes) -> MemoryDisk:
+    """Return a copy of the disk with bytes at positions of a file."""
+
     def edit(data: bytearray) -> bytes:
-        data[start : start + SECTOR_BYTES] = bytes(len(data[start : start + SECTOR_BYTES]))
+        for start, content in zip(places[::2], places[1::2], strict=True):
+            assert isinstance(start, int)
+            assert isinstance(content, bytes)
+            data[start : start + len(content)] = content
         return bytes(data)
 
     return changed(disk, path, edit)

@@ -17,6 +17,7 @@ from tests.wal.damaged import (
     wal_files,
 )
 from tests.wal.logs import DIRECTORY, batch, commit, content, open_log, read_all, small_options
+from wal.format import FRAME_MAGIC
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
 from wal.memory_image import KEEP_ALL
@@ -148,6 +149,55 @@ def split(data: bytes) -> list[bytes]:
         found.append(data[:size])
         data = data[size:]
     return found
+
+
+def test_a_clean_stop_after_the_end_of_a_segment_was_given_up_keeps_the_log_good() -> None:
+    disk, sent = finished_log()
+    path = wal_files(disk)[-2]
+    footer = disk.contents(path).rindex(FRAME_MAGIC)
+    disk.damage(path, footer, bytes(64))
+
+    assert mend(disk).mended
+
+    goes_on(disk, sent, OPTIONS)
+    log = open_log(disk, OPTIONS)
+    log.close(0)
+    disk.restart()
+    assert open_log(disk, OPTIONS).damage is None
+
+
+def test_a_valid_frame_that_leaves_no_room_for_a_lost_one_is_given_up() -> None:
+    disk = numbered_log()
+    path = wal_files(disk)[0]
+    data = disk.contents(path)
+    frames = [data.index(b"number %d" % number) for number in range(10)]
+    step = frames[6] - frames[5]
+    start = data.index(FRAME_MAGIC, frames[4])  # frame 5
+    assert data.index(FRAME_MAGIC, start + 1) - start == step
+    moved = data[start + 2 * step : start + 3 * step]  # frame 7
+    disk.damage(path, start, b"?" * 2 * step)
+    disk.damage(path, start + 20, moved)
+
+    report = mend(disk, small_options())
+
+    log = open_log(disk, small_options())
+    assert (report.mended, log.damage) == (True, None)
+    assert numbers(log) == [0, 1, 2, 3, 4, 8, 9]
+
+
+@pytest.mark.parametrize("step", [1, 1_000])
+def test_a_copy_of_the_newest_segment_is_set_aside_and_takes_no_frame_with_it(step: int) -> None:
+    disk = numbered_log()
+    (path,) = wal_files(disk)
+    twin = disk.open(f"{DIRECTORY}/{step:020d}.wal", create=True)
+    twin.write_at(0, [disk.contents(path)])
+    twin.close()
+
+    report = mend(disk, small_options())
+
+    assert (report.mended, report.lost_frames) == (True, 0)
+    assert report.kept == [f"{DIRECTORY}/{step:020d}.wal.damaged"]
+    assert numbers(open_log(disk, small_options())) == list(range(10))
 
 
 def test_any_damage_can_be_mended() -> None:
