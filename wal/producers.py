@@ -117,6 +117,10 @@ class Producers:
             if stream.transactions is not None and stream.transactions.is_undecided
         ]
 
+    def hanging_streams(self, since_ms: int) -> int:
+        """Return the number of streams with an open transaction in which nothing was written since then."""
+        return sum(stream.has_idle_transaction(since_ms) for stream in self._streams.values())
+
     def appended(
         self, stream_id: int, stamp: ProducerStamp, *, base_offset: int, timestamp_ms: int, now_ms: int
     ) -> None:

@@ -70,6 +70,10 @@ class LogReading:
         """Return the stream's producers and transactions, for the check of a batch."""
         return self._state.producers.of(stream_id)
 
+    def hanging_streams(self, since_ms: int) -> int:
+        """Return the number of streams with a transaction open in which nothing was written since then."""
+        return self._state.producers.hanging_streams(since_ms)
+
     def largest_producer_id(self, below: int) -> int:
         """Return the largest id less than `below` of a producer that a stream remembers; -1 without any."""
         return self._state.producers.largest_id(below)

@@ -181,6 +181,11 @@ class StreamProducers:
         current_epoch, _, _, first_offset = _STATE.unpack_from(state)
         return bool(first_offset != NO_OFFSET and current_epoch == epoch)
 
+    def has_idle_transaction(self, since_ms: int) -> bool:
+        """Whether a transaction is open whose producer has written nothing since then."""
+        still_open = self.transactions.open if self.transactions is not None else ()
+        return any(_STATE.unpack_from(self.states[producer_id])[2] < since_ms for producer_id in still_open)
+
     def last_stable_offset(self, high_watermark: int, log_start: int = 0) -> int:
         """Return the end for readers of committed data, between the log start and the high watermark."""
         if self.transactions is None:

@@ -173,7 +173,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("transaction.state.log.num.partitions", INT, 50,
         "Partitions of __transaction_state; fixed once a transactional id was used.",
         minimum=1, unit="partitions"),
-    Key("kawal.transactions.max.bytes", LONG, 256 * MIB,
+    Key("kawal.transactions.max.bytes", LONG, 128 * MIB,
         "Memory of all transactional ids, 1 KB each; beyond it those unused for longest are forgotten.",
         minimum=MIB, unit="bytes", dynamic=True),
 ),

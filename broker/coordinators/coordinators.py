@@ -95,6 +95,11 @@ class NodeCoordinators:
         return self._transactions
 
     @property
+    def maybe_transactions(self) -> Transactions | None:
+        """The transaction coordinator, if it was used."""
+        return self._transactions
+
+    @property
     def markers(self) -> MarkerWriter:
         """The writer of transactions' ends."""
         if self._markers is None:

@@ -24,7 +24,9 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from broker.coordinators.group_snapshot import GroupSnapshot
+from broker.coordinators.transaction_snapshot import TransactionSnapshot
 from broker.server.group_exposition import group_families
+from broker.server.transaction_exposition import transaction_families
 from broker.snapshot import HistogramCopy, Snapshot
 from protocol.error_codes import ErrorCode
 
@@ -102,10 +104,12 @@ def _encoder_for(accept: str) -> tuple[Callable[..., bytes], str]:
     return found
 
 
-def render(snapshot: Snapshot, groups: GroupSnapshot, accept: str) -> tuple[bytes, str]:
+def render(
+    snapshot: Snapshot, groups: GroupSnapshot, transactions: TransactionSnapshot, accept: str
+) -> tuple[bytes, str]:
     """Return the exposition text and its content type, in the form that the Accept header prefers."""
     registry = CollectorRegistry()
-    registry.register(_SnapshotCollector(snapshot, groups))
+    registry.register(_SnapshotCollector(snapshot, groups, transactions))
     ProcessCollector(registry=registry)
     GCCollector(registry=registry)
     encoder, content_type = _encoder_for(accept)
@@ -113,9 +117,10 @@ def render(snapshot: Snapshot, groups: GroupSnapshot, accept: str) -> tuple[byte
 
 
 class _SnapshotCollector(Collector):
-    def __init__(self, snapshot: Snapshot, groups: GroupSnapshot) -> None:
+    def __init__(self, snapshot: Snapshot, groups: GroupSnapshot, transactions: TransactionSnapshot) -> None:
         self._snapshot = snapshot
         self._groups = groups
+        self._transactions = transactions
 
     def collect(self) -> Iterable[Metric]:
         """Yield all families of our own."""
@@ -132,6 +137,7 @@ class _SnapshotCollector(Collector):
         yield from _partition_families(snapshot)
         yield from _view_families(snapshot)
         yield from group_families(self._groups)
+        yield from transaction_families(self._transactions)
         yield from _disk_families(snapshot.data_directory)
 
 

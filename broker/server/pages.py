@@ -10,6 +10,7 @@ from collections.abc import Callable
 import trio
 
 from broker.coordinators.group_snapshot import GroupSnapshot
+from broker.coordinators.transaction_snapshot import TransactionSnapshot
 from broker.core import Broker
 from broker.server.exposition import render
 from broker.server.http import HttpRequest, Page, Route
@@ -28,6 +29,12 @@ def pages_of(broker: Broker, now_ms: Callable[[], int]) -> dict[str, Route]:
         turns = broker.stats.turns
         with turns.aside(turns.http):
             snapshot = Snapshot.take(broker)
+            transactions = TransactionSnapshot.take(
+                broker.coordinators,
+                broker.vnodes.every,
+                timeout_max_ms=broker.config.transaction_max_timeout_ms,
+                now_ms=now_ms(),
+            )
         groups = GroupSnapshot(held_partitions=broker.retention.held_partitions)
         steps = groups.steps(broker.groups, broker, broker.clock, now_ms())
         while True:
@@ -36,7 +43,12 @@ def pages_of(broker: Broker, now_ms: Callable[[], int]) -> dict[str, Route]:
                     break
             await trio.lowlevel.checkpoint()
         body, content_type = await trio.to_thread.run_sync(
-            render, snapshot, groups, request.headers.get("accept", ""), limiter=one_at_a_time
+            render,
+            snapshot,
+            groups,
+            transactions,
+            request.headers.get("accept", ""),
+            limiter=one_at_a_time,
         )
         return Page(body, content_type=content_type)
 

@@ -21,5 +21,5 @@ class TransactionConfig:
     transaction_remove_expired_transaction_cleanup_interval_ms: int = 3_600_000
     """The interval between two searches for such ids."""
 
-    kawal_transactions_max_bytes: int = 256 << 20
+    kawal_transactions_max_bytes: int = 128 << 20
     """The memory of all ids; beyond it, those unused for longest are forgotten early."""

@@ -168,6 +168,7 @@ def marked(table: Table, order: MarkerOrder) -> None:
         if error is None:
             table.committed += order.commit
             table.aborted += not order.commit
+            table.ended_ms += max(table.wall_ms - known.start_ms, 0)
         else:
             table.order_again(transactional_id)
 

@@ -74,6 +74,7 @@ def init_producer(table: Table, init: Init, reply: Reply, fresh_id: int | None =
             return
         if answer == Action.FENCE:
             busy = Identity(ErrorCode.CONCURRENT_TRANSACTIONS)
+            table.fenced += 1
             abort_ongoing(table, known, lambda why: reply(Identity(why) if why else busy))
             return
     if fresh_id is None and (known is None or known.exhausted):

@@ -71,13 +71,15 @@ def described(table: Table, transactional_id: str) -> Transaction | ErrorCode:
 
 
 def counts(table: Table) -> Counter[str]:
-    """Return the metrics: what has happened since the start, and what there is."""
+    """Return the metrics: what has happened since the start, and what there is; ids by `state:` and name."""
     return Counter(
         begun=table.begun,
         committed=table.committed,
         aborted=table.aborted,
         timed_out=table.timed_out,
+        fenced=table.fenced,
+        ended_ms=table.ended_ms,
         ids=len(table.ids),
         memory_bytes=table.size_bytes,
         undecided=len(table.orders),
-    )
+    ) + Counter({f"state:{state.shown}": count for state, count in table.states.items()})

@@ -18,7 +18,8 @@ Two protocols are served, as each request's version tells:
                   can reach the next. Partitions are enlisted by producing to them (Produce v12,
                   TxnOffsetCommit v5). A request with the epoch before is a repetition: its answer was lost.
 
-The code runs on the tables below, and each row is tested.
+The code runs on the tables below, which docs/transactions.md shows (states_markdown.py), and each row is
+tested.
 Source: KIP-98, KIP-360, KIP-447, KIP-588, KIP-890; Kafka 4.3's TransactionCoordinator, TransactionMetadata.
 """
 

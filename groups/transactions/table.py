@@ -9,6 +9,7 @@ because memory is short, is at the front.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import Final, NamedTuple
 
@@ -90,7 +91,10 @@ class Table:
         self.orders: dict[str, MarkerOrder] = {}
         self._new_orders: list[MarkerOrder] = []
         self._waiting: dict[str, list[_Waiter]] = {}
-        self.begun = self.committed = self.aborted = self.timed_out = 0
+        self.begun = self.committed = self.aborted = self.timed_out = self.fenced = 0
+        self.ended_ms = 0
+        """The sum of the durations of all that have ended."""
+        self.states: Counter[TransactionState] = Counter()
 
     @property
     def wall_ms(self) -> int:
@@ -143,6 +147,7 @@ class Table:
         """Put an id at the end, without writing it; return what it was before."""
         before = self.unset(transaction.transactional_id)
         self.ids[transaction.transactional_id] = transaction
+        self.states[transaction.state] += 1
         self.size_bytes += _weight(transaction)
         return before
 
@@ -150,6 +155,7 @@ class Table:
         """Remove an id, without writing that; return what it was."""
         before = self.ids.pop(transactional_id, None)
         if before is not None:
+            self.states[before.state] -= 1
             self.size_bytes -= _weight(before)
         return before
 

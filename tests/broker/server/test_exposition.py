@@ -9,6 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from broker.coordinators.group_snapshot import GroupSnapshot
+from broker.coordinators.transaction_snapshot import TransactionSnapshot
 from broker.loop.histogram import BITS, Histogram
 from broker.server.exposition import render
 from broker.snapshot import Snapshot
@@ -56,7 +57,7 @@ def text_of(gateway: Gateway) -> str:
     groups = GroupSnapshot(held_partitions=gateway.broker.retention.held_partitions)
     broker = gateway.broker
     list(groups.steps(broker.groups, broker, broker.clock, gateway.now_ms))
-    body, content_type = render(snapshot, groups, "")
+    body, content_type = render(snapshot, groups, TransactionSnapshot(), "")
     assert content_type.startswith("text/plain")
     return body.decode()
 
@@ -105,7 +106,7 @@ def test_names_of_topics_are_escaped(gateway: Gateway) -> None:
     snapshot = Snapshot.take(gateway.broker)
     snapshot.data_directory = "/"
     snapshot.partitions[0] = snapshot.partitions[0]._replace(topic='odd"\n\\name')
-    body, _ = render(snapshot, GroupSnapshot(), "")
+    body, _ = render(snapshot, GroupSnapshot(), TransactionSnapshot(), "")
     found = samples(body.decode())
     assert value(found, "kawal_partition_bytes", topic='odd"\n\\name', partition="0") == 0
 
@@ -125,7 +126,9 @@ def test_buckets_are_cumulative_and_in_seconds(gateway: Gateway) -> None:
 def test_a_scraper_may_ask_for_openmetrics(gateway: Gateway) -> None:
     snapshot = Snapshot.take(gateway.broker)
     snapshot.data_directory = "/"
-    body, content_type = render(snapshot, GroupSnapshot(), "application/openmetrics-text; version=1.0.0")
+    body, content_type = render(
+        snapshot, GroupSnapshot(), TransactionSnapshot(), "application/openmetrics-text; version=1.0.0"
+    )
     assert content_type.startswith("application/openmetrics-text")
     assert body.endswith(b"# EOF\n")
 
@@ -174,5 +177,7 @@ def test_the_manual_names_every_metric_and_none_that_there_is_not(gateway: Gatew
 def test_a_version_that_is_none_gets_the_plain_format(kind: str, version: str, gateway: Gateway) -> None:
     snapshot = Snapshot.take(gateway.broker)
     snapshot.data_directory = "/"
-    _, content_type = render(snapshot, GroupSnapshot(held_partitions=0), f"{kind};version={version}")
+    _, content_type = render(
+        snapshot, GroupSnapshot(held_partitions=0), TransactionSnapshot(), f"{kind};version={version}"
+    )
     assert content_type.startswith("text/plain; version=0.0.4")
