@@ -18,9 +18,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-from reliability import ledger
+from reliability import ledger, transaction_mutants
+from reliability.mutant import Mutant
 
 ROOT: Final = Path(__file__).parent.parent
 COPIED: Final = (
@@ -46,16 +47,6 @@ GROUPS: Final = "tests/sim/test_groups_simulation.py"
 CATALOGUE_DAMAGE: Final = "tests/broker/test_catalogue_damage.py"
 STORE_DAMAGE: Final = "tests/sim/test_damage_simulation.py"
 HOLDS: Final = "tests/broker/upkeep/test_retention_holds_model.py"
-
-
-class Mutant(NamedTuple):
-    """One patch: `old`, which occurs once in `path`, becomes `new`, and one of `tests` must fail."""
-
-    name: str
-    path: str
-    old: str
-    new: str
-    tests: tuple[str, ...]
 
 
 MUTANTS: Final = (
@@ -197,6 +188,7 @@ MUTANTS: Final = (
         "            if self._retry_at_ms.get(kind, now_ms) <= now_ms:",
         "            if max(self._retry_at_ms.values(), default=now_ms) <= now_ms:", (BROKER, SWEEP),
     ),
+    *transaction_mutants.MUTANTS,
 )  # fmt: skip
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reliability.mutants import MUTANTS, ROOT, Mutant, is_in_place
+from reliability.mutant import Mutant
+from reliability.mutants import MUTANTS, ROOT, is_in_place
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
