@@ -9,6 +9,7 @@
     network       a proxy delays, stalls, cuts and loses replies      dose: faults
     mixed         all of these in turn, at random                     dose: minutes
     power-loss    the power fails, on a logging block device          dose: power failures
+    copies        transactional copiers and the server are killed     dose: messages
     totals        the sums of the ledger
 
 Each run has its own directory, which is kept when something was found, and adds a line to the ledger. A tool
@@ -24,13 +25,15 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from reliability import ledger
-from reliability.rigs import RIGS
+from reliability.copying import copy
+from reliability.rigs import RIGS, Rig
 from reliability.tools import ToolMissing
 from reliability.world import World
 
-TOTALS = "totals"
+COPIES, TOTALS = "copies", "totals"
 
 
 def main() -> int:
@@ -54,12 +57,14 @@ def main() -> int:
 def run(rig: str, directory: Path, *, seed: int, dose: float, ledger_path: Path) -> str:
     """Run one rig and note it in the ledger; return what was found, "" for nothing."""
     began = time.monotonic()
-    chosen = RIGS[rig]
+    chosen = Rig(copy) if rig == COPIES else RIGS[rig]
     with ExitStack() as stack:
         world = World(directory, seed)
         chosen.prepare(world, stack)
         stack.callback(world.close)
         world.start()
+        if rig == COPIES:
+            return _copies(world, dose, ledger_path)
         world.make_topics()
         world.start_clients()
         world.wait_for_acks(50)
@@ -82,6 +87,26 @@ def run(rig: str, directory: Path, *, seed: int, dose: float, ledger_path: Path)
     return check.shown()
 
 
+def _copies(world: World, dose: float, ledger_path: Path) -> str:
+    began, found = time.monotonic(), ""
+    counts: dict[str, Any] = {}
+    try:
+        counts = copy(world, dose)
+    except AssertionError as error:
+        found = str(error)
+    counts["seconds"] = round(time.monotonic() - began)
+    ledger.append(
+        ledger_path,
+        commit=ledger.commit_of(Path(__file__).parent),
+        rig=COPIES,
+        seed=world.seed,
+        counts=counts,
+        anomalies={"not exactly once": 1} if found else {},
+    )
+    print(f"{COPIES} seed {world.seed}: {counts} anomalies {found or 'none'}")
+    return found
+
+
 def _print_totals(path: Path) -> int:
     for rig, sums in sorted(ledger.totals(path.read_text().splitlines()).items()):
         print(rig, {name: round(number) for name, number in sums.items()})
@@ -92,7 +117,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m reliability", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("rig", choices=[*RIGS, TOTALS])
+    parser.add_argument("rig", choices=[*RIGS, COPIES, TOTALS])
     parser.add_argument("--dose", type=float, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--directory", type=Path, help="where runs make their directories")
