@@ -21,7 +21,11 @@ _CLEANUP: Final = TimerKey("cleanup", "")
 
 
 def arm(table: Table, transaction: Transaction, not_before_ms: int) -> None:
-    """Set the timer of an open transaction; one still set for an earlier transaction sets it again itself."""
+    """Set the timer of an open transaction; one still set for an earlier transaction sets it again itself.
+
+    The wall clock tells how old a transaction is that was begun before a restart; it may have been set back,
+    so a transaction for which the timer was set has run out of time when the timer is due, whatever it says.
+    """
     transactional_id = transaction.transactional_id
     age_ms = min(max(table.wall_ms - transaction.start_ms, 0), transaction.timeout_ms)
     due_ms = max(table.now_ms + transaction.timeout_ms - age_ms, not_before_ms)
@@ -31,7 +35,8 @@ def arm(table: Table, transaction: Transaction, not_before_ms: int) -> None:
         known = table.ids.get(transactional_id)
         if known is None or known.state != TransactionState.ONGOING or not table.is_loaded(transactional_id):
             return
-        if table.wall_ms - known.start_ms >= known.timeout_ms:
+        is_same = (known.start_ms, known.epoch) == (transaction.start_ms, transaction.epoch)
+        if is_same or table.wall_ms - known.start_ms >= known.timeout_ms:
             abort_overdue(table, known)
         else:
             arm(table, known, now_ms)

@@ -33,6 +33,7 @@ class Driver:
     """A coordinator and the world around it."""
 
     def __init__(self, *, partitions: int = 3, **config: Any) -> None:
+        self.wall_shift_ms = 0
         self.config = TransactionConfig(transaction_state_log_num_partitions=partitions, **config)
         self.now_ms = 0
         self.next_id = 100
@@ -46,7 +47,7 @@ class Driver:
     def start(self) -> TransactionCoordinator:
         """Start a coordinator and replay the log into it."""
         machine = TransactionCoordinator(
-            config=self.config, take_id=self._take_id, wall_ms=lambda now_ms: WALL_MS + now_ms
+            config=self.config, take_id=self._take_id, wall_ms=lambda now_ms: WALL_MS + now_ms + self.wall_shift_ms
         )
         for records in self.log:
             for key, value in records:

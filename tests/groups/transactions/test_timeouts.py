@@ -56,6 +56,18 @@ def test_an_open_transaction_times_out_after_a_restart_too() -> None:
     assert driver.state() == TransactionState.COMPLETE_ABORT
 
 
+def test_a_transaction_times_out_although_the_wall_clock_was_set_back() -> None:
+    """Found by a simulation: readers of committed data would have waited until the clock had caught up."""
+    driver = Driver()
+    in_state(driver, TransactionState.ONGOING, 0)
+    driver.advance(20_000)
+    driver.wall_shift_ms = -HOUR_MS
+    driver.advance(39_999)
+    assert driver.state() == TransactionState.ONGOING
+    driver.advance(1)
+    assert driver.state() == TransactionState.COMPLETE_ABORT
+
+
 def test_an_abort_that_was_lost_is_tried_again() -> None:
     driver = Driver()
     in_state(driver, TransactionState.ONGOING)
