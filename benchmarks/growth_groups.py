@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import count
 from time import process_time
 
-from broker.handlers.offset_commit import PARTITIONS_AT_ONCE
+from broker.coordinators.offset_parts import PARTITIONS_AT_ONCE
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from tests.broker.gateway import Gateway
 from tests.broker.groups import committing

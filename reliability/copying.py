@@ -24,7 +24,7 @@ from reliability.world import World
 
 COPIERS: Final = 3
 MESSAGES_PER_TROUBLE: Final = 1_250
-"""Messages for each kill or stop: 80 of them in 100,000."""
+"""Messages for each kill or stop: some 80 of them in 100,000."""
 
 STILL_SECONDS: Final = 120
 """Without progress for so long, transactions hang."""
@@ -39,6 +39,7 @@ class Copying:
         self._processes: dict[str, ServerProcess] = {}
         self.counts = {"copier_kills": 0, "copier_stops": 0, "server_kills": 0, "server_stops": 0}
         self.restarts = 0
+        self._observer = Consumer({"bootstrap.servers": world.bootstrap, "group.id": GROUP, "log_level": 0})
 
     def run(self) -> dict[str, Any]:
         """Copy everything; return the counts.  Raises: AssertionError when a message is lost or doubled."""
@@ -76,18 +77,19 @@ class Copying:
     # --- trouble --------------------------------------------------------------------------------------------
 
     def _copy_all(self) -> None:
-        troubles = max(4, self._messages // MESSAGES_PER_TROUBLE)
-        copied, moved = self._copied(), time.monotonic()
+        copied = next_trouble = 0
+        moved = time.monotonic()
         while copied < self._messages:
-            time.sleep(self._world.random.uniform(0.3, 2.0))
-            if troubles and self._world.random.random() < 0.5:
-                troubles -= 1
+            time.sleep(self._world.random.uniform(0.02, 0.3))
+            if copied >= next_trouble:
+                next_trouble += self._world.random.randint(1, 2 * MESSAGES_PER_TROUBLE)
                 self._trouble()
             self._supervise()
             now = self._copied()
             if now > copied:
                 copied, moved = now, time.monotonic()
             assert time.monotonic() - moved < STILL_SECONDS, f"stuck at {copied} of {self._messages}"
+        self._observer.close()
 
     def _trouble(self) -> None:
         hard = self._world.random.random() < 0.6
@@ -116,12 +118,8 @@ class Copying:
 
     def _copied(self) -> int:
         """Return the progress of the group, as stable offsets tell it."""
-        consumer = Consumer({"bootstrap.servers": self._world.bootstrap, "group.id": GROUP, "log_level": 0})
-        try:
-            places = [TopicPartition(INPUT, index) for index in range(PARTITIONS)]
-            return sum(max(place.offset, 0) for place in consumer.committed(places, timeout=30))
-        finally:
-            consumer.close()
+        places = [TopicPartition(INPUT, index) for index in range(PARTITIONS)]
+        return sum(max(place.offset, 0) for place in self._observer.committed(places, timeout=30))
 
     # --- the end --------------------------------------------------------------------------------------------
 

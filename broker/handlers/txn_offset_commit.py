@@ -3,7 +3,8 @@
 Behaviour: stores offsets that count when the transaction is committed; answers when they are durable.  From
 v5 on the group becomes part of the transaction with the request; before, AddOffsetsToTxn must have made it
 so.
-Differences from Apache Kafka: none known.
+Differences from Apache Kafka: a request with more than 200 partitions is stored in several batches, in slices
+beside the requests of others; the end of the transaction makes all of them count, or none.
 Version notes: v2 leader epochs; v3 group membership (KIP-447), flexible; v4 TRANSACTION_ABORTABLE (before:
 INVALID_TXN_STATE, KIP-890); v5 enlists the group.
 """
@@ -15,13 +16,19 @@ from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.topics import OFFSETS_TOPIC
 from broker.coordinators.groups import partition_of
+from broker.coordinators.offset_parts import PartAnswers, parts_of, takes_parts
 from broker.coordinators.transactions import shown
 from broker.loop.call import PARKED, Call, Parked
+from broker.loop.slices import Until, WaitingSteps
 from broker.storage.transaction_guards import offsets_key
 from groups.transactions.enlisting import Member
 from groups.transactions.transaction import TV2, TopicPartition
 from protocol.error_codes import ErrorCode
-from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+from protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponseTopic,
+)
 
 if TYPE_CHECKING:
     from broker.core import Broker
@@ -32,38 +39,28 @@ NEVER: Final = 1 << 15
 """Clients are not told of PRODUCER_FENCED here, in any version."""
 
 
-def handle(broker: Broker, call: Call[TxnOffsetCommitRequest]) -> Parked:
+def handle(broker: Broker, call: Call[TxnOffsetCommitRequest]) -> Parked | WaitingSteps:
     """Make sure that the group is part of the transaction, then pass the offsets to the group coordinator."""
     request, now_ms = call.request, call.received_ms
     if not request.group_id:
         _refuse(broker, call, ErrorCode.INVALID_GROUP_ID)
         return PARKED
-    _commit(broker, call, (OFFSETS_TOPIC, partition_of(broker.groups, request.group_id, now_ms)))
-    return PARKED
+    place = OFFSETS_TOPIC, partition_of(broker.groups, request.group_id, now_ms)
+    question = _Question(broker, call, place)
+    if takes_parts(request):
+        return _in_parts(broker, call, question)
 
-
-def _commit(broker: Broker, call: Call[TxnOffsetCommitRequest], place: TopicPartition) -> None:
-    request, guards = call.request, broker.coordinators.guards
-    stream_key = offsets_key(place[1])
-    number = guards.set(stream_key, request.producer_id)
-
-    def allowed(code: ErrorCode) -> None:
-        holds = guards.holds(stream_key, request.producer_id, number)
-        guards.release(stream_key, request.producer_id)
-        if code == ErrorCode.NONE and not holds:
-            if call.version >= ENLISTS_SINCE:
-                # It has waited for the markers of the transaction before: that was no end of this one.
-                _commit(broker, call, place)
-                return
-            code = ErrorCode.INVALID_TXN_STATE
+    def answered(code: ErrorCode) -> None:
+        question.release()
         if code:
-            _refuse(broker, call, _shown(code, call.version))
+            _refuse(broker, call, code)
             return
         now_ms = broker.clock.turn_ms
         with broker.groups.step(now_ms) as groups:
             groups.txn_offset_commit(request, call.reply, now_ms)
 
-    _ask(broker, call, place, allowed)
+    question.ask(answered)
+    return PARKED
 
 
 def _refuse(broker: Broker, call: Call[TxnOffsetCommitRequest], code: ErrorCode) -> None:
@@ -72,21 +69,117 @@ def _refuse(broker: Broker, call: Call[TxnOffsetCommitRequest], code: ErrorCode)
         call.reply(groups.refuse_txn_commit(call.request, code, now_ms))
 
 
-def _ask(
-    broker: Broker,
-    call: Call[TxnOffsetCommitRequest],
-    place: TopicPartition,
-    allowed: Callable[[ErrorCode], None],
-) -> None:
-    """Call `allowed` when the transaction has the group's partition, durably, or with the reason why not."""
-    request, now_ms = call.request, broker.clock.turn_ms
-    member = Member(request.transactional_id, request.producer_id, request.producer_epoch)
-    with broker.transactions.step(now_ms) as machine:
-        if call.version >= ENLISTS_SINCE:
-            machine.enlist(member, frozenset({place}), allowed, now_ms, client_version=TV2)
-            return
-        code = machine.is_enlisted(member, place)
-        machine.after_writes(member.transactional_id, lambda lost: allowed(lost or code), now_ms)
+def _in_parts(broker: Broker, call: Call[TxnOffsetCommitRequest], question: _Question) -> WaitingSteps:
+    """Commit a part in each step; the transaction's end makes all of them count, or none."""
+    request, answers, verdicts = call.request, PartAnswers(), list[ErrorCode]()
+
+    def start(resume: Callable[[], None]) -> None:
+        def answered(code: ErrorCode) -> None:
+            verdicts.append(code)
+            resume()
+
+        question.ask(answered)
+
+    try:
+        yield Until(start)
+        for number, part in parts_of(request):
+            code = verdicts[0] or question.verdict()
+            now_ms = broker.clock.turn_ms
+            with broker.groups.step(now_ms) as groups:
+                answered = answers.expect(number)
+                if code:
+                    answered(groups.refuse_txn_commit(part, code, now_ms))
+                else:
+                    groups.txn_offset_commit(part, answered, now_ms)
+            yield None
+    finally:
+        question.release()
+    yield Until(answers.when_complete)
+    topics = [TxnOffsetCommitResponseTopic(name=topic.name, partitions=[]) for topic in request.topics]
+    answers.put_into(topics)
+    return TxnOffsetCommitResponse(topics=_merged(broker, topics))
+
+
+def _merged(broker: Broker, topics: list[TxnOffsetCommitResponseTopic]) -> list[TxnOffsetCommitResponseTopic]:
+    """Return each topic once; those that exist, and of which no partition was named, are left out."""
+    by_name: dict[str, TxnOffsetCommitResponseTopic] = {}
+    for topic in topics:
+        if topic.partitions or broker.catalogue.find(topic.name) is None:
+            by_name.setdefault(topic.name, TxnOffsetCommitResponseTopic(name=topic.name, partitions=[]))
+            by_name[topic.name].partitions += topic.partitions
+    return list(by_name.values())
+
+
+class _Question:
+    """Asks the transaction coordinator whether a group's partition is part of the producer's transaction.
+
+    A guard stands from the question to `release`: it tells whether the transaction has ended meanwhile.
+    """
+
+    def __init__(self, broker: Broker, call: Call[TxnOffsetCommitRequest], place: TopicPartition) -> None:
+        request = call.request
+        self._broker = broker
+        self._version = call.version
+        self._place = place
+        self._member = Member(request.transactional_id, request.producer_id, request.producer_epoch)
+        self._guarded = offsets_key(place[1]), request.producer_id
+        self._guard = broker.coordinators.guards.set(*self._guarded)
+
+    def release(self) -> None:
+        """Give back the guard."""
+        self._broker.coordinators.guards.release(*self._guarded)
+
+    def verdict(self) -> ErrorCode:
+        """Return whether offsets may be stored now, after a positive answer."""
+        holds = self._broker.coordinators.guards.holds(*self._guarded, self._guard)
+        return ErrorCode.NONE if holds else ErrorCode.INVALID_TXN_STATE
+
+    def ask(self, answer: Callable[[ErrorCode], None]) -> None:
+        """Answer once: when the transaction has the partition, or with the reason why not.
+
+        What follows in the same log need not wait until the coordinator's record is durable.
+        """
+        answered = False
+
+        def take(code: ErrorCode) -> None:
+            nonlocal answered
+            if answered:
+                return
+            answered = True
+            if code == ErrorCode.NONE and self.verdict():
+                if self._version >= ENLISTS_SINCE:
+                    # It has waited for the markers of the transaction before: that was no end of this one.
+                    self._guard_again()
+                    self.ask(answer)
+                    return
+                code = self.verdict()
+            answer(_shown(code, self._version))
+
+        self._ask(take)
+        if not answered and self._is_in_one_log():
+            take(ErrorCode.NONE)
+
+    def _guard_again(self) -> None:
+        guards = self._broker.coordinators.guards
+        guards.release(*self._guarded)
+        self._guard = guards.set(*self._guarded)
+
+    def _ask(self, take: Callable[[ErrorCode], None]) -> None:
+        now_ms = self._broker.clock.turn_ms
+        with self._broker.transactions.step(now_ms) as machine:
+            if self._version >= ENLISTS_SINCE:
+                machine.enlist(self._member, frozenset({self._place}), take, now_ms, client_version=TV2)
+                return
+            code = machine.is_enlisted(self._member, self._place)
+            machine.after_writes(self._member.transactional_id, lambda lost: take(lost or code), now_ms)
+
+    def _is_in_one_log(self) -> bool:
+        """Whether the coordinator's record is in the log that takes the offsets, durable or not."""
+        home = self._broker.transactions.written_to(self._member, [self._place])
+        topic = self._broker.catalogue.find(OFFSETS_TOPIC)
+        if home is None or topic is None or self._broker.groups.has_backlog:
+            return False
+        return self._broker.topics.partition(topic, self._place[1]).vnode is home
 
 
 def _shown(code: ErrorCode, version: int) -> ErrorCode:

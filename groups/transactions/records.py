@@ -14,7 +14,7 @@ from typing import Final
 from groups.effects import EncodedRecord
 from groups.transactions.record_schemas import PartitionsSchema, TransactionLogKey, TransactionLogValue
 from groups.transactions.states import TransactionState
-from groups.transactions.transaction import Transaction
+from groups.transactions.transaction import Transaction, by_topic
 from protocol.errors import Malformed
 from protocol.wire import decode, encode, joined
 
@@ -26,9 +26,6 @@ _STATES: Final = {int(state): state for state in TransactionState if state < Tra
 
 def encode_transaction(transaction: Transaction) -> EncodedRecord:
     """Return the record of a transactional id."""
-    topics: dict[str, list[int]] = {}
-    for topic, index in sorted(transaction.partitions):
-        topics.setdefault(topic, []).append(index)
     is_empty = transaction.state == TransactionState.EMPTY
     value = TransactionLogValue(
         producer_id=transaction.producer_id,
@@ -39,7 +36,10 @@ def encode_transaction(transaction: Transaction) -> EncodedRecord:
         transaction_status=transaction.state,
         transaction_partitions=None
         if is_empty
-        else [PartitionsSchema(topic=topic, partition_ids=indexes) for topic, indexes in topics.items()],
+        else [
+            PartitionsSchema(topic=topic, partition_ids=indexes)
+            for topic, indexes in by_topic(transaction.partitions)
+        ],
         transaction_last_update_timestamp_ms=transaction.update_ms,
         transaction_start_timestamp_ms=transaction.start_ms,
         client_transaction_version=transaction.client_version,

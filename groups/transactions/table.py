@@ -20,7 +20,7 @@ from groups.timers import TimerKey, Timers
 from groups.transactions.config import TransactionConfig
 from groups.transactions.records import encode_key, encode_transaction
 from groups.transactions.states import PREPARED, UNDECIDED, TransactionState
-from groups.transactions.transaction import TopicPartition, Transaction
+from groups.transactions.transaction import TopicPartition, Transaction, by_topic
 from protocol.error_codes import ErrorCode
 
 Arm = Callable[["Table", Transaction, int], None]
@@ -197,7 +197,9 @@ class Table:
             transaction.epoch,
             commit=transaction.state.name == "PREPARE_COMMIT",
             client_version=transaction.client_version,
-            partitions=tuple(sorted(transaction.partitions)),
+            partitions=tuple(
+                (topic, index) for topic, indexes in by_topic(transaction.partitions) for index in indexes
+            ),
             state_partition=self.partition(transaction.transactional_id),
             prepared=prepared,
         )

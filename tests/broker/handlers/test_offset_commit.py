@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from uuid import UUID
 
-from broker.handlers.offset_commit import PARTITIONS_PER_STEP
+from broker.coordinators.offset_parts import PARTITIONS_PER_STEP
 from protocol.error_codes import ErrorCode
 from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from protocol.messages.offset_commit import (

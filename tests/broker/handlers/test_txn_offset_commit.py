@@ -12,6 +12,11 @@ from protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
+from protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from tests.broker.gateway import Client, Gateway
 from tests.broker.groups import commit, join
 from tests.broker.kit import create
@@ -157,3 +162,60 @@ def test_the_log_of_offsets_can_be_copied_while_transactions_are_open(
     assert producer.commit() == 0
     gateway.settle()
     assert progress(gateway.client(), stable=True) == (0, 70)
+
+
+def large(producer: Producer, count: int) -> TxnOffsetCommitRequest:
+    """Return a request for many partitions, one of which does not exist."""
+    progress = [
+        TxnOffsetCommitRequestPartition(partition_index=index, committed_offset=7, committed_metadata=None)
+        for index in range(count + 1)
+    ]
+    return TxnOffsetCommitRequest(
+        transactional_id="tx",
+        group_id="g",
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        topics=[TxnOffsetCommitRequestTopic(name="wide", partitions=progress)],
+    )
+
+
+@PROTOCOLS
+def test_many_offsets_are_stored_in_slices_and_count_as_a_whole(gateway: Gateway, protocol: int) -> None:
+    create(gateway.client(), "wide", partitions=1_000)
+    producer = Producer(gateway, protocol=protocol)
+    if protocol == TV1:
+        producer.add_group()
+    answer = producer.client.call(large(producer, 1_000), 5 if protocol == TV2 else 4)
+    codes = [found.error_code for found in answer.topics[0].partitions]
+    assert codes == [0] * 1_000 + [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert len(gateway.broker.coordinators.guards) == 0
+    groups = gateway.broker.groups._machine
+    assert groups.committed("g", "wide", 999) is None
+    assert producer.commit() == 0
+    gateway.settle()
+    assert all(groups.committed("g", "wide", index) for index in range(1_000))
+
+
+def test_many_offsets_of_a_producer_that_was_fenced_are_all_refused(gateway: Gateway) -> None:
+    create(gateway.client(), "wide", partitions=300)
+    producer = Producer(gateway)
+    Producer(gateway)
+    answer = producer.client.call(large(producer, 300), 5)
+    codes = {found.error_code for found in answer.topics[0].partitions[:-1]}
+    assert codes == {ErrorCode.INVALID_PRODUCER_EPOCH}
+    assert len(gateway.broker.coordinators.guards) == 0
+
+
+def test_offsets_follow_the_coordinators_record_in_the_same_log_without_a_sync_between() -> None:
+    gateway = Gateway(kawal_vnodes=1)
+    create(gateway.client(), "wide", partitions=2)
+    producer = Producer(gateway)
+    assert producer.client.call(large(producer, 1), 5).topics[0].partitions[0].error_code == 0
+    assert producer.commit() == 0
+    gateway.settle()
+    producer.client.send(large(producer, 1), 5)
+    jobs = [job for _, job in gateway.broker.take_jobs(gateway.now_ms) if hasattr(job, "built")]
+    assert len(jobs) == 1
+    gateway.finish([(gateway.partition("wide").vnode, jobs[0])])
+    (answer,) = producer.client.answers()
+    assert answer.topics[0].partitions[0].error_code == 0

@@ -47,7 +47,9 @@ class Driver:
     def start(self) -> TransactionCoordinator:
         """Start a coordinator and replay the log into it."""
         machine = TransactionCoordinator(
-            config=self.config, take_id=self._take_id, wall_ms=lambda now_ms: WALL_MS + now_ms + self.wall_shift_ms
+            config=self.config,
+            take_id=self._take_id,
+            wall_ms=lambda now_ms: WALL_MS + now_ms + self.wall_shift_ms,
         )
         for records in self.log:
             for key, value in records:
