@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from compat_tests.broker import Broker
 from compat_tests.confluent import make_producer, open_consumer, produce, take
@@ -63,9 +63,9 @@ def test_a_database_is_made_again_on_another_gateway_and_is_the_same(start_broke
     assert sql(second, ASKED) == sql(first, ASKED)
     assert sql(second, "SHOW TABLES") == sql(first, "SHOW TABLES")
     # A group that leaves out restored records is shown what is written here, and nothing else.
-    resource = ConfigResource(ResourceType.GROUP, "mirror")
-    resource.add_incremental_config(ConfigEntry("kawal.consume.excluded", "true"))
     asking = admin_client(second)
+    entry = ConfigEntry("kawal.consume.excluded", "true", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.GROUP, "mirror", incremental_configs=[entry])
     (altered,) = asking.incremental_alter_configs([resource]).values()
     altered.result(30)
     produce(make_producer(second), "plain", [b"own"], partition=2)
