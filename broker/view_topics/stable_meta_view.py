@@ -19,7 +19,9 @@ from broker.view_topics.view_compaction import CompactedSource
 from broker.view_topics.view_slices import SliceBudget
 from protocol.errors import ProtocolError
 from protocol.record_headers import with_headers
-from protocol.records import read_batch_header
+from protocol.record_reader import iter_records
+from protocol.record_writer import encode_batch
+from protocol.records import BatchHeader, read_batch_header
 from wal.format import EntryKind
 
 if TYPE_CHECKING:
@@ -91,13 +93,34 @@ class StableMetaPartition(DatabasePartition):
         if not entry.base_offset <= shown.base_offset < entry.base_offset + entry.record_count:
             # Compaction has left nothing of this batch; the range goes on to the next one that it left.
             return None
-        version = entry.version + shown.base_offset - entry.base_offset
         try:
-            return with_headers(found.batch, owner.headers_of, HEADER_COUNT, base_offset=version)
+            batch = self._not_deleted(found.batch, shown)
+            if batch is None:
+                return None
+            version = entry.version + shown.base_offset - entry.base_offset
+            return with_headers(batch, owner.headers_of, HEADER_COUNT, base_offset=version)
         except ProtocolError:
             # As in every view over a database, what cannot be given its headers is left out.
             self.host.counters_of(self.topic).unfit += entry.record_count
             return None
+
+    def _not_deleted(self, batch: bytes, header: BatchHeader) -> bytes | bytearray | None:
+        """Return the part of a batch that is not deleted, None if all of it is.
+
+        A reader of the topic leaves out what lies below its offset; here that is a version, not an offset.
+        """
+        log_start = self._records.log_start
+        if header.base_offset >= log_start:
+            return batch
+        kept = [record for record in iter_records(batch) if record.offset >= log_start]
+        if not kept:
+            return None
+        return encode_batch(
+            kept,
+            base_offset=header.base_offset,
+            last_offset=header.last_offset,
+            append_time_ms=header.max_timestamp if header.is_append_time else None,
+        )
 
 
 def open_partition(host: ViewHost, topic: Topic, index: int) -> StableMetaPartition:

@@ -90,7 +90,18 @@ def test_deleted_records_are_not_shown() -> None:
     asked = DeleteRecordsPartition(partition_index=0, offset=1)
     topic = DeleteRecordsTopic(name="t", partitions=[asked])
     client.call(DeleteRecordsRequest(topics=[topic], timeout_ms=1_000), 2)
-    assert [record.value for record in read_all(client, "some")] == [b"2", b"3"]
+    assert [told(record) for record in read_all(client, "some")] == [b"2", b"3", ("delete", "t")]
+
+
+def test_deleted_records_of_a_batch_that_has_others_are_not_shown() -> None:
+    _, client = made()
+    send(client, "t", batch(b"1", b"2", b"3", key=b"k"))
+    for before, left in ((2, [b"3"]), (3, [])):
+        asked = DeleteRecordsPartition(partition_index=0, offset=before)
+        topic = DeleteRecordsTopic(name="t", partitions=[asked])
+        client.call(DeleteRecordsRequest(topics=[topic], timeout_ms=1), 2)
+        for name in ("with", "some"):
+            assert [shown for shown in map(told, read_all(client, name)) if shown != ("delete", "t")] == left
 
 
 @pytest.mark.parametrize("view", ["with", "only", "some"])
