@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from compat_tests.broker import Broker
@@ -16,7 +19,9 @@ from compat_tests.conftest import MakeTopic
 from compat_tests.kawal_broker import KAWAL
 from compat_tests.pipeline_jobs import JSON_SCHEMA, PipelineJob, produce_numbers, produce_values
 from compat_tests.waiting import eventually
+from pipeline.audit_report import audit_job
 from pipeline.errors import BadRowsError
+from pipeline.job_file import load
 
 KILLED = -signal.SIGKILL
 BAD = [(0, b"junk"), (1, b'{"n":"one"}'), (0, None)]
@@ -24,6 +29,13 @@ BAD = [(0, b"junk"), (1, b'{"n":"one"}'), (0, None)]
 
 def numbers_of(job: PipelineJob) -> list[int]:
     return sorted(number for (number,) in job.rows("n"))
+
+
+def audited(job: PipelineJob) -> list[dict[str, Any]]:
+    out = io.StringIO()
+    audit_job(load(job.file), out, as_json=True)
+    found: list[dict[str, Any]] = json.loads(out.getvalue())["partitions"]
+    return found
 
 
 def test_a_topic_lands_once_and_later_runs_land_only_what_is_new(
@@ -102,6 +114,40 @@ def test_a_job_without_its_checkpoint_in_a_folder_with_an_odd_name_goes_on_where
     produce_numbers(broker, topic, range(30, 50))
     assert job.run_here()["rows"] == 20
     assert numbers_of(job) == list(range(50))
+
+
+def test_records_of_open_and_aborted_transactions_do_not_land(
+    broker: Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    topic = make_topic(1)
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": f"t-{topic}"})
+    producer.init_transactions(30)
+
+    def write(numbers: range) -> None:
+        producer.begin_transaction()
+        for number in numbers:
+            producer.produce(topic, b'{"n":%d}' % number, partition=0)
+        assert producer.flush(30) == 0
+
+    write(range(10))
+    producer.commit_transaction(30)
+    write(range(10, 20))
+    producer.abort_transaction(30)
+    write(range(20, 30))
+    producer.commit_transaction(30)
+    write(range(30, 40))
+    job = PipelineJob(tmp_path, broker, topic)
+    job.file.write_text(job.file.read_text().replace("[job]\n", '[job]\nmetrics_file = "land.prom"\n'))
+    committed = [*range(10), *range(20, 30)]
+    assert job.run_here()["rows"] == 20
+    assert numbers_of(job) == committed
+    assert 'kawal_pipe_rows{job="land-t"} 20.0' in (tmp_path / "land.prom").read_text()
+    producer.commit_transaction(30)
+    assert job.run_here()["rows"] == 10
+    assert numbers_of(job) == [*committed, *range(30, 40)]
+    [partition] = audited(job)
+    # Three commit markers, one abort marker, and ten records that were aborted.
+    assert (partition["differences"], partition["empty"]) == ([], 14)
 
 
 def test_bad_records_stop_a_job_that_asks_for_it(

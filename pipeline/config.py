@@ -34,6 +34,13 @@ class JobSection(Struct, frozen=True, kw_only=True):
         str,
         Meta(description="Folder of Spark's checkpoint; empty: .NAME.landing/checkpoint beside the table."),
     ] = ""
+    metrics_file: Annotated[
+        str,
+        Meta(
+            description="File in which the progress is kept as Prometheus metrics, for node_exporter's "
+            "textfile collector; empty: none."
+        ),
+    ] = ""
 
 
 class SourceSection(Struct, frozen=True, kw_only=True):

@@ -119,6 +119,7 @@ def at_home(job: Job, folder: Path) -> Job:
         folder,
         "job.checkpoint",
     )
+    metrics = job.job.metrics_file and str(_local_path(job.job.metrics_file, folder, "job.metrics_file"))
     for key, folder, what in (
         ("errors.path", bad, "quarantine"),
         ("job.checkpoint", checkpoint, "checkpoint"),
@@ -131,7 +132,7 @@ def at_home(job: Job, folder: Path) -> Job:
         job,
         sink=msgspec.structs.replace(job.sink, path=str(table)),
         errors=msgspec.structs.replace(job.errors, path=str(bad)),
-        job=msgspec.structs.replace(job.job, checkpoint=str(checkpoint)),
+        job=msgspec.structs.replace(job.job, checkpoint=str(checkpoint), metrics_file=metrics),
     )
 
 

@@ -21,6 +21,7 @@ from pipeline.jars import find_jars
 from pipeline.job_file import duration_ms
 from pipeline.ledger import Ledger
 from pipeline.lock import job_lock
+from pipeline.metrics_file import MeasuredReport
 from pipeline.places import Places, places_of, uri
 from pipeline.positions import Positions, moved
 from pipeline.progress import Meter, Progress, Summary, rows_in_flight
@@ -61,15 +62,23 @@ def run_job(job: Job, report: Report, *, probe: Probe | None = None) -> int:
     places = places_of(job)
     places.prepare()
     with job_lock(places.lock, job.name), stop_on_signals() as stop:
+        measured = _measured(report, job)
         try:
             with open_topics(job.source, group=job.group) as topics:
-                return _run_with(job, places, jars, topics, stop, report, probe)
+                return _run_with(job, places, jars, topics, stop, measured or report, probe)
         except Exception:
             # A signal may reach the JVM before us, and then ends calls to it in many ways.
             if not stop.signal_number:
+                if measured is not None:
+                    measured.failed()
                 raise
             report.note(f"{job.name}: stopped by {name_of(stop)}")
             return 128 + stop.signal_number
+
+
+def _measured(report: Report, job: Job) -> MeasuredReport | None:
+    path = job.job.metrics_file
+    return MeasuredReport(report, Path(path), job.name, time.time) if path else None
 
 
 def _run_with(

@@ -101,6 +101,12 @@ def test_paths_count_from_the_folder_of_the_job_file(tmp_path: Path) -> None:
     assert job.job.checkpoint == str(tmp_path / "lake" / ".t.landing" / "checkpoint")
 
 
+def test_the_file_of_metrics_counts_from_the_folder_of_the_job_file_too() -> None:
+    job = at_home(parse(content(job={"metrics_file": "metrics/a.prom"})), Path("/jobs"))
+    assert job.job.metrics_file == "/jobs/metrics/a.prom"
+    assert at_home(parse(content()), Path("/jobs")).job.metrics_file == ""
+
+
 @pytest.mark.parametrize("text", ["/lake/t", "file:/lake/t", "file:///lake/t", "file://localhost/lake/t"])
 def test_local_paths_may_have_a_scheme(tmp_path: Path, text: str) -> None:
     path = tmp_path / "land.toml"
