@@ -23,6 +23,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # A stamp is newer than what its target was made from; nothing is installed or fetched twice.
 RUNTIME := $(VENV)/.installed
 DEVELOP := $(VENV)/.installed-for-development
+FOR_DEMO := $(VENV)/.installed-for-demo
 SPARK_JARS := .jars/.fetched
 KAFKA_JARS := .cache/kafka/.fetched
 
@@ -44,8 +45,8 @@ test: ## Run every check and test: check, then real clients and Spark against th
 
 check: format-check lint types imports unit ## Run the quick part of test: style, types, layers, unit tests
 
-demo: $(DEVELOP) $(SPARK_JARS) ## Land a year of flights with Spark, killed half way, and compare every sum
-	@exec $(BIN)/kawal pipe demo $(ARGS)
+demo: $(FOR_DEMO) $(SPARK_JARS) ## Land a year of flights with Spark, killed half way, derive, audit, and draw demo.png
+	@exec $(BIN)/kawal pipe demo --plot demo.png $(ARGS)
 
 bench: $(DEVELOP) $(KAFKA_JARS) ## Measure Kawal and Apache Kafka side by side
 	@exec $(BIN)/python -m benchmarks $(ARGS)
@@ -109,6 +110,11 @@ $(RUNTIME): pyproject.toml | $(VENV)/bin/python
 $(DEVELOP): pyproject.toml kawal_pytest/pyproject.toml | $(VENV)/bin/python
 	@echo "installing Kawal and its development tools into $(VENV) (pyspark takes a minute)"
 	@$(PIP) install --editable '.[spark]' --editable ./kawal_pytest --group bench --group lint --group test
+	@touch $(RUNTIME) $@
+
+$(FOR_DEMO): pyproject.toml | $(VENV)/bin/python
+	@echo "installing Kawal and its demo into $(VENV) (pyspark takes a minute)"
+	@$(PIP) install --editable '.[demo]'
 	@touch $(RUNTIME) $@
 
 $(SPARK_JARS): pipeline/pom.xml

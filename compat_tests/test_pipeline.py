@@ -120,7 +120,9 @@ def test_records_of_open_and_aborted_transactions_do_not_land(
     broker: Broker, make_topic: MakeTopic, tmp_path: Path
 ) -> None:
     topic = make_topic(1)
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": f"t-{topic}"})
+    # A run on a busy machine takes longer than the minute after which an open transaction is aborted.
+    settings = {"transactional.id": f"t-{topic}", "transaction.timeout.ms": 600_000}
+    producer = Producer({"bootstrap.servers": broker.bootstrap, **settings})
     producer.init_transactions(30)
 
     def write(numbers: range) -> None:

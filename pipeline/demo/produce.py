@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import util
 from typing import Any
 
@@ -25,14 +25,17 @@ def require_client() -> None:
         )
 
 
-def create_topics(bootstrap: str, names: list[str]) -> None:
-    """Create topics of PARTITIONS partitions.  Raises: SourceError."""
+def create_topics(bootstrap: str, topics: Mapping[str, Mapping[str, str]]) -> None:
+    """Create topics of PARTITIONS partitions with these configs.  Raises: SourceError."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient, NewTopic
 
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    topics = [NewTopic(name, num_partitions=PARTITIONS, replication_factor=1) for name in names]
-    for name, created in admin.create_topics(topics, request_timeout=DEADLINE_SECONDS).items():
+    new = [
+        NewTopic(name, num_partitions=PARTITIONS, replication_factor=1, config=dict(configs))
+        for name, configs in topics.items()
+    ]
+    for name, created in admin.create_topics(new, request_timeout=DEADLINE_SECONDS).items():
         try:
             created.result()
         except KafkaException as error:

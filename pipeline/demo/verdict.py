@@ -6,8 +6,13 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.config import Job
 from pipeline.demo.source import CarrierSums, OriginSums, sums_by_carrier, sums_by_origin
 from pipeline.places import uri
+from pipeline.shape import shape_of
+from pipeline.sinks.tables import ledger_of
+from pipeline.table_note import note_of
+from pipeline.table_rows import files_of, read_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,9 +49,10 @@ def repeated_records(table: DataFrame) -> int:
     return int(rows - records)
 
 
-def compare(spark: SparkSession, lake: Path) -> tuple[list[str], list[str]]:
+def compare(spark: SparkSession, flights_job: Job, lake: Path) -> tuple[list[str], list[str]]:
     """Return lines that show the comparison, and the differences; none means exact."""
-    flights = spark.read.parquet(uri(lake / "flights"))
+    ledger = ledger_of(flights_job)
+    flights = read_files(spark, ledger, note_of(flights_job, shape_of(flights_job)), files_of(ledger))
     weather = spark.read.parquet(uri(lake / "weather"))
     expected, found = sums_by_carrier(), landed_carriers(flights)
     expected_weather, found_weather = sums_by_origin(), landed_origins(weather)

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from pipeline.demo import main
-from pipeline.demo.main import Landing, Stage
+from pipeline.demo.main import Landing
+from pipeline.demo.plot import Curve
+from pipeline.demo.stage import Stage
 from pipeline.errors import DONE, FAILED, SetupError
 
 
@@ -36,6 +38,22 @@ def test_the_driver_is_killed_after_the_batch_that_reaches_half(stage: Stage) ->
 def test_a_driver_that_is_not_to_be_killed_never_is(stage: Stage) -> None:
     landing = Landing(stage)
     assert not any(landing(batch(10**6)) for _ in range(3))
+
+
+def test_batches_become_points_of_the_curve(stage: Stage) -> None:
+    curve = Curve(100)
+    landing = Landing(stage, curve=curve)
+    landing(batch(60))
+    landing(batch(30))
+    assert (curve.seconds, curve.rows, curve.lag) == ([2.25, 2.25], [60, 90], [40, 10])
+
+
+def test_a_picture_without_matplotlib_is_refused_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(main, "can_plot", lambda: False)
+    with pytest.raises(SetupError, match=r"pip install 'kawal\[demo\]'"):
+        main.run_demo(picture=Path("demo.png"))
 
 
 def test_events_are_shown_with_the_seconds_since_the_start(
@@ -89,6 +107,6 @@ def test_topics_that_are_there_already_are_refused(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(main, "existing_topics", lambda _bootstrap: {"flights", "orders"})
     with (
         pytest.raises(SetupError, match="the topic 'flights' already exists on b:1"),
-        main._own_topics("b:1"),
+        main._own_topics("b:1", has_views=True),
     ):
         pass

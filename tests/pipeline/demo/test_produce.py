@@ -167,11 +167,11 @@ def test_a_topic_that_could_not_be_created_is_named_with_its_broker(admin: type[
     admin.answers["weather"] = confluent_kafka.KafkaException("no room")
 
     with pytest.raises(SourceError, match="the topic 'weather' was not created on b:1: no room"):
-        create_topics("b:1", ["flights", "weather"])
+        create_topics("b:1", {"flights": {}, "weather": {}})
 
 
 def test_topics_are_created_with_as_many_partitions_as_the_demo_shows(admin: type[Admin]) -> None:
-    create_topics("b:1", ["flights", "weather"])
+    create_topics("b:1", {"flights": {}, "weather": {}})
 
     assert admin.asked == ["b:1", ("flights", PARTITIONS, 1), ("weather", PARTITIONS, 1)]
 
