@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 SILENCE_SECONDS = 4.0
-"""Spark takes some seconds to start: nobody should have to wonder whether anything still happens."""
+"""Spark takes some seconds to start; a terminal that is silent for longer looks as if all had stopped."""
 
 
 @dataclass(slots=True)

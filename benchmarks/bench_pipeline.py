@@ -1,0 +1,290 @@
+"""The pipeline beside plain Spark, Apache Kafka and MirrorMaker 2: `python -m benchmarks.bench_pipeline`.
+
+    land       the job `land` from both brokers, with the consumer's default options and with ours, and what
+               plain Spark does: from_json and a Parquet sink
+    derive     a view's query by the gateway's own plan in Python workers, and by from_json and to_json
+    replicate  the job between two gateways and between two Kafkas, and MirrorMaker 2 between the same
+
+The rounds of all cases alternate, so that other load on the machine meets them alike; a figure is the median
+of its rounds in records a second. A job is timed from its start to its end, in a Spark session that runs
+already; MirrorMaker, which ends never, from the first record it has copied to the last. Its two jars are not
+among the others:
+
+    mvn dependency:copy -Dartifact=org.apache.kafka:connect-mirror:4.3.1 -DoutputDirectory=DIR
+    mvn dependency:copy -Dartifact=org.apache.kafka:connect-mirror-client:4.3.1 -DoutputDirectory=DIR
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from benchmarks.mirror import MirrorMaker
+from compat_tests.broker import Broker
+from compat_tests.kafka_broker import KafkaBroker
+from compat_tests.kawal_broker import KawalBroker
+from compat_tests.spark import spark_session
+from compat_tests.topics import create_topic
+from pipeline.derivation import view_reader
+from pipeline.job_file import load
+from pipeline.report import JsonReport
+from pipeline.run import run_job
+
+TOPIC, PARTITIONS = "meters", 4
+SCHEMA = "ts bigint, device string, current double, voltage int, note string"
+VIEW_COLUMNS = "ts timestamp, device string, current double, voltage int, note string"
+QUERY = f"SELECT ts, device, current * voltage AS power FROM {TOPIC} WHERE voltage < 1000"
+DEFAULTS = (
+    '[source.options]\n"kafka.max.poll.records" = 500\n"kafka.max.partition.fetch.bytes" = 1048576\n'
+    '"kafka.fetch.max.bytes" = 52428800\n'
+)
+
+LAND = """
+[job]
+name = "bench"
+[source]
+bootstrap = "{bootstrap}"
+topics = ["{topic}"]
+group = "-"
+{options}
+[schema]
+mode = "json"
+columns = "{columns}"
+[sink]
+path = "table"
+"""
+
+REPLICATE = """
+[job]
+name = "bench"
+kind = "replicate"
+[source]
+bootstrap = "{bootstrap}"
+topics = ["{topic}"]
+group = "-"
+[target]
+bootstrap = "{target}"
+topic = "copy-{number}"
+[sink]
+path = "state"
+"""
+
+
+@dataclass(slots=True)
+class Bench:
+    """The brokers, and the figures so far by case."""
+
+    folder: Path
+    records: int
+    brokers: dict[str, Broker]
+    targets: dict[str, Broker]
+    figures: dict[str, list[float]] = field(default_factory=dict)
+    rounds: int = 0
+
+    def timed(self, name: str, run: Callable[[], float | None]) -> None:
+        """Run a case, and note its records a second; it may return seconds that it has measured itself."""
+        began = time.monotonic()
+        own = run()
+        seconds = own if own is not None else time.monotonic() - began
+        self.figures.setdefault(name, []).append(self.records / seconds)
+        print(f"  {name:<34} {self.records / seconds:>10,.0f} records/s", flush=True)
+
+    def scratch(self) -> Path:
+        """Return a new folder."""
+        return Path(tempfile.mkdtemp(dir=self.folder))
+
+    def land(self, broker: str, options: str) -> None:
+        """Run the job `land` in this process's session."""
+        folder = self.scratch()
+        text = LAND.format(
+            bootstrap=self.brokers[broker].bootstrap, topic=TOPIC, columns=SCHEMA, options=options
+        )
+        run_file(folder, text)
+        shutil.rmtree(folder)
+
+    def plain(self, broker: str) -> None:
+        """Land with Spark's own means."""
+        from pyspark.sql import functions as F
+
+        folder = self.scratch()
+        stream = spark_session().readStream.format("kafka").options(**self.options(broker)).load()
+        parsed = stream.select(
+            F.from_json(F.col("value").cast("string"), SCHEMA).alias("row"), "topic", "partition", "offset"
+        ).select("row.*", "topic", "partition", "offset")
+        query = (
+            parsed.writeStream.format("parquet")
+            .option("path", f"{folder}/rows")
+            .option("checkpointLocation", f"{folder}/checkpoint")
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        shutil.rmtree(folder)
+
+    def options(self, broker: str) -> dict[str, str]:
+        """Return the options of a plain read."""
+        return {
+            "kafka.bootstrap.servers": self.brokers[broker].bootstrap,
+            "subscribe": TOPIC,
+            "startingOffsets": "earliest",
+        }
+
+    def derive_sql(self) -> None:
+        """Evaluate the query with Spark's functions."""
+        from pyspark.sql import functions as F
+
+        records = spark_session().read.format("kafka").options(**self.options("kawal")).load()
+        row = F.from_json(F.col("value").cast("string"), SCHEMA).alias("row")
+        taken = records.select(row).where("row.voltage < 1000")
+        power = (F.col("row.current") * F.col("row.voltage")).alias("power")
+        made = taken.select(F.to_json(F.struct("row.ts", "row.device", power)).alias("value"))
+        made.write.format("noop").mode("overwrite").save()
+
+    def derive_plan(self) -> None:
+        """Evaluate the query with the gateway's plan."""
+        records = spark_session().read.format("kafka").options(**self.options("kawal")).load()
+        made = records.mapInArrow(view_reader(QUERY, VIEW_COLUMNS), records.schema)
+        made.select("value").write.format("noop").mode("overwrite").save()
+
+    def replicate(self, kind: str) -> None:
+        """Run the job `replicate` between two brokers of a kind."""
+        folder = self.scratch()
+        source, target = self.brokers[kind], self.targets[kind]
+        text = REPLICATE.format(
+            bootstrap=source.bootstrap, topic=TOPIC, target=target.bootstrap, number=self.rounds
+        )
+        run_file(folder, text)
+        shutil.rmtree(folder)
+
+    def mirror(self, jars: Path, kind: str, *, exactly_once: bool) -> float:
+        """Let MirrorMaker 2 copy the topic; return the seconds from its first record to its last."""
+        source, target = self.brokers[kind], self.targets[kind]
+        name = f"east{self.rounds}{'x' if exactly_once else ''}"
+        with MirrorMaker(
+            self.scratch(), jars, source, target, alias=name, topic=TOPIC, exactly_once=exactly_once
+        ) as mirror:
+            return mirror.seconds_to_copy(self.records, lambda: copied(target, f"{name}.{TOPIC}"))
+
+
+def run_file(folder: Path, text: str) -> None:
+    """Run a job file to its end."""
+    (folder / "job.toml").write_text(text)
+    code = run_job(load(folder / "job.toml"), JsonReport(io.StringIO()))
+    assert code == 0, code
+
+
+def copied(broker: Broker, topic: str) -> int:
+    """Return the sum of the ends of a topic's partitions, 0 while it does not exist."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    known = admin.list_topics(timeout=10).topics
+    if topic not in known:
+        return 0
+    places = {TopicPartition(topic, at): OffsetSpec.latest() for at in known[topic].partitions}
+    return sum(asked.result(10).offset for asked in admin.list_offsets(places).values())
+
+
+def fill(broker: Broker, records: int) -> None:
+    """Produce the records, some 200 bytes each; a tenth of them match the query."""
+    create_topic(broker, TOPIC, PARTITIONS)
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 20})
+    note = "x" * 90
+    for number in range(records):
+        row = {
+            "ts": 1_700_000_000_000 + number,
+            "device": f"d{number % 997}",
+            "current": number % 331 / 7,
+            "voltage": number * 7919 % 10_000,
+            "note": note,
+        }
+        while True:
+            try:
+                producer.produce(TOPIC, json.dumps(row).encode(), partition=number % PARTITIONS)
+                break
+            except BufferError:
+                producer.poll(0.1)
+    assert producer.flush(120) == 0
+
+
+def cases(bench: Bench, only: list[str], mirror_jars: Path | None) -> dict[str, Callable[[], float | None]]:
+    """Return the cases by name."""
+    found: dict[str, Callable[[], float | None]] = {}
+    if "land" in only:
+        for kind in bench.brokers:
+            found[f"plain Spark, {kind}"] = partial(bench.plain, kind)
+            found[f"land, defaults, {kind}"] = partial(bench.land, kind, DEFAULTS)
+            found[f"land, tuned, {kind}"] = partial(bench.land, kind, "")
+    if "derive" in only:
+        found["derive, from_json/to_json"] = bench.derive_sql
+        found["derive, the gateway's plan"] = bench.derive_plan
+    if "replicate" in only:
+        for kind in bench.brokers:
+            found[f"replicate, {kind}"] = partial(bench.replicate, kind)
+        if mirror_jars is not None:
+            for once in (False, True):
+                name = f"MirrorMaker 2{', exactly once' if once else ''}, kafka"
+                found[name] = partial(bench.mirror, mirror_jars, "kafka", exactly_once=once)
+    return found
+
+
+def main() -> int:
+    """Run the rounds and print the medians."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--records", type=int, default=500_000, help="records of the topic (default 500,000)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds, after one that does not count")
+    parser.add_argument("--only", nargs="*", default=["land", "derive", "replicate"], help="groups of cases")
+    parser.add_argument("--mirror-jars", type=Path, help="the folder with MirrorMaker's two jars")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="kawal-bench-pipeline-"))
+    sources: dict[str, Broker] = {
+        "kawal": KawalBroker(folder / "kawal", {}),
+        "kafka": KafkaBroker(folder / "kafka", {}),
+    }
+    targets: dict[str, Broker] = {
+        "kawal": KawalBroker(folder / "kawal-target", {}),
+        "kafka": KafkaBroker(folder / "kafka-target", {}),
+    }
+    bench = Bench(folder, options.records, sources, targets)
+    started = [*sources.values(), *(targets.values() if "replicate" in options.only else [])]
+    try:
+        for broker in started:
+            broker.start()
+        for broker in sources.values():
+            fill(broker, options.records)
+        _measure(bench, options)
+    finally:
+        for broker in started:
+            if broker.was_started:
+                broker.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def _measure(bench: Bench, options: Any) -> None:
+    for bench.rounds in range(options.rounds + 1):
+        print(f"round {bench.rounds}{' (warming up, does not count)' if not bench.rounds else ''}")
+        for name, run in cases(bench, options.only, options.mirror_jars).items():
+            bench.timed(name, run)
+        if not bench.rounds:
+            bench.figures.clear()
+    print(f"\nmedian of {options.rounds}, {options.records:,} records of {PARTITIONS} partitions")
+    for name, rates in bench.figures.items():
+        spread = f"{min(rates):,.0f} to {max(rates):,.0f}"
+        print(f"  {name:<34} {statistics.median(rates):>10,.0f} records/s   ({spread})")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Pipeline jobs broken from outside, at named points, in every format: each must end in an equal audit."""

@@ -1,0 +1,145 @@
+"""The ground of one scenario: a broker, a topic, a job of one format, and what readers and `audit` see."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from compat_tests.broker import Broker
+from compat_tests.kawal_broker import KAWAL
+from compat_tests.pipeline_jobs import DEADLINE_SECONDS, JSON_SCHEMA, PipelineJob, produce_numbers
+from compat_tests.spark import spark_session
+from compat_tests.topics import create_topic
+from compat_tests.waiting import eventually
+from pipeline.audit_report import audit_job
+from pipeline.job_file import load
+
+KINDS = ("parquet", "delta", "iceberg")
+MANY = 60_000
+"""Records whose batch takes some seconds: long enough to break something in the middle of it."""
+
+_serial = count(1)
+
+
+@dataclass(slots=True)
+class Ground:
+    """A scenario's own folder and topic on a broker that it may break."""
+
+    broker: Broker
+    folder: Path
+    kind: str
+    topic: str
+    job: PipelineJob
+
+    def edit(self, old: str, new: str) -> None:
+        """Replace some text of the job file, which must be there."""
+        text = self.job.file.read_text()
+        assert old in text, f"the job file has no {old!r}"
+        self.job.file.write_text(text.replace(old, new))
+
+    def large_batches(self) -> None:
+        """Let a batch take everything that is there."""
+        self.edit("max_offsets_per_trigger = 40", "max_offsets_per_trigger = 1000000")
+
+    def audited(self) -> dict[str, Any]:
+        """Return what `audit` finds, in the Spark session of this process."""
+        spark_session()
+        out = io.StringIO()
+        code = audit_job(load(self.job.file), out, as_json=True)
+        found: dict[str, Any] = json.loads(out.getvalue())
+        assert code == (0 if found["equal"] else 5)
+        return found
+
+    def must_be_equal(self, *, rows: int, bad: int = 0) -> None:
+        """Compare table and topic, and the number of rows and of bad records with what was produced."""
+        found = self.audited()
+        assert found["equal"], found
+        assert sum(each["table"]["rows"] for each in found["partitions"]) == rows, found
+        assert sum(each["source"]["bad"] for each in found["partitions"]) == bad, found
+        assert self.visible_rows() == rows
+
+    def visible_rows(self) -> int:
+        """Return the rows that a reader of the table's format sees, none of whose code is ours."""
+        table = self.folder / "lake" / "t"
+        if self.kind == "delta":
+            from deltalake import DeltaTable
+
+            return (
+                DeltaTable(str(table)).to_pyarrow_table().num_rows if (table / "_delta_log").is_dir() else 0
+            )
+        if self.kind == "iceberg":
+            return _iceberg_rows(self.folder / "lake" / ".t.landing" / "catalog.db")
+        import pyarrow.parquet as pq
+
+        return sum(pq.read_metadata(path).num_rows for path in table.glob("batch=*/**/*.parquet"))
+
+    @contextmanager
+    def running(self) -> Iterator[subprocess.Popen[str]]:
+        """Run the job's command in a process group of its own; it is killed at the end of the block."""
+        with subprocess.Popen(
+            [KAWAL, "pipe", "run", str(self.job.file), "--log", "json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Wait for the end of a run; return its exit code and its output."""
+    out, _ = process.communicate(timeout=DEADLINE_SECONDS)
+    return process.returncode, out
+
+
+def in_mid_batch(run: subprocess.Popen[str], find: Callable[[], list[int]]) -> int:
+    """Wait until `find` returns processes while `run` lasts, and return the first."""
+
+    def found() -> list[int]:
+        assert run.poll() is None, f"the run ended with {run.returncode}: {ended(run)[1]}"
+        return find()
+
+    return eventually(found, waiting_for="a process in the middle of a batch", within_seconds=90)[0]
+
+
+def make_ground(broker: Broker, folder: Path, kind: str, schema: str = JSON_SCHEMA) -> Ground:
+    """Make a topic of two partitions and a job that lands it."""
+    folder.mkdir(parents=True)
+    topic = create_topic(broker, f"kills-{kind}-{os.getpid()}-{next(_serial)}", 2)
+    job = PipelineJob(folder, broker, topic, schema)
+    ground = Ground(broker, folder, kind, topic, job)
+    ground.edit("[sink]\n", f'[sink]\nkind = "{kind}"\n')
+    return ground
+
+
+def produce_many(ground: Ground) -> None:
+    """Produce MANY records, and let one batch take them all."""
+    ground.large_batches()
+    produce_numbers(ground.broker, ground.topic, range(MANY))
+
+
+def _iceberg_rows(catalog: Path) -> int:
+    from pyiceberg.catalog import load_catalog
+
+    if not catalog.exists():
+        return 0
+    opened = load_catalog("kawal", type="sql", uri=f"sqlite:///{catalog}")
+    try:
+        if not opened.table_exists("kawal.t"):
+            return 0
+        return int(opened.load_table("kawal.t").scan().to_arrow().num_rows)
+    finally:
+        opened.close()
