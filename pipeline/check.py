@@ -23,7 +23,7 @@ from pipeline.positions import count, lags, moved, offset_of
 from pipeline.session import find_java, require_pyspark
 from pipeline.shape import shape_of
 from pipeline.sinks.tables import ledger_of
-from pipeline.sinks.topics import Target, client_settings
+from pipeline.sinks.topics import Target, target_client
 from pipeline.sources.topics import open_topics
 from pipeline.table_check import fit_table
 
@@ -148,7 +148,7 @@ def _broker(job: Job) -> str:
 
 
 def _target(job: Job) -> str:
-    target = Target(job, client_settings(job, job.target_bootstrap))
+    target = Target(job, target_client(job))
     there = target.ids()
     missing = [name for name in target.topics.values() if name not in there]
     made = f"; a run makes {', '.join(missing)}" if missing else ""

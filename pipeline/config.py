@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from pipeline.security import SecuritySection
+
 MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 
 
@@ -104,6 +106,7 @@ class SourceSection(Struct, frozen=True, kw_only=True):
         dict[str, str | int | bool],
         Meta(description="Further options of Spark's Kafka source, such as 'kafka.fetch.max.bytes'."),
     ] = {}
+    security: SecuritySection = SecuritySection()
 
 
 class SchemaSection(Struct, frozen=True, kw_only=True):
@@ -240,6 +243,7 @@ class TargetSection(Struct, frozen=True, kw_only=True):
         dict[str, str | int | bool],
         Meta(description="Further settings of the writer, by librdkafka's names: 'compression.type'."),
     ] = {}
+    security: SecuritySection = SecuritySection()
 
 
 class ErrorsSection(Struct, frozen=True, kw_only=True):
@@ -324,6 +328,11 @@ class Job(Struct, frozen=True, kw_only=True):
     def target_bootstrap(self) -> str:
         """The broker addresses of the target."""
         return self.target.bootstrap or self.source.bootstrap
+
+    @property
+    def target_security(self) -> SecuritySection:
+        """TLS and SASL towards the target."""
+        return self.target.security if self.target.bootstrap else self.source.security
 
     def target_topic(self, topic: str) -> str:
         """Return the topic to which the records of `topic` are written."""

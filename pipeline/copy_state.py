@@ -10,7 +10,7 @@ import msgspec
 from pipeline.config import Job
 from pipeline.offset_map import MapRecord, Origin
 from pipeline.positions import Positions
-from pipeline.sinks.topics import Target, client_settings, cluster_id, read_map
+from pipeline.sinks.topics import Target, cluster_id, read_map, source_client, target_client
 from pipeline.sources.topics import open_topics
 
 
@@ -30,8 +30,8 @@ class CopyState:
 
 def opened_copy(job: Job) -> CopyState:
     """Ask both brokers of `job` for the state of its copy.  Raises: SourceError, TargetError."""
-    source_settings = client_settings(job, job.source.bootstrap)
-    target = Target(job, client_settings(job, job.target_bootstrap))
+    source_settings = source_client(job)
+    target = Target(job, target_client(job))
     ids = target.ids()
     records, _ = read_map(target.settings)
     cluster = cluster_id(target.settings)
@@ -39,7 +39,11 @@ def opened_copy(job: Job) -> CopyState:
     if job.job.kind == "replicate" and cluster != cluster_id(source_settings):
         came = [record for record in read_map(source_settings)[0] if record.target_topic in target.topics]
     there = msgspec.structs.replace(
-        job.source, bootstrap=job.target_bootstrap, topics=sorted(ids), start="earliest"
+        job.source,
+        bootstrap=job.target_bootstrap,
+        security=job.target_security,
+        topics=sorted(ids),
+        start="earliest",
     )
     earliest: Positions = {}
     if ids:

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from pipeline.config import MILLISECONDS, Job
 from pipeline.errors import JobFileError
+from pipeline.security import SecuritySection, check_security
 from pipeline.shape import shape_of
 from pipeline.target_file import check_target
 
@@ -104,6 +105,8 @@ def parse(content: dict[str, Any]) -> Job:
     except msgspec.ValidationError as error:
         raise JobFileError(_worded(str(error))) from error
     _check_together(job)
+    check_security(job.source.security, "source.security")
+    check_security(job.target.security, "target.security")
     if not job.writes_topics:
         return job
     check_target(job)
@@ -112,6 +115,7 @@ def parse(content: dict[str, Any]) -> Job:
 
 def at_home(job: Job, folder: Path) -> Job:
     """Return `job` with absolute paths: relative ones count from `folder`, empty ones get their default."""
+    folder_of_file = folder
     table = _local_path(job.sink.path, folder, "sink.path")
     bad = _local_path(job.errors.path or f"{table}_bad", folder, "errors.path")
     checkpoint = _local_path(
@@ -131,8 +135,17 @@ def at_home(job: Job, folder: Path) -> Job:
     return msgspec.structs.replace(
         job,
         sink=msgspec.structs.replace(job.sink, path=str(table)),
+        source=msgspec.structs.replace(job.source, security=_at_home(job.source.security, folder_of_file)),
+        target=msgspec.structs.replace(job.target, security=_at_home(job.target.security, folder_of_file)),
         errors=msgspec.structs.replace(job.errors, path=str(bad)),
         job=msgspec.structs.replace(job.job, checkpoint=str(checkpoint), metrics_file=metrics),
+    )
+
+
+def _at_home(security: SecuritySection, folder: Path) -> SecuritySection:
+    paths = {name: getattr(security, name) for name in ("ca", "certificate", "key")}
+    return msgspec.structs.replace(
+        security, **{name: str(folder / Path(path).expanduser()) for name, path in paths.items() if path}
     )
 
 
@@ -185,12 +198,21 @@ def described_keys() -> dict[str, msgspec.inspect.Metadata]:
     tables = {
         field.encode_name: field.type for field in msgspec.structs.fields(Job) if field.encode_name != "file"
     }
-    keys = {}
+    keys: dict[str, msgspec.inspect.Metadata] = {}
     for table, section in tables.items():
-        for field in msgspec.structs.fields(section):
-            described = msgspec.inspect.type_info(field.type)
-            assert isinstance(described, msgspec.inspect.Metadata), f"{table}.{field.name} has no description"
-            keys[f"{table}.{field.encode_name}"] = described
+        keys |= _described(table, section)
+    return keys
+
+
+def _described(table: str, section: type[Struct]) -> dict[str, msgspec.inspect.Metadata]:
+    keys: dict[str, msgspec.inspect.Metadata] = {}
+    for field in msgspec.structs.fields(section):
+        if isinstance(field.type, type) and issubclass(field.type, Struct):
+            keys |= _described(f"{table}.{field.encode_name}", field.type)
+            continue
+        described = msgspec.inspect.type_info(field.type)
+        assert isinstance(described, msgspec.inspect.Metadata), f"{table}.{field.name} has no description"
+        keys[f"{table}.{field.encode_name}"] = described
     return keys
 
 

@@ -16,7 +16,7 @@ from pipeline.errors import DONE, FAILED, SourceError, TargetError
 from pipeline.offset_map import maps_of
 from pipeline.positions import Positions
 from pipeline.sinks.topic_writer import SECONDS, Place, position_reader
-from pipeline.sinks.topics import client_settings
+from pipeline.sinks.topics import source_client, target_client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ def _moves(job: Job, group: str, maps: dict[Place, Any]) -> list[Move]:
 def _committed(job: Job, group: str, places: list[Place]) -> Positions:
     from confluent_kafka import KafkaException, TopicPartition
 
-    reader = position_reader(client_settings(job, job.source.bootstrap), group)
+    reader = position_reader(source_client(job), group)
     try:
         asked = reader.committed([TopicPartition(*place) for place in places], SECONDS) if places else []
     except KafkaException as error:
@@ -99,7 +99,7 @@ def _commit(job: Job, group: str, moves: list[Move]) -> None:
 
     if not moves:
         return
-    committer = position_reader(client_settings(job, job.target_bootstrap), group)
+    committer = position_reader(target_client(job), group)
     offsets = [TopicPartition(move.target_topic, move.partition, move.target) for move in moves]
     try:
         committer.commit(offsets=offsets, asynchronous=False)

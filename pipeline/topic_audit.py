@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -90,9 +91,11 @@ def _target(spark: SparkSession, job: Job, maps: Mapping[Place, PartitionMap]) -
             end.setdefault(name, {})[str(partition)] = last.target + last.length
     if not begin:
         return spark.createDataFrame([], _record_schema())
+    there = msgspec.structs.replace(
+        job.source, bootstrap=job.target_bootstrap, security=job.target_security, options={}
+    )
     options = {
-        **source_options(job),
-        "kafka.bootstrap.servers": job.target_bootstrap,
+        **source_options(msgspec.structs.replace(job, source=there)),
         "startingOffsets": json.dumps(begin),
         "endingOffsets": json.dumps(end),
         "assign": json.dumps({topic: sorted(map(int, held)) for topic, held in begin.items()}),

@@ -31,10 +31,11 @@ from pipeline.sinks.topic_writer import RESULT, Place, WritePlan, topic_writer
 from pipeline.sinks.topics import (
     Target,
     by_place,
-    client_settings,
     cluster_id,
     read_map,
+    source_client,
     source_configs,
+    target_client,
 )
 from pipeline.sources.topics import Topics
 
@@ -207,8 +208,8 @@ def prepared(parts: dict[str, Any], job: Job, topics: Topics, report: Report) ->
 
     Raises: PipelineError when the target is not what it was.
     """
-    source_settings = client_settings(job, job.source.bootstrap)
-    target = Target(job, client_settings(job, job.target_bootstrap))
+    source_settings = source_client(job)
+    target = Target(job, target_client(job))
     for sentence in target.prepare(topics.partitions(), source_configs(source_settings, job.source.topics)):
         report.note(f"{job.name}: {sentence}")
     copy = Replicate(

@@ -18,6 +18,7 @@ from pipeline.errors import SetupError, TargetError
 from pipeline.job_file import duration_ms
 from pipeline.offset_map import MAP_TOPIC, MapRecord, decoded
 from pipeline.positions import Positions
+from pipeline.security import librdkafka_options
 from pipeline.sinks.topic_writer import SECONDS, Place, position_reader, transactional_producer
 from pipeline.sources.topics import reachable
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 NOT_COPIED = ("kawal.", "leader.replication.throttled", "follower.replication.throttled", "remote.")
 """Configs that are about the broker that holds a topic, by their first letters."""
+
+QUIET = {"log_level": "0"}
+"""What librdkafka has to say is said by its exceptions, too."""
 
 MAP_SECONDS = 300.0
 """The time in which transactions that are open on a map must end before it can be read to its end."""
@@ -271,11 +275,17 @@ def require_client() -> None:
         )
 
 
-def client_settings(job: Job, bootstrap: str) -> dict[str, str]:
-    """Return librdkafka's settings for a broker of the job."""
+def source_client(job: Job) -> dict[str, str]:
+    """Return librdkafka's settings for the job's source.  Raises: SetupError."""
+    security = librdkafka_options(job.source.security)
+    return {**QUIET, **security, "bootstrap.servers": job.source.bootstrap}
+
+
+def target_client(job: Job) -> dict[str, str]:
+    """Return librdkafka's settings for the job's target.  Raises: SetupError."""
     given = {name: _text(value) for name, value in job.target.options.items()}
-    quiet = {"log_level": "0"}
-    return {**quiet, **given, "bootstrap.servers": bootstrap}
+    security = librdkafka_options(job.target_security)
+    return {**QUIET, **security, **given, "bootstrap.servers": job.target_bootstrap}
 
 
 def _text(value: str | int | bool) -> str:

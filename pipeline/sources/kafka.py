@@ -9,6 +9,7 @@ from pipeline.config import Job
 from pipeline.job_file import duration_ms
 from pipeline.ledger import Totals
 from pipeline.positions import Positions
+from pipeline.security import java_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,6 +37,7 @@ def source_options(job: Job) -> dict[str, str]:
         "kafka.bootstrap.servers": source.bootstrap,
         "kafka.isolation.level": source.isolation,
         **CONSUMER_OPTIONS,
+        **{f"kafka.{name}": value for name, value in java_options(source.security).items()},
         "subscribe": ",".join(source.topics),
         "failOnDataLoss": str(source.fail_on_data_loss).lower(),
         "includeHeaders": str(job.schema.headers).lower(),

@@ -19,6 +19,7 @@ from pipeline.config import SourceSection
 from pipeline.errors import SourceError
 from pipeline.job_file import start_timestamp_ms
 from pipeline.positions import Positions, offset_of
+from pipeline.security import SecuritySection, kafka_python_options
 from pipeline.sources.kafka import EARLIEST, LATEST
 
 DEADLINE_MS = 5_000
@@ -139,18 +140,20 @@ class Topics:
 def open_topics(source: SourceSection, *, group: str | None = None) -> Iterator[Topics]:
     """Connect to the job's broker and find its topics; `group` is the one to commit to.  Raises:
     SourceError."""
-    with _connected(source.bootstrap, source.isolation, group=group) as consumer:
+    with _connected(source.bootstrap, source.isolation, source.security, group=group) as consumer:
         yield Topics(consumer, source)
 
 
 def existing_topics(bootstrap: str) -> set[str]:
     """Return the names of the topics on a broker.  Raises: SourceError."""
-    with _connected(bootstrap, "read_uncommitted") as consumer:
+    with _connected(bootstrap, "read_uncommitted", SecuritySection()) as consumer:
         return set(consumer.topics())
 
 
 @contextmanager
-def _connected(bootstrap: str, isolation: str, group: str | None = None) -> Iterator[KafkaConsumer]:
+def _connected(
+    bootstrap: str, isolation: str, security: SecuritySection, group: str | None = None
+) -> Iterator[KafkaConsumer]:
     addresses = reachable(bootstrap)
     # What it logs, such as a topic that was made again, is said by us with what to do.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
@@ -164,6 +167,7 @@ def _connected(bootstrap: str, isolation: str, group: str | None = None) -> Iter
             allow_auto_create_topics=False,
             bootstrap_timeout_ms=DEADLINE_MS,
             request_timeout_ms=DEADLINE_MS,
+            **kafka_python_options(security),
         )
     except KafkaError as error:
         raise SourceError(f"no broker answers at {bootstrap}: {error}; is it running?") from error

@@ -14,7 +14,7 @@ DOCUMENTATION = (Path(__file__).parents[2] / "docs" / "pipeline.md").read_text(e
 
 @pytest.mark.parametrize("key", sorted(described_keys()))
 def test_every_key_is_documented_in_the_words_of_its_description(key: str) -> None:
-    table, _, name = key.partition(".")
+    table, _, name = key.rpartition(".")
     section = DOCUMENTATION.partition(f"### [{table}]")[2].partition("\n### ")[0]
     assert f"| `{name}` |" in section
     assert description_of(described_keys()[key]) in section

@@ -7,7 +7,7 @@ from importlib import util
 import pytest
 
 from pipeline.errors import SetupError
-from pipeline.sinks.topics import by_place, client_settings, copied_configs, require_client
+from pipeline.sinks.topics import by_place, copied_configs, require_client, target_client
 from tests.pipeline.made import LAKE, job
 
 
@@ -29,7 +29,7 @@ def test_settings_of_the_target_are_texts_as_librdkafka_takes_them() -> None:
         job={"name": "a", "kind": "replicate"},
         target={"bootstrap": "b:1", "options": {"enable.idempotence": True, "linger.ms": 5}},
     )
-    settings = client_settings(copy, "b:1")
+    settings = target_client(copy)
     assert settings["bootstrap.servers"] == "b:1"
     assert (settings["enable.idempotence"], settings["linger.ms"]) == ("true", "5")
 
