@@ -14,50 +14,66 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from compat_tests.kawal_broker import KawalBroker
+from compat_tests.pipeline_kills.copies import COPY_SCENARIOS, make_copy_ground
 from compat_tests.pipeline_kills.ground import KINDS, make_ground
 from compat_tests.pipeline_kills.scenarios import SCENARIOS
 
 
 def main() -> int:
     """Run what the arguments choose, one after the other."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
-        "--kind", nargs="*", choices=KINDS, default=list(KINDS), help="formats (default: all)"
+        "--kind", nargs="*", choices=KINDS, default=list(KINDS), help="formats of tables (default: all)"
     )
-    parser.add_argument("--only", nargs="*", choices=list(SCENARIOS), help="scenarios (default: all)")
+    names = [*SCENARIOS, *COPY_SCENARIOS]
+    parser.add_argument(
+        "--only", nargs="*", choices=names, metavar="NAME", default=names, help="scenarios (default: all)"
+    )
     parser.add_argument("--list", action="store_true", help="say which scenarios there are")
     options = parser.parse_args()
     if options.list:
-        print(
-            "\n".join(
-                f"{name:<22} {(run.__doc__ or 'A driver is killed at this point.')}"
-                for name, run in SCENARIOS.items()
-            )
-        )
+        for name, scenario in {**SCENARIOS, **COPY_SCENARIOS}.items():
+            print(f"{name:<22} {scenario.__doc__ or 'Kill the driver, or a broker, at this point.'}")
         return 0
     folder = Path(tempfile.mkdtemp(prefix="kawal-pipeline-kills-"))
-    broker = KawalBroker(folder / "broker", {})
-    broker.start()
-    failed = 0
+    brokers = [KawalBroker(folder / name, {}) for name in ("broker", "target")]
+    for broker in brokers:
+        broker.start()
     try:
-        for name in options.only or SCENARIOS:
-            for kind in options.kind:
-                failed += not _passed(broker, folder / f"{name}-{kind}", name, kind)
+        failed = _run(options.only, options.kind, brokers, folder)
     finally:
-        broker.kill()
+        for broker in brokers:
+            broker.kill()
     if not failed:
         shutil.rmtree(folder, ignore_errors=True)
     print(f"{failed} failed{f'; what they left is in {folder}' if failed else ''}")
     return min(failed, 1)
 
 
-def _passed(broker: KawalBroker, folder: Path, name: str, kind: str) -> bool:
+def _run(names: list[str], kinds: list[str], brokers: list[KawalBroker], folder: Path) -> int:
+    """Run scenarios and return how many failed."""
+    source, target = brokers
+    failed = 0
+    for name in names:
+        if name in COPY_SCENARIOS:
+            copy = partial(make_copy_ground, source, target, folder / name)
+            failed += not _passed(name, "topics", lambda: COPY_SCENARIOS[name](copy()))  # noqa: B023
+            continue
+        for kind in kinds:
+            table = partial(make_ground, source, folder / f"{name}-{kind}", kind)
+            failed += not _passed(name, kind, lambda: SCENARIOS[name](table()))  # noqa: B023
+    return failed
+
+
+def _passed(name: str, kind: str, run: Callable[[], None]) -> bool:
     began = time.monotonic()
     try:
-        SCENARIOS[name](make_ground(broker, folder, kind))
+        run()
     except Exception:  # noqa: BLE001  (the next scenario runs all the same)
         traceback.print_exc(file=sys.stdout)
         print(f"FAILED  {name:<22} {kind:<8} {time.monotonic() - began:6.1f} s", flush=True)
