@@ -18,7 +18,7 @@ from console.errors import CommandError, UsageError
 from console.greeting import strangeness
 
 if TYPE_CHECKING:
-    from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+    from kafka import KafkaAdminClient, KafkaConsumer
 
 BOOTSTRAP_VARIABLE = "KAWAL_BOOTSTRAP"
 BOOTSTRAP_DEFAULT = "127.0.0.1:9092"
@@ -118,15 +118,6 @@ def consumer_client(bootstrap: str, **options: Any) -> Iterator[KafkaConsumer]:
 
     fixed = {"group_id": None, "enable_auto_commit": False, "allow_auto_create_topics": False}
     with _session(bootstrap, KafkaConsumer, **{**fixed, **options}) as client:
-        yield client
-
-
-@contextmanager
-def producer_client(bootstrap: str, **options: Any) -> Iterator[KafkaProducer]:
-    """Open a producer.  Raises: CommandError."""
-    from kafka import KafkaProducer
-
-    with _session(bootstrap, KafkaProducer, **options) as client:
         yield client
 
 

@@ -1,7 +1,8 @@
 """The errors that end a command.
 
 CommandError        one sentence on standard error, exit code 1
-└── UsageError      the same for a wrong argument, exit code 2, with a pointer to the help
+├── UsageError      the same for a wrong argument, exit code 2, with a pointer to the help
+└── Interrupted     stopped by Ctrl-C, exit code 130, with what was done until then
 """
 
 from __future__ import annotations
@@ -20,3 +21,9 @@ class UsageError(CommandError):
     """An argument that cannot be used."""
 
     exit_code = USAGE
+
+
+class Interrupted(CommandError):
+    """What was done before Ctrl-C."""
+
+    exit_code = INTERRUPTED

@@ -59,8 +59,8 @@ class Link:
         """The number of answers awaited."""
         return len(self._in_flight)
 
-    def send(self, request: Any, version: int) -> None:
-        """Send a request.  Raises: CommandError."""
+    def send(self, request: Any, version: int, *, answered: bool = True) -> None:
+        """Send a request, of which `receive` returns the answer if there will be one.  Raises: LinkLost."""
         self._last_id += 1
         api = declaration(type(request)).api
         assert api is not None
@@ -68,7 +68,8 @@ class Link:
             api_key=api, api_version=version, correlation_id=self._last_id, client_id=self._client_id
         )
         body = b"".join(encode(request, version))  # type: ignore[arg-type]  # requests hold no file ranges
-        self._in_flight.append((api, version, self._last_id))
+        if answered:
+            self._in_flight.append((api, version, self._last_id))
         try:
             self._socket.sendall(_SIZE.pack(len(header) + len(body)) + header + body)
         except OSError as error:

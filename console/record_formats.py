@@ -23,7 +23,7 @@ from typing import IO, Any
 from console.errors import CommandError, UsageError
 from protocol.record_reader import Record
 
-CHUNK_BYTES = 1 << 16
+CHUNK_BYTES = 1 << 18
 RECORD_BYTES_MAX = 100 << 20
 """A record read from standard input may be as large as the largest request a broker takes by default."""
 
@@ -79,8 +79,8 @@ class TextFormat:
         return None if self.null is not None and data == self.null else data
 
 
-def split_records(stream: IO[bytes], delimiter: bytes) -> Iterator[bytes]:
-    """Yield the pieces of `stream` between delimiters, as they arrive.
+def split_records(stream: IO[bytes], delimiter: bytes) -> Iterator[list[bytes]]:
+    """Yield the pieces of `stream` between delimiters, those together that were completed together.
 
     A last piece without its delimiter counts.  Raises: CommandError when one exceeds `RECORD_BYTES_MAX`.
     """
@@ -90,18 +90,17 @@ def split_records(stream: IO[bytes], delimiter: bytes) -> Iterator[bytes]:
     read = getattr(stream, "read1", stream.read)
     while chunk := read(CHUNK_BYTES):
         pending += chunk
-        start = 0
-        while (end := pending.find(delimiter, max(start, searched))) >= 0:
-            yield bytes(pending[start:end])
-            start = end + len(delimiter)
-        del pending[:start]
+        if pending.find(delimiter, searched) >= 0:
+            *pieces, rest = bytes(pending).split(delimiter)
+            pending = bytearray(rest)
+            yield pieces
         searched = max(0, len(pending) - len(delimiter) + 1)
         if len(pending) > RECORD_BYTES_MAX:
             raise CommandError(
                 f"a record of the input is longer than {RECORD_BYTES_MAX} bytes; is it delimited?"
             )
     if pending:
-        yield bytes(pending)
+        yield [bytes(pending)]
 
 
 def load_json(text: bytes, where: str) -> OutgoingRecord:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
 
-from console.client import add_bootstrap, explained, listen_for_trouble, producer_client
-from console.errors import OK, CommandError, UsageError
+from console.batch_sender import ALL, BatchSender
+from console.client import add_bootstrap
+from console.errors import OK, CommandError, Interrupted, UsageError
 from console.help import describe
 from console.record_formats import (
     OutgoingRecord,
@@ -19,16 +20,7 @@ from console.record_formats import (
     split_records,
     text_option,
 )
-
-if TYPE_CHECKING:
-    from kafka import KafkaProducer
-
-IN_FLIGHT_MAX = 10_000
-"""Records sent and not yet answered; bounds memory when the input is faster than the broker."""
-DELIVERY_MS = 30_000
-"""The time a record may take, with retries, before it counts as not stored."""
-REQUEST_BYTES_MAX = 100 << 20
-"""The producer itself refuses nothing smaller: the topic's max.message.bytes is the broker's to enforce."""
+from protocol.compression import Codec
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser,
         """Send records to a topic: each line of standard input, or each file named as a whole, is one.  The
         command ends with 0 only when every record is stored as --acks asks; the summary goes to standard
-        error.
+        error.  Ctrl-C ends it with the number of records that are stored.
 
         With --json each line is an object with value and, if wanted, key, headers, partition and timestamp;
         value_base64 and key_base64 carry bytes that are not text.""",
@@ -82,29 +74,54 @@ def run(arguments: argparse.Namespace) -> int:
     """Send the records.  Raises: CommandError when one was not stored."""
     _check(arguments)
     records = _records(arguments)
-    listen_for_trouble()
-    with producer_client(
+    sender = BatchSender(
         arguments.bootstrap,
-        acks={"all": "all", "1": 1, "0": 0}[arguments.acks],
-        enable_idempotence=arguments.acks == "all",
-        compression_type=None if arguments.codec == "none" else arguments.codec,
-        linger_ms=10,
-        batch_size=256 << 10,
-        max_request_size=REQUEST_BYTES_MAX,
-        max_block_ms=DELIVERY_MS // 2,
-        delivery_timeout_ms=DELIVERY_MS,
-    ) as producer:
-        _check_topic(producer, arguments)
-        sender = _Sender(producer, arguments.topic)
-        try:
-            for record in records:
-                sender.send(record)
-        except CommandError as error:
-            sender.finish()
-            raise CommandError(f"{error} ({sender.stored} records before it were stored)") from error
-        sender.finish()
-    print(sender.summary(), file=sys.stderr)
+        arguments.topic,
+        acks={"all": ALL, "1": 1, "0": 0}[arguments.acks],
+        codec=Codec[arguments.codec.upper()],
+    )
+    try:
+        known = sender.open()
+        if arguments.partition is not None and arguments.partition not in known:
+            raise CommandError(
+                f"{arguments.topic!r} has partitions 0 to {max(known)}; there is no {arguments.partition}"
+            )
+        _send_all(arguments.topic, records, sender)
+    finally:
+        sender.close()
+    print(_summary(sender.stored_in, arguments.topic), file=sys.stderr)
     return OK
+
+
+def _send_all(topic: str, records: Iterator[list[OutgoingRecord]], sender: BatchSender) -> None:
+    """Send what is read, as soon as it is read.  Raises: CommandError saying how many were stored."""
+    try:
+        for together in records:
+            for record in together:
+                sender.add(record)
+            sender.ship()
+        sender.finish()
+    except CommandError as error:
+        _finish(sender)
+        raise CommandError(f"{error} ({sender.stored_in.total()} records were stored)") from error
+    except KeyboardInterrupt:
+        _finish(sender)
+        raise Interrupted(
+            f"interrupted; {sender.stored_in.total()} records are stored in {topic!r}"
+        ) from None
+
+
+def _finish(sender: BatchSender) -> None:
+    """Count what was sent before the failure and is stored; a second failure adds nothing to say."""
+    with suppress(CommandError):
+        sender.finish()
+
+
+def _summary(stored_in: Counter[int], topic: str) -> str:
+    """Say how many records went where."""
+    parts = ", ".join(f"partition {number}: {count}" for number, count in sorted(stored_in.items()))
+    total = stored_in.total()
+    return f"produced {total} record{'' if total == 1 else 's'} to {topic!r} ({parts or 'none'})"
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -114,7 +131,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--key and --key-separator both say what the key is; give one of them")
 
 
-def _records(arguments: argparse.Namespace) -> Iterator[OutgoingRecord]:
+def _records(arguments: argparse.Namespace) -> Iterator[list[OutgoingRecord]]:
+    """Yield the records, those together that were read together.  Raises: CommandError."""
     headers = [header_option(text) for text in arguments.header]
     key = None if arguments.key is None else arguments.key.encode("utf-8", "surrogateescape")
     separator = arguments.key_separator
@@ -123,99 +141,39 @@ def _records(arguments: argparse.Namespace) -> Iterator[OutgoingRecord]:
         key_separator=None if separator is None else text_option(separator, "--key-separator"),
         null=None if arguments.null is None else arguments.null.encode("utf-8", "surrogateescape"),
     )
+    plain = not headers and key is None and arguments.partition is None
 
-    def completed() -> Iterator[OutgoingRecord]:
-        for record in _inputs(arguments, text):
-            record.headers = [*headers, *record.headers]
-            record.key = key if record.key is None else record.key
-            record.partition = arguments.partition if record.partition is None else record.partition
-            yield record
+    def completed() -> Iterator[list[OutgoingRecord]]:
+        for records in _inputs(arguments, text):
+            for record in () if plain else records:
+                record.headers = [*headers, *record.headers]
+                record.key = key if record.key is None else record.key
+                record.partition = arguments.partition if record.partition is None else record.partition
+            yield records
 
     return completed()
 
 
-def _inputs(arguments: argparse.Namespace, text: TextFormat) -> Iterator[OutgoingRecord]:
+def _inputs(arguments: argparse.Namespace, text: TextFormat) -> Iterator[list[OutgoingRecord]]:
     for path in arguments.files:
         try:
             with open(path, "rb") as stream:
-                yield OutgoingRecord(stream.read())
+                yield [OutgoingRecord(stream.read())]
         except OSError as error:
             raise CommandError(f"cannot read {path}: {error.strerror}") from error
     if arguments.files:
         return
-    for number, piece in enumerate(split_records(sys.stdin.buffer, text.delimiter), start=1):
-        where = f"record {number} of the input"
-        if not arguments.json:
-            yield text.load(piece, where)
-        elif piece.strip():
-            yield load_json(piece, where)
-
-
-def _check_topic(producer: KafkaProducer, arguments: argparse.Namespace) -> None:
-    """Wait for the topic, which the broker may create now.  Raises: CommandError."""
-    try:
-        known = producer.partitions_for(arguments.topic)
-    except ValueError as error:  # kafka-python checks the name itself
-        raise CommandError(str(error)) from error
-    if not known:
-        raise CommandError(f"topic {arguments.topic!r} does not exist and is not created automatically")
-    if arguments.partition is not None and arguments.partition not in known:
-        raise CommandError(
-            f"{arguments.topic!r} has partitions 0 to {max(known)}; there is no {arguments.partition}"
-        )
-
-
-class _Sender:
-    """A sender that keeps a bounded number of records unanswered and counts those that were stored."""
-
-    def __init__(self, producer: KafkaProducer, topic: str) -> None:
-        self._producer = producer
-        self._topic = topic
-        self._unanswered: deque[Any] = deque()
-        self._stored_in: Counter[int] = Counter()
-        self._sent = 0
-
-    @property
-    def stored(self) -> int:
-        """The number of records stored, as far as --acks tells."""
-        return self._stored_in.total()
-
-    def send(self, record: OutgoingRecord) -> None:
-        """Hand one record to the producer.  Raises: CommandError when it, or an earlier one, failed."""
-        self._sent += 1
-        try:
-            future = self._producer.send(
-                self._topic,
-                value=record.value,
-                key=record.key,
-                headers=record.headers,
-                partition=record.partition,
-                timestamp_ms=record.timestamp_ms,
-            )
-        except (AssertionError, TypeError, ValueError) as error:  # kafka-python checks its arguments
-            raise CommandError(f"record {self._sent} cannot be sent: {error}") from error
-        self._unanswered.append(future)
-        while self._unanswered and (self._unanswered[0].is_done or len(self._unanswered) > IN_FLIGHT_MAX):
-            self._take()
-
-    def finish(self) -> None:
-        """Wait until everything is answered.  Raises: CommandError for the first record that failed."""
-        self._producer.flush()
-        while self._unanswered:
-            self._take()
-
-    def summary(self) -> str:
-        """Say how many records went where."""
-        parts = ", ".join(f"partition {number}: {count}" for number, count in sorted(self._stored_in.items()))
-        total = self.stored
-        return f"produced {total} record{'' if total == 1 else 's'} to {self._topic!r} ({parts or 'none'})"
-
-    def _take(self) -> None:
-        from kafka.errors import KafkaError
-
-        try:
-            metadata = self._unanswered.popleft().get(timeout=2 * DELIVERY_MS / 1000)
-        except KafkaError as error:
-            self._unanswered.clear()
-            raise CommandError(f"a record was not stored in {self._topic!r}: {explained(error)}") from error
-        self._stored_in[metadata.partition] += 1
+    count = 0
+    for pieces in split_records(sys.stdin.buffer, text.delimiter):
+        if arguments.json:
+            yield [
+                load_json(piece, f"record {number} of the input")
+                for number, piece in enumerate(pieces, start=count + 1)
+                if piece.strip()
+            ]
+        else:
+            yield [
+                text.load(piece, f"record {number} of the input")
+                for number, piece in enumerate(pieces, start=count + 1)
+            ]
+        count += len(pieces)

@@ -15,7 +15,6 @@ from console.client import (
     consumer_client,
     explained,
     listen_for_trouble,
-    producer_client,
     refusal,
 )
 from console.errors import CommandError, UsageError
@@ -33,7 +32,7 @@ def test_the_bootstrap_address_comes_from_the_environment(monkeypatch: pytest.Mo
     assert parser.parse_args(["--bootstrap", "other:2"]).bootstrap == "other:2"
 
 
-@pytest.mark.parametrize("kind", [admin_client, consumer_client, producer_client])
+@pytest.mark.parametrize("kind", [admin_client, consumer_client])
 def test_an_address_nobody_listens_on_is_told_with_advice(
     kind: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.structs import TopicPartition
 
 from protocol.record_reader import Record as LogRecord
-
-
-class Metadata(NamedTuple):
-    """The place where a record was stored."""
-
-    partition: int
 
 
 @dataclass
@@ -30,50 +23,6 @@ class Record:
     key: bytes | None = None
     headers: list[tuple[str, bytes | None]] = field(default_factory=list)
     timestamp: int = 1000
-
-
-class Answer:
-    """The answer to one record."""
-
-    def __init__(self, outcome: Metadata | KafkaError) -> None:
-        self._outcome = outcome
-        self.is_done = True
-
-    def get(self, timeout: float) -> Metadata:
-        if isinstance(self._outcome, KafkaError):
-            raise self._outcome
-        return self._outcome
-
-
-class Producer:
-    """A producer whose values are stored; `fail` is refused, and 9 bytes are too large for the client."""
-
-    def __init__(self, partitions: int = 2) -> None:
-        self.options: dict[str, Any] = {}
-        self.sent: list[dict[str, Any]] = []
-        self._partitions = set(range(partitions))
-
-    def partitions_for(self, topic: str) -> set[int]:
-        if " " in topic:
-            raise ValueError(f"topic name {topic!r} is illegal")
-        return self._partitions
-
-    def send(self, topic: str, **record: Any) -> Answer:
-        if record["value"] == b"too large":
-            raise AssertionError("the record is too large")
-        if any(value is None for _, value in record["headers"]):
-            raise TypeError("All headers items must be (str, bytes) tuples")
-        self.sent.append({"topic": topic, **record})
-        if record["value"] == b"fail":
-            return Answer(KafkaTimeoutError("no answer came"))
-        return Answer(Metadata(record["partition"] or 0))
-
-    def flush(self) -> None: ...
-
-    @contextmanager
-    def session(self, bootstrap: str, **options: Any) -> Iterator[Producer]:
-        self.options = {"bootstrap": bootstrap, **options}
-        yield self
 
 
 class Consumer:
