@@ -14,6 +14,9 @@ VIEW_KEYS = {"kawal.sql", "kawal.alias.of"}
 """The configurations of topics that are computed: their offsets are their source's, and leave gaps."""
 
 
+HEADS = ("PARTITION", "LEADER", "START", "END", "RECORDS")
+
+
 def topic_id(topic: dict[str, Any]) -> str | None:
     """Return the topic's id, None where the broker has none."""
     return str(topic["topic_id"]) if topic.get("topic_id") else None
@@ -73,11 +76,11 @@ def topic_text(tree: dict[str, Any]) -> str:
     """Return the tree as tables."""
     is_view = bool(VIEW_KEYS & tree["configs"].keys())
     rows = [_row(partition, is_view=is_view) for partition in tree["partitions"]]
-    heads = ("PARTITION", "LEADER", "START", "END", "RECORDS")
+    heads = ("PARTITION", "LEADER", "START", "END") if is_view else HEADS
     plural = "" if len(rows) == 1 else "s"
     lines = [
         f"{tree['name']}  (id {tree['id'] or '-'}, {len(rows)} partition{plural})",
-        table(heads[: len(rows[0])], rows),
+        table(heads, rows),
     ]
     if tree["configs"]:
         settings = [(key, entry["value"], entry["source"]) for key, entry in tree["configs"].items()]

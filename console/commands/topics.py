@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import sys
 from typing import Any
 
 from console.client import add_bootstrap, admin_client, listen_for_trouble, refusal
@@ -35,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _configure_describe(actions)
     _configure_alter(actions)
     _configure_delete(actions)
+    _configure_delete_records(actions)
 
 
 def _configure_list(actions: Actions) -> None:
@@ -126,21 +129,57 @@ def _configure_delete(actions: Actions) -> None:
     parser = actions.add(
         "delete",
         summary="delete topics and their records",
-        description="Delete topics with all their records, at once and for good.",
+        description="""Delete topics with all their records, at once and for good.  With --pattern the topics
+            whose whole name matches a regular expression are listed, and deleted only with --yes; the
+            broker's own topics never match.""",
         examples=[
             ("topics delete orders", "one topic"),
             ("topics delete a b --if-exists", "no error when one does not exist"),
+            ("topics delete --pattern 'test-.*'", "list what would be deleted"),
+            ("topics delete --pattern 'test-.*' --yes", "delete it"),
         ],
         run=_delete,
     )
-    _add_topics(parser)
+    _add_topics(parser, count="*")
+    parser.add_argument("--pattern", metavar="REGEX", help="the topics whose whole name matches")
+    parser.add_argument(
+        "--yes", action="store_true", help="delete what --pattern finds, and not only list it"
+    )
     parser.add_argument(
         "--if-exists", action="store_true", help="a topic that does not exist is not an error"
     )
 
 
-def _add_topics(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("topics", metavar="TOPIC", nargs="+", help="a name; several may be given")
+def _configure_delete_records(actions: Actions) -> None:
+    parser = actions.add(
+        "delete-records",
+        summary="delete the oldest records of a topic",
+        description="""Delete the records before a position, for good: the topic's offsets go on, and readers
+            that were further back continue at the new log start or as their auto.offset.reset says.  A
+            position is latest (all records), an offset, -N (all but the last N offsets of each partition), a
+            time such as 2024-05-01T12:00:00Z or @MILLISECONDS.""",
+        examples=[
+            ("topics delete-records orders --before 2024-05-01", "what is older"),
+            (
+                "topics delete-records orders --before latest --partition 0 --dry-run",
+                "only say what would go",
+            ),
+        ],
+        run=_delete_records,
+    )
+    parser.add_argument("topic", metavar="TOPIC", help="the topic")
+    add_bootstrap(parser)
+    parser.add_argument("--before", metavar="POSITION", required=True, help="the first record that stays")
+    parser.add_argument(
+        "--partition", "-p", metavar="N", type=int, action="append", default=[], help="only this; repeatable"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be deleted, and delete nothing"
+    )
+
+
+def _add_topics(parser: argparse.ArgumentParser, count: str = "+") -> None:
+    parser.add_argument("topics", metavar="TOPIC", nargs=count, help="a name; several may be given")
     add_bootstrap(parser)
 
 
@@ -183,11 +222,44 @@ def _create(arguments: argparse.Namespace) -> int:
 
 
 def _delete(arguments: argparse.Namespace) -> int:
+    if bool(arguments.topics) == bool(arguments.pattern):
+        raise UsageError("give names of topics, or --pattern")
     listen_for_trouble()
     with admin_client(arguments.bootstrap) as client:
-        answer = client.delete_topics(arguments.topics, raise_errors=False)
+        topics = _matching(client, arguments.pattern) if arguments.pattern else arguments.topics
+        if arguments.pattern and not arguments.yes:
+            print("".join(f"would delete {topic}\n" for topic in topics), end="")
+            print(f"{len(topics)} of the topics match; --yes deletes them", file=sys.stderr)
+            return OK
+        answer = client.delete_topics(topics, raise_errors=False) if topics else {"topics": []}
     forgiven = {NO_SUCH_TOPIC: "does not exist"} if arguments.if_exists else {}
     return _report(answer["topics"], "deleted", forgiven)
+
+
+def _matching(client: Any, pattern: str) -> list[str]:
+    """Return the topics whose whole name matches, without the broker's own.  Raises: UsageError."""
+    try:
+        wanted = re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"--pattern {pattern!r} is not a regular expression: {error}") from error
+    found = client.describe_topics()
+    return sorted(
+        topic["name"] for topic in found if not topic["is_internal"] and wanted.fullmatch(topic["name"])
+    )
+
+
+def _delete_records(arguments: argparse.Namespace) -> int:
+    from console.positions import parse_position
+    from console.record_deletion import cuts_of, delete
+
+    position = parse_position(arguments.before, "--before")
+    listen_for_trouble()
+    cuts = cuts_of(arguments.bootstrap, arguments.topic, position, arguments.partition)
+    if not arguments.dry_run:
+        delete(arguments.bootstrap, arguments.topic, cuts)
+    heads = ("PARTITION", "START", "NEW START", "WOULD DELETE" if arguments.dry_run else "DELETED")
+    print(table(heads, [(cut.partition, cut.start, cut.before, cut.before - cut.start) for cut in cuts]))
+    return OK
 
 
 def _alter(arguments: argparse.Namespace) -> int:

@@ -137,3 +137,30 @@ def test_topics_are_altered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     (given, options) = asked[0]
     assert given[1] == ["a", "b"]
     assert options == {"partitions": 3, "sets": ["x=1"], "deletes": ["y"], "dry_run": True}
+
+
+def test_a_pattern_lists_what_it_would_delete_and_deletes_it_with_yes(
+    admin: Admin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["topics", "delete", "--pattern", "or.*|__.*"]) == 0
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("would delete orders\n", "1 of the topics match; --yes deletes them\n")
+    assert main(["topics", "delete", "--pattern", "or.*", "--yes"]) == 0
+    assert capsys.readouterr().out == "deleted orders\n"
+    assert main(["topics", "delete", "--pattern", "order", "--yes"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "give names of topics, or --pattern"),
+        (["a", "--pattern", "b"], "give names of topics, or --pattern"),
+        (["--pattern", "("], "--pattern '(' is not a regular expression"),
+    ],
+)
+def test_a_deletion_without_a_clear_aim_is_refused(
+    words: list[str], sentence: str, admin: Admin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["topics", "delete", *words]) == 2
+    assert sentence in capsys.readouterr().err
