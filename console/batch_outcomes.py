@@ -12,7 +12,7 @@ TOO_LARGE: Final = ErrorCode.MESSAGE_TOO_LARGE
 
 
 class Outcome(NamedTuple):
-    """What became of a batch: Kafka's code, and what is said of it."""
+    """The fate of a batch: Kafka's code, and what is said of it."""
 
     code: int
     words: str

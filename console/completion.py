@@ -1,7 +1,7 @@
 """Completion scripts for shells, made from the same parsers as the help.
 
-A script knows every command, action, option and choice, and completes file names elsewhere; it starts no
-process while the user types.
+A script knows every command, action, option and choice, and completes file names elsewhere; where the name of
+a topic or of a group belongs it asks `kawal completion topics` or `groups`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ class Option(NamedTuple):
     help: str
     choices: tuple[str, ...]
     takes_value: bool
+    names: str
+    """What its value names: topics, groups or nothing."""
 
 
 class Node(NamedTuple):
@@ -36,6 +38,8 @@ class Node(NamedTuple):
     """Of its first positional argument."""
     files: bool
     """Whether it takes positional arguments that may be files."""
+    names: str
+    """What its first positional argument names: topics, groups or nothing."""
 
 
 def tree() -> list[Node]:
@@ -61,14 +65,22 @@ def _node(words: tuple[str, ...], summary: str, parser: argparse.ArgumentParser)
             _plain(argument.help or ""),
             _choices(argument),
             argument.nargs != 0,
+            _names(argument),
         )
         for argument in arguments
         if argument.option_strings
     ]
-    options.append(Option(("-h", "--help"), "show this help", (), False))
+    options.append(Option(("-h", "--help"), "show this help", (), False, ""))
     places = [argument for argument in arguments if not argument.option_strings]
     choices = _choices(places[0]) if places else ()
-    return Node(words, _plain(summary), tuple(options), choices, bool(places) and not choices)
+    names = _names(places[0]) if places else ""
+    files = bool(places) and not choices and not all(map(_names, places))
+    return Node(words, _plain(summary), tuple(options), choices, files, names)
+
+
+def _names(action: argparse.Action) -> str:
+    """Return what an argument names, by the word that stands for it in the help."""
+    return {"TOPIC": "topics", "GROUP": "groups"}.get(str(action.metavar), "")
 
 
 def _choices(action: argparse.Action) -> tuple[str, ...]:
@@ -103,12 +115,17 @@ def bash() -> str:
         '    [[ ${COMP_WORDS[i]} == -* ]] && break; path+="${path:+ }${COMP_WORDS[i]}"',
         '    [[ $path == *" "* ]] && break',
         "  done",
-        '  local words="" files=""',
+        '  local words="" files="" names="" broker=()',
+        "  for ((i = 1; i < COMP_CWORD - 1; i++)); do",
+        '    [[ ${COMP_WORDS[i]} == --bootstrap ]] && broker=(--bootstrap "${COMP_WORDS[i+1]}")',
+        "  done",
         '  case "$path" in',
         f'    "") words="{commands} --help --version" ;;',
         *(f"    {line}" for line in _bash_cases(nodes)),
         "  esac",
         *(f"  {line}" for line in _bash_values(nodes)),
+        "  [[ -n $names && $word != -* ]] &&",
+        '    words+=" $(kawal completion "$names" "${broker[@]}" 2>/dev/null)"',
         '  COMPREPLY=($(compgen -W "$words" -- "$word"))',
         '  [[ -n $files && $word != -* ]] && COMPREPLY+=($(compgen -f -- "$word"))',
         "  return 0",
@@ -124,23 +141,32 @@ def _bash_cases(nodes: list[Node]) -> Iterator[str]:
         path = " ".join(node.words)
         pattern = f'"{path}"' if len(node.words) == 2 else f'"{path}"|"{path} "*'
         files = " files=1" if node.files else ""
-        yield f'{pattern}) words="{" ".join(_next_words(nodes, node))}"{files} ;;'
+        names = f" names={node.names}" if node.names else ""
+        yield f'{pattern}) words="{" ".join(_next_words(nodes, node))}"{files}{names} ;;'
 
 
 def _bash_values(nodes: list[Node]) -> Iterator[str]:
     """Yield the choices, or files, that may follow an option that takes a value."""
     choices: dict[str, set[str]] = {}
     free: set[str] = set()
+    named: dict[str, set[str]] = {"topics": set(), "groups": set()}
     for option in (option for node in nodes for option in node.options if option.takes_value):
         for text in option.spellings:
             if option.choices:
                 choices.setdefault(text, set()).update(option.choices)
+            elif option.names:
+                named[option.names].add(text)
             else:
                 free.add(text)
     yield 'case "$before" in'
     for text, values in sorted(choices.items()):
         yield f'  {text}) words="{" ".join(sorted(values))}" files="" ;;'
-    yield f'  {"|".join(sorted(free - choices.keys()))}) words="" files=1 ;;'
+    for kind, texts in named.items():
+        # Short spellings mean other things elsewhere.
+        long = sorted(text for text in texts if text.startswith("--"))
+        yield f'  {"|".join(long)}) words="" files="" names={kind} ;;'
+    plain = sorted(free - choices.keys() - named["topics"] - named["groups"])
+    yield f'  {"|".join(plain)}) words="" files=1 names="" ;;'
     yield "esac"
 
 
@@ -194,14 +220,21 @@ def _zsh_arguments(node: Node) -> str:
         for option in node.options
         for text in option.spellings
     ]
-    specs.append(f"'*: :({' '.join(node.choices)})'" if node.choices else "'*: :_files'")
+    choices = " ".join(node.choices) or (_asked(node.names) if node.names else "")
+    specs.append(f"'*: :({choices})'" if choices else "'*: :_files'")
     return f"_arguments {' '.join(specs)}"
 
 
 def _zsh_value(option: Option) -> str:
     if not option.takes_value:
         return ""
-    return f":value:({' '.join(option.choices)})" if option.choices else ":value:_files"
+    choices = " ".join(option.choices) or (_asked(option.names) if option.names else "")
+    return f":value:({choices})" if choices else ":value:_files"
+
+
+def _asked(names: str) -> str:
+    """Return the words of zsh that ask for names."""
+    return f"$(kawal completion {names} 2>/dev/null)"
 
 
 def fish() -> str:
@@ -232,18 +265,18 @@ def _fish_options(node: Node) -> Iterator[str]:
         spellings = " ".join(
             f"-l {text[2:]}" if text.startswith("--") else f"-s {text[1:]}" for text in option.spellings
         )
-        value = (
-            f" -x -a '{' '.join(option.choices)}'"
-            if option.choices
-            else " -r -F"
-            if option.takes_value
-            else ""
-        )
+        choices = " ".join(option.choices) or _fish_names(option.names)
+        value = f" -x -a '{choices}'" if choices else " -r -F" if option.takes_value else ""
         yield f"complete -c kawal -n '{condition}' {spellings}{value} -d '{option.help}'"
-    if node.choices:
-        yield f"complete -c kawal -n '{condition}' -a '{' '.join(node.choices)}'"
+    if choices := " ".join(node.choices) or _fish_names(node.names):
+        yield f"complete -c kawal -n '{condition}' -a '{choices}'"
     if node.files:
         yield f"complete -c kawal -n '{condition}' -F"
+
+
+def _fish_names(names: str) -> str:
+    """Return the words of fish that ask for names, if there is something to ask for."""
+    return f"(kawal completion {names} 2>/dev/null)" if names else ""
 
 
 SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}

@@ -24,6 +24,6 @@ class UsageError(CommandError):
 
 
 class Interrupted(CommandError):
-    """What was done before Ctrl-C."""
+    """Ctrl-C, with what was done until then."""
 
     exit_code = INTERRUPTED

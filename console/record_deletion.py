@@ -22,7 +22,7 @@ TIMEOUT_MS = 15_000
 
 
 class Cut(NamedTuple):
-    """What is deleted of a partition: the offsets from `start` up to, not including, `before`."""
+    """The part of a partition that is deleted: the offsets from `start` up to, not including, `before`."""
 
     partition: int
     start: int

@@ -72,7 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object a line, with everything in it")
     parser.add_argument("--format", "-F", metavar="FORMAT", help="print each record so, as '%%o %%s\\n'")
     parser.add_argument(
-        "--group", "-g", metavar="NAME", help="read as a member of this group and commit what was printed"
+        "--group", "-g", metavar="GROUP", help="read as a member of this group and commit what was printed"
     )
     parser.add_argument("--key-separator", metavar="TEXT", help="print KEY TEXT VALUE (\\t is a tab)")
     parser.add_argument("--delimiter", metavar="TEXT", default="\\n", help="print this after each record")

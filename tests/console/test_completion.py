@@ -16,6 +16,7 @@ SCRIPT = bash()
 def complete(*words: str) -> list[str]:
     """Ask bash itself what it would offer after these words, the last of which is being typed."""
     script = (
+        'kawal() { echo "orders $2 ${*:3}"; }\n'
         f"{SCRIPT}\nCOMP_WORDS=({' '.join(f'{word!r}' for word in words)}); COMP_CWORD={len(words) - 1}\n"
         '_kawal; printf "%s\\n" "${COMPREPLY[@]}"'
     )
@@ -28,13 +29,18 @@ def complete(*words: str) -> list[str]:
     ("words", "offered"),
     [
         (("kawal", "to"), ["topics"]),
-        (("kawal", "topics", "de"), ["describe", "delete"]),
+        (("kawal", "topics", "de"), ["describe", "delete", "delete-records"]),
         (("kawal", "topics", "alter", "--part"), ["--partitions"]),
         (("kawal", "configs", "describe", "to"), ["topic"]),
         (("kawal", "completion", "z"), ["zsh"]),
         (("kawal", "serve", "--print"), ["--print-config"]),
         (("kawal", "produce", "t", "--acks", "a"), ["all"]),
         (("kawal", "nothing", "x"), []),
+        (("kawal", "consume", "o"), ["orders"]),
+        (("kawal", "topics", "describe", "t"), ["topics"]),
+        (("kawal", "groups", "describe", "g"), ["groups"]),
+        (("kawal", "subscriptions", "--topic", "o"), ["orders"]),
+        (("kawal", "consume", "--bootstrap", "h:1", "h"), ["h:1"]),
     ],
 )
 def test_bash_offers_what_may_come(words: tuple[str, ...], offered: list[str]) -> None:
