@@ -27,7 +27,7 @@ FOR_DEMO := $(VENV)/.installed-for-demo
 SPARK_JARS := .jars/.fetched
 KAFKA_JARS := .cache/kafka/.fetched
 
-.PHONY: help clients run test check demo bench reliability differential test-on-kafka format format-check lint types imports unit compat jars clean
+.PHONY: help dist clients run test check demo bench reliability differential test-on-kafka format format-check lint types imports unit compat jars clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,7 +89,10 @@ compat: $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) clients ## Run the compat tests a
 clients: ## Build the client programs of the compat tests (Go, Java, Node, Rust)
 	@$(MAKE) --directory compat_tests/clients
 
-jars: $(SPARK_JARS) $(KAFKA_JARS) ## Fetch Spark's Kafka connector and Apache Kafka from Maven Central
+jars: $(SPARK_JARS) ## Fetch Spark's Kafka connector from Maven Central
+
+dist: $(DEVELOP) ## Build wheels and sdists of Kawal and of the test plugin into dist/, and check them
+	@$(BIN)/python -m compat_tests.distributions dist
 
 clean: ## Remove what make installed and fetched; data is kept
 	rm -rf $(VENV) .jars .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

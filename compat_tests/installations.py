@@ -17,14 +17,6 @@ ROOT = Path(__file__).parent.parent
 CLASHING = ("broker", "console", "groups", "pipeline", "protocol", "views", "wal")
 
 
-def build(folder: Path) -> list[Path]:
-    """Build wheel and sdist of Kawal and of the plugin, and return their paths."""
-    for project in (ROOT, ROOT / "kawal_pytest"):
-        command = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder)]
-        subprocess.run(command, cwd=project, capture_output=True, timeout=120, check=True)
-    return sorted(folder.iterdir())
-
-
 class Environment:
     """A virtual environment with Kawal and its plugin."""
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.installations import CLASHING, ROOT, Environment, build
+from compat_tests.distributions import build, problems_of, sums_of
+from compat_tests.installations import CLASHING, ROOT, Environment
 
 pytestmark = pytest.mark.only_kawal("about our own distributions")
 
@@ -36,6 +37,13 @@ driver_memory = "512m"
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return build(tmp_path_factory.mktemp("dist"))
+
+
+def test_distributions_are_ready_to_publish_and_the_same_when_built_again(
+    distributions: list[Path], tmp_path: Path
+) -> None:
+    assert problems_of(distributions) == []
+    assert sums_of(build(tmp_path)) == sums_of(distributions)
 
 
 @pytest.fixture(scope="module", params=[".whl", ".tar.gz"])
