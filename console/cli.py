@@ -53,6 +53,7 @@ COMMANDS: dict[str, Command] = {
     "bench": Command("console.commands.bench", "measure a broker for a few seconds"),
     "doctor": Command("console.commands.doctor", "look for what would keep a server from working"),
     "health": Command("console.commands.health", "ask a server whether it answers"),
+    "profile": Command("console.commands.profile", "keep the addresses of brokers under names"),
     "completion": Command("console.commands.completion", "print completions for bash, zsh or fish"),
     "testing-host": Command("console.commands.testing_host", "run the brokers of a test run (for pytest)"),
     "version": Command("console.commands.version", "print the version"),

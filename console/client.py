@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from broker.config.endpoints import Endpoint, parse_endpoint
 from console.errors import CommandError, UsageError
 from console.greeting import strangeness
+from console.profiles import bootstrap_of
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient, KafkaConsumer
@@ -34,8 +35,8 @@ def add_bootstrap(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bootstrap",
         metavar="HOST:PORT",
-        default=os.environ.get(BOOTSTRAP_VARIABLE, BOOTSTRAP_DEFAULT),
-        help=f"broker to talk to (default ${BOOTSTRAP_VARIABLE}, else {BOOTSTRAP_DEFAULT})",
+        default=os.environ.get(BOOTSTRAP_VARIABLE) or bootstrap_of(os.environ) or BOOTSTRAP_DEFAULT,
+        help=f"broker (default ${BOOTSTRAP_VARIABLE}, else that of the profile, else {BOOTSTRAP_DEFAULT})",
     )
 
 

@@ -150,8 +150,8 @@ CLI_INTRODUCTION = """
 # The command line
 
 `kawal COMMAND --help` shows the same on a terminal. Client commands talk to `--bootstrap HOST:PORT` (by
-default the variable `KAWAL_BOOTSTRAP`, else 127.0.0.1:9092) and work with any Kafka broker. Results go to
-standard output, everything else to standard error.
+default the variable `KAWAL_BOOTSTRAP`, else that of the profile in use, else 127.0.0.1:9092) and work with
+any Kafka broker. Results go to standard output, everything else to standard error.
 
 | exit code | meaning |
 | --- | --- |
