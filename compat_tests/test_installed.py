@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
+import threading
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -44,6 +48,48 @@ def test_distributions_are_ready_to_publish_and_the_same_when_built_again(
 ) -> None:
     assert problems_of(distributions) == []
     assert sums_of(build(tmp_path)) == sums_of(distributions)
+
+
+def test_the_lines_for_pip_in_install_md_work_as_printed(distributions: list[Path], tmp_path: Path) -> None:
+    """Without what Kawal requires, which would come from an index; its version can be told without."""
+    page = (ROOT / "docs/install.md").read_text()
+    (lines,) = re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    lines = lines.replace("/opt/kawal", str(tmp_path / "kawal")).replace(
+        "dist/", f"{distributions[0].parent}/"
+    )
+    ended = subprocess.run(
+        ["bash", "-euc", lines],
+        env={"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines()[-1].startswith("kawal 0.")
+
+
+def test_both_can_be_installed_from_an_index(distributions: list[Path], tmp_path: Path) -> None:
+    for path in distributions:
+        folder = tmp_path / "simple" / path.name.split("-")[0].replace("_", "-")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / path.name).write_bytes(path.read_bytes())
+    handler = partial(QuietHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        index = f"http://127.0.0.1:{server.server_port}/simple/"
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--ignore-installed"]
+        options = ["--index-url", index, "--target", str(tmp_path / "target")]
+        subprocess.run([*command, *options, "kawal", "kawal-pytest"], timeout=240, check=True)
+        server.shutdown()
+    there = {path.name for path in (tmp_path / "target").iterdir() if "dist-info" not in path.name}
+    assert there == {"kawal", "kawal_pytest", "bin"}
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """A server of files that logs nothing."""
+
+    def log_message(self, *_: object) -> None: ...
 
 
 @pytest.fixture(scope="module", params=[".whl", ".tar.gz"])

@@ -1,6 +1,6 @@
 """Do the whole first hour of a new user, and print how long each step takes.
 
-    python -m compat_tests.first_hour [--clone URL]
+    python -m compat_tests.first_hour [--clone URL] [--quick]
 
 A fresh clone serves and takes its first record; the wheel is installed into a fresh environment and serves;
 then every documented block and every wrong command line is tried by the tests of their names.
@@ -34,6 +34,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--clone", default=str(ROOT), help="what to clone (default: this checkout)")
+    parser.add_argument("--quick", action="store_true", help="leave out the documents and the wrong lines")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -41,8 +42,9 @@ def main() -> int:
             ("fresh clone to the first record", lambda: first_record(options.clone, folder / "clone")),
             ("wheel to serving", lambda: from_wheel(folder)),
             ("kawal topics list", lambda: topics_list(folder)),
-            ("documented blocks, wrong command lines", documented),
         ]
+        if not options.quick:
+            steps.append(("documented blocks, wrong command lines", documented))
         return max([measured(text, step) for text, step in steps])
 
 
