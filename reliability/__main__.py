@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from reliability import ledger
-from reliability.copying import copy
+from reliability.copying import SETTINGS, copy
 from reliability.rigs import RIGS, Rig
 from reliability.tools import ToolMissing
 from reliability.world import World
@@ -62,6 +62,8 @@ def run(rig: str, directory: Path, *, seed: int, dose: float, ledger_path: Path)
         world = World(directory, seed)
         chosen.prepare(world, stack)
         stack.callback(world.close)
+        if rig == COPIES:
+            world.settings |= SETTINGS
         world.start()
         if rig == COPIES:
             return _copies(world, dose, ledger_path)

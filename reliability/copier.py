@@ -50,7 +50,7 @@ class Copier:
             {
                 **common, "group.id": GROUP, "client.id": name, "log_level": 3,
                 "enable.auto.commit": False, "auto.offset.reset": "earliest",
-                "isolation.level": "read_committed", "session.timeout.ms": 6_000,
+                "isolation.level": "read_committed", "session.timeout.ms": 2_000,
                 "heartbeat.interval.ms": 500, "reconnect.backoff.max.ms": 500,
             }
         )  # fmt: skip

@@ -26,6 +26,9 @@ COPIERS: Final = 3
 MESSAGES_PER_TROUBLE: Final = 1_250
 """Messages for each kill or stop: some 80 of them in 100,000."""
 
+SETTINGS: Final = {"group.min.session.timeout.ms": "1000", "group.initial.rebalance.delay.ms": "500"}
+"""A copier that was killed is missed after two seconds."""
+
 STILL_SECONDS: Final = 120
 """Without progress for so long, transactions hang."""
 
