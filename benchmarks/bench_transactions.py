@@ -51,8 +51,8 @@ def rates(server: Server, quick: bool) -> Figures:
     for producers in (1, 16):
         for partitions in (1, 10):
             topic = create_topic(server, f"rate-{producers}-{partitions}", PARTITIONS)
-            name = f"rate {_count(producers, 'producer')}, {_count(partitions, 'partition')}"
-            found[name] = transactions_per_second(
+            name = f"{_count(producers, 'producer')}, {_count(partitions, 'partition')}"
+            rate = transactions_per_second(
                 server,
                 topic,
                 producers=producers,
@@ -60,6 +60,8 @@ def rates(server: Server, quick: bool) -> Figures:
                 count=PARTITIONS,
                 seconds=2 if quick else 5,
             )
+            found[f"rate {name}"] = rate.per_second
+            found[f"server's ms of processor, {name}"] = rate.cpu_ms
     return found
 
 

@@ -6,10 +6,12 @@ import os
 import selectors
 import time
 from collections.abc import Generator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from benchmarks import proc
+from benchmarks.servers import Server
 from compat_tests.broker import Broker
 from compat_tests.wire import RawClient
 from protocol.error_codes import ErrorCode
@@ -110,14 +112,21 @@ def code_of(answer: Any) -> ErrorCode:
     return ErrorCode(answer.error_code)
 
 
+class Rate(NamedTuple):
+    """Transactions a second, and the processor time that each costs the server."""
+
+    per_second: float
+    cpu_ms: float
+
+
 def transactions_per_second(
-    broker: Broker, topic: str, *, producers: int, partitions: int, count: int, seconds: float
-) -> float:
+    server: Server, topic: str, *, producers: int, partitions: int, count: int, seconds: float
+) -> Rate:
     """Return the rate at which producers commit, each with partitions of its own, once warm."""
     loops = []
     for number in range(producers):
         own = [(number * partitions + index) % count for index in range(partitions)]
-        loops.append(TransactionLoop(broker, f"{topic}-{number}", topic, own))
+        loops.append(TransactionLoop(server, f"{topic}-{number}", topic, own))
     selector = selectors.DefaultSelector()
     for loop in loops:
         selector.register(loop.client.socket, selectors.EVENT_READ, loop)
@@ -126,8 +135,11 @@ def transactions_per_second(
         while not all(loop.committed for loop in loops):
             _run(selector, 1)
         before, began = sum(loop.committed for loop in loops), time.perf_counter()
+        cpu = proc.cpu_seconds(server.pid)
         _run(selector, seconds)
-        return (sum(loop.committed for loop in loops) - before) / (time.perf_counter() - began)
+        done = sum(loop.committed for loop in loops) - before
+        cpu_ms = (proc.cpu_seconds(server.pid) - cpu) * 1_000
+        return Rate(done / (time.perf_counter() - began), cpu_ms / done)
     finally:
         selector.close()
         for loop in loops:
