@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wal.backups import back_up, clock, make, restored
 from tests.wal.crash import CrashState, RecordingDisk, check_every_crash, killed_states
 from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, read_all
 from tests.wal.recorded_runs import OPTIONS
@@ -233,6 +234,21 @@ def test_a_marker_in_the_frame_of_its_batch_decides_after_it_at_a_start_too() ->
     write(log, 1, 4, sequence=1)
     commit(log)
     assert known(log) == known(open_log(disk)) == NamedState(1, NONE, 4, PRODUCER, 4)
+
+
+def test_a_backup_holds_the_numbers_of_a_checkpoint_and_those_after_it() -> None:
+    disk = MemoryDisk()
+    _, log = make(disk)
+    write(log, 1, 5)
+    commit(log)
+    assert "CheckpointJob" in maintain(log)
+    log.append(1, batch(), named=NamedWrite(SCOPE, {b"later": (NONE, 7)}, 8))
+    commit(log)
+    again = restored(disk, back_up(disk, clock()).path)
+    assert dict(again.named_producers.all_of(SCOPE)) == {
+        b"sensor": NamedState(1, 5, 5),
+        b"later": NamedState(1, 7, 8),
+    }
 
 
 class Run:
