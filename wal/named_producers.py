@@ -127,6 +127,8 @@ class NamedProducers:
         self._durable_token = 0
         self._changed_at: dict[tuple[int, bytes], int] = {}
         """The token after the last change of each name that is not durable."""
+        self._dropped: set[int] = set()
+        """The scopes that were dropped since all changes were durable."""
 
     @property
     def token(self) -> int:
@@ -194,14 +196,17 @@ class NamedProducers:
             place = change.scope, change.name
             if self._changed_at[place] == self._durable_token:
                 del self._changed_at[place]
+        if not self._changes:
+            self._dropped.clear()
 
     def revert(self) -> None:
         """Take back everything that is not durable, newest first."""
         while self._changes:
             change = self._changes.pop()
-            if change.scope in self._scopes:
+            if change.scope not in self._dropped:
                 self._put_all(change.scope, [(change.name, change.before)])
         self._changed_at.clear()
+        self._dropped.clear()
 
     def drop_stream(self, stream_id: int) -> None:
         """Forget the scope of a dropped stream: a scope's streams are dropped together."""
@@ -209,6 +214,7 @@ class NamedProducers:
         self._counts.pop(stream_id, None)
         if scope is not None:
             self._scopes.pop(scope, None)
+            self._dropped.add(scope)
             for place in [place for place in self._undecided if place[0] == stream_id]:
                 del self._undecided[place]
 

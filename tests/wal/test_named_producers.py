@@ -209,6 +209,18 @@ def test_a_lost_sync_takes_the_numbers_of_its_frame_back() -> None:
     assert known(log) == NamedState(1, 5, 5)
 
 
+def test_a_lost_marker_leaves_its_transaction_open() -> None:
+    log = open_log(MemoryDisk())
+    write(log, 1, 5, sequence=0)
+    commit(log)
+    end(log, 1, is_commit=False)
+    assert known(log) is None
+    job = log.begin_sync(0)
+    assert job is not None
+    log.failed(job, OSError("lost"), 0)
+    assert known(log) == NamedState(1, NONE, 5, PRODUCER, 5)
+
+
 def test_numbers_are_there_after_a_clean_stop_without_a_look_at_the_log() -> None:
     disk = MemoryDisk()
     log = open_log(disk)
