@@ -21,12 +21,18 @@ from __future__ import annotations
 import struct
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
+
+from crc32c import crc32c
 
 from wal.format import MetaKind
 
 NONE = -1
 """Stands for a number or a transaction that is not there."""
+
+PARTS = 64
+"""The parts of a scope: of 100,000 names, 1,600 each."""
 
 STATE = struct.Struct("<Qqqqq")
 _HEAD = struct.Struct("<BQ")
@@ -88,9 +94,9 @@ class NamedWrite(NamedTuple):
 
 
 class NamedSnapshot(NamedTuple):
-    """The durable states of all scopes, the name that wrote last at the end of each."""
+    """The durable states of all scopes, in parts."""
 
-    scopes: dict[int, States]
+    scopes: dict[int, list[States]]
 
 
 class _Change(NamedTuple):
@@ -100,16 +106,46 @@ class _Change(NamedTuple):
 
 
 class _Scope:
-    """The names of one scope, the one idle longest first."""
+    """The names of one scope in parts, by a sum of the name; in each part the one idle longest comes first.
 
-    __slots__ = ("is_shared", "states")
+    A part that a snapshot shares is copied before its next change: 2 ms for 100,000 names if they were one.
+    """
 
-    def __init__(self, states: States | None = None) -> None:
-        self.states: States = {} if states is None else states
-        self.is_shared = states is not None  # with a snapshot: copied before the next change
+    __slots__ = ("count", "parts", "shared", "swept")
 
+    def __init__(self) -> None:
+        self.parts: list[States] = [{} for _ in range(PARTS)]
+        self.shared = [False] * PARTS
+        self.count = 0
+        self.swept = 0
+        """The part that is looked at next for names to forget."""
 
-_NO_STATES: States = {}
+    def get(self, name: bytes) -> bytes | None:
+        """Return a name's state."""
+        return self.parts[_part_of(name)].get(name)
+
+    def put(self, name: bytes, state: bytes | None) -> bytes | None:
+        """Replace a name's state, or forget it; return the state before."""
+        number = _part_of(name)
+        part = self.parts[number]
+        if self.shared[number]:
+            part = self.parts[number] = dict(part)
+            self.shared[number] = False
+        before = part.pop(name, None)
+        if state is not None:
+            part[name] = state
+        self.count += (state is not None) - (before is not None)
+        return before
+
+    def share(self) -> list[States]:
+        """Return the parts, never changed from here on."""
+        self.shared = [True] * PARTS
+        return list(self.parts)
+
+    def idle_longest(self) -> bytes | None:
+        """Return the name idle longest in the next part."""
+        self.swept = (self.swept + 1) % PARTS
+        return next(iter(self.parts[self.swept]), None)
 
 
 class NamedProducers:
@@ -138,7 +174,7 @@ class NamedProducers:
     def of(self, scope: int, name: bytes) -> NamedState | None:
         """Return the state of a name."""
         table = self._scopes.get(scope)
-        state = table.states.get(name) if table is not None else None
+        state = table.get(name) if table is not None else None
         return NamedState._make(STATE.unpack(state)) if state is not None else None
 
     def all_of(self, scope: int) -> Iterator[tuple[bytes, NamedState]]:
@@ -146,8 +182,9 @@ class NamedProducers:
         table = self._scopes.get(scope)
         if table is None:
             return iter(())
-        table.is_shared = True  # so that it does not change meanwhile
-        return ((name, NamedState._make(STATE.unpack(state))) for name, state in table.states.items())
+        # Shared, so that they do not change meanwhile.
+        rows = chain.from_iterable(map(dict.items, table.share()))
+        return ((name, NamedState._make(STATE.unpack(state))) for name, state in rows)
 
     def count(self, stream_id: int) -> int:
         """Return the number of names whose last batch is in the stream."""
@@ -164,9 +201,9 @@ class NamedProducers:
     def change(self, scope: int, states: Mapping[bytes, bytes | None]) -> None:
         """Apply changes that a frame will make durable; None forgets a name."""
         known = self._scopes.get(scope)
-        before = known.states if known is not None else _NO_STATES
         for name in states:
-            self._changes.append(_Change(scope, name, before.get(name)))
+            before = known.get(name) if known is not None else None
+            self._changes.append(_Change(scope, name, before))
             self._changed_at[scope, name] = self.token
         self._put_all(scope, states.items())
 
@@ -220,50 +257,50 @@ class NamedProducers:
 
     def forget_idle(self, scope: int, before_ms: int, *, at_most: int) -> None:
         """Forget some names whose last batch is older; called as new ones come, it keeps the number down."""
-        for _ in range(at_most):
+        forgotten = 0
+        for _ in range(at_most + PARTS):
             table = self._scopes.get(scope)
-            name = next(iter(table.states), None) if table is not None else None
+            if table is None or forgotten == at_most:
+                return
+            name = table.idle_longest()
             state = self.of(scope, name) if name is not None else None
             if name is None or state is None or state.is_undecided or state.written_ms >= before_ms:
-                return
+                continue
             self._put_all(scope, [(name, None)])
+            forgotten += 1
 
     def snapshot(self) -> NamedSnapshot:
         """Return the durable part of all this, for the checkpoint; later changes do not affect it."""
-        undone: dict[int, dict[bytes, bytes | None]] = {}
+        scopes = {scope: table.share() for scope, table in self._scopes.items()}
+        undone: dict[tuple[int, int], dict[bytes, bytes | None]] = {}
         for change in reversed(self._changes):
-            undone.setdefault(change.scope, {})[change.name] = change.before
-        scopes: dict[int, States] = {}
-        for scope, table in self._scopes.items():
-            table.is_shared = True
-            states = table.states
-            if scope in undone:
-                older = {**states, **undone[scope]}
-                states = {name: state for name, state in older.items() if state is not None}
-            scopes[scope] = states
+            if change.scope not in self._dropped:
+                place = change.scope, _part_of(change.name)
+                undone.setdefault(place, {})[change.name] = change.before
+        for (scope, number), before in undone.items():
+            parts = scopes.setdefault(scope, [{} for _ in range(PARTS)])
+            older = {**parts[number], **before}
+            parts[number] = {name: state for name, state in older.items() if state is not None}
         return NamedSnapshot(scopes)
 
     def restore(self, snapshot: NamedSnapshot) -> None:
         """Fill an empty table from a snapshot, which is not changed."""
-        for scope, states in snapshot.scopes.items():
-            self._put_all(scope, states.items())
+        for scope, parts in snapshot.scopes.items():
+            self._put_all(scope, chain.from_iterable(map(dict.items, parts)))
 
     def _put_all(self, scope: int, states: Iterable[tuple[bytes, bytes | None]]) -> None:
         table = self._scopes.get(scope)
         if table is None:
             table = self._scopes[scope] = _Scope()
-        elif table.is_shared:
-            table.states = dict(table.states)
-            table.is_shared = False
         for name, state in states:
-            before = table.states.pop(name, None)
+            kept = None if state == _FORGOTTEN_STATE else state
+            before = table.put(name, kept)
             if before is not None:
                 self._count(name, before, -1)
-            if state is not None and state != _FORGOTTEN_STATE:
-                table.states[name] = state
-                self._count(name, state, 1)
-                self._scope_of[STATE.unpack(state)[0]] = scope
-        if not table.states:
+            if kept is not None:
+                self._count(name, kept, 1)
+                self._scope_of[STATE.unpack(kept)[0]] = scope
+        if not table.count:
             del self._scopes[scope]
 
     def _count(self, name: bytes, state: bytes, by: int) -> None:
@@ -279,6 +316,10 @@ class NamedProducers:
             names.discard(name)
             if not names:
                 del self._undecided[place]
+
+
+def _part_of(name: bytes) -> int:
+    return int(crc32c(name)) % PARTS
 
 
 _FORGOTTEN = NamedState(0, NONE, 0)

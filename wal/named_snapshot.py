@@ -23,8 +23,9 @@ _SCOPE_BYTES, _COUNT_BYTES, _SIZE_BYTES = 8, 4, 2
 
 def encode(snapshot: NamedSnapshot) -> bytes:
     """Return the bytes of a snapshot; it touches nothing else, so it may run beside the loop."""
-    tables = snapshot.scopes.values()
-    names = list(chain.from_iterable(tables))
+    tables = [list(chain.from_iterable(map(dict.items, parts))) for parts in snapshot.scopes.values()]
+    rows = list(chain.from_iterable(tables))
+    names = [name for name, _ in rows]
     if not names:
         return b""
     joined = b"".join(names)
@@ -34,7 +35,7 @@ def encode(snapshot: NamedSnapshot) -> bytes:
             array("Q", snapshot.scopes),
             array("I", map(len, tables)),
             array("H", map(len, names)),
-            *chain.from_iterable(map(dict.values, tables)),
+            *(state for _, state in rows),
             joined,
         )
     )
@@ -76,5 +77,8 @@ def decode(data: bytes | memoryview) -> NamedSnapshot:
         strict=True,
     )
     return NamedSnapshot(
-        {scope: dict(islice(rows, count)) for scope, count in zip(array("Q", ids), name_counts, strict=True)}
+        {
+            scope: [dict(islice(rows, count))]
+            for scope, count in zip(array("Q", ids), name_counts, strict=True)
+        }
     )

@@ -214,7 +214,7 @@ BINDING_MAX_KEY: Final = Key(
     "kawal.producer.binding.max",
     ConfigType.INT,
     100_000,
-    "The most producers of kawal.dedup=seqno remembered for a partition, about 300 bytes of memory each;"
+    "The most producers of kawal.dedup=seqno remembered for a partition, about 200 bytes of memory each;"
     " records of further ones are refused with POLICY_VIOLATION.",
     minimum=1,
     unit="producers",

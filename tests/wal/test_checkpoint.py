@@ -52,7 +52,7 @@ def checkpoint(generation: int = 0, sequence: int = 12) -> Checkpoint:
 
 def test_a_checkpoint_comes_back_as_it_was() -> None:
     state = STATE.pack(*NamedState(7, 4711, 1_700_000_000_000))
-    original = replace(checkpoint(), named=NamedSnapshot({7: {b"sensor": state, b"": state}}))
+    original = replace(checkpoint(), named=NamedSnapshot({7: [{b"sensor": state, b"": state}]}))
 
     decoded = decode_checkpoint(encode_checkpoint(original))
 

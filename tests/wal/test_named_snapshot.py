@@ -18,12 +18,15 @@ SCOPES = st.dictionaries(
 @given(SCOPES)
 def test_a_snapshot_comes_back_as_it_was(scopes: dict[int, dict[bytes, bytes]]) -> None:
     named = any(scopes.values())
-    assert decode(encode(NamedSnapshot(scopes))) == NamedSnapshot(scopes if named else {})
+    snapshot = NamedSnapshot({scope: [states, {}] for scope, states in scopes.items()})
+    expected = {scope: [states] for scope, states in scopes.items()}
+    assert decode(encode(snapshot)) == NamedSnapshot(expected if named else {})
 
 
 def test_the_order_of_names_is_kept_as_it_says_which_was_idle_longest() -> None:
     states = {name: bytes(STATE.size) for name in (b"c", b"a", b"b")}
-    assert list(decode(encode(NamedSnapshot({1: states}))).scopes[1]) == [b"c", b"a", b"b"]
+    parts = [{name: state} for name, state in states.items()]
+    assert list(decode(encode(NamedSnapshot({1: parts}))).scopes[1][0]) == [b"c", b"a", b"b"]
 
 
 def test_no_names_take_no_bytes() -> None:
@@ -41,6 +44,6 @@ def test_no_names_take_no_bytes() -> None:
     ids=["cut in its counts", "cut", "another format", "another count"],
 )
 def test_bytes_that_are_no_snapshot_are_refused(change: object, said: str) -> None:
-    data = encode(NamedSnapshot({1: {b"name": bytes(STATE.size)}}))
+    data = encode(NamedSnapshot({1: [{b"name": bytes(STATE.size)}]}))
     with pytest.raises(ValueError, match=said):
         decode(change(data))  # type: ignore[operator]
