@@ -80,13 +80,13 @@ def test_records_that_do_not_decompress_or_do_not_follow_each_other_are_refused(
 ) -> None:
     topic_that_checks(broker, topic)
     packed = compress(CODECS[codec], record() * 50)
-    refused = INVALID_RECORD if broker.kind == "kawal" else UNKNOWN_SERVER_ERROR
+    refused = {INVALID_RECORD} if broker.kind == "kawal" else {INVALID_RECORD, UNKNOWN_SERVER_ERROR}
     for payload in (packed[:-6], b"not compressed at all", b""):
         part = produce(raw, topic, Batch(attributes=CODECS[codec], payload=payload))
-        assert part.error_code == refused
+        assert part.error_code in refused
     for first, second in ((0, 2), (0, 0), (1, 0)):
         content = record(delta=first) + record(delta=second)
-        assert code_of(raw, topic, content, 2, CODECS[codec]) == refused
+        assert code_of(raw, topic, content, 2, CODECS[codec]) in refused
 
 
 @pytest.mark.differs(reason="readers rely on offsets that ascend, and no producer sends others")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import struct
 from collections import Counter
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from compat_tests.broker import Broker
@@ -31,9 +32,10 @@ WITHIN_SECONDS = 100
 class WordCount:
     """The application; each start begins with an empty state directory, so that the changelog is read."""
 
-    def __init__(self, directory: Path, broker: Broker) -> None:
+    def __init__(self, directory: Path, broker: Broker, **settings: str) -> None:
         self._directory = directory
         self._broker = broker
+        self._settings = {key.replace("_", "."): value for key, value in settings.items()}
         self._starts = 0
         self.process: ServerProcess
 
@@ -52,6 +54,7 @@ class WordCount:
             # Streams does not leave its group when it stops: a restart waits for the session to end.
             "session.timeout.ms": "6000",
             "heartbeat.interval.ms": "1500",
+            **self._settings,
         }
         properties = self._directory / "streams.properties"
         properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
@@ -144,3 +147,77 @@ def test_words_are_counted_over_restarts_of_application_and_broker(
 
     wait_for_counts(broker, application, words)
     application.process.terminate(within_seconds=30)
+
+
+LINES = int(os.environ.get("KAWAL_STREAMS_LINES", "600"))
+"""The lines that are counted exactly once; a long run takes 100,000."""
+
+
+class Counts:
+    """A reader of the committed counts, which keeps every one of them in its order."""
+
+    def __init__(self, broker: Broker) -> None:
+        settings = {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "committed",
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+        }
+        self._consumer = Consumer({**settings, "enable.auto.commit": False, "log_level": 2})
+        self._consumer.assign([TopicPartition(OUTPUT, 0, 0)])
+        self.found: dict[str, list[int]] = {}
+
+    def wait_for(self, application: WordCount, total: int) -> None:
+        """Read until so many counts have been committed."""
+
+        def arrived() -> bool:
+            assert application.process.exit_code is None, application.process.tail()
+            for message in self._consumer.consume(1_000, timeout=0.2):
+                if message.error() is None:
+                    (count,) = struct.unpack(">q", message.value())
+                    self.found.setdefault(message.key().decode(), []).append(count)
+            return sum(map(len, self.found.values())) >= total
+
+        eventually(
+            arrived,
+            waiting_for=f"{total} counts",
+            within_seconds=WITHIN_SECONDS + LINES / 50,
+            last=lambda: f"{sum(map(len, self.found.values()))}\n{application.process.tail()}",
+        )
+
+    def close(self) -> None:
+        """Close the reader."""
+        self._consumer.close()
+
+
+@pytest.mark.timeout(300 + LINES / 25, method="signal")
+def test_each_word_is_counted_exactly_once_although_application_and_broker_are_killed(
+    start_broker: StartBroker, tmp_path: Path, stopping: list[WordCount]
+) -> None:
+    """processing.guarantee=exactly_once_v2; without a cache each occurrence gives one count."""
+    broker = start_broker(group_initial_rebalance_delay_ms="0")
+    chance = random.Random(6)
+    create_topic(broker, INPUT, 2)
+    create_topic(broker, OUTPUT, 1)
+    application = WordCount(
+        tmp_path,
+        broker,
+        processing_guarantee="exactly_once_v2",
+        # The transaction that a kill leaves open keeps readers waiting until its timeout.
+        producer_transaction_timeout_ms="3000",
+    )
+    stopping.append(application)
+    words = send_lines(broker, chance, LINES // 2)
+    application.start()
+    counts = Counts(broker)
+    counts.wait_for(application, 100)
+    application.process.kill()
+    words += send_lines(broker, chance, LINES // 4)
+    application.start()
+    counts.wait_for(application, words.total() * 2 // 3)
+    broker.kill()
+    broker.restart()
+    words += send_lines(broker, chance, LINES - LINES // 2 - LINES // 4)
+    counts.wait_for(application, words.total())
+    assert counts.found == {word: list(range(1, count + 1)) for word, count in words.items()}
+    counts.close()
