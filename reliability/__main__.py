@@ -8,6 +8,9 @@
     clock         the wall clock jumps (libfaketime)                  dose: jumps
     network       a proxy delays, stalls, cuts and loses replies      dose: faults
     mixed         all of these in turn, at random                     dose: minutes
+    failing-writeback  writes of the device fail (nbdkit)             dose: times
+    bad-sectors   reads of the device fail at a start (nbdkit)        dose: starts
+    memory        a cgroup takes memory away                          dose: squeezes
     power-loss    the power fails, on a logging block device          dose: power failures
     copies        transactional copiers and the server are killed     dose: messages
     totals        the sums of the ledger

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Any, Final, NamedTuple
 
 from compat_tests.broker import HOST, free_port
-from reliability import fault_rigs, kill_rigs, mixed_rig, power_loss
+from reliability import device_rigs, fault_rigs, kill_rigs, mixed_rig, power_loss
 from reliability.check import Anomalies
 from reliability.proxy import FaultProxy
 from reliability.world import World
@@ -67,5 +67,8 @@ RIGS: Final[dict[str, Rig]] = {
     "full-disk": Rig(fault_rigs.full_disk, fill_soon),
     "network": Rig(fault_rigs.network, put_proxy_before),
     "mixed": Rig(mixed_rig.mixed, prepare_all),
+    "failing-writeback": Rig(device_rigs.failing_writeback, device_rigs.prepare_writeback),
+    "bad-sectors": Rig(device_rigs.bad_sectors, device_rigs.prepare_sectors),
+    "memory": Rig(device_rigs.little_memory, device_rigs.prepare_memory),
     "power-loss": Rig(power_loss.load, power_loss.prepare, power_loss.fail_power),
 }

@@ -80,6 +80,8 @@ class World:
         """What stands between the clients and the server, if anything does."""
         self.device: BlockDevice | None = None
         """The block device under the data, if it is one of ours."""
+        self.cgroup: Path | None = None
+        """The memory cgroup of the server, if it has one of its own."""
         self._actors: list[Actor] = []
         self._advertised: list[str] = []
 
