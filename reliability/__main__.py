@@ -46,7 +46,14 @@ def main() -> int:
         return _print_totals(options.ledger)
     directory = Path(tempfile.mkdtemp(prefix=f"kawal-{options.rig}-", dir=options.directory))
     try:
-        found = run(options.rig, directory, seed=options.seed, dose=options.dose, ledger_path=options.ledger)
+        found = run(
+            options.rig,
+            directory,
+            seed=options.seed,
+            dose=options.dose,
+            ledger_path=options.ledger,
+            programs=tuple(options.programs),
+        )
     except ToolMissing as error:
         sys.stderr.write(f"{options.rig}: {error}\n")
         return 2
@@ -57,12 +64,15 @@ def main() -> int:
     return 0
 
 
-def run(rig: str, directory: Path, *, seed: int, dose: float, ledger_path: Path) -> str:
+def run(
+    rig: str, directory: Path, *, seed: int, dose: float, ledger_path: Path, programs: tuple[str, ...] = ()
+) -> str:
     """Run one rig and note it in the ledger; return what was found, "" for nothing."""
     began = time.monotonic()
     chosen = Rig(copy) if rig == COPIES else RIGS[rig]
     with ExitStack() as stack:
         world = World(directory, seed)
+        world.programs = programs
         chosen.prepare(world, stack)
         stack.callback(world.close)
         if rig == COPIES:
@@ -79,6 +89,8 @@ def run(rig: str, directory: Path, *, seed: int, dose: float, ledger_path: Path)
         world.close()
         for name, found in chosen.afterwards(world, dose).items():
             check.anomalies[name] += found
+    if programs:
+        counts["programs"] = " ".join(programs)
     counts["seconds"] = round(time.monotonic() - began)
     ledger.append(
         ledger_path,
@@ -125,6 +137,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("rig", choices=[*RIGS, COPIES, TOTALS])
     parser.add_argument("--dose", type=float, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--programs",
+        nargs="*",
+        default=[],
+        metavar="CLIENT",
+        help="producers of compat_tests/clients: java ...",
+    )
     parser.add_argument("--directory", type=Path, help="where runs make their directories")
     parser.add_argument("--ledger", type=Path, default=ledger.LEDGER)
     return parser.parse_args()

@@ -15,6 +15,7 @@ from compat_tests.broker import HOST, free_port
 from compat_tests.kawal_broker import KAWAL, READY
 from compat_tests.process import ServerProcess
 from compat_tests.waiting import eventually
+from reliability.asyncio_clients import AsyncioReader, AsyncioWriter
 from reliability.block_device import BlockDevice
 from reliability.check import FINAL, Check
 from reliability.clients import (
@@ -32,6 +33,7 @@ from reliability.clients import (
     record_of,
 )
 from reliability.history import History
+from reliability.program_clients import ProgramWriter
 from reliability.proxy import FaultProxy
 
 SETTINGS: Final = {
@@ -76,6 +78,8 @@ class World:
         self.client_bootstrap = self.bootstrap
         self.ready_seconds: list[float] = []
         self.process: ServerProcess | None = None
+        self.programs: tuple[str, ...] = ()
+        """The producers of compat_tests/clients that write, too, such as `java`."""
         self.proxy: FaultProxy | None = None
         """What stands between the clients and the server, if anything does."""
         self.device: BlockDevice | None = None
@@ -121,13 +125,19 @@ class World:
             future.result(30)
 
     def start_clients(self) -> None:
-        """Start two producers and two consumers of different libraries."""
+        """Start three producers and three consumers of different libraries, and `programs` of others."""
         address = self.client_bootstrap
         self._actors = [
             RdkafkaWriter("librdkafka-writer", address, self.history, self.seed, self.rate),
             PythonWriter("kafka-python-writer", address, self.history, self.seed, self.rate),
+            AsyncioWriter("aiokafka-writer", address, self.history, self.seed, self.rate / 3),
             Reader("librdkafka-reader", address, self.history),
+            AsyncioReader("aiokafka-reader", address, self.history),
             PythonReader("kafka-python-reader", address, self.history),
+            *(
+                ProgramWriter(name, address, self.history, self.seed, self.directory)
+                for name in self.programs
+            ),
         ]
         for actor in self._actors:
             actor.start()

@@ -1,0 +1,61 @@
+"""Clients in other languages under a rig: the programs of compat_tests/clients, asked one thing at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from compat_tests.clients.program import Program
+from compat_tests.clients.registry import COMMANDS
+from reliability.clients import PARTITIONS, RECORD_KEYS, TOPICS, Actor, key_of
+from reliability.history import History
+
+RECORDS: Final = 10
+"""The records of one request; the program makes an idempotent producer for each."""
+
+
+class ProgramWriter(Actor):
+    """A producer of another language, with acks=all and idempotence."""
+
+    def __init__(self, client: str, bootstrap: str, history: History, seed: int, directory: Path) -> None:
+        """Prepare the program of this client; its log goes to `directory`."""
+        super().__init__(f"{client}-writer", bootstrap, history)
+        self._random = Random(f"{client}-{seed}")
+        self._command = COMMANDS[client]
+        self._log = directory / f"{client}.log"
+
+    def work(self) -> None:
+        """Send until told to stop."""
+        program = Program(self.name, self._command, self._log)
+        number = 0
+        try:
+            while not self.stopping.is_set():
+                self._send(program, number)
+                number += RECORDS
+        finally:
+            program.close()
+
+    def _send(self, program: Program, number: int) -> None:
+        """Send some values to one partition; without an answer, what became of them is not known."""
+        topic, partition = self._random.choice(TOPICS), self._random.randrange(PARTITIONS)
+        key = key_of(topic, partition)
+        record_keys = [f"k{self._random.randrange(RECORD_KEYS)}" for _ in range(RECORDS)]
+        values = [f"{record_key}|{self.name}:{number + i}" for i, record_key in enumerate(record_keys)]
+        for value in values:
+            self.history.add(self.name, "send", "invoke", key=key, value=value)
+        records = [
+            {"key": record_key, "value": value, "headers": [], "timestamp": None}
+            for record_key, value in zip(record_keys, values, strict=True)
+        ]
+        try:
+            found = program.ask(
+                "produce", bootstrap=self.bootstrap, topic=topic, partition=partition, codec="none", acks="all",
+                idempotent=True, records=records,
+            )  # fmt: skip
+        except AssertionError:
+            for value in values:
+                self.history.add(self.name, "send", "info", key=key, value=value)
+            return
+        for value, offset in zip(values, found["offsets"], strict=True):
+            self.history.add(self.name, "send", "ok", key=key, value=value, offset=offset)
