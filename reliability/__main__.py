@@ -142,7 +142,7 @@ def _options() -> argparse.Namespace:
         nargs="*",
         default=[],
         metavar="CLIENT",
-        help="producers of compat_tests/clients: java ...",
+        help="producers of compat_tests/clients: java",
     )
     parser.add_argument("--directory", type=Path, help="where runs make their directories")
     parser.add_argument("--ledger", type=Path, default=ledger.LEDGER)

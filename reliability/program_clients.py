@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -24,6 +25,8 @@ class ProgramWriter(Actor):
         self._random = Random(f"{client}-{seed}")
         self._command = COMMANDS[client]
         self._log = directory / f"{client}.log"
+        self._answered = False
+        self._problem = ""
 
     def work(self) -> None:
         """Send until told to stop."""
@@ -35,6 +38,8 @@ class ProgramWriter(Actor):
                 number += RECORDS
         finally:
             program.close()
+        if self._problem and not self._answered:
+            raise AssertionError(f"{self.name} could write nothing: {self._problem}")
 
     def _send(self, program: Program, number: int) -> None:
         """Send some values to one partition; without an answer, what became of them is not known."""
@@ -44,18 +49,20 @@ class ProgramWriter(Actor):
         values = [f"{record_key}|{self.name}:{number + i}" for i, record_key in enumerate(record_keys)]
         for value in values:
             self.history.add(self.name, "send", "invoke", key=key, value=value)
-        records = [
-            {"key": record_key, "value": value, "headers": [], "timestamp": None}
+        records: list[dict[str, object]] = [
+            {"key": record_key, "value": value, "headers": [], "timestamp": time.time_ns() // 1_000_000}
             for record_key, value in zip(record_keys, values, strict=True)
         ]
         try:
             found = program.ask(
-                "produce", bootstrap=self.bootstrap, topic=topic, partition=partition, codec="none", acks="all",
-                idempotent=True, records=records,
+                "produce", bootstrap=self.bootstrap, topic=topic, partition=partition, codec="none",
+                acks="all", idempotent=True, records=records,
             )  # fmt: skip
-        except AssertionError:
+        except AssertionError as error:
+            self._problem = str(error)
             for value in values:
                 self.history.add(self.name, "send", "info", key=key, value=value)
             return
+        self._answered = True
         for value, offset in zip(values, found["offsets"], strict=True):
             self.history.add(self.name, "send", "ok", key=key, value=value, offset=offset)
