@@ -152,6 +152,12 @@ class Scenario(ABC):
         self.world.break_next(kind)
         return f"break {kind}"
 
+    def _break_for_long(self) -> str:
+        # A read that fails for long is a bad sector: it is told as damage, which nothing here has.
+        kind = self.chance.choice([kind for kind in self._breakable if kind != "read"])
+        self.world.break_next(kind, for_long=True)
+        return f"break {kind} for long"
+
     def _fill(self) -> str:
         room = self.chance.choice(self.ROOMS_BYTES)
         self.world.fill_disk(room)

@@ -84,7 +84,7 @@ class Simulation(Scenario):
         if not self.weak:
             table += [(0.3, self._cut_power), (0.6, self._cut_power_soon)]
         if self.breaks:
-            table += [(1.2, self._break), (0.2, self._fill), (0.6, self._heal)]
+            table += [(1.2, self._break), (0.2, self._break_for_long), (0.2, self._fill), (0.6, self._heal)]
         return table
 
     def _play(self) -> None:

@@ -74,6 +74,8 @@ class World:
         self.flights: list[Flight] = []
         self.calls_until_cut: int | None = None
         self.broken: str | None = None
+        self.broken_for_long = False
+        """Whether calls of that kind fail until the disk is healed, not only the next."""
         self.links: list[Link] = []
         self._use(MemoryDisk())
         self.broker = self._open()
@@ -91,16 +93,18 @@ class World:
             self.calls_until_cut -= 1
         if self.broken is None or call.kind != self.broken:
             return None
-        self.broken = None
+        if not self.broken_for_long:
+            self.broken = None
         if call.kind == "write":
             full = self.chance.random() < 0.5
             stored = self.chance.randrange(call.size_bytes + 1)
             return Fault(errno.ENOSPC if full else errno.EIO, stored_bytes=stored)
         return Fault(errno.ENOSPC if call.kind == "allocate" else errno.EIO)
 
-    def break_next(self, kind: str) -> None:
-        """Let the next disk call of this kind fail."""
+    def break_next(self, kind: str, *, for_long: bool = False) -> None:
+        """Let the next disk call of this kind fail, or all of them until the disk is healed."""
         self.broken = kind
+        self.broken_for_long = for_long
 
     def fill_disk(self, room_bytes: int) -> None:
         """Leave this much room on the disk."""
@@ -111,6 +115,7 @@ class World:
         self.calls_until_cut = None
         self.disk.capacity_bytes = None
         self.broken = None
+        self.broken_for_long = False
 
     # --- threads ---------------------------------------------------------------------------------------
 
