@@ -122,7 +122,7 @@ def in_thread(offload: Offload, work: Callable[[], Made]) -> Generator[Until, No
     return made[0]
 
 
-def or_again(steps: Steps, again: Callable[[], None]) -> Steps:
+def or_again(steps: WaitingSteps, again: Callable[[], None]) -> WaitingSteps:
     """Do the steps of regular work; if they raise, have `again` arrange its next time, and raise on."""
     try:
         yield from steps

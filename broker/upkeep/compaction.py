@@ -14,12 +14,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.metadata import Metadata
 from broker.config.topic_settings import TopicSettings
 from broker.loop.loop import Loop
-from broker.loop.slices import Steps, or_again
+from broker.loop.slices import Steps, WaitingSteps, in_thread, or_again
 from broker.storage.partition import Partition
 from broker.upkeep.compaction_policy import DirtyPart, dirty_part
 from wal.disk import DiskError
@@ -27,6 +28,8 @@ from wal.errors import WalError
 
 if TYPE_CHECKING:
     from broker.upkeep.compaction_pass import Result
+
+WORK_MODULE: Final = "broker.upkeep.compaction_pass"
 
 logger = logging.getLogger("kawal.compaction")
 
@@ -109,7 +112,7 @@ class CompactionTask:
         again = partial(self._schedule, now_ms)
         self._loop.scheduler.add_work(or_again(self._look_at_all(), again))
 
-    def _look_at_all(self) -> Steps:
+    def _look_at_all(self) -> WaitingSteps:
         """Look at all partitions; then begin a pass, or wait."""
         self._best = None
         self._next_quiet = {}
@@ -122,8 +125,14 @@ class CompactionTask:
             looked += 1
             if looked >= PARTITIONS_PER_SLICE or judged >= JUDGED_PER_SLICE:
                 looked = judged = 0
-                yield
+                yield None
+        yield from self._import_pass()
         self._looked(clock.turn_ms)
+
+    def _import_pass(self) -> WaitingSteps:
+        """Let a thread import what a pass needs, if there is one to begin: that takes 30 ms."""
+        if self._best is not None:
+            yield from in_thread(self._loop.scheduler.offload, partial(import_module, WORK_MODULE))
 
     def _compacted(self) -> Iterator[Partition | None]:
         """Yield the partitions of compacted topics, and None between topics; any may be deleted meanwhile."""

@@ -63,7 +63,9 @@ class TagReader:
 
 def tag_reader(columns_text: str) -> TagReader | None:
     """Return a reader of the tags among a topic's declared columns; None if there are none."""
+    if not columns_text:
+        return None
     from views.columns import parse_columns
 
-    names = [column.name for column in parse_columns(columns_text) if column.is_tag] if columns_text else []
+    names = [column.name for column in parse_columns(columns_text) if column.is_tag]
     return TagReader(names) if names else None

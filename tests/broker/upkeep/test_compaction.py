@@ -271,7 +271,15 @@ def test_a_topic_deleted_during_a_pass_is_gone(gateway: Gateway, client: Client)
     gateway.broker.scheduler.offload = lambda work, done: held.append((work, done))
     held: list[tuple[object, object]] = []
     pass_time(gateway)
-    assert held
+    assert len(held) == 1, "a thread imports what a pass needs"
+    for _ in range(2):
+        work, done = held.pop()
+        work()  # type: ignore[operator]
+        done(None)  # type: ignore[operator]
+        gateway.settle()
+        if held:
+            break
+    assert held, "a thread works for the pass"
     client.call(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1_000), 5)
     for work, done in held:
         work()  # type: ignore[operator]
