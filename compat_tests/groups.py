@@ -84,11 +84,12 @@ def admin_of(broker: Broker) -> Any:
     return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})
 
 
-def committed_of(broker: Broker, group_id: str) -> dict[int, int]:
-    """Return what a group has committed, by partition of its one topic."""
+def committed_of(broker: Broker, group_id: str, topic: str = "") -> dict[int, int]:
+    """Return what a group has committed, by partition of a topic, or of its only one."""
     admin = admin_of(broker)  # kept until the answer is there: it ends with its last reference
     future = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group_id)])[group_id]
-    return {place.partition: place.offset for place in future.result(10).topic_partitions}
+    places = future.result(10).topic_partitions
+    return {place.partition: place.offset for place in places if topic in ("", place.topic)}
 
 
 def offsets(topic: str, **by_partition: int) -> list[TopicPartition]:

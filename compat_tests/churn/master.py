@@ -15,15 +15,20 @@ from typing import Any, Final
 from compat_tests.broker import Broker
 from compat_tests.churn.notes import notes_of
 from compat_tests.churn.verdict import Verdict, judge
+from compat_tests.churn.worker import SECOND
 from compat_tests.confluent import make_producer
 from compat_tests.groups import committed_of
 from compat_tests.topics import create_topic
+from compat_tests.views import make_view
 from compat_tests.waiting import eventually
 
 PARTITIONS: Final = 24
 PRODUCERS: Final = 3
 WORKERS: Final = 7
 """With three members each: 21."""
+
+VIEW: Final = "SELECT _offset AS n FROM churn"
+"""A view that evaluates every record, and shows it at its offset."""
 
 MIXES: Final = (
     ("kafka-python", "confluent", "aiokafka"),
@@ -39,10 +44,11 @@ GROUP: Final = "churned"
 class Worker:
     """One process with members."""
 
-    def __init__(self, broker: Broker, directory: Path, topic: str, number: int) -> None:
+    def __init__(self, broker: Broker, directory: Path, topics: list[str], number: int) -> None:
         self.notes = directory / f"notes-{number}"
         self.notes.touch()
-        words = [broker.bootstrap, GROUP, topic, str(self.notes), str(number), *MIXES[number % len(MIXES)]]
+        words = [broker.bootstrap, GROUP, ",".join(topics), str(self.notes), str(number)]
+        words += MIXES[number % len(MIXES)]
         with (directory / "workers.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "compat_tests.churn.worker", *words], stdout=log, stderr=log
@@ -65,11 +71,16 @@ class Worker:
 class Churn:
     """One run."""
 
-    def __init__(self, broker: Broker, directory: Path, *, seed: int) -> None:
+    def __init__(
+        self, broker: Broker, directory: Path, *, seed: int, workers: int = WORKERS, reads_view: bool = False
+    ) -> None:
         self._broker = broker
         self._directory = directory
         self._chance = Random(seed)
         self._topic = create_topic(broker, "churn", PARTITIONS)
+        # The members read the view beside the topic.
+        self._topics = [self._topic, *([make_view(broker, "churned.view", VIEW)] if reads_view else [])]
+        self._worker_count = workers
         self._workers: list[Worker] = []
         self._all: list[Worker] = []
         self._writing = threading.Event()
@@ -82,7 +93,7 @@ class Churn:
             producers = [threading.Thread(target=self._write, args=[number]) for number in range(PRODUCERS)]
             for producer in producers:
                 producer.start()
-            for _ in range(WORKERS):
+            for _ in range(self._worker_count):
                 self._start_worker()
             self._disturb(seconds, tell)
             self._writing.clear()
@@ -97,7 +108,7 @@ class Churn:
         return judge((note for worker in self._all for note in notes_of(worker.notes)), self._ends())
 
     def _start_worker(self) -> None:
-        worker = Worker(self._broker, self._directory, self._topic, len(self._all))
+        worker = Worker(self._broker, self._directory, self._topics, len(self._all))
         self._workers.append(worker)
         self._all.append(worker)
 
@@ -143,17 +154,29 @@ class Churn:
     # --- the end ---------------------------------------------------------------------------------------
 
     def _ends(self) -> dict[int, int]:
-        return dict(self._written)
+        """Return the ends of all partitions, by their numbers in the notes."""
+        return {
+            SECOND * place + index: end
+            for place in range(len(self._topics))
+            for index, end in self._written.items()
+        }
 
     def _wait_until_all_is_read(self) -> None:
         """Wait until the group has committed everything."""
-        wanted = {index: end for index, end in self._written.items() if end}
+        wanted = {number: end for number, end in self._ends().items() if end}
         eventually(
-            lambda: committed_of(self._broker, GROUP) == wanted,
+            lambda: self._committed() == wanted,
             waiting_for="everything written to be committed",
             within_seconds=CAUGHT_UP_WITHIN_SECONDS,
-            last=lambda: behind(wanted, committed_of(self._broker, GROUP)),
+            last=lambda: behind(wanted, self._committed()),
         )
+
+    def _committed(self) -> dict[int, int]:
+        return {
+            SECOND * place + index: offset
+            for place, topic in enumerate(self._topics)
+            for index, offset in committed_of(self._broker, GROUP, topic).items()
+        }
 
 
 def behind(wanted: dict[int, int], committed: dict[int, int]) -> dict[int, tuple[int, int]]:

@@ -1,8 +1,8 @@
 """A process with some members of one group: each joins, reads, commits and leaves again and again.
 
-    python -m compat_tests.churn.worker BOOTSTRAP GROUP TOPIC NOTES SEED LIBRARY…
+    python -m compat_tests.churn.worker BOOTSTRAP GROUP TOPIC,… NOTES SEED LIBRARY…
 
-SIGTERM lets all leave for good.
+SIGTERM lets all leave for good.  In the notes the partitions of the second topic come after 1,000.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ SURE_WITHIN_SECONDS = 1.0
 accepted after another member had asked where to begin: it proves nothing."""
 
 
+SECOND = 1_000
+"""The number of the second topic's first partition."""
+
+
 class Address(NamedTuple):
     """The part of a broker that a consumer needs."""
 
@@ -34,14 +38,22 @@ class Address(NamedTuple):
 
 def main() -> None:
     """Run all members, each in a thread, until SIGTERM."""
-    bootstrap, group_id, topic, notes, seed, *libraries = sys.argv[1:]
+    bootstrap, group_id, topics, notes, seed, *libraries = sys.argv[1:]
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     notebook = Notebook(Path(notes))
     threads = [
         threading.Thread(
             target=live_again_and_again,
-            args=(Address(bootstrap), group_id, topic, library, f"{seed}-{library}", notebook, stopping),
+            args=(
+                Address(bootstrap),
+                group_id,
+                topics.split(","),
+                library,
+                f"{seed}-{library}",
+                notebook,
+                stopping,
+            ),
         )
         for library in libraries
     ]
@@ -54,7 +66,7 @@ def main() -> None:
 def live_again_and_again(
     broker: Address,
     group_id: str,
-    topic: str,
+    topics: list[str],
     library: str,
     name: str,
     notebook: Notebook,
@@ -65,19 +77,19 @@ def live_again_and_again(
     number = 0
     while not stopping.is_set():
         number += 1
-        consumer = LIBRARIES[library](broker, group_id, [topic], Settings())
+        consumer = LIBRARIES[library](broker, group_id, topics, Settings())
         until = time.monotonic() + chance.uniform(*LIFE_SECONDS)
         while time.monotonic() < until and not stopping.is_set():
-            step(consumer, f"{name}-{number}", notebook)
+            step(consumer, f"{name}-{number}", notebook, topics)
         consumer.close()
         stopping.wait(chance.uniform(0, AWAY_SECONDS_MAX))
 
 
-def step(consumer: Library, life: str, notebook: Notebook) -> None:
+def step(consumer: Library, life: str, notebook: Notebook, topics: list[str]) -> None:
     """Poll once, note what came, commit it, note that."""
     following: dict[Place, int] = {}
     for first, last in runs(list(consumer.poll())):
-        notebook.write(life, GOT, first.partition, first.offset, last.offset)
+        notebook.write(life, GOT, numbered(topics, (first.topic, first.partition)), first.offset, last.offset)
         following[first.topic, first.partition] = last.offset + 1
     held = set(consumer.held())
     following = {place: offset for place, offset in following.items() if place in held}
@@ -91,8 +103,14 @@ def step(consumer: Library, life: str, notebook: Notebook) -> None:
         return
     if time.monotonic() - began > SURE_WITHIN_SECONDS or held != set(consumer.held()):
         return
-    for (_, partition), offset in following.items():
-        notebook.write(life, COMMITTED, partition, offset, offset)
+    for place, offset in following.items():
+        notebook.write(life, COMMITTED, numbered(topics, place), offset, offset)
+
+
+def numbered(topics: list[str], place: Place) -> int:
+    """Return the number of a partition in the notes."""
+    topic, partition = place
+    return SECOND * topics.index(topic) + partition
 
 
 def runs(seen: list[Seen]) -> list[tuple[Seen, Seen]]:
