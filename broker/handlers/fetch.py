@@ -10,7 +10,9 @@ FETCH_SESSION_ID_NOT_FOUND; while the memory for requests is full, waiting fetch
 are no replicas, so `replica_id` is ignored; every record that can be fetched is durable (the high watermark
 follows the sync).  Views (broker/view_topics/view_partition.py) are read a slice at a time, and readers are
 moved past the records that a view leaves out: the last batch is extended over them, or if no record is left,
-a batch without records is sent.
+a batch without records is sent.  A group may have settings by which its members read
+(broker/coordinators/member_reads.py): records of some origin or of a past state left out, and a number of
+records that a fetch waits for.
 Version notes: v7 sessions (KIP-227); v9 leader epochs (KIP-320); v11 rack id (ignored); v12 flexible, last
 fetched epoch (KIP-595); v13 topic ids (KIP-516); v15-18 replica fields (ignored).
 """

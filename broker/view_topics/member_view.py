@@ -130,6 +130,9 @@ class MemberView:
             part.offset, part.max_bytes, minimum_one=part.minimum_one, end=self.high_watermark
         )
         part.add_stored(result)
+        if part.minimum_one and not result.size_bytes:
+            # Nothing is stored from here on: compaction has removed it.
+            part.position = self.high_watermark
 
     def _take_snapshot(self, snapshot: KeySnapshot, read: ViewRead, budget: SliceBudget) -> Iterator[None]:
         """Note the keys below the snapshot's end, as far as one fetch may take."""

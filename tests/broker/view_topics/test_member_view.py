@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from broker.view_topics.key_snapshot import KeyBudget, KeySnapshot
 from broker.view_topics.member_view import MemberView
 from broker.view_topics.view_partition import ViewRead
 from protocol.compression import Codec
@@ -18,6 +19,7 @@ from tests.broker.group_reads import ORIGIN, configure, member, records, seen
 from tests.broker.kit import create, fetch, fetched, fetching, records_of, send
 from tests.broker.txn import Producer
 from tests.broker.views import named_client
+from wal.reader import ReadResult
 
 
 def written(codec: int = Codec.NONE) -> tuple[Gateway, Client]:
@@ -166,3 +168,26 @@ def test_a_reader_that_had_read_undecided_records_waits_for_their_end(
     assert (data.error_code, bytes(data.records or b"")) == (0, b"")
     producer.commit()
     assert fetch(reader, "t", 8).error_code == 0
+
+
+class Compacted:
+    """A partition whose records up to its end have all been removed."""
+
+    index = 0
+    last_stable_offset = 9
+
+    def read(self, offset: int, max_bytes: int, *, minimum_one: bool, end: int) -> ReadResult:
+        return ReadResult(parts=[], size_bytes=0, next_offset=offset)
+
+    def aborted_between(self, start: int, end: int) -> list[Any]:
+        return []
+
+
+def test_where_compaction_has_left_nothing_a_reader_and_a_snapshot_reach_the_end() -> None:
+    gateway, _ = written()
+    partition: Any = Compacted()
+    view = MemberView(gateway.broker, partition)
+    view.snapshot = KeySnapshot(0, 9, KeyBudget(), over_many=False)
+    read = ViewRead(0, 1 << 20, now_ms=gateway.now_ms)
+    list(view.steps(read))
+    assert (read.position, read.stopped, view.snapshot.is_complete) == (9, False, True)
