@@ -45,7 +45,7 @@ def check_job(job: Job, out: TextIO) -> int:
     where = job.sink.path
     if job.writes_topics:
         steps["target"] = _target
-        where = f"{', '.join(map(job.target_topic, job.source.topics))} on {job.target_bootstrap}"
+        where = job.target_shown
     print(f"{job.name}: {', '.join(job.source.topics)} to {where}", file=out)
     failed = 0
     for name, step in steps.items():

@@ -334,6 +334,13 @@ class Job(Struct, frozen=True, kw_only=True):
         """TLS and SASL towards the target."""
         return self.target.security if self.target.bootstrap else self.source.security
 
+    @property
+    def target_shown(self) -> str:
+        """The target as people read it, "" for a table."""
+        if not self.writes_topics:
+            return ""
+        return f"{', '.join(map(self.target_topic, self.source.topics))} on {self.target_bootstrap}"
+
     def target_topic(self, topic: str) -> str:
         """Return the topic to which the records of `topic` are written."""
         return self.target.topic.replace("{topic}", topic)

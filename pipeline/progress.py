@@ -55,6 +55,8 @@ class Summary:
     elapsed_seconds: float
     table: str
     quarantine: str
+    target: str = ""
+    """The topics and the broker that were written to, "" for a table."""
 
 
 @dataclass(slots=True)

@@ -124,6 +124,15 @@ def summary_lines(summary: Summary) -> list[str]:
         f"  elapsed  {summary.elapsed_seconds:.1f} s, {rate:,.0f} rows/s",
         f"  table    {summary.table}",
     ]
+    if summary.target:
+        lines = [
+            f"{summary.job}: {summary.outcome}",
+            f"  records  {run.rows:,} copied, {summary.total.rows:,} in all",
+            f"  bytes    {size(run.payload_bytes)}",
+            f"  batches  {run.batches:,}",
+            f"  elapsed  {summary.elapsed_seconds:.1f} s, {rate:,.0f} records/s",
+            f"  target   {summary.target}",
+        ]
     empty = run.offsets - run.rows - run.bad
     if empty:
         lines.insert(

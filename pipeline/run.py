@@ -286,4 +286,5 @@ class _Run:
             elapsed_seconds=elapsed_seconds,
             table=str(self.land.places.table),
             quarantine=str(self.land.places.quarantine) if self.job.errors.mode == "quarantine" else "",
+            target=self.job.target_shown,
         )

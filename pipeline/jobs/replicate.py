@@ -139,8 +139,9 @@ class Replicate(Land):
 
     def _plan(self, ranges: list[Range]) -> WritePlan:
         topics = {held.topic for held in ranges}
-        highest = {topic: max(h.partition for h in ranges if h.topic == topic) for topic in topics}
-        positions = self.target.positions({topic: last + 1 for topic, last in highest.items()})
+        counts = {topic: max(h.partition for h in ranges if h.topic == topic) + 1 for topic in topics}
+        self._grow(counts)
+        positions = self.target.positions(counts)
         own = {(held.topic, held.partition): held for held in ranges}
         landed = by_place(self.ledger.positions)
         for place, held in own.items():
@@ -159,6 +160,14 @@ class Replicate(Land):
             foreign=self._foreign(own),
             home={topic: Origin(self.target_cluster, self.target.topics[topic]) for topic in topics},
         )
+
+    def _grow(self, counts: Mapping[str, int]) -> None:
+        """Give the target the partitions that the source has got while the job runs."""
+        if any(count > self.partitions.get(topic, 0) for topic, count in counts.items()):
+            self.partitions = {
+                topic: max(count, counts.get(topic, 0)) for topic, count in self.partitions.items()
+            }
+            self.target.prepare(self.partitions, {topic: {} for topic in self.partitions})
 
     def _foreign(self, own: Mapping[Place, Range]) -> dict[Place, list[Piece]]:
         """Return what other jobs have copied into the batch's ranges; in one cluster nothing comes home."""

@@ -31,6 +31,9 @@ POLL_RECORDS = 1_000
 SECONDS = 60.0
 """The time that one request to the target may take, all its repetitions included."""
 
+MESSAGE_BYTES = 100_000_000
+"""The largest record that is handed to the target, which has a limit of its own."""
+
 RESULT = "topic string, partition int, records long, written long, home long, bytes long, newest_ms long"
 """What a task tells: the records read and written, those that would have come home, key and value bytes."""
 
@@ -85,6 +88,7 @@ def transactional_producer(settings: Mapping[str, str], name: str, timeout_ms: i
             "compression.type": "lz4",
             "linger.ms": "20",
             "queue.buffering.max.kbytes": "131072",
+            "message.max.bytes": str(MESSAGE_BYTES),
             **settings,
             "transactional.id": name,
             "transaction.timeout.ms": str(timeout_ms),
@@ -166,6 +170,8 @@ class PartitionWriter:
     def _produce(
         self, offset: int, key: bytes | None, value: bytes | None, time_ms: int, headers: Any, origin: int
     ) -> None:
+        from confluent_kafka import KafkaException
+
         if not self._open:
             self._producer.begin_transaction()
             self._open = True
@@ -188,6 +194,11 @@ class PartitionWriter:
                 break
             except BufferError:  # its queue is full: wait for deliveries
                 self._producer.poll(0.1)
+            except KafkaException as error:
+                raise TargetError(
+                    f"{self.target}-{self.place[1]}: the record at offset {offset} of {self.place[0]!r} "
+                    f"cannot be written: {error.args[0].str()}"
+                ) from error
         self._source.append(offset)
         self._origins.append(origin)
         if len(self._source) % POLL_RECORDS == 0:

@@ -123,3 +123,27 @@ def test_programs_get_errors_with_the_exit_code() -> None:
 )
 def test_sizes_are_short(size_bytes: float, words: str) -> None:
     assert size(size_bytes) == words
+
+
+def test_the_summary_of_a_copy_tells_of_topics_and_not_of_files() -> None:
+    totals = Totals(batches=2, offsets=12, rows=10, payload_bytes=4_000)
+    summary = Summary(
+        job="copy",
+        outcome="done",
+        run=totals,
+        total=totals.plus(totals),
+        elapsed_seconds=2.0,
+        table="/state",
+        quarantine="/state_bad",
+        target="flights on west:9092",
+    )
+    assert summary_lines(summary) == [
+        "copy: done",
+        "  records  10 copied, 20 in all",
+        "  bytes    4.0 kB",
+        "  empty    2 offsets without a record (transaction markers, deleted records, what a "
+        "view leaves out)",
+        "  batches  2",
+        "  elapsed  2.0 s, 5 records/s",
+        "  target   flights on west:9092",
+    ]

@@ -14,6 +14,7 @@ from pipeline.jobs.replicate import REFUSED, Replicate
 from pipeline.ledger import Ledger, Totals
 from pipeline.offset_map import MapRecord, Origin, Run
 from pipeline.places import places_of
+from pipeline.positions import Range
 from pipeline.shape import shape_of
 from pipeline.sinks.tables import ledger_of
 from pipeline.table_note import note_of
@@ -32,6 +33,11 @@ class FakeTarget:
 
     def __init__(self, held: dict[Place, int]) -> None:
         self.held = held
+        self.prepared: Mapping[str, int] | None = None
+
+    def prepare(self, partitions: Mapping[str, int], _configs: object) -> list[str]:
+        self.prepared = partitions
+        return []
 
     def ids(self) -> dict[str, str]:
         return {"there": "id"}
@@ -150,6 +156,18 @@ def test_the_ends_of_ranges_without_a_record_are_committed_by_the_driver(
     plan = copy._plan(entry(0, 0, 9).ranges)
     assert copy._without_record(plan, set()) == {("t", 0): 9}
     assert copy._without_record(plan, {("t", 0)}) == {}
+
+
+def test_partitions_that_come_while_the_job_runs_are_made_on_the_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.jobs.replicate.read_map", lambda _settings, begin: ([], begin))
+    target = FakeTarget({})
+    copy = copy_to(target, tmp_path, landed=None)
+    copy._plan([Range(topic="t", partition=0, begin=0, until=9)])
+    assert target.prepared is None
+    copy._plan([Range(topic="t", partition=2, begin=0, until=9)])
+    assert target.prepared == {"t": 3}
 
 
 def test_old_entries_of_the_ledger_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

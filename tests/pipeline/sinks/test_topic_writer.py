@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from pipeline.errors import TargetError
 from pipeline.offset_map import MAP_TOPIC, Origin, Piece, Run, decoded
@@ -40,6 +41,8 @@ class FakeProducer:
         if topic == MAP_TOPIC:
             self.maps.append(value)
             return
+        if value == b"too large":
+            raise KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))
         report = more.pop("on_delivery")
         if self._refuse == len(self.sent):
             raise TargetError("refused")
@@ -209,6 +212,14 @@ def test_a_task_with_records_of_two_partitions_is_refused(producer: FakeProducer
 def test_the_time_0_is_refused_because_it_would_become_the_present(producer: FakeProducer) -> None:
     with pytest.raises(TargetError, match=r"t-0 offset 10 has the timestamp 0 \(1970-01-01\)"):
         write(plan(), batch([10], time_ms=0))
+
+
+def test_a_record_that_the_client_does_not_take_is_named(producer: FakeProducer) -> None:
+    large = batch([10])
+    large = large.set_column(1, "value", pyarrow.array([b"too large"], pyarrow.binary()))
+    with pytest.raises(TargetError, match="there-0: the record at offset 10 of 't' cannot be written: "):
+        write(plan(), large)
+    assert producer.calls == ["begin", "purge", "abort"]
 
 
 def test_a_task_without_records_writes_nothing(producer: FakeProducer) -> None:
