@@ -14,6 +14,7 @@ from compat_tests.pipeline_kills.ground import KINDS, make_ground
 from compat_tests.pipeline_kills.scenarios import SCENARIOS, STEPS, driver_dies
 
 
+@pytest.mark.timeout(300, method="signal")
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
 def test_a_batch_that_is_placed_but_not_committed_is_seen_by_no_reader_and_lands_once(
     broker: Broker, tmp_path: Path, kind: str

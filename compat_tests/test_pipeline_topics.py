@@ -19,6 +19,9 @@ from pipeline.errors import TargetError
 from pipeline.job_file import load
 from pipeline.move_groups import move_groups
 
+pytestmark = pytest.mark.timeout(300, method="signal")
+"""Two brokers and Spark take much longer beside other tests than alone."""
+
 
 @pytest.fixture
 def other(start_broker: StartBroker) -> Broker:
