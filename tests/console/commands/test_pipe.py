@@ -115,13 +115,17 @@ def test_the_other_actions_hand_their_arguments_on(
     monkeypatch.setattr("pipeline.status.print_status", stand_in("status", 0))
     monkeypatch.setattr("pipeline.preview.preview_job", stand_in("preview", 0))
     monkeypatch.setattr("pipeline.demo.main.run_demo", stand_in("demo", 0))
+    monkeypatch.setattr("pipeline.move_groups.move_groups", stand_in("move-groups", 1))
     assert main(["pipe", "check", job_file]) == 1
     assert main(["pipe", "status", job_file, "--json"]) == 0
     assert main(["pipe", "preview", job_file, "-n", "7"]) == 0
-    assert main(["pipe", "demo", "--bootstrap", "b:1", "--keep", str(tmp_path)]) == 0
+    assert main(["pipe", "demo", "--bootstrap", "b:1", "--keep", str(tmp_path), "--plot", "a.png"]) == 0
+    moves = ["pipe", "move-groups", job_file, "--group", "g", "--group", "h", "--apply"]
+    assert main(moves) == 1
     assert called == {
         "check": ((sys.stdout,), {}),
         "status": ((sys.stdout,), {"as_json": True}),
         "preview": ((7,), {}),
-        "demo": ((), {"bootstrap": "b:1", "keep": tmp_path}),
+        "demo": ((), {"bootstrap": "b:1", "keep": tmp_path, "picture": Path("a.png")}),
+        "move-groups": ((["g", "h"],), {"apply": True}),
     }
