@@ -2,7 +2,8 @@
 
     {"in_use": "production", "profiles": {"production": {"bootstrap": "kafka.example:9092"}}}
 
-The file is `kawal/profiles.json` in $XDG_CONFIG_HOME, by default ~/.config, and only its owner can read it.
+The file is `profiles.json` in the folder `kawal` of $XDG_CONFIG_HOME, by default ~/.config; only its owner
+can read it.
 """
 
 from __future__ import annotations

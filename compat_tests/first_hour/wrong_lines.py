@@ -25,6 +25,54 @@ STATEMENTS = ("SELECT", "DROP TOPIC gone", "CREATE TOPIC v AS SELECT x FROM gone
 ASKING = ("topics list", "consume there", "groups list", "subscriptions", "cluster describe", "health")
 
 
+MISTAKES: tuple[tuple[int, str, bool], ...] = (
+    (2, "topcs list", False),
+    (2, "", False),
+    (2, "help-me", False),
+    (1, "topics describe gone", True),
+    (1, "topics delete gone", True),
+    (1, "topics create there", True),
+    (1, "topics create a/b", True),
+    (1, "topics create ok --config retention.mss=5", True),
+    (2, "topics create ok --config retention.ms", True),
+    (1, "topics create ok --partitions 0", True),
+    (1, "topics alter gone --partitions 3", True),
+    (1, "topics alter there --partitions 1", True),
+    (2, "topics alter there", True),
+    (2, "topics delete --pattern (", True),
+    (1, "topics delete-records gone --before latest", True),
+    (2, "topics delete-records there --before soon", True),
+    (1, "topics delete-records there --before 0 -p 9", True),
+    (1, "consume gone", True),
+    (1, "consume there -p 9", True),
+    (1, "consume there --from 99", True),
+    (2, "consume there --from soon", True),
+    (2, "consume there --format %q", True),
+    (2, "consume there --json --format %s", True),
+    (2, "consume there --group g --partition 0", True),
+    (2, "consume there -n 0", True),
+    (1, "produce there -p 9", True),
+    (1, "produce there /no/such/file", True),
+    (2, "produce there --header x", True),
+    (2, "produce there --json file", True),
+    (1, "groups describe gone", True),
+    (1, "groups delete gone", True),
+    (1, "configs describe topic gone", True),
+    (1, "configs describe broker 99", True),
+    (1, "configs alter topic there --set retention.ms=never", True),
+    (1, "configs alter topic there --set kawal.columns=5", True),
+    (2, "configs alter topic there", True),
+    (1, "databases describe gone", True),
+    (1, "databases drop gone", True),
+    (2, "wal", False),
+    (1, "backup --data /no/such/place --to /no/such/backup", False),
+    (1, "restore /no/such/backup --data /no/such/place", False),
+    (1, "serve --config /no/such/file.toml", False),
+    (2, "pipe run /no/such/job.toml", False),
+)
+"""Exit code, words, and whether they are said to a server."""
+
+
 class Wrong(NamedTuple):
     """A command line, and the exit code that it must end with."""
 
@@ -81,52 +129,7 @@ def _given(argument: argparse.Action) -> list[str]:
 def tried(bootstrap: str, http: str) -> list[Wrong]:
     """Return the mistakes of people, against a server with the topic `there` and its HTTP port."""
     here = ("--bootstrap", bootstrap)
-    lines: list[tuple[int, list[str]]] = [
-        (2, ["topcs list"]),
-        (2, [""]),
-        (2, ["help-me"]),
-        (1, ["topics describe gone", *here]),
-        (1, ["topics delete gone", *here]),
-        (1, ["topics create there", *here]),
-        (1, ["topics create a/b", *here]),
-        (1, ["topics create ok --config retention.mss=5", *here]),
-        (2, ["topics create ok --config retention.ms", *here]),
-        (1, ["topics create ok --partitions 0", *here]),
-        (1, ["topics alter gone --partitions 3", *here]),
-        (1, ["topics alter there --partitions 1", *here]),
-        (2, ["topics alter there", *here]),
-        (2, ["topics delete --pattern (", *here]),
-        (1, ["topics delete-records gone --before latest", *here]),
-        (2, ["topics delete-records there --before soon", *here]),
-        (1, ["topics delete-records there --before 0 -p 9", *here]),
-        (1, ["consume gone", *here]),
-        (1, ["consume there -p 9", *here]),
-        (1, ["consume there --from 99", *here]),
-        (2, ["consume there --from soon", *here]),
-        (2, ["consume there --format %q", *here]),
-        (2, ["consume there --json --format %s", *here]),
-        (2, ["consume there --group g --partition 0", *here]),
-        (2, ["consume there -n 0", *here]),
-        (1, ["produce there -p 9", *here]),
-        (1, ["produce there /no/such/file", *here]),
-        (2, ["produce there --header x", *here]),
-        (2, ["produce there --json file", *here]),
-        (1, ["groups describe gone", *here]),
-        (1, ["groups delete gone", *here]),
-        (1, ["configs describe topic gone", *here]),
-        (1, ["configs describe broker 99", *here]),
-        (1, ["configs alter topic there --set retention.ms=never", *here]),
-        (1, ["configs alter topic there --set kawal.columns=5", *here]),
-        (2, ["configs alter topic there", *here]),
-        (1, ["databases describe gone", *here]),
-        (1, ["databases drop gone", *here]),
-        (2, ["wal"]),
-        (1, ["backup --data /no/such/place --to /no/such/backup"]),
-        (1, ["restore /no/such/backup --data /no/such/place"]),
-        (1, ["serve --config /no/such/file.toml"]),
-        (2, ["pipe run /no/such/job.toml"]),
-    ]
-    found = [Wrong(tuple(word for part in line for word in part.split()), code) for code, line in lines]
+    found = [Wrong((*text.split(), *(here if asks else ())), code) for code, text, asks in MISTAKES]
     for statement in (
         "SELECT",
         "DROP TOPIC gone",

@@ -50,6 +50,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
             ("consume orders --from 2024-05-01 --until 2024-05-02 --json", "one day, as JSON lines"),
             ("consume orders --partition 0 --from 42 --max-messages 1", "one record"),
             ("consume orders --format '%p %o %k %s\\n'", "partition, offset, key and value"),
+            (
+                "consume orders --registry http://127.0.0.1:8081",
+                "values of JSON Schema and Avro, framed as Confluent's clients do, as JSON",
+            ),
             ("consume orders --group billing", "as a member of a group: what is printed is committed"),
         ],
     )
@@ -74,6 +78,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--group", "-g", metavar="GROUP", help="read as a member of this group and commit what was printed"
     )
+    parser.add_argument(
+        "--registry", metavar="URL", help="schema registry whose framed keys and values are shown as JSON"
+    )
     parser.add_argument("--key-separator", metavar="TEXT", help="print KEY TEXT VALUE (\\t is a tab)")
     parser.add_argument("--delimiter", metavar="TEXT", default="\\n", help="print this after each record")
     parser.add_argument("--null", metavar="TEXT", help="print this for a null key or value")
@@ -87,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     _check(arguments)
     start = parse_position(arguments.start, "--from")
     until = parse_position(arguments.until, "--until") if arguments.until else LATEST
-    dump = _dump(arguments)
+    dump = _decoded(arguments.registry, _dump(arguments))
     trouble = listen_for_trouble()
     output = sys.stdout.buffer
     printing: dict[str, Any] = {
@@ -175,6 +182,21 @@ def _dump(arguments: argparse.Namespace) -> Callable[[Any, Sequence[Record]], by
 
         return FormatString(arguments.format, null).dump
     return _text_format(arguments).dump
+
+
+def _decoded(
+    url: str | None, dump: Callable[[Any, Sequence[Record]], bytes]
+) -> Callable[[Any, Sequence[Record]], bytes]:
+    """Return what prints records whose keys and values are decoded by a schema registry, if there is one."""
+    if url is None:
+        return dump
+    from console.registry import Registry
+
+    decoded = Registry(url).decoded
+    return lambda partition, records: dump(
+        partition,
+        [record._replace(key=decoded(record.key), value=decoded(record.value)) for record in records],
+    )
 
 
 def _text_format(arguments: argparse.Namespace) -> TextFormat:

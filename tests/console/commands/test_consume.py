@@ -53,6 +53,14 @@ def test_json_lines_hold_everything(consumer: Consumer, capfd: pytest.CaptureFix
     }
 
 
+def test_framed_values_are_decoded_by_a_registry(
+    consumer: Consumer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("console.registry.Registry.decoded", lambda _, data: data and b"<%b>" % data)
+    assert main(["consume", "t", "-p", "0", "-n", "2", "--registry", "http://127.0.0.1:8081"]) == 0
+    assert capfd.readouterr().out == "<a>\n<b>\n"
+
+
 def test_committed_records_are_asked_for(consumer: Consumer, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["consume", "t", "--read-committed", "--bootstrap", "b:1"]) == 0
     assert consumer.read_committed
@@ -73,6 +81,7 @@ def test_committed_records_are_asked_for(consumer: Consumer, capfd: pytest.Captu
         (["t", "--follow", "--until", "5"], 2, "--follow has no end and --until sets one"),
         (["t", "--max-messages", "0"], 2, "--max-messages must be at least 1"),
         (["t", "--json", "--format", "%s"], 2, "--json and --format both say how records are printed"),
+        (["t", "--registry", "localhost"], 2, "--registry 'localhost' is not an address such as"),
         (["t", "--format", "%q"], 2, "--format: there is no '%q'"),
         (["t", "--group", "g", "--until", "5"], 2, "a group is given its partitions and has no end"),
         (["t", "--group", "g", "--from", "5"], 2, "'kawal groups reset' moves it elsewhere"),
