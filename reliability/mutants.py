@@ -25,7 +25,7 @@ from reliability.mutant import Mutant
 
 ROOT: Final = Path(__file__).parent.parent
 COPIED: Final = (
-    "protocol", "broker", "wal", "groups", "views", "pipeline", "console", "kawal_pytest", "tests",
+    "kawal", "protocol", "broker", "wal", "groups", "views", "pipeline", "console", "kawal_pytest", "tests",
     "compat_tests", "benchmarks", "reliability", "conftest.py", "pyproject.toml",
 )  # fmt: skip
 LIMIT_SECONDS: Final = 60
