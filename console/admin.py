@@ -12,6 +12,7 @@ from console.errors import CommandError
 from console.wire import NotKawal
 from console.wire import ask as ask_server
 from protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from protocol.messages.metadata import MetadataRequest, MetadataResponseTopic
 
 
 class ConfigKind(NamedTuple):
@@ -55,6 +56,16 @@ def describe_cluster(bootstrap: str) -> DescribeClusterResponse:
     answer: DescribeClusterResponse = ask(bootstrap, request, 0)
     check(answer.error_code, answer.error_message, bootstrap)
     return answer
+
+
+def all_topics(bootstrap: str) -> list[MetadataResponseTopic]:
+    """Return every topic, the broker's own included.  Raises: CommandError.
+
+    A client library would take longer to start than the answer takes.
+    """
+    request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+    found: list[MetadataResponseTopic] = ask(bootstrap, request, 12).topics
+    return found
 
 
 def address_of_node(bootstrap: str, node: str | None) -> tuple[str, str]:

@@ -11,7 +11,7 @@ METADATA_VERSION, GROUPS_VERSION = 7, 2
 
 def topics(bootstrap: str) -> list[str]:
     """Return the names of the topics, without the broker's own.  Raises: CommandError."""
-    return sorted(topic.name or "" for topic in _metadata(bootstrap).topics if not topic.is_internal)
+    return sorted(topic.name or "" for topic in admin.all_topics(bootstrap) if not topic.is_internal)
 
 
 def groups(bootstrap: str) -> list[str]:

@@ -8,12 +8,13 @@ import re
 import sys
 from typing import Any
 
+from console.admin import all_topics
 from console.client import add_bootstrap, admin_client, listen_for_trouble, refusal
 from console.errors import OK, CommandError, UsageError
 from console.help import Actions, describe
 from console.help import dispatch as run
 from console.tables import table
-from console.topic_tree import topic_id, topic_text, topic_tree
+from console.topic_tree import topic_text, topic_tree
 
 __all__ = ["configure", "run"]
 
@@ -184,14 +185,11 @@ def _add_topics(parser: argparse.ArgumentParser, count: str = "+") -> None:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    listen_for_trouble()
-    with admin_client(arguments.bootstrap) as client:
-        topics = [
-            topic
-            for topic in sorted(client.describe_topics(), key=lambda topic: topic["name"])
-            if arguments.internal or not topic["is_internal"]
-        ]
-    rows = [(topic["name"], len(topic["partitions"]), topic_id(topic)) for topic in topics]
+    rows = [
+        (topic.name, len(topic.partitions), str(topic.topic_id) if topic.topic_id.int else None)
+        for topic in sorted(all_topics(arguments.bootstrap), key=lambda topic: topic.name or "")
+        if arguments.internal or not topic.is_internal
+    ]
     if arguments.json:
         print(
             json.dumps(

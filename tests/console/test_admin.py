@@ -10,6 +10,8 @@ from console import admin
 from console.admin import address_of_node, check, describe_cluster
 from console.errors import CommandError
 from console.wire import NotKawal
+from tests.broker.gateway import Gateway
+from tests.broker.kit import create
 from tests.console.gateway import connect
 
 
@@ -48,3 +50,9 @@ def test_an_error_names_the_thing_and_the_brokers_reason() -> None:
         check(37, "too many", "topic 'a'")
     with pytest.raises(CommandError, match=r"topic 'a': .+"):
         check(3, None, "topic 'a'")
+
+
+def test_every_topic_is_listed(gateway: Gateway) -> None:
+    create(gateway.client(), "orders", 2)
+    (topic,) = admin.all_topics("h:1")
+    assert (topic.name, len(topic.partitions), topic.is_internal) == ("orders", 2, False)

@@ -3,12 +3,20 @@
 import json
 from contextlib import nullcontext
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from console import topic_changes
 from console.cli import main
 from console.commands import topics
+from protocol.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
+
+PARTITION = MetadataResponsePartition(partition_index=0, leader_id=1, replica_nodes=[], isr_nodes=[])
+LISTED = [
+    MetadataResponseTopic(name="orders", topic_id=UUID(int=5), partitions=[PARTITION, PARTITION]),
+    MetadataResponseTopic(name="__consumer_offsets", is_internal=True, partitions=[]),
+]
 
 
 class Admin:
@@ -49,6 +57,7 @@ class Admin:
 def admin(monkeypatch: pytest.MonkeyPatch) -> Admin:
     fake = Admin()
     monkeypatch.setattr(topics, "admin_client", lambda _: nullcontext(fake))
+    monkeypatch.setattr(topics, "all_topics", lambda _: LISTED)
     return fake
 
 
@@ -61,9 +70,12 @@ def test_names_are_listed_without_the_brokers_own(admin: Admin, capsys: pytest.C
 
 def test_the_long_list_is_a_table_and_json_a_tree(admin: Admin, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topics", "list", "--long"]) == 0
-    assert capsys.readouterr().out == "TOPIC   PARTITIONS  ID\norders           2  7e1d\n"
+    shown = capsys.readouterr().out
+    assert shown == f"TOPIC   PARTITIONS  ID\norders           2  {UUID(int=5)}\n"
     assert main(["topics", "list", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == [{"name": "orders", "partitions": 2, "id": "7e1d"}]
+    assert json.loads(capsys.readouterr().out) == [
+        {"name": "orders", "partitions": 2, "id": str(UUID(int=5))}
+    ]
 
 
 def test_topics_are_created_as_asked(admin: Admin, capsys: pytest.CaptureFixture[str]) -> None:
