@@ -80,7 +80,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a segment may follow any other", "wal/recovery.py",
-        "        problem = due.problem(header)\n", '        problem = ""\n', (DAMAGE,),
+        "        if (problem := due.problem(header)) or header is None:",
+        '        problem = ""\n        if header is None:', (DAMAGE,),
     ),
     Mutant(
         "a missing newest segment is not noticed", "wal/recovery.py",
