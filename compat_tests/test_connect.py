@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
 from compat_tests.broker import HOST, Broker, free_port
+from compat_tests.confluent import open_consumer
 from compat_tests.conftest import StartBroker
 from compat_tests.java import java_command
 from compat_tests.process import ServerProcess
@@ -27,7 +29,7 @@ STATE_TOPICS = ("connect-configs", "connect-offsets", "connect-status")
 class Worker:
     """One worker of a Connect cluster; it may be stopped and started again."""
 
-    def __init__(self, directory: Path, broker: Broker) -> None:
+    def __init__(self, directory: Path, broker: Broker, **more: str) -> None:
         self._directory = directory
         self._port = free_port()
         self._properties = directory / "worker.properties"
@@ -49,6 +51,7 @@ class Worker:
             "scheduled.rebalance.max.delay.ms": "0",
             # Reading the classes of all jars would take most of the time.
             "plugin.discovery": "service_load",
+            **{key.replace("_", "."): value for key, value in more.items()},
         }
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         self.process: ServerProcess
@@ -169,4 +172,75 @@ def test_lines_go_from_file_to_file_over_restarts_of_worker_and_broker(
         worker.wait_until_running(name)
     wait_for_lines(worker, sink, 1_000)
     assert sorted(worker.call("GET", "/connectors")) == ["sink", "source"]
+    worker.process.terminate(within_seconds=30)
+
+
+def committed_lines(broker: Broker) -> list[str]:
+    """Read the committed records of the topic `lines`, up to the last stable offset."""
+    found: list[str] = []
+    with open_consumer(broker, isolation_level="read_committed", enable_partition_eof=True) as consumer:
+        consumer.assign([TopicPartition("lines", 0, 0)])
+        while (message := consumer.poll(20)) is not None and not message.error():
+            found.append(message.value().decode())
+    return found
+
+
+def missing(broker: Broker, count: int) -> str:
+    """Name the lines that are not there, and the offset before which readers of committed data stop."""
+    found = set(committed_lines(broker))
+    absent = [number for number in range(count) if f"line {number}" not in found]
+    ends = []
+    for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED):
+        asked = {TopicPartition("lines", 0): OffsetSpec.latest()}
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})
+        (answer,) = admin.list_offsets(asked, isolation_level=level).values()
+        ends.append(answer.result(20).offset)
+    stable, end = ends
+    return f"without {absent[:3]} to {absent[-3:]}; stable up to {stable} of {end}"
+
+
+@pytest.mark.timeout(300, method="signal")
+def test_an_exactly_once_source_sends_each_line_once_although_its_worker_is_killed(
+    start_broker: StartBroker, tmp_path: Path, stopping: list[Worker]
+) -> None:
+    """Source offsets are part of the transactions (KIP-618); a new task fences the old one."""
+    broker = start_broker(log_cleaner_backoff_ms="1000")
+    create_topic(broker, "lines", 1)
+    source = tmp_path / "in.txt"
+    write(source, 0, 3_000)
+    worker = Worker(tmp_path, broker, exactly_once_source_support="enabled")
+    worker.start()
+    stopping.append(worker)
+    worker.connector(
+        "source",
+        connector_class="FileStreamSource",
+        file=str(source),
+        topic="lines",
+        batch_size="50",
+        exactly_once_support="required",
+        producer_override_linger_ms="20",
+    )
+    eventually(
+        lambda: len(committed_lines(broker)) > 200, waiting_for="some lines", within_seconds=START_SECONDS
+    )
+    worker.process.kill()
+    write(source, 3_000, 1_000)
+    worker.start()
+    worker.wait_until_running("source")
+    written = 4_000
+
+    def arrived() -> bool:
+        # The source keeps what is left in its buffer after a full batch until the file grows.
+        nonlocal written
+        write(source, written, 100)
+        written += 100
+        return len(committed_lines(broker)) >= 4_000
+
+    eventually(
+        arrived,
+        waiting_for="all lines",
+        within_seconds=START_SECONDS,
+        last=lambda: f"{missing(broker, 4_000)}\n{worker.process.tail()}",
+    )
+    assert committed_lines(broker)[:4_000] == [f"line {number}" for number in range(4_000)]
     worker.process.terminate(within_seconds=30)
