@@ -176,7 +176,7 @@ def test_bytes_cut_from_a_torn_tail_are_told(caplog: pytest.LogCaptureFixture) -
 
 
 @pytest.mark.parametrize(
-    ("vnodes", "share_ms"), [(1, 800), (2, 400), (8, 150), (16, 150), (100, 24), (1_000, 20)]
+    ("vnodes", "share_ms"), [(1, 400), (2, 200), (8, 100), (16, 100), (100, 24), (1_000, 20)]
 )
 def test_vnodes_share_the_time_that_a_start_after_a_crash_may_take(vnodes: int, share_ms: int) -> None:
     options = log_options(Gateway().config, {}, vnode_count=vnodes)
@@ -197,7 +197,7 @@ def test_the_configuration_reaches_the_logs() -> None:
     ).config
     assert log_options(config, {}, vnode_count=4) == LogOptions(
         durability="os",
-        checkpoint_ns=200_000_000,
+        checkpoint_ns=100_000_000,
         segment_bytes=2 << 20,
         tail_cache_bytes=2 << 20,
         flush_ms=7,
