@@ -14,6 +14,7 @@ import logging
 import os.path
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from broker.catalogue.answer_cache import AnswerCache
@@ -34,7 +35,6 @@ from broker.coordinators.member_reads import MemberReads
 from broker.coordinators.poll_watch import PollWatch
 from broker.errors import RequestError
 from broker.fetching.fetch_sessions import FetchSessions
-from broker.fetching.member_views import MemberViews
 from broker.loop.clock import Clock
 from broker.loop.internal_errors import ErrorPlace, InternalErrors
 from broker.loop.scheduler import Scheduler
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 
     from broker.coordinators.groups import Groups
     from broker.coordinators.transactions import Transactions
+    from broker.fetching.member_views import MemberViews
 
 logger = logging.getLogger("kawal.broker")
 
@@ -110,7 +111,6 @@ class Broker:
         self._open_metadata()
         self.coordinators = NodeCoordinators(self, self, random, self.producer_ids)
         self.member_reads = MemberReads(self, self, lambda: self.groups, now_ms)
-        self.member_views = MemberViews(self, lambda: self.groups)
         self.poll_watch = PollWatch(self, self, self.connections, lambda: self.groups, now_ms)
         self.retirement = Retirement(self.timers, self.topics, self.vnodes)
         self.retention = RetentionTask(self, self, self.vnodes, lambda: self.groups, now_ms)
@@ -170,6 +170,13 @@ class Broker:
     def groups(self) -> Groups:
         """The group coordinator."""
         return self.coordinators.groups
+
+    @cached_property
+    def member_views(self) -> MemberViews:
+        """The partitions as groups with settings for reading see them; a start need not know how."""
+        from broker.fetching.member_views import MemberViews
+
+        return MemberViews(self, lambda: self.groups)
 
     @property
     def transactions(self) -> Transactions:
