@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groups.timers import Action, TimerKey, Timers
+from groups.timers import CORRECTED_AT_ONCE, Action, TimerKey, Timers
 
 A, B = TimerKey("a", "g"), TimerKey("b", "g", "m")
 
@@ -144,3 +144,21 @@ def test_of_very_many_due_timers_some_run_at_once_and_the_others_stay_due() -> N
     assert timers.next_deadline() == 10
     timers.run_due(10, at_most=100)
     assert sorted(ran) == list(range(100))
+
+
+def test_very_many_moved_timers_are_put_in_their_places_some_at_a_time() -> None:
+    timers, ran = Timers(), list[int]()
+    count = 3 * CORRECTED_AT_ONCE
+    for number in range(count):
+        timers.set(TimerKey("session", "g", str(number)), 10, ran.append)
+        timers.set(TimerKey("session", "g", str(number)), 1_000, ran.append)
+    calls = 0
+    while (due_ms := timers.next_deadline()) is not None and due_ms <= 10:
+        timers.run_due(10)
+        calls += 1
+    assert 1 <= calls <= 3
+    assert ran == []
+    assert timers.next_deadline() == 1_000
+    while timers.next_deadline() == 1_000:
+        timers.run_due(1_000)
+    assert len(ran) == count
