@@ -177,7 +177,10 @@ class ClassicMember:
 
     def metadata(self, protocol: str | None) -> bytes:
         """Return the member's metadata for a protocol; empty if it does not know the protocol."""
-        return next((metadata for name, metadata in self.protocols if name == protocol), b"")
+        for name, metadata in self.protocols:
+            if name == protocol:
+                return metadata
+        return b""
 
     def subscribed_topics(self, protocol: str | None) -> tuple[str, ...]:
         """Return the topics that it subscribes to, sorted, as far as they can be known."""
