@@ -6,20 +6,19 @@ python -m groups.states_markdown docs/groups.md        put the tables between th
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
+from groups.markdown_tables import answer_text, put_between, rewrite, table
 from groups.states import (
     ANSWERS,
     CLASSIC_STATUS,
     CONSUMER_STATES,
     RECONCILIATION,
     TRANSITIONS,
-    Action,
     GroupState,
     Request,
 )
-from protocol.error_codes import ErrorCode
 
 BEGIN = "<!-- tables of groups/states.py: begin -->"
 END = "<!-- tables of groups/states.py: end -->"
@@ -42,47 +41,39 @@ def tables() -> str:
             *_reconciliation(),
             "",
             "### Classic members in SHOW CONSUMERS\n",
-            *_table(
+            *table(
                 ["group", "status"], ([state.value, status.value] for state, status in CLASSIC_STATUS.items())
             ),
         ]
     )
 
 
-def _table(head: list[str], rows: Iterable[list[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(head)} |"
-    yield f"|{'---|' * len(head)}"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
-
-
 def _transitions() -> Iterator[str]:
-    return _table(
+    return table(
         ["in", "when", "goes to"],
         ([state.value, event.value, after.value] for (state, event), after in TRANSITIONS.items()),
     )
 
 
 def _answers() -> Iterator[str]:
-    return _table(
+    return table(
         ["request", *(state.value for state in GroupState)],
-        ([request.value, *(_answer(ANSWERS[state][request]) for state in GroupState)] for request in Request),
+        (
+            [request.value, *(answer_text(ANSWERS[state][request]) for state in GroupState)]
+            for request in Request
+        ),
     )
 
 
-def _answer(answer: Action | ErrorCode) -> str:
-    return answer.value if isinstance(answer, Action) else f"{answer.name} {int(answer)}"
-
-
 def _consumer_states() -> Iterator[str]:
-    return _table(
+    return table(
         ["has members", "target is for the group epoch", "all members have reached it", "state"],
         ([*map(_yes, facts), state.value] for facts, state in CONSUMER_STATES.items()),
     )
 
 
 def _reconciliation() -> Iterator[str]:
-    return _table(
+    return table(
         ["holds what it must give up", "others hold what it is to get", "member becomes", "epoch"],
         (
             [*map(_yes, facts), after.state.name, "the target's" if after.moves else "stays"]
@@ -97,16 +88,12 @@ def _yes(fact: bool) -> str:
 
 def with_tables(page: str) -> str:
     """Return the page with the current tables between its markers."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    assert after, f"the page lacks the lines {BEGIN!r} and {END!r}"
-    return f"{before}{BEGIN}\n\n{tables()}\n\n{END}{after}"
+    return put_between(page, BEGIN, END, tables())
 
 
 def main() -> None:
     """Bring the page named on the command line up to date."""
-    page = Path(sys.argv[1])
-    page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
+    rewrite(Path(sys.argv[1]), with_tables)
 
 
 if __name__ == "__main__":

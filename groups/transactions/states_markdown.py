@@ -6,12 +6,12 @@ python -m groups.transactions.states_markdown docs/transactions.md     put them 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from groups.transactions.states import ANSWERS, TRANSITIONS, Action, Request
-from protocol.error_codes import ErrorCode
+from groups.markdown_tables import answer_text, put_between, rewrite, table
+from groups.transactions.states import ANSWERS, TRANSITIONS, Request
 
 BEGIN: Final = "<!-- tables of groups/transactions/states.py: begin -->"
 END: Final = "<!-- tables of groups/transactions/states.py: end -->"
@@ -24,43 +24,31 @@ def tables() -> str:
     )
 
 
-def _table(head: list[str], rows: Iterable[list[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(head)} |"
-    yield f"|{'---|' * len(head)}"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
-
-
 def _transitions() -> Iterator[str]:
-    return _table(
+    return table(
         ["in", "when", "goes to"],
         ([state.shown, event.value, after.shown] for (state, event), after in TRANSITIONS.items()),
     )
 
 
 def _answers() -> Iterator[str]:
-    return _table(
+    return table(
         ["request", *(state.shown for state in ANSWERS)],
-        ([request.value, *(_answer(ANSWERS[state][request]) for state in ANSWERS)] for request in Request),
+        (
+            [request.value, *(answer_text(ANSWERS[state][request]) for state in ANSWERS)]
+            for request in Request
+        ),
     )
-
-
-def _answer(answer: Action | ErrorCode) -> str:
-    return answer.value if isinstance(answer, Action) else f"{answer.name} {int(answer)}"
 
 
 def with_tables(page: str) -> str:
     """Return the page with the current tables between its markers."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    assert after, f"the page lacks the lines {BEGIN!r} and {END!r}"
-    return f"{before}{BEGIN}\n\n{tables()}\n\n{END}{after}"
+    return put_between(page, BEGIN, END, tables())
 
 
 def main() -> None:
     """Bring the page named on the command line up to date."""
-    page = Path(sys.argv[1])
-    page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
+    rewrite(Path(sys.argv[1]), with_tables)
 
 
 if __name__ == "__main__":

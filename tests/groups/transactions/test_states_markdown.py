@@ -27,8 +27,3 @@ def test_the_tables_are_put_between_the_markers(tmp_path: Path, monkeypatch: pyt
     assert text.endswith("after\n")
     assert tables() in text
     assert "of yesterday" not in text
-
-
-def test_a_page_without_markers_is_refused() -> None:
-    with pytest.raises(AssertionError, match="lacks the lines"):
-        with_tables("nothing here")
