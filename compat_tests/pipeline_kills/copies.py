@@ -7,18 +7,18 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 from compat_tests.broker import Broker
-from compat_tests.kawal_broker import KAWAL
 from compat_tests.pipeline_copies import CopyJob, read_all
 from compat_tests.pipeline_jobs import produce_numbers
 from compat_tests.pipeline_kills.cluster import busy_python_workers, kill
 from compat_tests.pipeline_kills.ground import MANY, ended, in_mid_batch
+from compat_tests.pipeline_kills.processes import running
 from compat_tests.topics import create_topic
 
 KILLED = -signal.SIGKILL
@@ -37,21 +37,9 @@ class CopyGround:
     topic: str
     job: CopyJob
 
-    @contextmanager
-    def running(self) -> Iterator[subprocess.Popen[str]]:
+    def running(self) -> AbstractContextManager[subprocess.Popen[str]]:
         """Run the job's command in a process group of its own; it is killed at the end of the block."""
-        with subprocess.Popen(
-            [KAWAL, "pipe", "run", str(self.job.file), "--log", "json"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        ) as process:
-            try:
-                yield process
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
+        return running(self.job.file)
 
     def must_be_equal(self) -> None:
         """Run the job to its end, and compare both sides."""

@@ -5,18 +5,17 @@ from __future__ import annotations
 import io
 import json
 import os
-import signal
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from compat_tests.broker import Broker
-from compat_tests.kawal_broker import KAWAL
 from compat_tests.pipeline_jobs import DEADLINE_SECONDS, JSON_SCHEMA, PipelineJob, produce_numbers
+from compat_tests.pipeline_kills.processes import running
 from compat_tests.spark import spark_session
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
@@ -82,21 +81,9 @@ class Ground:
 
         return sum(pq.read_metadata(path).num_rows for path in table.glob("batch=*/**/*.parquet"))
 
-    @contextmanager
-    def running(self) -> Iterator[subprocess.Popen[str]]:
+    def running(self) -> AbstractContextManager[subprocess.Popen[str]]:
         """Run the job's command in a process group of its own; it is killed at the end of the block."""
-        with subprocess.Popen(
-            [KAWAL, "pipe", "run", str(self.job.file), "--log", "json"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        ) as process:
-            try:
-                yield process
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
+        return running(self.job.file)
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
