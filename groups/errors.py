@@ -8,6 +8,8 @@ GroupError(code)
     IllegalGeneration 22   FencedMemberEpoch 110   StaleMemberEpoch 113      wrong time
     RebalanceInProgress 27   InconsistentProtocol 23   InvalidSessionTimeout 26
     UnsupportedAssignor 112   InvalidRegularExpression 128                   wrong content
+    InvalidRecordState 121   ShareSessionNotFound 122   InvalidShareSessionEpoch 123
+    ShareSessionLimitReached 133                                             wrong record or share session
 
 The message is for people: ConsumerGroupHeartbeat and the describing APIs pass it on.
 """
@@ -139,6 +141,30 @@ class InconsistentProtocol(GroupError):
     """The member's protocols do not fit those of the group."""
 
     code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+class InvalidRecordState(GroupError):
+    """The member does not have the record that it acknowledges."""
+
+    code = ErrorCode.INVALID_RECORD_STATE
+
+
+class ShareSessionNotFound(GroupError):
+    """The member has no share session on this connection."""
+
+    code = ErrorCode.SHARE_SESSION_NOT_FOUND
+
+
+class InvalidShareSessionEpoch(GroupError):
+    """The epoch is not the next one of the share session."""
+
+    code = ErrorCode.INVALID_SHARE_SESSION_EPOCH
+
+
+class ShareSessionLimitReached(GroupError):
+    """There is no room for another share session."""
+
+    code = ErrorCode.SHARE_SESSION_LIMIT_REACHED
 
 
 class InvalidSessionTimeout(GroupError):

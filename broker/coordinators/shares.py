@@ -1,0 +1,78 @@
+"""The share coordinator in the broker: its topic, and the settings of groups that bound their deliveries."""
+
+from __future__ import annotations
+
+from broker.catalogue.metadata import Metadata
+from broker.catalogue.topic_admin import NewTopic, share_state_topic
+from broker.catalogue.topics import SHARE_STATE_TOPIC
+from broker.config import group_configs
+from broker.config.group_keys import BOUNDS
+from broker.coordinators.runtime import CoordinatorRuntime
+from broker.loop.loop import Loop
+from groups.share.config import ShareConfig
+from groups.share.coordinator import ShareCoordinator
+from groups.share.delivery import Limits
+
+
+class ShareKind:
+    """Makes share coordinators (the Kind of runtime.py)."""
+
+    topic_name = SHARE_STATE_TOPIC
+
+    def __init__(self, metadata: Metadata, loop: Loop) -> None:
+        self._metadata = metadata
+        self._loop = loop
+
+    def new_topic(self) -> NewTopic:
+        """Return `__share_group_state` as configured."""
+        return share_state_topic(self._metadata.live_config.layers)
+
+    def new_machine(self, partition_count: int) -> ShareCoordinator:
+        """Return a coordinator of no share-partitions."""
+        return ShareCoordinator(
+            config=self._config(partition_count),
+            topics=self._metadata.catalogue,
+            limits=lambda group_id: limits_of(self._metadata, group_id),
+            wall_ms=self._loop.clock.wall_ms,
+        )
+
+    def configure(self, machine: ShareCoordinator, partition_count: int) -> None:
+        """Apply the server's settings; those of single groups are looked up at every use."""
+        machine.configure(self._config(partition_count))
+
+    def _config(self, partition_count: int) -> ShareConfig:
+        layers = self._metadata.live_config.layers
+        return ShareConfig(
+            share_coordinator_state_topic_num_partitions=partition_count,
+            share_coordinator_snapshot_update_records_per_snapshot=_number(
+                layers.value("share.coordinator.snapshot.update.records.per.snapshot")
+            ),
+        )
+
+
+class Shares(CoordinatorRuntime[ShareCoordinator]):
+    """The running share coordinator."""
+
+    def __init__(self, metadata: Metadata, loop: Loop, now_ms: int) -> None:
+        super().__init__(ShareKind(metadata, loop), metadata, loop, now_ms)
+
+
+def limits_of(metadata: Metadata, group_id: str) -> Limits:
+    """Return the limits of a group's deliveries, within the bounds now in effect."""
+    return Limits(
+        lock_ms=_setting(metadata, group_id, "share.record.lock.duration.ms"),
+        delivery_count_max=_setting(metadata, group_id, "share.delivery.count.limit"),
+        in_flight_max=_setting(metadata, group_id, "share.partition.max.record.locks"),
+    )
+
+
+def _setting(metadata: Metadata, group_id: str, name: str) -> int:
+    layers = metadata.live_config.layers
+    overrides = metadata.catalogue.group_configs.get(group_id) or {}
+    least, largest = (_number(layers.value(bound)) for bound in BOUNDS[name])
+    return min(max(_number(group_configs.value(name, overrides, layers)), least), largest)
+
+
+def _number(value: object) -> int:
+    assert isinstance(value, int)
+    return value

@@ -1,0 +1,1 @@
+"""Share groups (KIP-932): records as a queue, each acknowledged on its own."""

@@ -1,0 +1,252 @@
+"""The share coordinator: the state of all share-partitions, kept in __share_group_state.
+
+It is a pure state machine like the group coordinator (groups/coordinator.py), with the same driver. Kafka
+keeps the records in flight beside the partition's leader, and sends their states to a coordinator (APIs 83 to
+87); here both are one, on one node.
+
+    initialize(key, start)            makes a share-partition; every other method needs it
+    acquire(key, …)                   gives records to a member, until their lock runs out
+    acknowledge(key, …, answer)       answers when the new states are durable
+    take_freed()                      share-partitions that may be acquirable again, for fetches that wait
+
+A change counts when it is durable; until then its records are neither delivered nor acknowledged, and they
+are acquired again if it could not be stored. So what is answered survives a crash, and no record is lost:
+one that was acquired is available after it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final
+
+from groups.context import InternalError
+from groups.effects import Effects, EncodedRecord, Stamp
+from groups.share.config import ShareConfig
+from groups.share.delivery import Limits, Wish
+from groups.share.share_partition import Acknowledgement, Acquired, Found, SharePartition
+from groups.share.state_records import ShareKey, encode_snapshot
+from groups.share.table import Answer, Share, ShareTable, no_answer
+from groups.topics import Topics
+from protocol.error_codes import ErrorCode
+
+TIMERS_PER_TICK: Final = 25
+"""The timers run at once; each looks at the locks of one share-partition, in 1 ms at most."""
+
+
+class ShareCoordinator:
+    """All share-partitions of this node."""
+
+    def __init__(
+        self,
+        *,
+        config: ShareConfig,
+        topics: Topics,
+        limits: Callable[[str], Limits],
+        wall_ms: Callable[[int], int],
+    ) -> None:
+        """Make a coordinator that has loaded nothing yet.
+
+        `limits(group_id)` returns the settings of a group that bound its deliveries, at every use.
+        """
+        self._topics = topics
+        self._table = ShareTable(config, limits, wall_ms)
+
+    def _at(self, now_ms: int) -> ShareTable:
+        self._table.now_ms = now_ms
+        return self._table
+
+    # --- the driver's side ----------------------------------------------------------------------------------
+
+    def take_effects(self) -> list[Effects]:
+        """Return what must be appended now, in this order."""
+        return self._table.journal.take()
+
+    def durable(self, effects: Effects, now_ms: int) -> None:
+        """Report that the records of `effects`, and all before them in their partition, are on the disk."""
+        self._at(now_ms).journal.durable(effects, now_ms)
+
+    def failed(self, effects: Effects, error: ErrorCode, now_ms: int) -> None:
+        """Report that the records of `effects`, and all after them in their partition, will not be stored."""
+        self._at(now_ms).journal.failed(effects, error, now_ms)
+
+    def tick(self, now_ms: int) -> None:
+        """Take back records whose locks have run out, some of them if they are very many."""
+        table = self._at(now_ms)
+        table.timers.run_due(now_ms, table.timer_failed, at_most=TIMERS_PER_TICK)
+
+    def take_internal_errors(self) -> list[InternalError]:
+        """Return the errors of our own in timers; the partitions that they name are replayed."""
+        errors, self._table.internal_errors = self._table.internal_errors, []
+        return errors
+
+    def next_deadline(self) -> int | None:
+        """Return the monotonic moment of the next `tick`; it may be early, never late."""
+        return self._table.timers.next_deadline()
+
+    def configure(self, config: ShareConfig) -> None:
+        """Use other settings from now on; the number of partitions must stay the same."""
+        count = self._table.config.share_coordinator_state_topic_num_partitions
+        assert config.share_coordinator_state_topic_num_partitions == count
+        self._table.config = config
+
+    def take_freed(self) -> list[ShareKey]:
+        """Return the share-partitions that may have become acquirable since the last call."""
+        return self._table.take_freed()
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The records acquired, and by what became of them; those whose lock ran out as `lock_timeouts`."""
+        return self._table.counts
+
+    def topics_changed(
+        self, now_ms: int, *, created: Collection[str], deleted: Collection[str], grown: Collection[str]
+    ) -> None:
+        """Forget the share-partitions of deleted topics."""
+        if deleted:
+            self._forget_missing_topics(self._at(now_ms), list(self._table.shares.values()))
+
+    def _forget_missing_topics(self, table: ShareTable, shares: Sequence[Share]) -> None:
+        for share in shares:
+            if share.key.topic_id not in self._topics.by_id and share.home in table.loaded:
+                table.delete(share, no_answer)
+
+    # --- loading --------------------------------------------------------------------------------------------
+
+    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> tuple[()]:
+        """Apply one stored record of a partition that is being loaded; no further steps are needed.
+
+        Raises: ProtocolError.
+        """
+        self._table.replay(key, value)
+        return ()
+
+    def replay_staged(
+        self, partition: int, stamp: Stamp, key: bytes | memoryview, value: bytes | memoryview | None
+    ) -> None:
+        """No record of this topic is part of a transaction: one that a client wrote is ignored."""
+
+    def replay_end(self, partition: int, producer_id: int, *, commit: bool) -> None:
+        """Likewise."""
+
+    def loaded(self, partitions: Collection[int], now_ms: int) -> None:
+        """Serve these partitions; share-partitions of topics deleted meanwhile are forgotten."""
+        table = self._at(now_ms)
+        table.loaded.update(partitions)
+        for partition in partitions:
+            self._forget_missing_topics(table, table.of_partition(partition))
+
+    def unload(self, partitions: Collection[int], now_ms: int) -> None:
+        """Forget these partitions; acknowledgements on their way are refused."""
+        table = self._at(now_ms)
+        table.loaded.difference_update(partitions)
+        for partition in partitions:
+            table.forget(partition)
+        table.journal.abandon(partitions, ErrorCode.NOT_COORDINATOR, now_ms)
+
+    def is_whole(self, partition: int) -> bool:
+        """Whether a partition is served; one with records that cannot be read is not."""
+        return partition in self._table.loaded
+
+    def snapshot(self, partition: int, records_max: int = 1_000) -> Iterator[list[EncodedRecord]]:
+        """Yield the present state of a partition in lists, each to be appended before the next step.
+
+        A share-partition counts as many records as it has ranges: a list takes no longer for them.
+        """
+        table = self._table
+        records: list[EncodedRecord] = []
+        size = 0
+        for key in [share.key for share in table.of_partition(partition)]:
+            share = table.shares.get(key)
+            if share is None:
+                continue
+            snapshot = table.snapshot(share)
+            records.append(encode_snapshot(key, snapshot))
+            size += 1 + len(snapshot.ranges)
+            if size >= records_max:
+                yield records
+                records, size = [], 0
+        yield records
+
+    # --- share-partitions -----------------------------------------------------------------------------------
+
+    def find(self, key: ShareKey) -> SharePartition | None:
+        """Return a share-partition, for reading, if it exists.  Raises: NotLoaded."""
+        share = self._table.find(key)
+        return None if share is None else share.partition
+
+    def keys_of(self, group_id: str) -> list[ShareKey]:
+        """Return the share-partitions of a group."""
+        return [key for key in self._table.shares if key.group_id == group_id]
+
+    def initialize(self, key: ShareKey, start: int, answer: Answer, now_ms: int) -> None:
+        """Make a share-partition that begins at an offset, unless there is one.  Raises: NotLoaded."""
+        table = self._at(now_ms)
+        known = table.find(key)
+        if known is not None:
+            table.answer_after(known.home, answer)
+        else:
+            table.replace(key, SharePartition(start), answer, epoch=0)
+
+    def reset(self, key: ShareKey, start: int, answer: Answer, now_ms: int) -> None:
+        """Let a share-partition begin at another offset; all that is known of its records is dropped.
+
+        Raises: NotLoaded.
+        """
+        table = self._at(now_ms)
+        known = table.find(key)
+        if known is None:
+            table.replace(key, SharePartition(start), answer, epoch=0)
+        else:
+            partition = SharePartition(start, known.partition.state_epoch + 1)
+            table.replace(key, partition, answer, epoch=known.epoch + 1)
+
+    def delete(self, key: ShareKey, answer: Answer, now_ms: int) -> None:
+        """Forget a share-partition.  Raises: NotLoaded."""
+        table = self._at(now_ms)
+        share = table.find(key)
+        if share is None:
+            table.answer_after(table.partition(key), answer)
+        else:
+            table.delete(share, answer)
+
+    def acquire(self, key: ShareKey, wish: Wish, found: Found, now_ms: int) -> list[Acquired]:
+        """Give a member the records of a read that are available.
+
+        Raises: NotLoaded, GroupNotFound if the share-partition does not exist.
+        """
+        table = self._at(now_ms)
+        share = table.known(key)
+        acquired = share.partition.acquire(wish, table.limits(key.group_id), found, now_ms)
+        table.counts["acquired"] += sum(part.last - part.first + 1 for part in acquired)
+        if acquired:
+            table.arm(share)
+        return acquired
+
+    def acknowledge(
+        self,
+        key: ShareKey,
+        member_id: str,
+        batches: Sequence[Acknowledgement],
+        answer: Answer,
+        now_ms: int,
+    ) -> None:
+        """Do what a member says of its records, all of it or nothing; answer when that is durable.
+
+        Raises: NotLoaded, GroupNotFound, InvalidRequest, InvalidRecordState.
+        """
+        table = self._at(now_ms)
+        share = table.known(key)
+        change = share.partition.acknowledge(member_id, batches, table.limits(key.group_id), now_ms)
+        table.store(share, change, answer)
+
+    def release(self, key: ShareKey, member_id: str, answer: Answer, now_ms: int) -> None:
+        """Take back what a member has: its session was closed.  Raises: NotLoaded, GroupNotFound."""
+        table = self._at(now_ms)
+        share = table.known(key)
+        change = share.partition.release(member_id, table.limits(key.group_id), now_ms)
+        table.store(share, change, answer)
+
+    def move_log_start(self, key: ShareKey, offset: int, now_ms: int) -> None:
+        """Forget what the log of a partition no longer has.  Raises: NotLoaded, GroupNotFound."""
+        self._at(now_ms).known(key).partition.move_log_start(offset)

@@ -1,0 +1,105 @@
+"""ShareGroupDescribe, and share groups in ListGroups: the groups as seen from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from groups.assignment import Assignment
+from groups.context import Context
+from groups.errors import GroupError, GroupNotFound, InvalidGroupId
+from groups.repeats import Repeats
+from groups.share.group_table import ShareGroups
+from groups.share.share_group import ShareGroup
+from protocol.messages import share_group_describe as messages
+from protocol.messages.list_groups import ListedGroup
+from protocol.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
+
+GROUP_TYPE: Final = "share"
+"""The type, and the protocol, of share groups in ListGroups.  Source: Kafka's ShareGroup."""
+
+ASSIGNOR: Final = "simple"
+
+
+def list_share_groups(table: ShareGroups) -> Iterator[ListedGroup]:
+    """Yield all share groups as ListGroups shows them."""
+    for group_id, group in table.groups.items():
+        yield ListedGroup(
+            group_id=group_id,
+            protocol_type=GROUP_TYPE,
+            group_state=group.state.value,
+            group_type=GROUP_TYPE,
+        )
+
+
+def describe_share_groups(
+    table: ShareGroups, request: ShareGroupDescribeRequest
+) -> ShareGroupDescribeResponse:
+    """Describe share groups; an error concerns one group alone."""
+    groups = []
+    repeats = Repeats()
+    for group_id in request.group_ids:
+        try:
+            if not group_id.strip():
+                raise InvalidGroupId
+            table.context.check_loaded(group_id)
+            repeats.check(group_id, table.context.memory.group_bytes(group_id))
+            groups.append(_describe(table, group_id))
+        except GroupError as error:
+            groups.append(_refused(group_id, error))
+    return ShareGroupDescribeResponse(groups=groups)
+
+
+def _refused(group_id: str, error: GroupError) -> messages.DescribedGroup:
+    return messages.DescribedGroup(
+        error_code=error.code,
+        error_message=error.message,
+        group_id=group_id,
+        group_state="",
+        group_epoch=0,
+        assignment_epoch=0,
+        assignor_name="",
+        members=[],
+    )
+
+
+def _describe(table: ShareGroups, group_id: str) -> messages.DescribedGroup:
+    group = table.groups.get(group_id)
+    if group is None:
+        known = table.context.exists(group_id)
+        raise GroupNotFound(f"Group {group_id} {'is not a share group' if known else 'not found'}.")
+    return messages.DescribedGroup(
+        group_id=group_id,
+        group_state=group.state.value,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        assignor_name=ASSIGNOR,
+        members=[_member(table.context, group, member_id) for member_id in group.members],
+    )
+
+
+def _member(context: Context, group: ShareGroup, member_id: str) -> messages.Member:
+    member = group.members[member_id]
+    current = group.current_of(member_id)
+    return messages.Member(
+        member_id=member_id,
+        rack_id=member.rack_id,
+        member_epoch=current.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=list(member.topics),
+        assignment=_assignment(context, current.assigned),
+    )
+
+
+def _assignment(context: Context, assigned: Assignment) -> messages.Assignment:
+    known = context.topics.by_id
+    return messages.Assignment(
+        topic_partitions=[
+            messages.TopicPartitions(
+                topic_id=topic_id, topic_name=known[topic_id].name, partitions=sorted(partitions)
+            )
+            for topic_id, partitions in assigned.items()
+            if topic_id in known
+        ]
+    )

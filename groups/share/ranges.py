@@ -1,0 +1,163 @@
+"""The records between the start and the end of a share-partition, as ranges of like ones without holes.
+
+    start                                           end (the next offset that was never looked at)
+      |  acquired by m1  |  acknowledged  |  available  |
+
+Ranges that have become alike are joined: memory depends on what differs, not on the number of records.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import NamedTuple
+
+from groups.share.states import FINISHED, RecordState
+
+_FIRST = attrgetter("first")
+
+
+class Facts(NamedTuple):
+    """All that is known of a record."""
+
+    state: RecordState
+    delivery_count: int
+    """The number of deliveries, including the present one."""
+    member_id: str = ""
+    """The member that has it, if it is acquired."""
+    lock_until_ms: int = 0
+    """The monotonic moment until which that member has it."""
+
+
+class Change:
+    """A change of states that is being stored: `ranges` are first and last offset, state and count."""
+
+    __slots__ = ("ranges",)
+
+    def __init__(self) -> None:
+        self.ranges: list[tuple[int, int, RecordState, int]] = []
+
+    @property
+    def first(self) -> int:
+        """The first offset that changes."""
+        return self.ranges[0][0]
+
+    @property
+    def last(self) -> int:
+        """The last offset that changes."""
+        return self.ranges[-1][1]
+
+
+class Range:
+    """Records in a row that are alike.  While a change of them is being stored, nothing else may change."""
+
+    __slots__ = ("before", "change", "facts", "first", "last")
+
+    def __init__(self, first: int, last: int, facts: Facts) -> None:
+        self.first = first
+        self.last = last
+        self.facts = facts
+        self.change: Change | None = None
+        self.before: Facts | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether its state is durable, or need not be."""
+        return self.change is None
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+
+class Ranges:
+    """All ranges of a share-partition, in order."""
+
+    __slots__ = ("_ranges", "start")
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self._ranges: list[Range] = []
+
+    def __iter__(self) -> Iterator[Range]:
+        return iter(self._ranges)
+
+    def __len__(self) -> int:
+        return len(self._ranges)
+
+    @property
+    def end(self) -> int:
+        """The next offset after the last range."""
+        return self._ranges[-1].last + 1 if self._ranges else self.start
+
+    def within(self, first: int, last: int) -> list[Range]:
+        """Return the ranges that lie, if only partly, between two offsets, both included."""
+        if first > last or not self._ranges:
+            return []
+        begin = max(bisect_right(self._ranges, first, key=_FIRST) - 1, 0)
+        if self._ranges[begin].last < first:
+            begin += 1
+        return self._ranges[begin : bisect_right(self._ranges, last, key=_FIRST)]
+
+    def cut(self, first: int, last: int) -> list[Range]:
+        """Return the ranges between two offsets, after cutting those that reach beyond."""
+        self._cut_before(first)
+        self._cut_before(last + 1)
+        return self.within(first, last)
+
+    def _cut_before(self, offset: int) -> None:
+        """See to it that a range begins at the offset, if there is one at all."""
+        index = bisect_right(self._ranges, offset, key=_FIRST) - 1
+        if index < 0:
+            return
+        found = self._ranges[index]
+        if found.first < offset <= found.last:
+            tail = Range(offset, found.last, found.facts)
+            tail.change, tail.before = found.change, found.before
+            found.last = offset - 1
+            self._ranges.insert(index + 1, tail)
+
+    def append(self, last: int, facts: Facts) -> None:
+        """Add a range from the end up to an offset."""
+        end = self.end
+        if last < end:
+            return
+        newest = self._ranges[-1] if self._ranges else None
+        if newest is not None and newest.is_settled and newest.facts == facts:
+            newest.last = last
+        else:
+            self._ranges.append(Range(end, last, facts))
+
+    def join(self, first: int, last: int) -> None:
+        """Join ranges that are alike, from one before the first offset to one after the last."""
+        begin = max(bisect_right(self._ranges, first - 1, key=_FIRST) - 1, 0)
+        end = bisect_right(self._ranges, last + 1, key=_FIRST)
+        joined: list[Range] = []
+        for found in self._ranges[begin:end]:
+            if joined and _are_alike(joined[-1], found):
+                joined[-1].last = found.last
+            else:
+                joined.append(found)
+        if len(joined) < end - begin:
+            self._ranges[begin:end] = joined
+
+    def move_start(self, start: int) -> None:
+        """Forget all below an offset."""
+        if start <= self.start:
+            return
+        self._cut_before(start)
+        self.start = start
+        del self._ranges[: bisect_right(self._ranges, start - 1, key=_FIRST)]
+
+    def skip_finished(self) -> None:
+        """Move the start over records that are not delivered again."""
+        start = self.start
+        for found in self._ranges:
+            if found.facts.state not in FINISHED or not found.is_settled:
+                break
+            start = found.last + 1
+        self.move_start(start)
+
+
+def _are_alike(left: Range, right: Range) -> bool:
+    return left.is_settled and right.is_settled and left.facts == right.facts

@@ -1,0 +1,149 @@
+"""Share sessions: the partitions that a member fetches from, so that a request only names changes.
+
+A session belongs to a member of a group and to the connection that opened it. ShareFetch and ShareAcknowledge
+share it, and every request carries its epoch:
+
+    0 opens a session, in place of an older one        n must be the one expected, which is then n + 1
+    -1 closes it, after its acknowledgements           the epoch after 2^31 - 1 is 1
+
+Source: KIP-932; Kafka 4.3's SharePartitionManager, ShareSessionCache and ShareSessionContext.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from groups.errors import (
+    InvalidRequest,
+    InvalidShareSessionEpoch,
+    ShareSessionLimitReached,
+    ShareSessionNotFound,
+)
+
+OPENING_EPOCH: Final = 0
+CLOSING_EPOCH: Final = -1
+INT32_MAX: Final = 2**31 - 1
+
+TopicPartition = tuple[UUID, int]
+
+
+class SessionKey(NamedTuple):
+    """A member of a group."""
+
+    group_id: str
+    member_id: str
+
+
+class ShareSession:
+    """One session."""
+
+    __slots__ = ("connection", "epoch", "key", "partitions")
+
+    def __init__(self, key: SessionKey, connection: Hashable) -> None:
+        self.key = key
+        self.connection = connection
+        # The epoch of the next request.
+        self.epoch = 1
+        # In the order in which they came.
+        self.partitions: dict[TopicPartition, None] = {}
+
+    def rotated(self) -> list[TopicPartition]:
+        """Return the partitions, from another one on in every request: none is always the last."""
+        partitions = list(self.partitions)
+        if not partitions:
+            return partitions
+        first = self.epoch % len(partitions)
+        return partitions[first:] + partitions[:first]
+
+
+class ShareSessions:
+    """All sessions of this node."""
+
+    __slots__ = ("_by_connection", "_sessions", "sessions_max")
+
+    def __init__(self, sessions_max: int) -> None:
+        self.sessions_max = sessions_max
+        self._sessions: dict[SessionKey, ShareSession] = {}
+        self._by_connection: dict[Hashable, set[SessionKey]] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def find(self, key: SessionKey) -> ShareSession | None:
+        """Return a member's session, if it has one."""
+        return self._sessions.get(key)
+
+    def fetch(
+        self,
+        key: SessionKey,
+        epoch: int,
+        connection: Hashable,
+        added: Iterable[TopicPartition],
+        forgotten: Collection[TopicPartition],
+        *,
+        acknowledges: bool,
+    ) -> ShareSession:
+        """Return the session of a fetch, after its changes; the partitions in `added` must exist.
+
+        A member whose session is replaced keeps what it has acquired, and acknowledges it in the new one.
+        Raises: InvalidRequest, InvalidShareSessionEpoch, ShareSessionLimitReached, ShareSessionNotFound.
+        """
+        if epoch == OPENING_EPOCH:
+            if acknowledges:
+                raise InvalidRequest("the first fetch of a share session cannot acknowledge records")
+            return self._open(key, connection, added)
+        session = self._expect(key, epoch, connection)
+        if epoch == CLOSING_EPOCH:
+            return session
+        for partition in forgotten:
+            session.partitions.pop(partition, None)
+        session.partitions.update(dict.fromkeys(added))
+        return session
+
+    def acknowledge(self, key: SessionKey, epoch: int, connection: Hashable) -> ShareSession:
+        """Return the session of an acknowledgement.
+
+        Raises: InvalidShareSessionEpoch, ShareSessionNotFound.
+        """
+        if epoch == OPENING_EPOCH:
+            raise InvalidShareSessionEpoch("an acknowledgement cannot open a share session")
+        return self._expect(key, epoch, connection)
+
+    def _open(self, key: SessionKey, connection: Hashable, added: Iterable[TopicPartition]) -> ShareSession:
+        self.close(key)
+        if len(self._sessions) >= self.sessions_max:
+            raise ShareSessionLimitReached(
+                f"there are {self.sessions_max} share sessions (group.share.max.share.sessions)"
+            )
+        session = self._sessions[key] = ShareSession(key, connection)
+        self._by_connection.setdefault(connection, set()).add(key)
+        session.partitions.update(dict.fromkeys(added))
+        return session
+
+    def _expect(self, key: SessionKey, epoch: int, connection: Hashable) -> ShareSession:
+        session = self._sessions.get(key)
+        if session is None or session.connection != connection:
+            raise ShareSessionNotFound(f"member {key.member_id} of group {key.group_id} has no share session")
+        if epoch == CLOSING_EPOCH:
+            return session
+        if epoch != session.epoch:
+            raise InvalidShareSessionEpoch(f"the epoch of the share session is {session.epoch}, not {epoch}")
+        session.epoch = 1 if epoch == INT32_MAX else epoch + 1
+        return session
+
+    def close(self, key: SessionKey) -> ShareSession | None:
+        """Forget a session and return it; what its member has acquired is to be released."""
+        session = self._sessions.pop(key, None)
+        if session is not None:
+            keys = self._by_connection[session.connection]
+            keys.discard(key)
+            if not keys:
+                del self._by_connection[session.connection]
+        return session
+
+    def disconnected(self, connection: Hashable) -> list[ShareSession]:
+        """Forget the sessions of a connection that was lost, and return them."""
+        closed = (self.close(key) for key in sorted(self._by_connection.get(connection, ())))
+        return [session for session in closed if session is not None]

@@ -1,0 +1,268 @@
+"""The share-partitions of a node, and the way of their changes to the log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from groups.context import InternalError
+from groups.effects import Done, EncodedRecord, Journal, Undo
+from groups.errors import GroupNotFound, NotLoaded, append_error
+from groups.share.config import ShareConfig
+from groups.share.delivery import Limits
+from groups.share.ranges import Change
+from groups.share.share_partition import SharePartition
+from groups.share.state_records import (
+    ShareKey,
+    Snapshot,
+    Update,
+    decode_state,
+    encode_deletion,
+    encode_snapshot,
+    encode_update,
+    state_partition,
+)
+from groups.timers import TimerKey, Timers
+from protocol.error_codes import ErrorCode
+
+Answer = Callable[[ErrorCode], None]
+"""Called once, with NONE when all is durable, or else the reason why nothing has changed."""
+
+RETRY_MS: Final = 1_000
+"""The delay before locks that ran out are looked at again, if that could not be stored."""
+
+LEADER_EPOCH: Final = 0
+"""The epoch of the partition's leader in records: a stream stays on its node."""
+
+
+class Share:
+    """One share-partition in the table, and how far its records have come."""
+
+    __slots__ = ("created_ms", "epoch", "home", "key", "partition", "timer", "updates")
+
+    def __init__(
+        self, key: ShareKey, partition: SharePartition, *, home: int, epoch: int, created_ms: int
+    ) -> None:
+        self.key = key
+        self.partition = partition
+        # The partition of __share_group_state that holds it.
+        self.home = home
+        # The number of its last snapshot, and the changes that were written since.
+        self.epoch = epoch
+        self.updates = 0
+        self.created_ms = created_ms
+        self.timer = TimerKey("lock", key.group_id, f"{key.topic_id.hex}-{key.partition}")
+
+
+class ShareTable:
+    """All share-partitions by name; one for each coordinator."""
+
+    def __init__(
+        self, config: ShareConfig, limits: Callable[[str], Limits], wall_ms: Callable[[int], int]
+    ) -> None:
+        self.config = config
+        self.limits = limits
+        self._wall_ms = wall_ms
+        self.now_ms = 0
+        self.shares: dict[ShareKey, Share] = {}
+        self._by_home: dict[int, dict[ShareKey, Share]] = {}
+        self.loaded: set[int] = set()
+        self.journal = Journal()
+        self.timers = Timers()
+        self.internal_errors: list[InternalError] = []
+        self.counts: Counter[str] = Counter()
+        self._freed: dict[ShareKey, None] = {}
+
+    def partition(self, key: ShareKey) -> int:
+        """Return the partition of __share_group_state that holds a share-partition."""
+        return state_partition(key, self.config.share_coordinator_state_topic_num_partitions)
+
+    def find(self, key: ShareKey) -> Share | None:
+        """Return a share-partition, if it exists.
+
+        Raises: NotLoaded.
+        """
+        share = self.shares.get(key)
+        home = self.partition(key) if share is None else share.home
+        if home not in self.loaded:
+            raise NotLoaded
+        return share
+
+    def of_partition(self, partition: int) -> list[Share]:
+        """Return the share-partitions that a partition of __share_group_state holds."""
+        return list(self._by_home.get(partition, {}).values())
+
+    def known(self, key: ShareKey) -> Share:
+        """Return a share-partition.
+
+        Raises: NotLoaded, GroupNotFound.
+        """
+        share = self.find(key)
+        if share is None:
+            raise GroupNotFound(f"Group {key.group_id} has no state for partition {key.partition}.")
+        return share
+
+    def take_freed(self) -> list[ShareKey]:
+        """Return the share-partitions that may have become acquirable since the last call."""
+        freed, self._freed = self._freed, {}
+        return list(freed)
+
+    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
+        """Apply one stored record.
+
+        Raises: ProtocolError.
+        """
+        decoded = decode_state(key, value)
+        if decoded is None:
+            return
+        name, record = decoded
+        known = self.shares.get(name)
+        if record is None:
+            self._set(name, None)
+        elif isinstance(record, Snapshot):
+            partition = SharePartition(record.start, record.state_epoch)
+            partition.replay(record.start, record.ranges)
+            home = self.partition(name) if known is None else known.home
+            self._set(
+                name, Share(name, partition, home=home, epoch=record.epoch, created_ms=record.created_ms)
+            )
+        elif known is not None and record.epoch == known.epoch:
+            known.partition.replay(record.start, record.ranges)
+            known.updates += 1
+
+    # --- whole share-partitions -----------------------------------------------------------------------------
+
+    def replace(self, key: ShareKey, partition: SharePartition, answer: Answer, *, epoch: int) -> None:
+        """Make a share-partition, or set one to another state."""
+        home = self.partition(key)
+        share = Share(key, partition, home=home, epoch=epoch, created_ms=self._wall_ms(self.now_ms))
+        before = self._put(key, share)
+        record = encode_snapshot(key, self.snapshot(share))
+        self._write(home, record, lambda: self._restore(key, before), _telling(answer))
+
+    def delete(self, share: Share, answer: Answer) -> None:
+        """Forget a share-partition."""
+        key = share.key
+        self._put(key, None)
+        self._write(share.home, encode_deletion(key), lambda: self._restore(key, share), _telling(answer))
+
+    def forget(self, partition: int) -> None:
+        """Forget what a partition of __share_group_state holds: it is replayed again, or served elsewhere."""
+        for share in self.of_partition(partition):
+            self._put(share.key, None)
+
+    def _put(self, key: ShareKey, share: Share | None) -> Share | None:
+        """Set or remove a share-partition; return the one before, whose locks run no longer."""
+        before = self._set(key, share)
+        if before is not None:
+            self.timers.cancel(before.timer)
+        self._freed[key] = None
+        return before
+
+    def _set(self, key: ShareKey, share: Share | None) -> Share | None:
+        before = self.shares.pop(key, None)
+        if before is not None:
+            del self._by_home[before.home][key]
+        if share is not None:
+            self.shares[key] = share
+            self._by_home.setdefault(share.home, {})[key] = share
+        return before
+
+    def _restore(self, key: ShareKey, before: Share | None) -> None:
+        self._put(key, before)
+        if before is not None:
+            self.arm(before)
+
+    # --- changes of records ---------------------------------------------------------------------------------
+
+    def store(self, share: Share, change: Change | None, answer: Answer) -> None:
+        """Write a change; it counts, or is taken back, when the outcome is known."""
+        self.arm(share)
+        if change is None:
+            self.answer_after(share.home, answer)
+            return
+        epoch, updates = share.epoch, share.updates
+
+        def undo() -> None:
+            # A snapshot that was lost must not be the one that later changes name.
+            share.epoch, share.updates = epoch, updates
+            share.partition.undo(change)
+
+        def done(error: ErrorCode | None, now_ms: int) -> None:
+            self.now_ms = now_ms
+            if error is None:
+                self._settle(share, change)
+            if self.shares.get(share.key) is share:
+                self._freed[share.key] = None
+                self.arm(share, at_least_ms=0 if error is None else now_ms + RETRY_MS)
+            answer(ErrorCode.NONE if error is None else append_error(error))
+
+        self._write(share.home, self._record(share, change), undo, done)
+
+    def _settle(self, share: Share, change: Change) -> None:
+        share.partition.settle(change)
+        for first, last, state, _ in change.ranges:
+            self.counts[state.name.lower()] += last - first + 1
+
+    def _record(self, share: Share, change: Change) -> EncodedRecord:
+        share.updates += 1
+        if share.updates > self.config.share_coordinator_snapshot_update_records_per_snapshot:
+            share.updates = 0
+            share.epoch += 1
+            return encode_snapshot(share.key, self.snapshot(share))
+        start, finished_count = share.partition.start, share.partition.finished_count()
+        update = Update(share.epoch, LEADER_EPOCH, start, finished_count, change.ranges)
+        return encode_update(share.key, update)
+
+    def snapshot(self, share: Share) -> Snapshot:
+        """Return the present state of a share-partition, with the changes that are being stored."""
+        partition = share.partition
+        return Snapshot(
+            share.epoch,
+            partition.state_epoch,
+            LEADER_EPOCH,
+            partition.start,
+            partition.finished_count(),
+            share.created_ms,
+            self._wall_ms(self.now_ms),
+            partition.stored_ranges(),
+        )
+
+    def answer_after(self, partition: int, answer: Answer) -> None:
+        """Answer once all that was written to a partition so far is durable, maybe at once."""
+        self.journal.after_writes(partition, _telling(answer), self.now_ms)
+
+    def _write(self, partition: int, record: EncodedRecord, undo: Undo, done: Done) -> None:
+        self.journal.write(partition, [record], [undo], done)
+
+    # --- locks ----------------------------------------------------------------------------------------------
+
+    def arm(self, share: Share, at_least_ms: int = 0) -> None:
+        """Set the timer for the locks of a share-partition, if a member has records of it."""
+        due_ms = share.partition.next_lock_deadline()
+        if due_ms is not None:
+            moment_ms = max(due_ms, at_least_ms)
+            self.timers.set(share.timer, moment_ms, lambda now_ms: self._expire(share, now_ms))
+
+    def _expire(self, share: Share, now_ms: int) -> None:
+        self.now_ms = now_ms
+        if self.shares.get(share.key) is not share:
+            return
+        change = share.partition.expire(self.limits(share.key.group_id), now_ms)
+        if change is not None:
+            self.counts["lock_timeouts"] += sum(last - first + 1 for first, last, _, _ in change.ranges)
+        self.store(share, change, no_answer)
+
+    def timer_failed(self, timer: TimerKey, error: Exception) -> None:
+        """Keep an error of our own in the timer of a share-partition, whose partition is to be replayed."""
+        home = next((share.home for share in self.shares.values() if share.timer == timer), None)
+        self.internal_errors.append(InternalError(home, timer.group_id, error))
+
+
+def _telling(answer: Answer) -> Done:
+    return lambda error, _now_ms: answer(ErrorCode.NONE if error is None else append_error(error))
+
+
+def no_answer(_: ErrorCode) -> None:
+    """Send no answer: what the server does on its own is done again if it is lost."""

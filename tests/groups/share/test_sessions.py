@@ -1,0 +1,122 @@
+"""Share sessions: epochs, changes, limits."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from groups.errors import (
+    InvalidRequest,
+    InvalidShareSessionEpoch,
+    ShareSessionLimitReached,
+    ShareSessionNotFound,
+)
+from groups.share.sessions import CLOSING_EPOCH, INT32_MAX, SessionKey, ShareSession, ShareSessions
+
+KEY = SessionKey("g", "m1")
+
+A, B, C = ((UUID(int=1), index) for index in range(3))
+
+
+def fetch(
+    sessions: ShareSessions,
+    epoch: int,
+    *added: tuple[UUID, int],
+    key: SessionKey = KEY,
+    connection: int = 1,
+    forgotten: tuple[tuple[UUID, int], ...] = (),
+    acknowledges: bool = False,
+) -> ShareSession:
+    return sessions.fetch(key, epoch, connection, added, forgotten, acknowledges=acknowledges)
+
+
+def test_a_session_remembers_its_partitions_and_follows_changes() -> None:
+    sessions = ShareSessions(10)
+    fetch(sessions, 0, A, B)
+    assert list(fetch(sessions, 1).partitions) == [A, B]
+    assert list(fetch(sessions, 2, C, forgotten=(A,)).partitions) == [B, C]
+
+
+def test_the_first_request_of_a_session_cannot_acknowledge() -> None:
+    sessions = ShareSessions(10)
+    with pytest.raises(InvalidRequest):
+        fetch(sessions, 0, A, acknowledges=True)
+    with pytest.raises(InvalidShareSessionEpoch):
+        sessions.acknowledge(KEY, 0, 1)
+    assert len(sessions) == 0
+
+
+def test_every_request_has_the_next_epoch_of_fetches_and_acknowledgements_together() -> None:
+    sessions = ShareSessions(10)
+    fetch(sessions, 0, A)
+    sessions.acknowledge(KEY, 1, 1)
+    fetch(sessions, 2)
+    for wrong in (2, 4, -2):
+        with pytest.raises(InvalidShareSessionEpoch):
+            fetch(sessions, wrong)
+    fetch(sessions, 3)
+
+
+def test_the_epoch_after_the_largest_is_one() -> None:
+    sessions = ShareSessions(10)
+    fetch(sessions, 0, A).epoch = INT32_MAX
+    assert fetch(sessions, INT32_MAX).epoch == 1
+
+
+def test_a_session_belongs_to_its_connection() -> None:
+    sessions = ShareSessions(10)
+    fetch(sessions, 0, A)
+    with pytest.raises(ShareSessionNotFound):
+        fetch(sessions, 1, connection=2)
+    with pytest.raises(ShareSessionNotFound):
+        sessions.acknowledge(SessionKey("g", "m2"), 1, 1)
+    fetch(sessions, 0, B, connection=2)
+    assert sessions.disconnected(1) == []
+    assert list(fetch(sessions, 1, connection=2).partitions) == [B]
+
+
+def test_an_opened_session_replaces_the_older_one() -> None:
+    sessions = ShareSessions(1)
+    fetch(sessions, 0, A)
+    assert list(fetch(sessions, 0, B).partitions) == [B]
+    assert len(sessions) == 1
+
+
+def test_there_are_only_so_many_sessions() -> None:
+    sessions = ShareSessions(1)
+    fetch(sessions, 0, A)
+    other = SessionKey("g", "m2")
+    with pytest.raises(ShareSessionLimitReached):
+        fetch(sessions, 0, A, key=other)
+    sessions.close(KEY)
+    fetch(sessions, 0, A, key=other)
+
+
+def test_the_last_request_finds_its_session_whatever_the_epoch_was() -> None:
+    sessions = ShareSessions(10)
+    fetch(sessions, 0, A)
+    fetch(sessions, 1)
+    assert sessions.acknowledge(KEY, CLOSING_EPOCH, 1) is sessions.close(KEY)
+    assert sessions.close(KEY) is None
+    with pytest.raises(ShareSessionNotFound):
+        fetch(sessions, CLOSING_EPOCH)
+
+
+def test_a_lost_connection_ends_all_its_sessions() -> None:
+    sessions = ShareSessions(10)
+    for name in ("m1", "m2", "m3"):
+        fetch(sessions, 0, A, key=SessionKey("g", name), connection=1 if name != "m3" else 2)
+    assert [session.key.member_id for session in sessions.disconnected(1)] == ["m1", "m2"]
+    assert sessions.disconnected(1) == []
+    assert sessions.find(SessionKey("g", "m3")) is not None
+
+
+def test_no_partition_is_always_the_last() -> None:
+    sessions = ShareSessions(10)
+    session = fetch(sessions, 0, A, B, C)
+    firsts = {session.rotated()[0]}
+    for epoch in (1, 2):
+        firsts.add(fetch(sessions, epoch).rotated()[0])
+    assert firsts == {A, B, C}
+    assert ShareSession(KEY, 1).rotated() == []

@@ -1,0 +1,171 @@
+"""A share-partition against a model of it, over random steps: losses and crashes included."""
+
+from __future__ import annotations
+
+import os
+from random import Random
+
+import pytest
+
+from groups.errors import InvalidRecordState, InvalidRequest
+from groups.share.delivery import Limits
+from groups.share.ranges import Change
+from groups.share.share_partition import Found, SharePartition, acknowledgement
+from groups.share.states import ACKNOWLEDGEMENTS, FINISHED, Event, RecordState
+from tests.groups.share.model import Entry, Model
+from tests.groups.share.requests import wish
+
+STEPS = int(os.environ.get("KAWAL_SHARE_STEPS", "5_000"))
+"""Random steps, of all seeds together."""
+
+
+class Walk:
+    """Random steps of the machine and of the model; every difference ends it."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.limits = Limits(lock_ms=20, delivery_count_max=self.random.choice([2, 3, 5]), in_flight_max=24)
+        self.machine = SharePartition(0)
+        self.model = Model(self.limits.delivery_count_max, 24, 20)
+        self.log_end = 0
+        self.log: list[tuple[int, int]] = []
+        self.pending: list[tuple[Change, dict[int, Entry], int]] = []
+        self.stored: list[tuple[int, Change]] = []
+        self.now = 0
+
+    def step(self) -> None:
+        self.now += self.random.randrange(4)
+        chosen = self.random.choices(
+            [self.acquire, self.acknowledge, self.settle, self.expire, self.release, self.fail, self.crash],
+            [30, 40, 30, 5, 3, 2, 1],
+        )[0]
+        chosen()
+        self.compare()
+
+    def acquire(self) -> None:
+        while self.log_end < self.machine.end + 20:
+            low = self.log_end + self.random.choice([0, 0, 0, 1, 3])
+            high = low + self.random.randrange(6)
+            self.log.append((low, high))
+            self.log_end = high + 1
+        first = self.machine.next_fetch_offset()
+        self.log = [batch for batch in self.log if batch[1] >= self.machine.start]
+        if self.random.randrange(50) == 0 and self.log:
+            self.log.pop(self.random.randrange(len(self.log)))  # compacted
+        batches = [batch for batch in self.log if batch[1] >= first][: self.random.randrange(1, 6)]
+        if not batches:
+            return
+        member, exact = self.random.choice("abc"), self.random.random() < 0.5
+        wanted, size = self.random.randrange(1, 12), self.random.randrange(0, 9)
+        found = Found(first, batches, batches[-1][1] + 1)
+        got = self.machine.acquire(wish(member, wanted, size=size, exact=exact), self.limits, found, self.now)
+        counts = {offset: part.delivery_count for part in got for offset in range(part.first, part.last + 1)}
+        assert counts == self.model.acquire(member, wanted, size, exact, found, self.now)
+
+    def acknowledge(self) -> None:
+        member = self.random.choice("abc")
+        first = self.machine.start + self.random.randrange(-2, 12)
+        last = first + self.random.randrange(4)
+        if first < 0:
+            return
+        types = [self.random.choice([0, 1, 1, 2, 2, 2, 3, 4]) for _ in range(last - first + 1)]
+        offsets = {
+            offset: ACKNOWLEDGEMENTS[kind]
+            for offset, kind in zip(range(first, last + 1), types, strict=True)
+            if offset >= self.model.start
+        }
+        entries = [self.model.at(offset) for offset in offsets]
+        legal = all(
+            entry.state == RecordState.ACQUIRED and entry.member == member and not entry.busy
+            for entry in entries
+        )
+        start = self.machine.start
+        try:
+            said = [acknowledgement(first, last, types)]
+            change = self.machine.acknowledge(member, said, self.limits, self.now)
+        except (InvalidRecordState, InvalidRequest):
+            assert not legal
+            return
+        assert legal
+        self.begin(change, offsets, start)
+
+    def begin(self, change: Change | None, offsets: dict[int, Event], start: int) -> None:
+        before = self.model.change(offsets, self.now)
+        assert (change is None) == (not before)
+        if change is not None:
+            self.pending.append((change, before, start))
+
+    def expire(self) -> None:
+        due = {
+            offset: Event.LOCK_EXPIRED
+            for offset, entry in self.model.entries.items()
+            if entry.state == RecordState.ACQUIRED and not entry.busy and entry.until <= self.now
+        }
+        deadline_ms = self.machine.next_lock_deadline()
+        assert not due or (deadline_ms is not None and deadline_ms <= self.now)
+        start = self.machine.start
+        self.begin(self.machine.expire(self.limits, self.now), dict(sorted(due.items())), start)
+
+    def release(self) -> None:
+        member = self.random.choice("abc")
+        held = {
+            offset: Event.SESSION_CLOSED
+            for offset, entry in self.model.entries.items()
+            if entry.state == RecordState.ACQUIRED and not entry.busy and entry.member == member
+        }
+        start = self.machine.start
+        self.begin(self.machine.release(member, self.limits, self.now), dict(sorted(held.items())), start)
+
+    def settle(self) -> None:
+        if self.pending:
+            change, before, start = self.pending.pop(0)
+            self.machine.settle(change)
+            self.model.settle(before)
+            self.stored.append((start, change))
+
+    def fail(self) -> None:
+        while self.pending:
+            change, before, _ = self.pending.pop()
+            self.machine.undo(change)
+            self.model.undo(before)
+
+    def crash(self) -> None:
+        """Begin anew from the records, of which those in flight may or may not have been stored."""
+        for _ in range(self.random.randrange(len(self.pending) + 1)):
+            self.settle()
+        self.pending.clear()
+        replayed = SharePartition(0)
+        for start, change in self.stored:
+            replayed.replay(start, change.ranges)
+        self.stored = [(replayed.start, snapshot(replayed))]
+        self.machine = SharePartition(0)
+        self.machine.replay(replayed.start, self.stored[0][1].ranges)
+        self.model.crash(replayed.start)
+
+    def compare(self) -> None:
+        expanded = {
+            offset: Entry(*part.facts, busy=not part.is_settled)
+            for part in self.machine.ranges
+            for offset in range(part.first, part.last + 1)
+        }
+        model = {offset: self.model.at(offset) for offset in range(self.model.start, self.model.end)}
+        assert expanded == model
+        assert (self.machine.start, self.machine.end) == (self.model.start, self.model.end)
+        finished = [entry for entry in model.values() if entry.state in FINISHED]
+        assert self.machine.finished_count() == len(finished)
+
+
+def snapshot(partition: SharePartition) -> Change:
+    change = Change()
+    change.ranges = partition.stored_ranges()
+    return change
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_steps_agree_with_the_model(seed: int) -> None:
+    walk = Walk(seed)
+    for number in range(STEPS // 10):
+        try:
+            walk.step()
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}, step {number}") from error
