@@ -113,7 +113,7 @@ class Bench:
         text = LAND.format(
             bootstrap=self.brokers[broker].bootstrap, topic=TOPIC, columns=SCHEMA, options=options
         )
-        run_file(folder, text)
+        run_file(folder, text, self.records)
         shutil.rmtree(folder)
 
     def plain(self, broker: str) -> None:
@@ -167,7 +167,7 @@ class Bench:
         text = REPLICATE.format(
             bootstrap=source.bootstrap, topic=TOPIC, target=target.bootstrap, number=self.rounds
         )
-        run_file(folder, text)
+        run_file(folder, text, self.records)
         shutil.rmtree(folder)
 
     def mirror(self, jars: Path, kind: str, *, exactly_once: bool) -> float:
@@ -180,11 +180,13 @@ class Bench:
             return mirror.seconds_to_copy(self.records, lambda: copied(target, f"{name}.{TOPIC}"))
 
 
-def run_file(folder: Path, text: str) -> None:
-    """Run a job file to its end."""
+def run_file(folder: Path, text: str, records: int) -> None:
+    """Run a job file to its end, which is to land or copy so many records."""
     (folder / "job.toml").write_text(text)
-    code = run_job(load(folder / "job.toml"), JsonReport(io.StringIO()))
-    assert code == 0, code
+    out = io.StringIO()
+    code = run_job(load(folder / "job.toml"), JsonReport(out))
+    summary = json.loads(out.getvalue().splitlines()[-1])
+    assert (code, summary["rows"]) == (0, records), summary
 
 
 def copied(broker: Broker, topic: str) -> int:
@@ -243,8 +245,10 @@ def cases(bench: Bench, only: list[str], mirror_jars: Path | None) -> dict[str, 
 def main() -> int:
     """Run the rounds and print the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--records", type=int, default=500_000, help="records of the topic (default 500,000)")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds, after one that does not count")
+    parser.add_argument("--records", type=int, default=200_000, help="records of the topic (default 200,000)")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="rounds, after one that does not count (default 3)"
+    )
     parser.add_argument("--only", nargs="*", default=["land", "derive", "replicate"], help="groups of cases")
     parser.add_argument("--mirror-jars", type=Path, help="the folder with MirrorMaker's two jars")
     options = parser.parse_args()
@@ -274,6 +278,7 @@ def main() -> int:
 
 
 def _measure(bench: Bench, options: Any) -> None:
+    spark_session()  # jobs take the session that they find
     for bench.rounds in range(options.rounds + 1):
         print(f"round {bench.rounds}{' (warming up, does not count)' if not bench.rounds else ''}")
         for name, run in cases(bench, options.only, options.mirror_jars).items():

@@ -14,6 +14,7 @@ from compat_tests.broker import Broker
 from compat_tests.conftest import MakeTopic, StartBroker
 from compat_tests.pipeline_copies import CopyJob, Record, numbers_of, read_all
 from compat_tests.pipeline_jobs import produce_numbers
+from compat_tests.test_console import kawal
 from compat_tests.topics import create_topic, delete_topic, grow_topic
 from pipeline.errors import TargetError
 from pipeline.job_file import load
@@ -26,6 +27,36 @@ pytestmark = pytest.mark.timeout(300, method="signal")
 @pytest.fixture
 def other(start_broker: StartBroker) -> Broker:
     return start_broker()
+
+
+@pytest.mark.only_kawal("Apache Kafka has no databases")
+def test_a_database_comes_back_from_its_copy_on_another_broker(
+    start_broker: StartBroker, tmp_path: Path
+) -> None:
+    first, copy, second = (start_broker() for _ in range(3))
+    made = (
+        "CREATE DATABASE power VGROUPS 2; "
+        "CREATE STABLE power.meters (ts timestamp, v int) TAGS (place binary(16));"
+    )
+    rows = "INSERT INTO power.d1 USING power.meters TAGS ('north') VALUES (NOW - 1s, 1) (NOW, 2);"
+    kawal(first, "sql", stdin=f"{made} {rows}".encode())
+    create_topic(first, "plain", 2, {"kawal.database": "power"})
+    produce_numbers(first, "plain", range(20))
+    kawal(second, "sql", stdin=made.encode())
+    for number, (source, target, configs) in enumerate(
+        ((first, copy, ""), (copy, second, 'configs = { "kawal.database" = "power" }'))
+    ):
+        for topic in ("meters", "plain"):
+            job = CopyJob(tmp_path / f"{topic}-{number}", source, target, topic, name=f"{topic}-{number}")
+            job.file.write_text(job.file.read_text().replace("[target]\n", f"[target]\n{configs}\n"))
+            job.run_here()
+            job.must_be_equal(20 if topic == "plain" else len(read_all(source, topic)))
+    asked = "SELECT tbname, v, place FROM power.meters ORDER BY v"
+    answers = [kawal(broker, "sql", asked).stdout for broker in (first, second)]
+    assert answers[0] == answers[1]
+    assert b"north" in answers[1]
+    databases = [kawal(broker, "topics describe", "plain").stdout for broker in (first, second)]
+    assert all(b"power" in shown for shown in databases)
 
 
 def test_a_copy_has_keys_values_headers_times_partitions_order_and_configs(

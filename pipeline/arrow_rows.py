@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.columns import Column, ColumnType
+from pipeline.framed_values import framed_values
 from pipeline.json_reader import JsonReader
 from pipeline.shape import OURS, Shape
 
@@ -76,7 +77,13 @@ def read_rows(batch: pyarrow.RecordBatch, shape: Shape) -> pyarrow.RecordBatch:
     import pyarrow.compute as pc
 
     values = batch.column("value")
-    columns, rest, reasons = _reader(shape.declared, bool(shape.rescue)).read(values.to_pylist())
+    content: list[bytes | None] = values.to_pylist()
+    problems: dict[int, str] = {}
+    if shape.registry:
+        content, problems = framed_values(shape.registry).read(content)
+    columns, rest, reasons = _reader(shape.declared, bool(shape.rescue)).read(content)
+    for at, problem in problems.items():
+        reasons[at] = problem
     if shape.key_as == "string":
         reasons = [
             reason if reason or _is_text(key) else "the key is not UTF-8"

@@ -24,7 +24,7 @@ from pipeline.config import Job
 from pipeline.errors import LedgerError
 from pipeline.ledger import Ledger
 from pipeline.positions import Positions, offset_of
-from pipeline.shape import Shape, shape_of
+from pipeline.shape import BATCH, Shape, shape_of
 from pipeline.sources.kafka import read_range
 from pipeline.table_note import note_of
 from pipeline.table_rows import files_of, read_files
@@ -36,7 +36,12 @@ def audit(spark: SparkSession, job: Job, ledger: Ledger, earliest: Positions) ->
     Raises: LedgerError when nothing has landed.
     """
     if ledger.last is None:
-        raise LedgerError(f"nothing has landed in {ledger.folder}; there is nothing to compare")
+        raise LedgerError(f"nothing has landed in {ledger.shown}; there is nothing to compare")
+    if not ledger.is_settled():
+        raise LedgerError(
+            f"{ledger.shown} has landed batch {ledger.last.batch}, which is not in the table's log yet, as "
+            "its run was killed in between; run the job again, which makes it good, and then compare"
+        )
     shape, bounds = shape_of(job), _bounds(ledger, job, earliest)
     parsed = rows.parse(read_range(spark, job, _positions(bounds, 1), _positions(bounds, 2)), shape)
     source = _hashed(rows.good_rows(parsed, shape), shape)
@@ -88,12 +93,9 @@ def _landed(spark: SparkSession, job: Job, ledger: Ledger, first: dict[str, int]
     """Return the rows of the table, without those of topics that were made again since."""
     note = (ledger.last and ledger.last.table) or note_of(job, shape_of(job))
     prefix = job.schema.coordinates_prefix
-    landed = read_files(spark, ledger, note, files_of(ledger))
-    if not first:
-        return landed
-    batch = F.regexp_extract(F.col("_metadata.file_path"), r"=(\d{10})/", 1).cast("int")
+    landed = read_files(spark, job, note, files_of(ledger), with_batch=bool(first))
     for topic, after in first.items():
-        landed = landed.where((F.col(f"{prefix}topic") != topic) | (batch > after))
+        landed = landed.where((F.col(f"{prefix}topic") != topic) | (F.col(BATCH) > after))
     return landed
 
 

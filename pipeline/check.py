@@ -1,5 +1,7 @@
-"""`kawal pipe check`: everything a run needs, checked before it, without Spark and without writing
-anything."""
+"""`kawal pipe check`: everything a run needs, checked before it, without Spark and without writing anything.
+
+In a bucket one object is created and removed again: whether a store lets one of several win, only that shows.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from pipeline.places import places_of
 from pipeline.positions import count, lags, moved, offset_of
 from pipeline.session import find_java, require_pyspark
 from pipeline.shape import shape_of
-from pipeline.sinks.tables import ledger_of
+from pipeline.sinks.tables import bucket_of, ledger_of
 from pipeline.sinks.topics import Target, target_client
 from pipeline.sources.topics import open_topics
 from pipeline.table_check import fit_table
@@ -66,7 +68,9 @@ def _rows(job: Job) -> str:
 def _table(job: Job) -> str:
     places = places_of(job)
     places.check()
-    ledger = ledger_of(job)
+    ledger = ledger_of(job, in_a_hurry=True)
+    if job.in_bucket:
+        bucket_of(job).probe()  # the store answers
     _, changes = fit_table(job, ledger)
     holder = running_as(places.lock)
     running = f"; the job is running, as {holder}" if holder else ""
@@ -127,7 +131,7 @@ def _check_jar(jar: Path) -> None:
 
 def _broker(job: Job) -> str:
     with open_topics(job.source) as topics:
-        ledger = ledger_of(job)
+        ledger = ledger_of(job, in_a_hurry=True)
         check_generations(ledger, topics.ids(), job.file)
         begin = moved(topics.resolved(topics.starting_offsets({})), ledger.positions)
         latest = topics.latest()

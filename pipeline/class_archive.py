@@ -89,6 +89,11 @@ def make_archive(java: Path, jars: Sequence[Path], environment: Mapping[str, str
         if run.returncode != 0 or not unfinished.is_file():
             raise SetupError(f"the class archive was not made; Spark's output:\n{run.stderr[-2000:]}")
         os.replace(unfinished, path)
+    except subprocess.TimeoutExpired as error:
+        raise SetupError(
+            f"the class archive was not made within {DEADLINE_SECONDS} s: the machine is busy; try again "
+            "later, or go on without it"
+        ) from error
     finally:
         unfinished.unlink(missing_ok=True)
         shutil.rmtree(table, ignore_errors=True)

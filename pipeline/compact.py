@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
+from pipeline.bucket_config import in_bucket
 from pipeline.config import Job
 from pipeline.errors import DONE, JobFileError, LedgerError
 from pipeline.exchange import exchange
 from pipeline.jars import find_jars
-from pipeline.ledger import ENTRY, SCHEMA, Entry, File, Ledger, Totals, landed_batches, sync_tree
+from pipeline.ledger import ENTRY, SCHEMA, Entry, File, Ledger, Totals, entry_text, landed_batches, sync_tree
 from pipeline.lock import job_lock
 from pipeline.places import Places, places_of, uri
 from pipeline.positions import Range
@@ -68,6 +69,11 @@ def compact_job(job: Job, target_bytes: int, out: TextIO) -> int:
             "compact is for tables of Parquet and Delta; an Iceberg table is compacted by its engine, as "
             "with "
             "rewrite_data_files of Spark"
+        )
+    if in_bucket(job.sink.path) and job.sink.kind == "parquet":
+        raise JobFileError(
+            f"{job.sink.path} has no log, and a bucket has no rename by which a compacted table could take "
+            "its place at once; land in a Delta table there (sink.kind = 'delta'), which can be compacted"
         )
     require_pyspark()
     jars = find_jars(os.environ)
@@ -133,8 +139,10 @@ def _live_batches(ledger: Ledger) -> list[int]:
 def _write(spark: SparkSession, job: Job, ledger: Ledger, group: Group, places: Places, at: int) -> Entry:
     """Write the rows of a group into staging and return the entry of the batch that they become."""
     note = (ledger.last and ledger.last.table) or note_of(job, shape_of(job))
-    files = [ledger.batch_folder(entry.batch) / file.path for entry in group.entries for file in entry.files]
-    frame = read_files(spark, ledger, note, files)
+    files = [
+        f"{ledger.folder_name(entry.batch)}/{file.path}" for entry in group.entries for file in entry.files
+    ]
+    frame = read_files(spark, job, note, files)
     target = places.staging / f"group-{at}"
     made = _stage(frame, job, note, places.staging / f"written-{at}", target, group)
     rows = sum(file.rows for file in made)
@@ -207,10 +215,11 @@ def _publish(ledger: Ledger, places: Places, groups: list[Group], made: list[Ent
     if ledger.log is None:
         _exchange(ledger, places, groups, made)
         return
+    ledger.claim()
     for at, (group, entry) in enumerate(zip(groups, made, strict=True)):
         assert ledger.last is not None
         newest = ledger.last
-        replaced = {ledger.batch_folder(old.batch).name: old for old in group.entries}
+        replaced = {ledger.folder_name(old.batch): old for old in group.entries}
         state = {
             name: getattr(newest, name) for name in ("total", "positions", "topics", "table", "newest_ms")
         }
@@ -232,7 +241,7 @@ def _exchange(ledger: Ledger, places: Places, groups: list[Group], made: list[En
     for at, entry in enumerate(made):
         staged = places.staging / f"group-{at}"
         staged.mkdir(exist_ok=True)
-        (staged / ENTRY).write_bytes(msgspec.json.format(msgspec.json.encode(entry)) + b"\n")
+        (staged / ENTRY).write_bytes(entry_text(entry))
         os.rename(staged, other / ledger.batch_folder(entry.batch).name)
     sync_tree(other)
     exchange(ledger.folder, other)

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from pipeline.bucket_config import BucketSection, in_bucket
 from pipeline.security import SecuritySection
 
 MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
@@ -120,6 +121,13 @@ class SchemaSection(Struct, frozen=True, kw_only=True):
         str,
         Meta(description="Columns of mode json as SQL declares them: 'ts bigint not null, current double'."),
     ] = ""
+    registry: Annotated[
+        str,
+        Meta(
+            description="Address of a schema registry, http://HOST:8081: values are framed JSON, Avro or "
+            "Protobuf."
+        ),
+    ] = ""
     rescue: Annotated[
         str,
         Meta(description="Column for the undeclared JSON fields, as map<string,string>; empty: dropped."),
@@ -148,10 +156,17 @@ class SinkSection(Struct, frozen=True, kw_only=True):
         str,
         Meta(
             min_length=1,
-            description="Folder of the table; a local disk or a mount all executors share. With a target: of "
-            "the job's ledger.",
+            description="Folder of the table; a local disk or a mount all executors share, or "
+            "s3://BUCKET/PREFIX. With a target: of the job's ledger.",
         ),
     ]
+    work: Annotated[
+        str,
+        Meta(
+            description="With a path in a bucket: the folder for lock, log and batches being made, a local "
+            "disk or a mount all executors share; empty: .NAME.landing beside the job file."
+        ),
+    ] = ""
     kind: Annotated[
         Literal["parquet", "delta", "iceberg"],
         Meta(
@@ -163,7 +178,7 @@ class SinkSection(Struct, frozen=True, kw_only=True):
         dict[str, str],
         Meta(
             description="Properties of the Iceberg catalog, as pyiceberg names them (type, uri, …); empty: a "
-            "file of SQLite beside the table."
+            "file of SQLite beside the table (not in a bucket)."
         ),
     ] = {}
     table: Annotated[
@@ -212,6 +227,7 @@ class SinkSection(Struct, frozen=True, kw_only=True):
             description="Name of the folder level that holds one landed batch, BATCH_COLUMN=NUMBER.",
         ),
     ] = "batch"
+    bucket: BucketSection = BucketSection()
 
 
 class TargetSection(Struct, frozen=True, kw_only=True):
@@ -231,6 +247,13 @@ class TargetSection(Struct, frozen=True, kw_only=True):
     replication_factor: Annotated[
         int, Meta(ge=-1, le=32767, description="Replicas of topics created; -1: the broker's default.")
     ] = -1
+    configs: Annotated[
+        dict[str, str | int | bool],
+        Meta(
+            description="Configs of topics that are created, besides the source's: 'kawal.database' puts "
+            "them into a database that is there."
+        ),
+    ] = {}
     transaction_timeout: Annotated[
         str,
         Meta(
@@ -318,6 +341,11 @@ class Job(Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The name of the job."""
         return self.job.name
+
+    @property
+    def in_bucket(self) -> bool:
+        """Whether the table is in an object store."""
+        return in_bucket(self.sink.path)
 
     @property
     def writes_topics(self) -> bool:

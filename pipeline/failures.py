@@ -17,6 +17,7 @@ LOST = "Some data may have been lost"
 LOST_REASON = re.compile(r"^Reason: (.+?)\.?(?: SQLSTATE: \w+)?$", re.MULTILINE)
 
 
+REGISTRY = re.compile(r"registry\.errors\.Unreachable: (.+)$", re.MULTILINE)
 TIMEOUT = re.compile(
     r"TimeoutException|DisconnectException|Timed out waiting|timed out|Cannot fetch offset|disconnected"
 )
@@ -37,6 +38,11 @@ def explain(job: str, report: str, log_path: Path, bootstrap: str) -> PipelineEr
             f"{job}: records were deleted before they were read. {what}. To go on with what is left, set "
             "source.fail_on_data_loss = false; if the topic was made again, 'kawal pipe check' says so and "
             "what to do"
+        )
+    registry = REGISTRY.search(report)
+    if registry is not None:
+        return SourceError(
+            f"{job}: {registry.group(1).strip()}; what has landed stays, and the next run continues there"
         )
     if is_timeout(report):
         return SourceError(

@@ -24,7 +24,7 @@ def check_generations(ledger: Ledger, ids: TopicIds, job_file: str) -> None:
     topic = made_again[0]
     ends = _ends(ledger.positions, topic)
     raise SourceError(
-        f"the topic {topic!r} was deleted and made again since it landed in {ledger.folder}: its id was "
+        f"the topic {topic!r} was deleted and made again since it landed in {ledger.shown}: its id was "
         f"{ledger.topics[topic]} and is {ids[topic]} now. The table ends at {ends} of the old one; nothing "
         f"of the new one has landed. To land it from its first record on: kawal pipe reset {job_file} "
         f"--topic {topic} "

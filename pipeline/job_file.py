@@ -16,11 +16,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from pipeline.bucket_config import check_bucket, place_in_bucket
 from pipeline.config import MILLISECONDS, Job
 from pipeline.errors import JobFileError
 from pipeline.security import SecuritySection, check_security
 from pipeline.shape import shape_of
 from pipeline.target_file import check_target
+from registry.client import address_problem
 
 OWN_KEYS = {
     "subscribe": "source.topics",
@@ -105,6 +107,7 @@ def parse(content: dict[str, Any]) -> Job:
     except msgspec.ValidationError as error:
         raise JobFileError(_worded(str(error))) from error
     _check_together(job)
+    check_bucket(job.sink.bucket, job.sink.path)
     check_security(job.source.security, "source.security")
     check_security(job.target.security, "target.security")
     if not job.writes_topics:
@@ -116,10 +119,16 @@ def parse(content: dict[str, Any]) -> Job:
 def at_home(job: Job, folder: Path) -> Job:
     """Return `job` with absolute paths: relative ones count from `folder`, empty ones get their default."""
     folder_of_file = folder
-    table = _local_path(job.sink.path, folder, "sink.path")
+    if job.in_bucket:
+        address = place_in_bucket(job.sink.path)
+        table, path = folder / address.name, address.url
+    else:
+        table = _local_path(job.sink.path, folder, "sink.path")
+        path = str(table)
+    own = _local_path(job.sink.work or str(table.parent / f".{table.name}.landing"), folder, "sink.work")
     bad = _local_path(job.errors.path or f"{table}_bad", folder, "errors.path")
     checkpoint = _local_path(
-        job.job.checkpoint or str(table.parent / f".{table.name}.landing" / "checkpoint"),
+        job.job.checkpoint or str(own / "checkpoint"),
         folder,
         "job.checkpoint",
     )
@@ -128,13 +137,13 @@ def at_home(job: Job, folder: Path) -> Job:
         ("errors.path", bad, "quarantine"),
         ("job.checkpoint", checkpoint, "checkpoint"),
     ):
-        if table in (folder, *folder.parents):
+        if not job.in_bucket and table in (folder, *folder.parents):
             raise JobFileError(
                 f"{key} is {folder}, in the table {table}; give the {what} a folder of its own"
             )
     return msgspec.structs.replace(
         job,
-        sink=msgspec.structs.replace(job.sink, path=str(table)),
+        sink=msgspec.structs.replace(job.sink, path=path, work=str(own) if job.in_bucket else ""),
         source=msgspec.structs.replace(job.source, security=_at_home(job.source.security, folder_of_file)),
         target=msgspec.structs.replace(job.target, security=_at_home(job.target.security, folder_of_file)),
         errors=msgspec.structs.replace(job.errors, path=str(bad)),
@@ -156,17 +165,16 @@ def duration_ms(text: str) -> int:
 
 
 def _local_path(text: str, folder: Path, key: str) -> Path:
-    """Resolve a path on a file system with an atomic rename, by which a batch appears.  Raises: JobFileError.
-
-    Object stores have no such rename.
-    """
+    """Resolve a path on a file system with an atomic rename, by which a batch appears.  Raises:
+    JobFileError."""
     scheme, colon, rest = text.partition(":")
     if not colon or len(scheme) == 1 or "/" in scheme:
         scheme, rest = "file", text
     if scheme != "file":
         raise JobFileError(
-            f"{key} is {text!r}: rows can only land in a folder of a local disk or of a mount that all "
-            "executors share, because a batch appears by one rename; give a path without a scheme"
+            f"{key} is {text!r}: it can only be a folder of a local disk or of a mount that all executors "
+            "share (a table may be in a bucket, too: sink.path = 's3://BUCKET/PREFIX'); give a path without "
+            "a scheme"
         )
     local = Path(re.sub(r"^//(localhost)?(?=/)", "", rest)).expanduser()
     return (folder / local).resolve()
@@ -247,8 +255,9 @@ def _check_together(job: Job) -> None:
             "schema.columns is empty, but schema.mode is 'json'; declare the columns, as in "
             "columns = 'ts timestamp, current double'"
         )
-    if job.schema.mode == "raw" and (job.schema.columns or job.schema.rescue):
-        given = "columns" if job.schema.columns else "rescue"
+    _check_registry(job)
+    given = next((name for name in ("columns", "rescue", "registry") if getattr(job.schema, name)), None)
+    if job.schema.mode == "raw" and given is not None:
         raise JobFileError(
             f"schema.{given} is given, but schema.mode is 'raw'; set mode = 'json' or leave it out"
         )
@@ -258,6 +267,13 @@ def _check_together(job: Job) -> None:
             raise JobFileError(
                 f"source.options has {option!r}, which has a key of its own; set {own} instead"
             )
+    if job.in_bucket and job.sink.kind == "iceberg" and not job.sink.catalog:
+        raise JobFileError(
+            f"sink.catalog is empty, but sink.path is {job.sink.path!r}: an Iceberg table in a bucket needs "
+            "a catalog that outlives this machine, as catalog = { type = 'rest', uri = 'https://…' }"
+        )
+    if job.sink.work and not job.in_bucket:
+        raise JobFileError(f"sink.work is given, but sink.path is {job.sink.path!r}; it is for s3://… only")
     repeated = {topic for topic in job.source.topics if job.source.topics.count(topic) > 1}
     if repeated:
         raise JobFileError(f"source.topics names {min(repeated)!r} twice")
@@ -266,6 +282,16 @@ def _check_together(job: Job) -> None:
             f"source.start is {job.source.start!r}: expected 'earliest', 'latest' or a time such as "
             "'2013-01-01T00:00:00Z'"
         )
+
+
+def _check_registry(job: Job) -> None:
+    """Refuse an address that is none, and a view over values that it cannot read.  Raises: JobFileError."""
+    url = job.schema.registry
+    problem = address_problem(url) if url else None
+    if problem is not None:
+        raise JobFileError(f"schema.registry is {url!r}, which {problem}")
+    if url and job.source.view:
+        raise JobFileError("source.view reads JSON; it does not go together with schema.registry")
 
 
 def start_timestamp_ms(start: str) -> int | None:

@@ -107,7 +107,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One landed batch: number `batch` of the table, number `checkpoint_batch` of the checkpoint."""
 
     format: int = FORMAT
-    kind: Literal["landed", "reset", "compacted", "replayed"] = "landed"
+    kind: Literal["landed", "reset", "compacted", "replayed", "claimed"] = "landed"
     job: str
     batch: int
     checkpoint: str
@@ -130,6 +130,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """The batches whose quarantine has landed with this one: what is still there of it no longer counts."""
     merged: list[Merged] = []
     """The batches that a compacted one consists of, as far back as Spark may run them again."""
+    replaces: list[int] = []
+    """The batches of a table in a bucket whose files a compacted one replaces in the table's log."""
+    writer: str = ""
+    """The process that has made an entry of a table in a bucket."""
 
 
 class CommitLog(Protocol):
@@ -138,16 +142,16 @@ class CommitLog(Protocol):
     def committed(self) -> int:
         """Return the number of the last batch that is committed, -1 when there is none."""
 
-    def commit(self, entry: Entry, folder: Path, removed: Mapping[str, Entry]) -> None:
-        """Add the files of a batch, which are in `folder`, in place of those of `removed`: all or nothing.
+    def commit(self, entry: Entry, folder: str, removed: Mapping[str, Entry]) -> None:
+        """Add the files of a batch, in `folder` of the table, in place of those of `removed`: all or nothing.
 
-        `removed` has entries by the name of their folder.
+        `removed` has entries by the name of their folder. A batch that is committed already changes nothing.
 
         What is committed survives a power cut.
         """
 
-    def files(self) -> list[Path]:
-        """Return the files that the table consists of now."""
+    def files(self) -> list[str]:
+        """Return the paths, from the table's folder on, of the files that the table consists of now."""
 
 
 class Ledger:
@@ -160,6 +164,8 @@ class Ledger:
 
     def __init__(self, folder: Path, *, job: str, batch_column: str, log: CommitLog | None = None) -> None:
         self.folder = folder
+        self.shown = str(folder)
+        """The place of the table, for people."""
         self.job = job
         self.log = log
         self.on_placed: Callable[[], None] = lambda: None
@@ -187,9 +193,37 @@ class Ledger:
         """The number of the next batch to land."""
         return self.last.batch + 1 if self.last else 0
 
+    def folder_name(self, batch: int) -> str:
+        """Return the name of the folder of a batch in the table."""
+        return f"{self._level}{batch:0{DIGITS}d}"
+
     def batch_folder(self, batch: int) -> Path:
-        """Return the folder of a batch in the table."""
-        return self.folder / f"{self._level}{batch:0{DIGITS}d}"
+        """Return the folder of a batch in a table on a file system."""
+        return self.folder / self.folder_name(batch)
+
+    def claim(self) -> None:
+        """Make sure that no other process lands in the table from now on; to be called before `next_batch`.
+
+        On a file system the lock of the job has done so. Raises: PipelineError.
+        """
+
+    def is_settled(self) -> bool:
+        """Return whether readers see every batch of the ledger, as they do on a file system."""
+        return True
+
+    def columns(self) -> bytes | None:
+        """Return the file SCHEMA of the table, None when there is none."""
+        path = self.folder / SCHEMA
+        return path.read_bytes() if path.is_file() else None
+
+    def write_columns(self, content: bytes, scratch: Path) -> None:
+        """Put `content` in the place of the file SCHEMA at once; `scratch` is a path to write to."""
+        scratch.parent.mkdir(parents=True, exist_ok=True)
+        scratch.write_bytes(content)
+        sync_path(scratch)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        os.rename(scratch, self.folder / SCHEMA)
+        sync_path(self.folder)
 
     def find(self, checkpoint: str, checkpoint_batch: int) -> Merged | None:
         """Return the landed batch of this batch of this checkpoint, if there is one.
@@ -217,7 +251,7 @@ class Ledger:
                 raise LedgerError(
                     f"{held.topic}-{held.partition}: the next batch begins at offset {held.begin}, but the "
                     f"table ends at {landed}; landing it would {effect} offsets {first} to {last - 1}. The "
-                    f"checkpoint and {self.folder} are not of one run: restore what is missing, or move "
+                    f"checkpoint and {self.shown} are not of one run: restore what is missing, or move "
                     "the checkpoint away to continue where the table ends"
                 )
 
@@ -230,7 +264,7 @@ class Ledger:
         """
         assert entry.batch == self.next_batch, (entry.batch, self.next_batch)
         self._check_is_there()
-        (staged / ENTRY).write_bytes(msgspec.json.format(msgspec.json.encode(entry)) + b"\n")
+        (staged / ENTRY).write_bytes(entry_text(entry))
         sync_tree(staged)
         self.folder.mkdir(parents=True, exist_ok=True)
         target = self.batch_folder(entry.batch)
@@ -242,7 +276,7 @@ class Ledger:
         sync_path(self.folder)
         self.on_placed()
         if self.log is not None:
-            self.log.commit(entry, target, replaced or {})
+            self.log.commit(entry, target.name, replaced or {})
         self.last = entry
 
     def _check_is_there(self) -> None:
@@ -276,14 +310,11 @@ class Ledger:
 
     def read(self, batch: int) -> Entry:
         """Return the entry of one batch.  Raises: LedgerError."""
-        path = self.batch_folder(batch) / ENTRY
+        path, text = self._stored(batch)
         try:
-            entry = msgspec.json.decode(path.read_bytes(), type=Entry)
-        except (OSError, msgspec.DecodeError) as error:
-            raise LedgerError(
-                f"{path} cannot be read: {error}; every landed batch has one. Restore it, or move the "
-                "table away"
-            ) from error
+            entry = msgspec.json.decode(text, type=Entry)
+        except msgspec.DecodeError as error:
+            raise LedgerError(_unreadable(path, error)) from error
         if entry.format > FORMAT:
             raise LedgerError(
                 f"{path} has format {entry.format}, and this version of kawal knows those up to {FORMAT}: a "
@@ -292,10 +323,18 @@ class Ledger:
             )
         if entry.job != self.job:
             raise LedgerError(
-                f"{self.folder} was landed by the job {entry.job!r}, not by {self.job!r}; give each job a "
+                f"{self.shown} was landed by the job {entry.job!r}, not by {self.job!r}; give each job a "
                 "folder of its own"
             )
         return entry
+
+    def _stored(self, batch: int) -> tuple[str, bytes]:
+        """Return where the entry of a batch is, and its text.  Raises: LedgerError."""
+        path = self.batch_folder(batch) / ENTRY
+        try:
+            return str(path), path.read_bytes()
+        except OSError as error:
+            raise LedgerError(_unreadable(str(path), error)) from error
 
     def _is_ours(self, path: Path) -> bool:
         """Return whether a path in a table without batches is one of ours, or of its log."""
@@ -329,6 +368,15 @@ def landed_batches(entry: Entry) -> list[Merged]:
             ranges=entry.ranges,
         )
     ]
+
+
+def _unreadable(path: str, error: Exception) -> str:
+    return f"{path} cannot be read: {error}; every landed batch has one. Restore it, or move the table away"
+
+
+def entry_text(entry: Entry) -> bytes:
+    """Return an entry as it is stored."""
+    return msgspec.json.format(msgspec.json.encode(entry)) + b"\n"
 
 
 def sync_tree(folder: Path) -> None:

@@ -4,7 +4,8 @@
     lake/flights_bad/         the quarantine table
     lake/.flights.landing/    lock, spark.log, checkpoint/, staging/
 
-The job's own folder is not inside the table, where a reader's `**/*.parquet` would find half-made batches,
+Of a table in a bucket only the job's own folder and the quarantine are on this machine. The job's own folder
+is not inside the table, where a reader's `**/*.parquet` would find half-made batches,
 but beside it, to be on the same file system: between two file systems, a rename is a copy.
 """
 
@@ -27,13 +28,12 @@ class Places:
     """The absolute paths of one job, as `pipeline.job_file.load` has resolved them."""
 
     table: Path
+    """Of a table in a bucket, where it would be on this machine: nothing is ever made there."""
     quarantine: Path
     checkpoint: Path
-
-    @property
-    def own(self) -> Path:
-        """The job's own folder."""
-        return self.table.parent / f".{self.table.name}.landing"
+    own: Path
+    """The job's own folder."""
+    in_bucket: bool = False
 
     @property
     def leftovers(self) -> Path:
@@ -69,7 +69,8 @@ class Places:
         Raises: SetupError.
         """
         home = nearest_folder(self.own)
-        for folder in (self.table, self.quarantine, self.checkpoint):
+        tables = [self.quarantine] if self.in_bucket else [self.table, self.quarantine]
+        for folder in (*tables, self.checkpoint):
             there = nearest_folder(folder)
             if not os.access(there, os.W_OK | os.X_OK):
                 raise SetupError(f"{folder} cannot be made: {there} is not writable")
@@ -100,6 +101,15 @@ def cache_folder(environment: Mapping[str, str]) -> Path:
 
 def places_of(job: Job) -> Places:
     """Return the paths of `job`."""
+    table = Path(job.sink.path)
+    own = table.parent / f".{table.name}.landing"
+    if job.in_bucket:
+        own = Path(job.sink.work)
+        table = own / table.name
     return Places(
-        table=Path(job.sink.path), quarantine=Path(job.errors.path), checkpoint=Path(job.job.checkpoint)
+        table=table,
+        quarantine=Path(job.errors.path),
+        checkpoint=Path(job.job.checkpoint),
+        own=own,
+        in_bucket=job.in_bucket,
     )

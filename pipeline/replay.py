@@ -48,11 +48,12 @@ def replay(spark: SparkSession, job: Job, ledger: Ledger, places: Places, note: 
     Raises: LedgerError when there is nothing to replay, or the table has never been landed in.
     """
     if ledger.last is None:
-        raise LedgerError(f"nothing has landed in {ledger.folder}; run the job first")
+        raise LedgerError(f"nothing has landed in {ledger.shown}; run the job first")
     finish_removals(ledger, places, job.name)
     batches = quarantined(places, job.name)
     if not batches:
         return Replayed(0, 0)
+    ledger.claim()
     shape = shape_of(job)
     records = _records(spark, places, job.name, batches)
     ranges = _ranges(records)
@@ -70,7 +71,7 @@ def replay(spark: SparkSession, job: Job, ledger: Ledger, places: Places, note: 
     publish_quarantine(places.staging / "bad", places.quarantine, job=job.name, batch=entry.batch)
     if ledger.log is None:
         write_schema(
-            places.table, places.staging / "schema", [places.staging / "batch" / file.path for file in files]
+            ledger, places.staging / "schema", [places.staging / "batch" / file.path for file in files]
         )
     ledger.publish(places.staging / "batch", entry)
     shutil.rmtree(places.staging, ignore_errors=True)

@@ -37,9 +37,7 @@ def reset_topic(job: Job, topic: str, out: TextIO) -> int:
         ids = topics.ids()
         last = ledger.last
         if last is None or topic not in ledger.positions:
-            raise LedgerError(
-                f"nothing of {topic!r} has landed in {ledger.folder}; there is nothing to reset"
-            )
+            raise LedgerError(f"nothing of {topic!r} has landed in {ledger.shown}; there is nothing to reset")
         if ledger.topics.get(topic) and not recreated({topic: ledger.topics[topic]}, ids):
             raise LedgerError(
                 f"the topic {topic!r} is the one that has landed, by its id {ids[topic] or '(none)'}; to "
@@ -47,6 +45,9 @@ def reset_topic(job: Job, topic: str, out: TextIO) -> int:
                 "from its first record again, give the job another sink.path"
             )
         begin = {topic: topics.earliest()[topic]}
+        ledger.claim()
+        assert ledger.last is not None
+        last = ledger.last
         entry = _entry(job, ledger, last, topic, ids[topic], begin[topic])
         if Checkpoint(places.checkpoint).folder.exists():
             set_aside(places.checkpoint)
@@ -57,7 +58,7 @@ def reset_topic(job: Job, topic: str, out: TextIO) -> int:
     print(
         f"{job.name}: the next run lands the new {topic!r} ({ids[topic]}) from its first record on, "
         f"{waiting:,} "
-        f"offsets; the rows of the old one stay in {ledger.folder}",
+        f"offsets; the rows of the old one stay in {ledger.shown}",
         file=out,
     )
     return DONE

@@ -93,6 +93,9 @@ def _run_with(
     shutil.rmtree(places.leftovers, ignore_errors=True)
     ledger = ledger_of(job)
     note = _checked(job, ledger, topics, places, report)
+    if not ledger.is_settled():
+        ledger.claim()
+        report.note(f"{job.name}: the table's log now has the batch that a killed run had landed last")
     report.note(f"{job.name}: starting Spark; its log is {places.log}")
     with spark_session(job.name, job.spark, jars, log_path=places.log) as spark, stop_on_signals(stop):
         land = _prepared(job, places, ledger, note, topics, report, probe)
@@ -284,7 +287,7 @@ class _Run:
             run=self.land.run,
             total=self.land.ledger.total,
             elapsed_seconds=elapsed_seconds,
-            table=str(self.land.places.table),
+            table=self.job.sink.path,
             quarantine=str(self.land.places.quarantine) if self.job.errors.mode == "quarantine" else "",
             target=self.job.target_shown,
         )

@@ -17,6 +17,9 @@ from pipeline.errors import JobFileError
 OURS = "_kawal_"
 """Columns with this prefix exist only while a batch is being written."""
 
+BATCH = f"{OURS}batch"
+"""The column of the number of a row's batch, for those who ask for it."""
+
 DERIVED_TYPES = {"date": "date", "hour": "int"}
 DERIVED = tuple(DERIVED_TYPES)
 """Partition columns made from the record timestamp where no declared column has the name."""
@@ -36,6 +39,7 @@ class Shape:
     headers: bool
     prefix: str
     partition_by: tuple[str, ...]
+    registry: str = ""
     view: str = ""
     view_columns: str = ""
 
@@ -96,6 +100,7 @@ def shape_of(job: Job) -> Shape:
         key_as=job.key_as,
         headers=job.schema.headers,
         prefix=job.schema.coordinates_prefix,
+        registry=job.schema.registry,
         partition_by=tuple(job.sink.partition_by),
         view=job.source.view,
         view_columns=job.source.view_columns,

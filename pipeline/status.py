@@ -23,10 +23,10 @@ SHOWN_PARTITIONS = 20
 def job_status(job: Job) -> dict[str, Any]:
     """Return the job's state as a JSON tree, without Spark.  Raises: LedgerError."""
     places = places_of(job)
-    ledger = ledger_of(job)
+    ledger = ledger_of(job, in_a_hurry=True)
     state: dict[str, Any] = {
         "job": job.name,
-        "table": str(places.table),
+        "table": job.sink.path,
         "running_as": running_as(places.lock),
         "landed_at_ms": ledger.last.landed_at_ms if ledger.last else None,
         "total": msgspec.to_builtins(ledger.total),

@@ -18,7 +18,7 @@ def fit_table(job: Job, ledger: Ledger) -> tuple[TableNote, list[str]]:
         return now, []
     before = ledger.last.table
     if before is not None:
-        note, widened = fitted(str(ledger.folder), before, now)
+        note, widened = fitted(ledger.shown, before, now)
         return note, [
             f"the table takes a {sentence}" if sentence.startswith("new") else sentence
             for sentence in widened
@@ -29,5 +29,5 @@ def fit_table(job: Job, ledger: Ledger) -> tuple[TableNote, list[str]]:
     before = note_of_files(ledger, now)
     if before is None:
         return now, [upgraded]
-    note, widened = fitted(str(ledger.folder), before, now)
+    note, widened = fitted(ledger.shown, before, now)
     return note, [upgraded, *widened]

@@ -7,11 +7,10 @@ any one file, which may be older than the newest column. DuckDB reads a table th
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.ledger import SCHEMA, Entry, Ledger, sync_path
+from pipeline.ledger import Entry, Ledger
 from pipeline.table_note import TableNote, widens
 
 if TYPE_CHECKING:
@@ -81,17 +80,18 @@ def type_name(kind: pyarrow.DataType) -> str:
     return _NAMES.get(str(kind), str(kind))
 
 
-def write_schema(table: Path, scratch: Path, files: list[Path]) -> None:
+def write_schema(ledger: Ledger, scratch: Path, files: list[Path]) -> None:
     """Write the columns of the table and of new `files` into its `_common_metadata`, unless they are there
     already.
 
-    It is replaced by one rename, before files with the new columns appear: the older ones can be read as the
+    It is replaced at once, before files with the new columns appear: the older ones can be read as the
     newer.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    target = table / SCHEMA
-    known = pq.read_schema(target) if target.is_file() else None
+    content = ledger.columns()
+    known = None if content is None else pq.read_schema(pa.BufferReader(content))
     if not files and known is None:
         return
     merged = known
@@ -99,12 +99,9 @@ def write_schema(table: Path, scratch: Path, files: list[Path]) -> None:
         merged = _merged(known, pq.read_schema(path))
     if merged is None or (known is not None and merged.equals(known)):
         return
-    scratch.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_metadata(merged, scratch)
-    sync_path(scratch)
-    table.mkdir(parents=True, exist_ok=True)
-    os.rename(scratch, target)
-    sync_path(table)
+    written = pa.BufferOutputStream()
+    pq.write_metadata(merged, written)
+    ledger.write_columns(written.getvalue().to_pybytes(), scratch)
 
 
 def _merged(known: Any, new: Any) -> Any:

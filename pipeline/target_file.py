@@ -32,6 +32,10 @@ def check_target(job: Job) -> None:
         raise JobFileError(
             f"[schema] and [errors] are for tables; records of job.kind {kind!r} are copied as they are"
         )
+    if job.in_bucket:
+        raise JobFileError(
+            f"sink.path is {job.sink.path!r}: the ledger of job.kind {kind!r} is a local folder"
+        )
     if job.sink.partition_by or job.sink.kind != "parquet":
         raise JobFileError(f"[sink] has a table's keys, but job.kind is {kind!r}; leave only sink.path")
     _check_names(job)

@@ -15,20 +15,26 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
 from compat_tests.kawal_broker import KawalBroker
+from compat_tests.object_store import ObjectStore, object_store
 from compat_tests.pipeline_kills.copies import COPY_SCENARIOS, make_copy_ground
-from compat_tests.pipeline_kills.ground import KINDS, make_ground
-from compat_tests.pipeline_kills.scenarios import SCENARIOS
+from compat_tests.pipeline_kills.ground import BUCKET_KINDS, KINDS, make_ground
+from compat_tests.pipeline_kills.scenarios import LOCAL, SCENARIOS
 
 
 def main() -> int:
     """Run what the arguments choose, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
-        "--kind", nargs="*", choices=KINDS, default=list(KINDS), help="formats of tables (default: all)"
+        "--kind",
+        nargs="*",
+        choices=[*KINDS, *BUCKET_KINDS],
+        default=[*KINDS, *BUCKET_KINDS],
+        help="formats of tables (default: all, on a disk and in a bucket)",
     )
     names = [*SCENARIOS, *COPY_SCENARIOS]
     parser.add_argument(
@@ -45,7 +51,8 @@ def main() -> int:
     for broker in brokers:
         broker.start()
     try:
-        failed = _run(options.only, options.kind, brokers, folder)
+        with maybe_store(options.kind, folder) as store:
+            failed = _run(options.only, options.kind, brokers, folder, store)
     finally:
         for broker in brokers:
             broker.kill()
@@ -55,7 +62,18 @@ def main() -> int:
     return min(failed, 1)
 
 
-def _run(names: list[str], kinds: list[str], brokers: list[KawalBroker], folder: Path) -> int:
+def maybe_store(kinds: list[str], folder: Path) -> AbstractContextManager[ObjectStore | None]:
+    """Return a store for the block, if one of `kinds` is in a bucket."""
+    return object_store(folder / "store") if set(kinds) & set(BUCKET_KINDS) else nullcontext()
+
+
+def _run(
+    names: list[str],
+    kinds: list[str],
+    brokers: list[KawalBroker],
+    folder: Path,
+    store: ObjectStore | None,
+) -> int:
     """Run scenarios and return how many failed."""
     source, target = brokers
     failed = 0
@@ -65,7 +83,9 @@ def _run(names: list[str], kinds: list[str], brokers: list[KawalBroker], folder:
             failed += not _passed(name, "topics", lambda: COPY_SCENARIOS[name](copy()))  # noqa: B023
             continue
         for kind in kinds:
-            table = partial(make_ground, source, folder / f"{name}-{kind}", kind)
+            if name in LOCAL and kind in BUCKET_KINDS:
+                continue
+            table = partial(make_ground, source, folder / f"{name}-{kind}", kind, store=store)
             failed += not _passed(name, kind, lambda: SCENARIOS[name](table()))  # noqa: B023
     return failed
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from compat_tests.broker import Broker
+from compat_tests.object_store import ObjectStore, iceberg_rows
 from compat_tests.pipeline_jobs import DEADLINE_SECONDS, JSON_SCHEMA, PipelineJob, produce_numbers
 from compat_tests.pipeline_kills.processes import running
 from compat_tests.spark import spark_session
@@ -23,6 +24,9 @@ from pipeline.audit_report import audit_job
 from pipeline.job_file import load
 
 KINDS = ("parquet", "delta", "iceberg")
+BUCKET_KINDS = tuple(f"{kind}-s3" for kind in KINDS)
+"""The same formats in a bucket, for the scenarios that name no local folder."""
+
 MANY = 60_000
 """Records whose batch takes some seconds: long enough to break something in the middle of it."""
 
@@ -38,6 +42,18 @@ class Ground:
     kind: str
     topic: str
     job: PipelineJob
+    store: ObjectStore | None = None
+    """The store of a table in a bucket."""
+
+    @property
+    def format(self) -> str:
+        """The format of the table."""
+        return self.kind.removesuffix("-s3")
+
+    @property
+    def catalog(self) -> Path:
+        """The catalog of an Iceberg table in a bucket."""
+        return self.folder / "catalog.db"
 
     def edit(self, old: str, new: str) -> None:
         """Replace some text of the job file, which must be there."""
@@ -68,6 +84,8 @@ class Ground:
 
     def visible_rows(self) -> int:
         """Return the rows that a reader of the table's format sees, none of whose code is ours."""
+        if self.store is not None:
+            return self.store.rows(self.format, f"lake/{self.topic}", self.catalog)
         table = self.folder / "lake" / "t"
         if self.kind == "delta":
             from deltalake import DeltaTable
@@ -76,7 +94,7 @@ class Ground:
                 DeltaTable(str(table)).to_pyarrow_table().num_rows if (table / "_delta_log").is_dir() else 0
             )
         if self.kind == "iceberg":
-            return _iceberg_rows(self.folder / "lake" / ".t.landing" / "catalog.db")
+            return iceberg_rows(self.folder / "lake" / ".t.landing" / "catalog.db", "kawal.t")
         import pyarrow.parquet as pq
 
         return sum(pq.read_metadata(path).num_rows for path in table.glob("batch=*/**/*.parquet"))
@@ -102,31 +120,31 @@ def in_mid_batch(run: subprocess.Popen[str], find: Callable[[], list[int]]) -> i
     return eventually(found, waiting_for="a process in the middle of a batch", within_seconds=90)[0]
 
 
-def make_ground(broker: Broker, folder: Path, kind: str, schema: str = JSON_SCHEMA) -> Ground:
-    """Make a topic of two partitions and a job that lands it."""
+def make_ground(
+    broker: Broker, folder: Path, kind: str, schema: str = JSON_SCHEMA, store: ObjectStore | None = None
+) -> Ground:
+    """Make a topic of two partitions and a job that lands it; `store` is for the kinds that end in -s3."""
     folder.mkdir(parents=True)
     topic = create_topic(broker, f"kills-{kind}-{os.getpid()}-{next(_serial)}", 2)
     job = PipelineJob(folder, broker, topic, schema)
-    ground = Ground(broker, folder, kind, topic, job)
-    ground.edit("[sink]\n", f'[sink]\nkind = "{kind}"\n')
+    ground = Ground(broker, folder, kind, topic, job, store if kind in BUCKET_KINDS else None)
+    ground.edit("[sink]\n", f'[sink]\nkind = "{ground.format}"\n')
+    if ground.store is not None:
+        ground.edit('path = "lake/t"\n', f'path = "s3://lake/{topic}"\n{_bucket_keys(ground)}')
     return ground
+
+
+def _bucket_keys(ground: Ground) -> str:
+    assert ground.store is not None
+    catalog = (
+        f'catalog = {{ type = "sql", uri = "sqlite:///{ground.catalog}" }}\n'
+        if ground.format == "iceberg"
+        else ""
+    )
+    return f'{catalog}[sink.bucket]\nendpoint = "{ground.store.endpoint}"\n'
 
 
 def produce_many(ground: Ground) -> None:
     """Produce MANY records, and let one batch take them all."""
     ground.large_batches()
     produce_numbers(ground.broker, ground.topic, range(MANY))
-
-
-def _iceberg_rows(catalog: Path) -> int:
-    from pyiceberg.catalog import load_catalog
-
-    if not catalog.exists():
-        return 0
-    opened = load_catalog("kawal", type="sql", uri=f"sqlite:///{catalog}")
-    try:
-        if not opened.table_exists("kawal.t"):
-            return 0
-        return int(opened.load_table("kawal.t").scan().to_arrow().num_rows)
-    finally:
-        opened.close()

@@ -29,7 +29,7 @@ def driver_dies(step: str, batches: int = 2) -> Callable[[Ground], None]:
     def scenario(ground: Ground) -> None:
         produce_numbers(ground.broker, ground.topic, range(100))
         produce_values(ground.broker, ground.topic, [(0, b"junk"), (1, b"junk")])
-        in_log = ground.kind != "parquet"
+        in_log = ground.format != "parquet"
         for batch in range(batches):
             before = 40 * batch
             assert ground.job.run_and_die(step, batch).code == KILLED
@@ -60,11 +60,7 @@ def executor_dies(ground: Ground) -> None:
     """Kill an executor of a cluster of two workers in mid-batch: the other takes over in the same run."""
     produce_many(ground)
     with cluster(ground.folder) as (master, workers):
-        ground.edit("[spark]\n", f'[spark]\nmaster = "{master}"\n')
-        ground.edit(
-            'driver_memory = "512m"\n',
-            'driver_memory = "512m"\noptions = {"spark.executor.memory" = "512m"}\n',
-        )
+        _move_to_cluster(ground, master)
         with ground.running() as run:
             in_mid_batch(run, lambda: busy_python_workers(workers))
             kill(named(workers, EXECUTOR)[0])
@@ -78,11 +74,7 @@ def cluster_python_worker_dies(ground: Ground) -> None:
     """Kill the process that computes rows on a cluster: the task is tried again in the same run."""
     produce_many(ground)
     with cluster(ground.folder) as (master, workers):
-        ground.edit("[spark]\n", f'[spark]\nmaster = "{master}"\n')
-        ground.edit(
-            'driver_memory = "512m"\n',
-            'driver_memory = "512m"\noptions = {"spark.executor.memory" = "512m"}\n',
-        )
+        _move_to_cluster(ground, master)
         with ground.running() as run:
             kill(in_mid_batch(run, lambda: busy_python_workers(workers)))
             code, out = ended(run)
@@ -243,6 +235,20 @@ def nothing_new(ground: Ground) -> None:
     ground.must_be_equal(rows=30)
 
 
+def bucket_goes_away(ground: Ground) -> None:
+    """Take the store of a table away between two runs: it is refused with its address till it is back."""
+    assert ground.store is not None
+    produce_numbers(ground.broker, ground.topic, range(40))
+    ground.job.run_here()
+    produce_numbers(ground.broker, ground.topic, range(40, 100))
+    ground.store.kill()
+    refused = ground.job.pipe("check")
+    assert (refused.code, "the store does not answer" in refused.out) == (1, True), refused.out
+    ground.store.restart()
+    ground.job.run_here()
+    ground.must_be_equal(rows=100)
+
+
 def _move_to_cluster(ground: Ground, master: str) -> None:
     ground.edit(
         "[spark]\n", f'[spark]\nmaster = "{master}"\noptions = {{"spark.executor.memory" = "512m"}}\n'
@@ -269,3 +275,6 @@ SCENARIOS: dict[str, Callable[[Ground], None]] = {
     "checkpoint-lost": checkpoint_is_lost,
     "twice": nothing_new,
 }
+
+LOCAL = frozenset({"disk-full", "disk-away"})
+"""The scenarios that need the table to be on a disk."""

@@ -1,8 +1,9 @@
-"""The part of the demo that follows the landing: compact, derive, audit, all in one Spark session."""
+"""The part of the demo after the crash, in one Spark session: land the rest, compact, derive, audit."""
 
 from __future__ import annotations
 
 import io
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from pipeline.report import progress_line
 from pipeline.run import run_job
 
 if TYPE_CHECKING:
+    from pipeline.demo.plot import Curve
     from pipeline.demo.stage import Stage
 
 COMPACT_BYTES = 128_000_000
@@ -50,6 +52,8 @@ class StageReport:
 
     stage: Stage
     what: str
+    curve: Curve | None = None
+    """The picture's, to which batches are added."""
 
     def note(self, sentence: str) -> None:
         """Say something that happens once."""
@@ -57,6 +61,8 @@ class StageReport:
 
     def batch(self, entry: Entry) -> None:
         """Say that a batch is done."""
+        if self.curve is not None:
+            self.curve.add(time.monotonic() - self.stage.started, entry.landed.rows)
         self.stage.say(self.what, f"batch {entry.batch}: {entry.landed.rows:,} records")
 
     def progress(self, progress: Progress) -> None:
@@ -67,6 +73,14 @@ class StageReport:
         """Say how it ended."""
         offsets, rows = summary.run.offsets, summary.run.rows
         self.stage.say(self.what, f"{summary.job} {summary.outcome}: {rows:,} of {offsets:,} records")
+
+
+def land(stage: Stage, job: Job, curve: Curve | None) -> None:
+    """Run a job that lands what is there.  Raises: PipelineError."""
+    with stage.doing(f"running {job.name}"):
+        code = run_job(job, StageReport(stage, "land", curve))
+    if code != DONE:
+        raise PipelineError(f"{job.name} ended with exit code {code}")
 
 
 def compact(stage: Stage, job: Job) -> None:

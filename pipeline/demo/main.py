@@ -42,11 +42,11 @@ FLIGHTS_COUNT = 336_776
 KILL_AT = FLIGHTS_COUNT // 2
 """The driver is killed while it lands the batch after the one that reaches half of the flights."""
 
-BATCH_OFFSETS = 30_000
-"""Eleven batches: enough points for a picture, each long enough to be killed in."""
+BATCH_OFFSETS = 45_000
+"""Eight batches: enough points for a picture, each long enough to be killed in."""
 
 INTO_THE_NEXT_BATCH_SECONDS = 0.7
-"""A batch of 30,000 flights takes 1 to 3 s: after this time the next one is being read and written."""
+"""A batch of 45,000 flights takes 1 to 4 s: after this time the next one is being read and written."""
 
 PROGRESS_FIELDS = [member.name for member in fields(Progress)]
 
@@ -64,8 +64,8 @@ def run_demo(*, bootstrap: str | None = None, keep: Path | None = None, picture:
             stage.say("broker", f"{address} answers{data}")
             with _own_topics(address, has_views=bootstrap is None):
                 _produce_all(stage, address)
-                curve = _land_all(stage, address, folder)
-                differences = _after(stage, address, folder, has_views=bootstrap is None)
+                curve = _land_until_killed(stage, address, folder)
+                differences = _after(stage, address, folder, curve, has_views=bootstrap is None)
         if picture is not None:
             plot(curve, picture)
             stage.say("plot", f"throughput and lag: {picture}")
@@ -128,7 +128,8 @@ def _produce_all(stage: Stage, bootstrap: str) -> None:
         stage.say("produce", f"{topic}: {count:,} records acknowledged, {count / seconds:,.0f} a second")
 
 
-def _land_all(stage: Stage, bootstrap: str, folder: Path) -> Curve:
+def _land_until_killed(stage: Stage, bootstrap: str, folder: Path) -> Curve:
+    """Land flights by the command until half of them are there, and kill it in the next batch."""
     for name in ("land-flights.toml", "land-weather.toml"):
         shutil.copyfile(EXAMPLES / name, folder / name)
     flights = folder / "land-flights.toml"
@@ -147,13 +148,8 @@ def _land_all(stage: Stage, bootstrap: str, folder: Path) -> Curve:
     stage.say(
         "crash",
         f"SIGKILL to the driver and its JVM: {ledger.total.rows:,} rows have landed, and nothing is visible "
-        f"of batch {ledger.next_batch}, which was being made; now the same command again",
+        f"of batch {ledger.next_batch}, which was being made; now the same job again",
     )
-    for job_file, samples in ((flights, curve), (folder / "land-weather.toml", None)):
-        with stage.doing(f"running {job_file.name}"):
-            code = processes.run_job(job_file, bootstrap, Landing(stage, curve=samples))
-        if code != DONE:
-            raise PipelineError(f"kawal pipe run {job_file.name} ended with exit code {code}")
     return curve
 
 
@@ -189,8 +185,8 @@ class Landing:
         return True
 
 
-def _after(stage: Stage, bootstrap: str, folder: Path, *, has_views: bool) -> list[str]:
-    """Compact, derive, audit and compare; return the differences."""
+def _after(stage: Stage, bootstrap: str, folder: Path, curve: Curve, *, has_views: bool) -> list[str]:
+    """Land the rest, compact, derive, audit and compare, in one Spark session; return the differences."""
     from pipeline.demo import after  # needs pyspark
     from pipeline.demo.verdict import compare
 
@@ -200,6 +196,8 @@ def _after(stage: Stage, bootstrap: str, folder: Path, *, has_views: bool) -> li
         stage.doing("starting Spark"),
         spark_session("demo", settings, find_jars(os.environ), log_path=folder / "demo.log") as spark,
     ):
+        after.land(stage, flights, curve)
+        after.land(stage, load(folder / "land-weather.toml", bootstrap=bootstrap), None)
         after.compact(stage, flights)
         derived = after.derive(stage, folder, bootstrap)
         differences = [] if not has_views else after.same_as_view(stage, bootstrap, VIEW, DERIVED)

@@ -52,7 +52,7 @@ def repeated_records(table: DataFrame) -> int:
 def compare(spark: SparkSession, flights_job: Job, lake: Path) -> tuple[list[str], list[str]]:
     """Return lines that show the comparison, and the differences; none means exact."""
     ledger = ledger_of(flights_job)
-    flights = read_files(spark, ledger, note_of(flights_job, shape_of(flights_job)), files_of(ledger))
+    flights = read_files(spark, flights_job, note_of(flights_job, shape_of(flights_job)), files_of(ledger))
     weather = spark.read.parquet(uri(lake / "weather"))
     expected, found = sums_by_carrier(), landed_carriers(flights)
     expected_weather, found_weather = sums_by_origin(), landed_origins(weather)

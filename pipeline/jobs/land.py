@@ -88,7 +88,7 @@ class Land:
     def check_fits_table(self) -> None:
         """Refuse a checkpoint that is ahead of the table.  Raises: LedgerError."""
         committed = self.checkpoint.last_committed()
-        checkpoint, table, last = self.checkpoint.folder, self.ledger.folder, self.ledger.last
+        checkpoint, table, last = self.checkpoint.folder, self.ledger.shown, self.ledger.last
         if committed < 0:
             return
         if last is None:
@@ -111,6 +111,7 @@ class Land:
             self._check_same(known, ranges)
             return
         self.ledger.check_continues(ranges)
+        self.ledger.claim()
         self.probe("planned", batch_id)
         files, landed, newest_ms = self._stage(records, ranges, batch_id)
         entry = Entry(
@@ -215,7 +216,7 @@ class Land:
         self.probe("quarantined", batch_id)
         files = [self.places.staging / "batch" / file.path for file in entry.files]
         if self.ledger.log is None:
-            write_schema(self.places.table, self.places.staging / "schema", files)
+            write_schema(self.ledger, self.places.staging / "schema", files)
         self.ledger.on_placed = lambda: self.probe("placed", batch_id)
         self.ledger.publish(self.places.staging / "batch", entry)
         shutil.rmtree(self.places.staging)

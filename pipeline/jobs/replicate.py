@@ -110,9 +110,9 @@ class Replicate(Land):
         topic, partition = place
         return TargetError(
             f"{self.target.topics[topic]}-{partition} on {self.job.target_bootstrap} ends at offset {found} "
-            f"of {topic!r}, but {self.ledger.folder} says that it was copied up to {until}: the target was "
+            f"of {topic!r}, but {self.ledger.shown} says that it was copied up to {until}: the target was "
             "deleted, made again or restored from a backup. To copy everything anew, delete the target "
-            f"topic and move {self.ledger.folder} away"
+            f"topic and move {self.ledger.shown} away"
         )
 
     def _stage(

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from pipeline.columns import Column, parse_stored, struct_json
 from pipeline.errors import LedgerError
+from pipeline.folder_values import folder_values
 from pipeline.ledger import Entry, sync_path
 from pipeline.shape import DERIVED_TYPES
 from pipeline.table_note import TableNote
@@ -22,15 +23,18 @@ from pipeline.table_note import TableNote
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
-"""The folder in which Spark and Hive put rows without a value in the partition column."""
-
 
 class DeltaLog:
-    """The log of the Delta table in `folder`, as job `job` writes it; `note` has its columns and folders."""
+    """The log of the Delta table in `folder`, as job `job` writes it; `note` has its columns and folders.
 
-    def __init__(self, folder: Path, *, job: str, note: TableNote) -> None:
+    A table in a bucket has an address for its folder, and `options` that say how to reach it.
+    """
+
+    def __init__(
+        self, folder: Path | str, *, job: str, note: TableNote, options: Mapping[str, str] | None = None
+    ) -> None:
         self.folder = folder
+        self._options = dict(options) if options else None
         self.app_id = f"kawal.{job}"
         self.note = note
 
@@ -40,7 +44,7 @@ class DeltaLog:
         version = None if table is None else table.transaction_version(self.app_id)
         return -1 if version is None else int(version)
 
-    def commit(self, entry: Entry, folder: Path, removed: Mapping[str, Entry]) -> None:
+    def commit(self, entry: Entry, folder: str, removed: Mapping[str, Entry]) -> None:
         """Commit a batch: one file of the log, which appears as a whole, synced with its folder."""
         from deltalake import CommitProperties, Transaction
         from deltalake.exceptions import DeltaError
@@ -48,6 +52,9 @@ class DeltaLog:
         note = entry.table or self.note
         schema = delta_schema(note)
         table = self._made(schema, note)
+        committed = table.transaction_version(self.app_id)
+        if committed is not None and committed >= entry.batch:
+            return
         properties = CommitProperties(
             custom_metadata={"kawal.job": entry.job, "kawal.batch": str(entry.batch)},
             app_transactions=[Transaction(self.app_id, entry.batch, entry.landed_at_ms)],
@@ -69,16 +76,18 @@ class DeltaLog:
             ) from error
         self._sync()
 
-    def files(self) -> list[Path]:
-        """Return the files of the table's newest version."""
+    def files(self) -> list[str]:
+        """Return the paths of the files of the table's newest version; the log has them URL-encoded."""
         table = self._open()
         paths = [] if table is None else table.get_add_actions(flatten=True)["path"].to_pylist()
-        return [self.folder / path for path in paths]
+        return [unquote(path) for path in paths]
 
     def _open(self) -> DeltaTable | None:
         from deltalake import DeltaTable
 
-        return DeltaTable(self.folder) if DeltaTable.is_deltatable(str(self.folder)) else None
+        if not DeltaTable.is_deltatable(str(self.folder), self._options):
+            return None
+        return DeltaTable(self.folder, storage_options=self._options)
 
     def _made(self, schema: Any, note: TableNote) -> DeltaTable:
         """Return the table, made if there is none, with every column of `schema`."""
@@ -87,7 +96,11 @@ class DeltaLog:
         table = self._open()
         if table is None:
             return DeltaTable.create(
-                self.folder, schema, partition_by=note.partition_by, name=self.folder.name
+                self.folder,
+                schema,
+                partition_by=note.partition_by,
+                name=Path(self.folder).name,
+                storage_options=self._options,
             )
         known = {field.name for field in table.schema().fields}
         new = [field for field in schema.fields if field.name not in known]
@@ -96,7 +109,12 @@ class DeltaLog:
         return table
 
     def _sync(self) -> None:
-        """Make the newest file of the log survive a power cut; deltalake leaves that to the system."""
+        """Make the newest file of the log survive a power cut; deltalake leaves that to the system.
+
+        What a bucket has acknowledged is stored.
+        """
+        if isinstance(self.folder, str):
+            return
         log = self.folder / "_delta_log"
         newest = max(log.glob("*.json"))
         sync_path(newest)
@@ -104,14 +122,14 @@ class DeltaLog:
         sync_path(self.folder)
 
 
-def _adds(entry: Entry, folder: Path) -> list[Any]:
+def _adds(entry: Entry, folder: str) -> list[Any]:
     from deltalake.transaction import AddAction
 
     return [
         AddAction(
-            path=f"{folder.name}/{file.path}",
+            path=f"{folder}/{file.path}",
             size=file.size_bytes,
-            partition_values=partition_values(file.path),
+            partition_values=folder_values(file.path),
             modification_time=entry.landed_at_ms,
             data_change=entry.kind != "compacted",
             stats=json.dumps({"numRecords": file.rows}),
@@ -124,7 +142,7 @@ def _removes(removed: Mapping[str, Entry], now_ms: int) -> list[Any]:
     from deltalake.transaction import RemoveAction
 
     return [
-        RemoveAction(f"{folder}/{file.path}", False, now_ms, file.size_bytes, partition_values(file.path))
+        RemoveAction(f"{folder}/{file.path}", False, now_ms, file.size_bytes, folder_values(file.path))
         for folder, entry in removed.items()
         for file in entry.files
     ]
@@ -137,9 +155,3 @@ def delta_schema(note: TableNote) -> Any:
     derived = {name: DERIVED_TYPES[name] for name in note.partition_by if name not in note.columns}
     columns = tuple(Column(name, parse_stored(kind)) for name, kind in {**note.columns, **derived}.items())
     return Schema.from_json(json.dumps(struct_json(columns)))
-
-
-def partition_values(path: str) -> dict[str, str | None]:
-    """Return the partition columns that a file's folders name; None where there is no value."""
-    folders = [part.partition("=") for part in path.split("/")[:-1]]
-    return {name: None if value == NULL_FOLDER else unquote(value) for name, _, value in folders}

@@ -27,18 +27,19 @@ NAMESPACE = "kawal"
 
 
 class IcebergLog:
-    """The metadata of the Iceberg table in `folder`, as job `job` writes it.
+    """The metadata of the Iceberg table in `folder`, as job `job` writes it; in a bucket, its address.
 
     `properties` are those of the catalog, `name` is the table's in it.
     """
 
     def __init__(
-        self, folder: Path, *, job: str, note: TableNote, properties: Mapping[str, str], name: str = ""
+        self, folder: Path | str, *, job: str, note: TableNote, properties: Mapping[str, str], name: str = ""
     ) -> None:
         self.folder = folder
+        self._location = folder if isinstance(folder, str) else uri(folder)
         self.property = f"kawal.{job}.batch"
         self.note = note
-        self.name = name or f"{NAMESPACE}.{folder.name}"
+        self.name = name or f"{NAMESPACE}.{Path(folder).name}"
         self._properties = dict(properties)
         self._catalog: Catalog | None = None
 
@@ -47,19 +48,21 @@ class IcebergLog:
         table = self._table()
         return -1 if table is None else int(table.properties.get(self.property, "-1"))
 
-    def commit(self, entry: Entry, folder: Path, removed: Mapping[str, Entry]) -> None:
+    def commit(self, entry: Entry, folder: str, removed: Mapping[str, Entry]) -> None:
         """Commit a batch: one change of the catalog's pointer, after the metadata it points to is synced."""
         from pyiceberg.exceptions import CommitFailedException
 
         assert not removed, "files of Iceberg tables are not replaced"
         note = entry.table or self.note
         table = self._table() or self._make(note)
+        if int(table.properties.get(self.property, "-1")) >= entry.batch:
+            return
         try:
             with table.transaction() as change:
                 self._widen(change, table, note)
                 if entry.files:
                     change.add_files(
-                        [uri(folder / file.path) for file in entry.files],
+                        [f"{self._location}/{folder}/{file.path}" for file in entry.files],
                         snapshot_properties={self.property: str(entry.batch)},
                         check_duplicate_files=False,
                     )
@@ -70,13 +73,14 @@ class IcebergLog:
                 "writer has "
                 "changed it, run the job again"
             ) from error
-        sync_tree(self.folder / "metadata")
+        if isinstance(self.folder, Path):
+            sync_tree(self.folder / "metadata")
 
-    def files(self) -> list[Path]:
-        """Return the files of the table's newest snapshot."""
+    def files(self) -> list[str]:
+        """Return the paths of the files of the table's newest snapshot."""
         table = self._table()
         tasks = [] if table is None else table.scan().plan_files()
-        return [Path(task.file.file_path.removeprefix("file://")) for task in tasks]
+        return [task.file.file_path.removeprefix(f"{self._location}/") for task in tasks]
 
     def _open(self) -> Catalog:
         from pyiceberg.catalog import load_catalog
@@ -111,7 +115,7 @@ class IcebergLog:
         return catalog.create_table(
             self.name,
             schema=schema,
-            location=uri(self.folder),
+            location=self._location,
             partition_spec=PartitionSpec(*fields),
             properties={"format-version": "2"},
         )
@@ -135,7 +139,11 @@ class IcebergLog:
 
 
 def catalog_properties(given: Mapping[str, str], database: Path, table: Path) -> dict[str, str]:
-    """Return the properties of the catalog: those that were given, else of a SQLite file beside the table."""
+    """Return the properties of the catalog: those that were given, else of a SQLite file beside the table.
+
+
+    A table in a bucket always has those that were given.
+    """
     return dict(given) or {
         "type": "sql",
         "uri": f"sqlite:///{database}",

@@ -46,6 +46,10 @@ class Target:
         self.group = f"kawal-{job.job.kind}-{job.name}"
         self.topics = {topic: job.target_topic(topic) for topic in job.source.topics}
         self.transaction_timeout_ms = duration_ms(job.target.transaction_timeout)
+        self._configs = {
+            name: str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in job.target.configs.items()
+        }
 
     def prepare(self, partitions: Mapping[str, int], configs: Mapping[str, Mapping[str, str]]) -> list[str]:
         """Create the topics that are missing, and partitions; return a sentence for each thing done.
@@ -61,7 +65,7 @@ class Target:
                 wanted = partitions[topic]
                 has = len(known[target].partitions) if target in known else 0
                 if not has:
-                    self._create(admin, target, wanted, copied_configs(configs[topic]))
+                    self._create(admin, target, wanted, {**copied_configs(configs[topic]), **self._configs})
                     done.append(f"created the topic {target!r} with {wanted} partitions")
                 elif has < wanted:
                     self._grow(admin, target, wanted)

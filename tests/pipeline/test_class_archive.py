@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pipeline.class_archive import archive_for, archive_path
+from pipeline.class_archive import archive_for, archive_path, make_archive
+from pipeline.errors import SetupError
 
 
 @pytest.fixture
@@ -32,3 +35,15 @@ def test_another_java_or_other_jars_have_an_archive_of_their_own(java: Path) -> 
     assert archive_path(java, [Path("/b.jar")], {}) != first
     os.utime(java, ns=(0, 0))
     assert archive_path(java, [Path("/a.jar")], {}) != first
+
+
+def test_a_machine_that_is_too_busy_to_make_it_is_told_so_and_nothing_is_left(
+    java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_slow(command: list[str], **_: Any) -> None:
+        raise subprocess.TimeoutExpired(command, 300)
+
+    monkeypatch.setattr(subprocess, "run", too_slow)
+    with pytest.raises(SetupError, match="not made within 300 s: the machine is busy"):
+        make_archive(java, [], {"XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert list((tmp_path / "cache" / "kawal").iterdir()) == []

@@ -81,3 +81,17 @@ def test_a_broker_that_did_not_answer_in_time_is_named_by_its_address() -> None:
     error = explain("land-t", report, LOG, "kafka:9092")
     assert isinstance(error, SourceError)
     assert "Spark had no answer from kafka:9092 in time" in str(error)
+
+
+def test_a_registry_that_was_away_is_told() -> None:
+    report = (
+        "An exception was thrown from the Python worker\n"
+        "registry.errors.Unreachable: cannot reach the schema registry at http://r/x: refused\n"
+        "\tat org.apache.spark.api.python.X(X.scala:1)\n"
+    )
+    error = explain("lake", report, LOG, "127.0.0.1:9092")
+    assert isinstance(error, SourceError)
+    assert str(error) == (
+        "lake: cannot reach the schema registry at http://r/x: refused; what has landed stays, and"
+        " the next run continues there"
+    )

@@ -118,7 +118,7 @@ def test_object_stores_are_refused_because_they_cannot_rename(tmp_path: Path) ->
     path = tmp_path / "land.toml"
     path.write_text('[job]\nname = "a"\n[source]\ntopics = ["t"]\n[sink]\npath = "s3a://lake/t"\n')
     with pytest.raises(
-        JobFileError, match=r"sink\.path is 's3a://lake/t': rows can only land in .* one rename"
+        JobFileError, match=r"sink\.path is 's3a://lake/t': it can only be a folder of a local disk"
     ):
         load(path)
 
@@ -188,3 +188,24 @@ def test_there_are_examples() -> None:
 
 def test_every_key_has_a_description() -> None:
     assert len(described_keys()) > 30
+
+
+@pytest.mark.parametrize(
+    ("tables", "sentence"),
+    [
+        ({"schema": {"registry": "http://r:8081"}}, "schema.registry is given, but schema.mode is 'raw'"),
+        (
+            {"schema": {"mode": "json", "columns": "a int", "registry": "r:8081"}},
+            "schema.registry is 'r:8081', which is not an address such as http://127.0.0.1:8081",
+        ),
+        (
+            {
+                "schema": {"mode": "json", "columns": "a int", "registry": "http://r:8081"},
+                "source": {"view": "SELECT * FROM t"},
+            },
+            "source.view reads JSON; it does not go together with schema.registry",
+        ),
+    ],
+)
+def test_a_registry_that_cannot_be_used_is_refused(tables: dict[str, Any], sentence: str) -> None:
+    assert sentence in refusal(**tables)

@@ -56,18 +56,18 @@ def test_types_are_called_as_spark_calls_them() -> None:
 
 
 def test_the_schema_file_has_every_column_in_the_wider_type(tmp_path: Path) -> None:
-    table, scratch = tmp_path / "t", tmp_path / "staging" / "schema"
-    write_schema(table, scratch, [parquet(tmp_path / "a.parquet", a=pa.int32(), b=pa.string())])
-    write_schema(table, scratch, [parquet(tmp_path / "b.parquet", a=pa.int64(), c=pa.float64())])
-    write_schema(table, scratch, [parquet(tmp_path / "c.parquet", a=pa.int32())])
+    ledger, table, scratch = open_ledger(tmp_path), tmp_path / "t", tmp_path / "staging" / "schema"
+    write_schema(ledger, scratch, [parquet(tmp_path / "a.parquet", a=pa.int32(), b=pa.string())])
+    write_schema(ledger, scratch, [parquet(tmp_path / "b.parquet", a=pa.int64(), c=pa.float64())])
+    write_schema(ledger, scratch, [parquet(tmp_path / "c.parquet", a=pa.int32())])
     schema = pq.read_schema(table / SCHEMA)
     assert {field.name: str(field.type) for field in schema} == {"a": "int64", "b": "string", "c": "double"}
 
 
 def test_the_schema_file_is_left_alone_when_nothing_is_new(tmp_path: Path) -> None:
-    table, scratch = tmp_path / "t", tmp_path / "staging" / "schema"
+    ledger, table, scratch = open_ledger(tmp_path), tmp_path / "t", tmp_path / "staging" / "schema"
     file = parquet(tmp_path / "a.parquet", a=pa.int32())
-    write_schema(table, scratch, [file])
+    write_schema(ledger, scratch, [file])
     before = (table / SCHEMA).stat().st_ino
-    write_schema(table, scratch, [file])
+    write_schema(ledger, scratch, [file])
     assert (table / SCHEMA).stat().st_ino == before

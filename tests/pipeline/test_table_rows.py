@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from pipeline.ledger import File
 from pipeline.table_note import TableNote
 from pipeline.table_rows import files_of, read_files
-from tests.pipeline.made import entry, open_ledger
+from tests.pipeline.made import entry, job, open_ledger
 
 NOTE = TableNote(columns={"n": "bigint", "extra": "string", "origin": "string"}, partition_by=["origin"])
 
@@ -37,15 +37,15 @@ def test_rows_have_every_column_of_the_table_and_strangers_files_do_not_count(
     pq.write_table(
         pa.table({"n": [99]}), tmp_path / "t" / "batch=0000000001" / "origin=[JFK]" / "stranger.parquet"
     )
-    rows = read_files(spark, ledger, NOTE, files_of(ledger)).orderBy("n").collect()
-    assert [tuple(row) for row in rows] == [(1, None, "[JFK]"), (2, "x", "[JFK]")]
+    rows = read_files(spark, job(tmp_path), NOTE, files_of(ledger), with_batch=True).orderBy("n").collect()
+    assert [tuple(row) for row in rows] == [(1, None, "[JFK]", 0), (2, "x", "[JFK]", 1)]
 
 
 def test_some_batches_are_read_alone(spark: Any, tmp_path: Path) -> None:
     ledger = landed(tmp_path)
-    assert [path.name for path in files_of(ledger, [1])] == ["1.parquet"]
+    assert files_of(ledger, [1]) == ["batch=0000000001/origin=[JFK]/1.parquet"]
 
 
 def test_a_table_without_files_has_no_rows_and_its_columns(spark: Any, tmp_path: Path) -> None:
-    frame = read_files(spark, open_ledger(tmp_path), NOTE, [])
+    frame = read_files(spark, job(tmp_path), NOTE, [])
     assert (frame.columns, frame.count()) == (["n", "extra", "origin"], 0)

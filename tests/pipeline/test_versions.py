@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS = {
     Requirement(text).name: Requirement(text)
-    for extra in ("spark", "delta", "iceberg", "replicate")
+    for extra in ("spark", "delta", "iceberg", "s3", "replicate")
     for text in PROJECT["project"]["optional-dependencies"][extra]
 }
 TESTED = [Requirement(text) for text in PROJECT["dependency-groups"]["test"] if isinstance(text, str)]

@@ -9,7 +9,9 @@ import pytest
 
 from pipeline.demo import after
 from pipeline.demo.after import StageReport
+from pipeline.demo.plot import Curve
 from pipeline.demo.stage import Stage
+from pipeline.errors import PipelineError
 from pipeline.job_file import load
 from pipeline.ledger import Totals
 from pipeline.progress import Summary
@@ -65,3 +67,16 @@ def test_a_run_inside_the_demo_is_told_in_its_voice(capsys: pytest.CaptureFixtur
     )
     said = [line.partition("] ")[2] for line in capsys.readouterr().out.splitlines()]
     assert said == ["derive   hello", "derive   batch 0: 5 records", "derive   j done: 5 of 9 records"]
+
+
+def test_batches_after_the_crash_are_in_the_picture() -> None:
+    curve = Curve(10)
+    curve.add(1.0, 4)
+    StageReport(Stage(0.0), "land", curve).batch(entry(0, 0, 5, landed=Totals(rows=6)))
+    assert curve.rows[-1] == 10
+
+
+def test_a_landing_that_ends_otherwise_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(after, "run_job", lambda _job, _report: 143)
+    with pytest.raises(PipelineError, match="land-t ended with exit code 143"):
+        after.land(Stage(0.0), job(tmp_path), None)

@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 
 from pipeline.ledger import Entry, File, Ledger
-from pipeline.sinks.delta import DeltaLog, delta_schema, partition_values
+from pipeline.sinks.delta import DeltaLog, delta_schema
 from pipeline.table_note import TableNote
 from tests.pipeline.made import entry
 
@@ -80,13 +80,9 @@ def test_a_folder_without_a_commit_is_not_seen_and_is_made_again(tmp_path: Path)
 def test_folders_with_escaped_values_are_found(tmp_path: Path, origin: str) -> None:
     publish(tmp_path, 0, [1], origin=origin)
     assert numbers_in(tmp_path) == [1]
-
-
-def test_partition_values_are_those_of_the_folders() -> None:
-    assert partition_values("origin=A%20B/date=__HIVE_DEFAULT_PARTITION__/a.parquet") == {
-        "origin": "A B",
-        "date": None,
-    }
+    log = open_table(tmp_path).log
+    assert log is not None
+    assert log.files() == [f"batch=0000000000/origin={origin}/part.parquet"]
 
 
 def test_a_batch_without_files_counts(tmp_path: Path) -> None:
@@ -103,6 +99,15 @@ def test_a_new_column_is_added_to_the_table(tmp_path: Path) -> None:
     table = DeltaTable(tmp_path / "t")
     assert {field.name for field in table.schema().fields} == {"n", "origin", "extra"}
     assert numbers_in(tmp_path) == [1, 2]
+
+
+def test_a_batch_that_is_committed_already_is_not_committed_again(tmp_path: Path) -> None:
+    for batch in (0, 1):
+        landed = publish(tmp_path, batch, [batch])
+        log = open_table(tmp_path).log
+        assert log is not None
+        log.commit(landed, f"batch={batch:010d}", {})
+        assert DeltaTable(tmp_path / "t").version() == batch + 1
 
 
 def test_another_writer_of_the_table_does_not_confuse_the_job(tmp_path: Path) -> None:
