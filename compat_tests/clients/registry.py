@@ -20,11 +20,17 @@ def _go(name: str) -> list[str]:
 
 
 def _java(folder: str) -> list[str]:
+    return java_client("Main", folder=folder)
+
+
+def java_client(main_class: str, *arguments: str, folder: str = "newest") -> list[str]:
+    """Return the command that runs a class of the Java programs."""
     java = shutil.which("java")
     assert java, "no java found: install a Java runtime, 17 or later (make test does it where it may)"
     built = BUILT / "java" / folder
     quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-    return [java, "-Xmx192m", *QUICK_START, quiet, "-cp", f"{built / 'classes'}:{built / 'jars'}/*", "Main"]
+    path = f"{built / 'classes'}:{built / 'jars'}/*"
+    return [java, "-Xmx192m", *QUICK_START, quiet, "-cp", path, main_class, *arguments]
 
 
 def _node(folder: str) -> list[str]:

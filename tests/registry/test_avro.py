@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.avro import AvroError, AvroReader
+from registry.avro import AvroReader
+from registry.errors import NotOfSchema, SchemaProblem
 
 
 def long(number: int) -> bytes:
@@ -39,6 +40,15 @@ RECORD = {
 }
 
 
+def wide(depth: int) -> dict[str, Any]:
+    """Return a record of ten records of ten records…: without a byte, it has 10**depth fields."""
+    fields = [{"name": f"f{at}", "type": "null" if depth == 0 else wide(depth - 1)} for at in range(10)]
+    return {"type": "record", "name": f"W{depth}", "fields": fields}
+
+
+WIDE = wide(4)
+
+
 @pytest.mark.parametrize(
     ("schema", "data", "value"),
     [
@@ -60,7 +70,14 @@ RECORD = {
         ({"type": "long", "logicalType": "timestamp-millis"}, long(1500), "1970-01-01T00:00:01.500000Z"),
         ({"type": "long", "logicalType": "timestamp-micros"}, long(0), "1970-01-01T00:00:00Z"),
         ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, b"\x04\xff\x85", "-1.23"),
+        (
+            {"type": "bytes", "logicalType": "decimal", "scale": 3},
+            long(16) + (10**37 + 1).to_bytes(16, "big"),
+            "1" + "0" * 34 + ".001",
+        ),
         ({"type": "string", "logicalType": "uuid"}, b"\x02u", "u"),
+        ("double", struct.pack("<d", float("nan")), "NaN"),
+        ("float", struct.pack("<f", float("-inf")), "-Infinity"),
         (
             RECORD,
             text("tea") + b"\x02" + long(5) + b"\x02" + text("milk") + b"\x00\x00",
@@ -85,24 +102,49 @@ def test_a_type_may_be_in_another_schema() -> None:
         ("int", b"\x02x", "1 bytes follow the value"),
         ("long", b"\xff" * 11, "a number at byte 10 does not end"),
         (["null"], b"\x02", "there is no part 1 of 1"),
-        ({"type": "array", "items": "null"}, long(1 << 40), "a block of"),
+        ({"type": "array", "items": "null"}, long(1 << 40), "more fields and items than"),
+        ({"type": "array", "items": "null"}, 5000 * long(200) + b"\0", "more fields and items than"),
+        (WIDE, b"", "more fields and items than 0 bytes"),
+        ("long", b"\xff" * 9 + b"\x7f", "more than 64 bits"),
+        ({"type": "bytes", "logicalType": "decimal"}, long(2000) + b"\x7f" * 2000, "is too long"),
         ("gone", b"", "the type 'gone' is not in the schema"),
         ({"type": "long", "logicalType": "timestamp-millis"}, long(2**62), "byte 10: "),
     ],
 )
 def test_what_is_not_of_its_schema_is_told(schema: Any, data: bytes, sentence: str) -> None:
-    with pytest.raises(AvroError, match=sentence):
+    with pytest.raises(NotOfSchema, match=sentence):
         AvroReader(schema).read(data)
 
 
 @pytest.mark.parametrize("schema", [5, {}, {"items": "int"}])
 def test_what_is_no_schema_is_told(schema: Any) -> None:
-    with pytest.raises(AvroError, match="is no schema"):
+    with pytest.raises(SchemaProblem, match="is no schema"):
         AvroReader(schema)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "record"},
+        {"type": "record", "name": 5, "fields": []},
+        {"type": "fixed", "name": "F", "size": None},
+        {"type": "record", "name": "R", "fields": [{"type": "int"}]},
+        {"type": "bytes", "logicalType": "decimal", "scale": -1},
+    ],
+)
+def test_a_schema_that_lacks_something_is_told(schema: Any) -> None:
+    with pytest.raises(SchemaProblem):
+        AvroReader(schema)
+
+
+def test_a_type_that_needs_itself_is_not_read_for_ever() -> None:
+    reader = AvroReader({"type": "record", "name": "R", "fields": [{"name": "r", "type": "R"}]})
+    with pytest.raises(NotOfSchema):
+        reader.read(b"")
 
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_a_value_or_an_error(data: bytes) -> None:
     for schema in (RECORD, {"type": "map", "values": {"type": "array", "items": "double"}}):
-        with suppress(AvroError):
+        with suppress(NotOfSchema):
             AvroReader(schema).read(data)
