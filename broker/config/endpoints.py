@@ -27,7 +27,7 @@ def parse_endpoint(text: str) -> Endpoint:
     """
     scheme, separator, rest = text.strip().rpartition("://")
     if separator and scheme.upper() != "PLAINTEXT":
-        raise ValueError(f"{text!r}: this build serves PLAINTEXT listeners only")
+        raise ValueError(f"{text!r}: only PLAINTEXT:// can be given here")
     host, colon, port = rest.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or (":" in host and not bracketed):
@@ -37,20 +37,15 @@ def parse_endpoint(text: str) -> Endpoint:
     return Endpoint(host[1:-1] if bracketed else host, int(port))
 
 
-def endpoints_problem(texts: object) -> str | None:
-    """Return what is wrong with a list of addresses, or None."""
-    assert isinstance(texts, tuple)
+def http_problem(text: object) -> str | None:
+    """Return what is wrong with the address of the HTTP listener, or None."""
+    assert isinstance(text, str)
     try:
-        for text in texts:
+        if text != HTTP_OFF:
             parse_endpoint(text)
     except ValueError as error:
         return str(error)
     return None
-
-
-def http_problem(text: object) -> str | None:
-    """Return what is wrong with the address of the HTTP listener, or None."""
-    return None if text == HTTP_OFF else endpoints_problem((text,))
 
 
 def is_loopback(host: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from broker.connections.admission import Admission
+from broker.connections.newcomers import Newcomers
 from broker.core import Broker
 from broker.server.listeners import Listener, advertised_address
 from broker.server.transport import Transport
@@ -43,6 +44,7 @@ class Acceptor:
         self._epoll = epoll
         self._admission = Admission(connection_room)
         self._admitted = admitted
+        self._newcomers = Newcomers()
         self._watching = False
         self._watch()
 
@@ -104,6 +106,9 @@ class Acceptor:
             advertised=advertised_address(listener, sock),
             now_ms=now_ms,
         )
+        if listener.needs_setup:
+            connection.ready_by_ms = now_ms + config.kawal_connection_setup_timeout_ms
+            self._newcomers.enter(connection)
         self._admission.enter(host)
         self._admitted(listener.transport(sock, connection, host=host))
 

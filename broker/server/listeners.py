@@ -5,13 +5,21 @@ from __future__ import annotations
 import ipaddress
 import socket
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from broker.config.config import Config
 from broker.config.endpoints import HTTP_OFF, Endpoint, parse_endpoint
+from broker.config.listener_specs import SHORT_NAME, ListenerSpec, lack_of
+from broker.connections.connection import Connection
 from broker.server.transport import PlainTransport, TransportMaker
 
+if TYPE_CHECKING:
+    from broker.server.tls import TlsListeners
+
 HTTP_BACKLOG = 16
+
+ANY_HOST = "0.0.0.0"  # noqa: S104
+"""The host that an empty one stands for."""
 
 
 class StartError(Exception):
@@ -26,25 +34,21 @@ class Listener:
     bound: Endpoint
     advertised: Endpoint | None
     transport: TransportMaker = PlainTransport
+    name: str = SHORT_NAME
+    needs_setup: bool = False
+    """Whether clients must do something before they may send requests."""
 
 
-def open_listeners(config: Config) -> list[Listener]:
-    """Bind every address of `listeners`.
+def open_listeners(config: Config, tls: TlsListeners | None = None) -> list[Listener]:
+    """Bind every address of `listeners`; `tls` has what the encrypted ones need, and must if there are any.
 
     Raises:
-        StartError: an address is in use, not ours, or not loopback without `kawal.insecure`.
+        StartError: an address is in use, not ours, or reached by others although no client logs in.
     """
-    advertised = [parse_endpoint(text) for text in config.advertised_listeners]
-    if advertised and len(advertised) != len(config.listeners):
-        raise StartError(
-            f"advertised.listeners names {len(advertised)} addresses and listeners {len(config.listeners)};"
-            " give one for each, in the same order"
-        )
     listeners: list[Listener] = []
     try:
-        for number, text in enumerate(config.listeners):
-            address = advertised[number] if advertised else None
-            listeners.append(_open(parse_endpoint(text), address, config))
+        for spec in config.specs:
+            listeners.append(_open(spec, config, tls))  # noqa: PERF401  (those before a failed one are closed)
     except StartError:
         for listener in listeners:
             listener.socket.close()
@@ -52,12 +56,15 @@ def open_listeners(config: Config) -> list[Listener]:
     return listeners
 
 
-def _open(endpoint: Endpoint, advertised: Endpoint | None, config: Config) -> Listener:
+def _open(spec: ListenerSpec, config: Config, tls: TlsListeners | None) -> Listener:
+    endpoint = spec.endpoint
     family, address = _resolve(endpoint)
-    if not config.kawal_insecure and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
+    is_local = ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback
+    if not config.kawal_insecure and not is_local and (lack := lack_of(config, spec)):
+        # A name may stand for an address that others reach.
         raise StartError(
-            f"listening on {endpoint.text} would let other machines in without a password;"
-            " give --insecure (kawal.insecure=true) if that is intended, or listen on 127.0.0.1"
+            f"other machines could reach {endpoint.text} and {lack}, or give --insecure (kawal.insecure=true)"
+            " if that is intended"
         )
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -76,14 +83,30 @@ def _open(endpoint: Endpoint, advertised: Endpoint | None, config: Config) -> Li
             + (f" ({hint})" if error.errno == 98 else "")
         ) from error
     host, port = sock.getsockname()[:2]
-    return Listener(sock, Endpoint(host, port), advertised)
+    bound = Endpoint(host, port)
+    if not spec.protocol.encrypted:
+        return Listener(sock, bound, spec.advertised, name=spec.name)
+    assert tls is not None, "an encrypted listener has a certificate"
+    return Listener(
+        sock, bound, spec.advertised, _tls_maker(tls, spec.name), name=spec.name, needs_setup=True
+    )
+
+
+def _tls_maker(tls: TlsListeners, name: str) -> TransportMaker:
+    """Return the maker of transports with the TLS that the listener has at that moment."""
+    from broker.server.tls_transport import TlsTransport  # OpenSSL takes 10 ms to import
+
+    def make(sock: socket.socket, connection: Connection, *, host: str) -> TlsTransport:
+        return TlsTransport(sock, connection, host=host, tls=tls.current[name])
+
+    return make
 
 
 def _resolve(endpoint: Endpoint) -> tuple[socket.AddressFamily, Any]:
     """Return the family and the address to bind."""
     try:
         family, _, _, _, address = socket.getaddrinfo(
-            endpoint.host, endpoint.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            endpoint.host or ANY_HOST, endpoint.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except socket.gaierror as error:
         raise StartError(f"cannot listen on {endpoint.text}: the host is unknown ({error})") from error

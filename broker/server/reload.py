@@ -12,6 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -25,7 +26,13 @@ from broker.loop.internal_errors import ErrorPlace
 from broker.server import logs
 from broker.server.notify import READY, tell_supervisor
 
+if TYPE_CHECKING:
+    from broker.server.tls import TlsListeners
+
 logger = logging.getLogger("kawal.server")
+
+WATCH_SECONDS = 10.0
+"""The time after which a new certificate is noticed."""
 
 NOTIFY_SECONDS = 0.1
 """The longest wait for a supervisor that takes nothing: the event loop waits, too."""
@@ -40,9 +47,10 @@ Load = Callable[[], LoadedConfig]
 class Reloader:
     """Applies the configuration file again whenever it is asked to; `load` is None when there is no file."""
 
-    def __init__(self, broker: Broker, load: Load | None) -> None:
+    def __init__(self, broker: Broker, load: Load | None, tls: TlsListeners | None = None) -> None:
         self._broker = broker
         self._load = load
+        self._tls = tls
         self._one_at_a_time = trio.Lock()
         # The values that need a restart and were named in the log, by key.
         self._named: dict[str, str] = {}
@@ -51,13 +59,14 @@ class Reloader:
         """Read and apply the file; whatever is wrong with it is logged and changes nothing."""
         if self._load is None:
             logger.warning("SIGHUP: there is no configuration file to read again; start with --config FILE")
-            return
+            if self._tls is None:
+                return
         async with self._one_at_a_time:
             # sd_notify(3): READY ends the state "reloading", whatever the outcome.
             began = f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}"
             tell_supervisor(began, os.environ, wait_seconds=NOTIFY_SECONDS)
             try:
-                self.apply(await trio.to_thread.run_sync(self._load, abandon_on_cancel=True))
+                await self._read_and_apply()
             except ConfigProblem as problem:
                 logger.error("SIGHUP: the configuration was not changed: %s", problem)
             except Exception as error:  # noqa: BLE001  (the net)
@@ -65,6 +74,45 @@ class Reloader:
                     ErrorPlace.BACKGROUND, "reading the configuration again", error
                 )
             tell_supervisor(READY, os.environ, wait_seconds=NOTIFY_SECONDS)
+
+    async def _read_and_apply(self) -> None:
+        """Read the file and the certificates again, and apply both if both are right."""
+        if self._load is None:
+            await self._renew_certificates("SIGHUP")
+            return
+        loaded = await trio.to_thread.run_sync(self._load, abandon_on_cancel=True)
+        if self._tls is not None:
+            outcome = reloaded(self._broker.live_config.static, loaded.config)
+            await self._renew_certificates("SIGHUP", outcome.config)
+        self.apply(loaded)
+
+    async def watch_certificates(self) -> None:
+        """Read certificates again whenever a file with them has changed; a wrong one changes nothing."""
+        tls = self._tls
+        assert tls is not None, "there are encrypted listeners"
+        self._broker.stats.certificates_until_s = tls.until_s()
+        while True:
+            tls.warn_of_expiry(time.time())
+            await trio.sleep(WATCH_SECONDS)
+            async with self._one_at_a_time:
+                if await trio.to_thread.run_sync(tls.changed, abandon_on_cancel=True):
+                    try:
+                        await self._renew_certificates("a file has changed")
+                    except ConfigProblem as problem:
+                        logger.error("the certificates in use were kept: %s", problem)
+
+    async def _renew_certificates(self, why: str, config: Config | None = None) -> None:
+        """Read the certificates by this configuration, else as before.  Raises: ConfigProblem."""
+        tls = self._tls
+        assert tls is not None, "there are encrypted listeners"
+
+        def read() -> None:
+            tls.accept(tls.prepare(config))
+
+        await trio.to_thread.run_sync(read)
+        self._broker.stats.certificates_until_s = tls.until_s()
+        for line in tls.described():
+            logger.info("%s: %s", why, line)
 
     def apply(self, loaded: LoadedConfig) -> Reload:
         """Apply a configuration that was read and checked, and log the outcome."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import select
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from broker.core import Broker
@@ -35,7 +36,6 @@ class Sockets:
 
     def admit(self, transport: Transport) -> None:
         """Watch a new client."""
-        transport.poll_number = self.ready.poll_number
         transport.interest = READ
         self.transports[transport.fileno()] = transport
         self.epoll.register(transport.fileno(), READ)
@@ -78,7 +78,8 @@ class Sockets:
             return
         logger.debug("connection %d from %s ends: %s", connection.identity, connection.peer, reason)
         descriptor = transport.fileno()
-        self.epoll.unregister(descriptor)
+        with suppress(OSError):  # a socket that broke while TLS took it over is closed already
+            self.epoll.unregister(descriptor)
         del self.transports[descriptor]
         self.held.remove(transport)
         self.ready.forget(descriptor)

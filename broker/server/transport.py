@@ -33,14 +33,14 @@ class Transport(Protocol):
 
     host: str
     """The client's address."""
-    poll_number: int
-    """The last poll before the socket was known: events of that poll belong to another socket."""
     interest: int
     """The events that the reactor has registered with epoll."""
     new: bool
     """True until it was served for the first time."""
+    credit: int
+    """What it has earned by asking for little (ready_sockets.py)."""
     long: bool
-    """True if its work took long when it was last served (ready_sockets.py)."""
+    """True if its work takes long."""
     drained: bool
     """True after a receive that did not fill the buffer: the socket is empty, or nearly so."""
     blocked: bool
@@ -55,6 +55,10 @@ class Transport(Protocol):
     @property
     def wants_write(self) -> bool:
         """True while the transport itself has something to send, as in a handshake."""
+
+    @property
+    def buffered(self) -> bool:
+        """True while bytes have been taken off the socket that the connection has not got."""
 
     def fileno(self) -> int:
         """Return the descriptor of the socket."""
@@ -90,29 +94,37 @@ class PlainTransport:
     __slots__ = (
         "blocked",
         "connection",
+        "credit",
         "drained",
         "host",
         "interest",
         "long",
         "new",
-        "poll_number",
         "socket",
         "warming",
     )
-
-    wants_write: Final = False
 
     def __init__(self, sock: socket.socket, connection: Connection, *, host: str) -> None:
         self.socket = sock
         self.connection = connection
         self.host = host
-        self.poll_number = 0
         self.interest = 0
         self.new = True
+        self.credit = 0
         self.long = False
         self.drained = False
         self.blocked = False
         self.warming = False
+
+    @property
+    def wants_write(self) -> bool:
+        """False: it sends nothing of its own."""
+        return False
+
+    @property
+    def buffered(self) -> bool:
+        """False: every byte goes straight to the connection."""
+        return False
 
     def fileno(self) -> int:
         """Return the descriptor of the socket."""

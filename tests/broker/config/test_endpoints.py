@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.config.endpoints import Endpoint, endpoints_problem, http_problem, is_loopback, parse_endpoint
+from broker.config.endpoints import Endpoint, http_problem, is_loopback, parse_endpoint
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_an_address_is_read(text: str, host: str, port: int) -> None:
 def test_what_is_no_address_is_refused_with_a_sentence(text: str) -> None:
     with pytest.raises(ValueError, match=r"HOST:PORT|port|PLAINTEXT"):
         parse_endpoint(text)
-    assert endpoints_problem((text,))
+    assert http_problem(text)
 
 
 def test_the_http_address_may_be_none_at_all() -> None:

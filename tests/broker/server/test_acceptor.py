@@ -137,3 +137,14 @@ def test_closing_stops_watching() -> None:
     world = World()
     world.acceptor.close()
     assert not world.epoll.watched
+
+
+@pytest.mark.parametrize(("needs_setup", "wait_ms"), [(False, None), (True, 3_000)])
+def test_clients_of_a_listener_with_security_must_be_ready_in_time(
+    needs_setup: bool, wait_ms: int | None
+) -> None:
+    world = World("a", kawal_connection_setup_timeout_ms=3_000)
+    world.acceptor._listeners[10].needs_setup = needs_setup
+    world.accept()
+    (connection,) = world.gateway.broker.connections.values()
+    assert connection.ready_by_ms == (None if wait_ms is None else world.gateway.now_ms + wait_ms)

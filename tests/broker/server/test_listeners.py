@@ -10,9 +10,14 @@ from typing import Any
 
 import pytest
 
-from broker.config.config import Config
+from broker.config.config import Config, config_of
 from broker.config.endpoints import Endpoint
 from broker.server.listeners import Listener, StartError, advertised_address, open_listeners
+from broker.server.tls import TlsListeners
+from broker.server.tls_transport import TlsTransport
+from tests.broker.gateway import Gateway
+from tests.broker.server.fakes import FakeSocket
+from tests.broker.server.pems import SERVER, SERVER_KEY
 
 ADDRESSES = {
     "localhost": (socket.AF_INET, "127.0.0.1"),
@@ -124,8 +129,31 @@ def test_advertised_addresses_go_with_their_listeners() -> None:
         "a.example:10",
         "b.example:20",
     ]
-    with pytest.raises(StartError, match="one for each"):
-        open_listeners(config("127.0.0.1:1", "127.0.0.1:2", advertised_listeners=("a.example:10",)))
+
+
+def test_a_listener_has_its_name_and_all_interfaces_are_the_empty_host() -> None:
+    (opened,) = open_listeners(
+        config("INSIDE://:9094", listener_security_protocol_map="INSIDE:PLAINTEXT", kawal_insecure=True)
+    )
+    assert (opened.name, opened.bound) == ("INSIDE", Endpoint("0.0.0.0", 9094))
+
+
+def test_an_encrypted_listener_makes_transports_with_the_certificate_of_now() -> None:
+    encrypted = config_of(
+        {
+            "listeners": "SSL://127.0.0.1:9093",
+            "ssl.keystore.key": SERVER_KEY,
+            "ssl.keystore.certificate.chain": SERVER,
+        }
+    )
+    tls = TlsListeners()
+    tls.accept(tls.prepare(encrypted))
+    (opened,) = open_listeners(encrypted, tls)
+    assert opened.needs_setup
+    sock: Any = FakeSocket()
+    transport = opened.transport(sock, Gateway().client().connection, host="a")
+    assert isinstance(transport, TlsTransport)
+    assert transport._tls is tls.current["SSL"]
 
 
 class Accepted:

@@ -1,0 +1,84 @@
+"""Keys with a value for one listener: `listener.name.<listener>.<key>`, the listener in lower case.
+
+Some can be given for one SASL mechanism of a listener, too: `listener.name.<listener>.<mechanism>.<key>`.
+The most particular value that is set is in effect.  Source: KIP-103, KIP-226; Kafka's
+`AbstractConfig.valuesWithPrefixOverride`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from broker.config.config_keys import ConfigError, Key, nearest
+from broker.config.server_keys import KEYS
+
+PREFIX: Final = "listener.name."
+
+MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+"""The SASL mechanisms that this server has."""
+
+OF_LISTENERS: Final = ("ssl.",)
+"""Prefixes of the keys that listeners may have of their own."""
+
+OF_MECHANISMS: Final = frozenset[str]()
+"""Keys that mechanisms of a listener may have of their own."""
+
+_FORM: Final = re.compile(rf"listener\.name\.([^.]+)\.(?:({'|'.join(MECHANISMS).lower()})\.)?(.+)")
+
+
+class ListenerKey(NamedTuple):
+    """The parts of a key's name; `mechanism` is "" when it is for all of them."""
+
+    listener: str
+    mechanism: str
+    base: str
+
+
+def is_listener_key(name: str) -> bool:
+    """Whether the name is that of a key for one listener, known or not."""
+    return name.startswith(PREFIX)
+
+
+def parts_of(name: str) -> ListenerKey:
+    """Take a name apart; listener and mechanism are in capitals.  Raises: ConfigError."""
+    form = _FORM.fullmatch(name)
+    if form is None:
+        raise ConfigError(
+            name, None, "is not listener.name.LISTENER.KEY; for example listener.name.ssl.ssl.client.auth"
+        )
+    listener, mechanism, base = form[1], form[2] or "", form[3]
+    if listener != listener.lower():
+        raise ConfigError(
+            name, None, f"names a listener in capitals; write {PREFIX}{listener.lower()}.{base}"
+        )
+    return ListenerKey(listener.upper(), mechanism.upper(), base)
+
+
+@lru_cache(maxsize=512)
+def listener_key(name: str) -> Key:
+    """Return the key of that name.  Raises: ConfigError with the nearest known name."""
+    parts = parts_of(name)
+    known = OF_MECHANISMS if parts.mechanism else [key for key in KEYS if key.startswith(OF_LISTENERS)]
+    if parts.base not in known:
+        prefix = name.removesuffix(parts.base)
+        like = nearest(parts.base, known)
+        raise ConfigError(
+            name, None, "is not a key that a listener can have of its own", nearest=like and prefix + like
+        )
+    return replace(KEYS[parts.base], name=name, synonyms=(parts.base,))
+
+
+def check_listeners_exist(overrides: Mapping[str, object], listeners: list[str]) -> None:
+    """Refuse keys of listeners that are not there: their security would be missed.  Raises: ConfigError."""
+    for name in overrides:
+        listener = parts_of(name).listener
+        if listener not in listeners:
+            raise ConfigError(
+                name,
+                None,
+                f"is for a listener {listener} that does not exist; there are {', '.join(listeners)}",
+            )

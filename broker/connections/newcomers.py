@@ -1,0 +1,40 @@
+"""The connections that are not ready for requests yet, of which there may be only so many.
+
+A handshake that was begun takes 30 KB.  Above the limit the oldest one is closed: a crowd that begins
+handshakes and does not finish them shortens the time that each gets, and takes no more memory.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.connections.connection import Connection
+from broker.loop.stats import Cause
+
+NEWCOMERS_MAX: Final = 1_000
+"""About 30 MB; a processor finishes as many handshakes in a second."""
+
+
+class Newcomers:
+    """The newcomers of a server, the oldest first."""
+
+    __slots__ = ("_limit", "_waiting")
+
+    def __init__(self, limit: int = NEWCOMERS_MAX) -> None:
+        self._limit = limit
+        self._waiting: dict[Connection, None] = {}
+
+    def enter(self, connection: Connection) -> None:
+        """Add a connection; close the oldest one if there are too many."""
+        self._waiting[connection] = None
+        if len(self._waiting) <= self._limit:
+            return
+        self._waiting = {
+            waiting: None
+            for waiting in self._waiting
+            if waiting.ready_by_ms is not None and not waiting.closed
+        }
+        if len(self._waiting) > self._limit:
+            oldest = next(iter(self._waiting))
+            del self._waiting[oldest]
+            oldest.abort("newer clients need the room of its unfinished handshake", Cause.SETUP)

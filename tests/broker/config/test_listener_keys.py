@@ -1,0 +1,32 @@
+"""Keys for one listener: their names, and whose value is in effect."""
+
+import pytest
+
+from broker.config.config_keys import ConfigError
+from broker.config.listener_keys import ListenerKey, check_listeners_exist, is_listener_key, parts_of
+
+
+def test_a_name_has_a_listener_perhaps_a_mechanism_and_a_key() -> None:
+    assert parts_of("listener.name.in-1.ssl.client.auth") == ListenerKey("IN-1", "", "ssl.client.auth")
+    assert parts_of("listener.name.x.scram-sha-256.connections.max.reauth.ms") == ListenerKey(
+        "X", "SCRAM-SHA-256", "connections.max.reauth.ms"
+    )
+    assert is_listener_key("listener.name.x")
+    assert not is_listener_key("listeners")
+
+
+@pytest.mark.parametrize("name", ["listener.name.", "listener.name.x", "listener.name..ssl.client.auth"])
+def test_a_name_without_its_parts_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"LISTENER.KEY"):
+        parts_of(name)
+
+
+def test_a_listener_in_capitals_is_told_how_to_write_it() -> None:
+    with pytest.raises(ConfigError, match=r"write listener.name.ssl.ssl.client.auth"):
+        parts_of("listener.name.SSL.ssl.client.auth")
+
+
+def test_a_key_of_a_listener_that_is_not_there_is_refused() -> None:
+    check_listeners_exist({"listener.name.in.ssl.client.auth": "none"}, ["IN"])
+    with pytest.raises(ConfigError, match=r"listener OUT that does not exist; there are IN"):
+        check_listeners_exist({"listener.name.out.ssl.client.auth": "none"}, ["IN"])

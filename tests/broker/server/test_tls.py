@@ -1,0 +1,136 @@
+"""The TLS of listeners from files and text: what is refused, and when it is read again."""
+
+import logging
+import os
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.config.config import Config, config_of
+from broker.server.tls import TlsError, TlsListeners, make_tls, settings_of
+from tests.broker.server.pems import CA, CLIENT, CLIENT_KEY, ENCRYPTED_KEY, SERVER, SERVER_KEY
+
+UNTIL_S = ssl.cert_time_to_seconds("Oct 30 00:53:43 2126 GMT")
+DAY_S = 86_400
+
+
+def config(**settings: Any) -> Config:
+    values = {f"ssl.{name.replace('_', '.')}": value for name, value in settings.items()}
+    return config_of({"listeners": "SSL://127.0.0.1:0"} | values)
+
+
+def made(**settings: Any) -> Any:
+    return make_tls(settings_of(config(**settings))["SSL"])
+
+
+def test_a_file_has_key_and_certificate(tmp_path: Path) -> None:
+    path = tmp_path / "server.pem"
+    path.write_text(f"# Jürgen's\n{SERVER_KEY}{SERVER}")
+    tls = made(keystore_location=str(path))
+    assert (tls.subject, tls.until_s) == ("CN=localhost,O=lab", UNTIL_S)
+    assert tls.context.minimum_version is ssl.TLSVersion.TLSv1_2
+    assert tls.context.verify_mode is ssl.CERT_NONE
+    assert tls.context.num_tickets == 0
+
+
+def test_text_has_them_too_and_lines_may_end_as_in_properties() -> None:
+    chain = SERVER.replace("\n", "\\n")
+    tls = made(
+        keystore_key=SERVER_KEY,
+        keystore_certificate_chain=chain,
+        truststore_certificates=CA,
+        client_auth="required",
+        enabled_protocols="TLSv1.3",
+    )
+    assert tls.context.verify_mode is ssl.CERT_REQUIRED
+    assert tls.context.minimum_version is ssl.TLSVersion.TLSv1_3
+
+
+def test_an_encrypted_key_needs_its_password() -> None:
+    texts = {"keystore_key": ENCRYPTED_KEY, "keystore_certificate_chain": SERVER}
+    assert made(**texts, key_password="secret").subject == "CN=localhost,O=lab"
+    with pytest.raises(TlsError, match=r"ssl\.key\.password is not set"):
+        made(**texts)
+    with pytest.raises(TlsError, match=r"ssl\.keystore\.key") as wrong:
+        made(**texts, key_password="canary")
+    assert "canary" not in str(wrong.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"\xfe\xed\xfe\xed\0\0", "JKS file.*openssl pkcs12"),
+        (b"\x30\x82\x01", "PKCS12"),
+        (b"", "no private key"),
+        (SERVER_KEY.encode(), "no certificate"),
+        ((CLIENT_KEY + SERVER).encode(), "key values mismatch"),
+        (
+            (SERVER_KEY + SERVER[:200] + "\n-----END CERTIFICATE-----\n").encode(),
+            "listener SSL cannot be served",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_served_is_told_with_its_name(
+    tmp_path: Path, data: bytes, message: str
+) -> None:
+    path = tmp_path / "store"
+    path.write_bytes(data)
+    with pytest.raises(TlsError, match=message) as refused:
+        made(keystore_location=str(path))
+    assert str(path) in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_told() -> None:
+    with pytest.raises(TlsError, match=r"/no/such.pem \(ssl.keystore.location\) cannot be read: no such"):
+        made(keystore_location="/no/such.pem")
+
+
+def test_wrong_authorities_and_ciphers_are_told() -> None:
+    texts = {"keystore_key": SERVER_KEY, "keystore_certificate_chain": SERVER}
+    with pytest.raises(TlsError, match=r"ssl\.truststore\.certificates"):
+        made(**texts, truststore_certificates="nothing")
+    with pytest.raises(TlsError, match=r"none of ssl\.cipher\.suites=X"):
+        made(**texts, cipher_suites="X")
+
+
+def write(path: Path, text: str, second: int) -> None:
+    path.write_text(text)
+    os.utime(path, (second, second))
+
+
+def test_a_changed_file_is_noticed_and_a_wrong_one_leaves_the_old_in_use(tmp_path: Path) -> None:
+    path = tmp_path / "server.pem"
+    write(path, SERVER_KEY + SERVER, 1)
+    tls = TlsListeners()
+    tls.accept(tls.prepare(config(keystore_location=str(path))))
+    before = tls.current["SSL"]
+    assert not tls.changed()
+    write(path, SERVER_KEY, 2)
+    assert tls.changed()
+    assert not tls.changed()
+    with pytest.raises(TlsError):
+        tls.prepare(None)
+    assert tls.current["SSL"] is before
+    write(path, CLIENT_KEY + CLIENT, 3)
+    assert tls.changed()
+    tls.accept(tls.prepare(None))
+    assert list(tls.described()) == [
+        "listener SSL has the certificate of 'CN=Dave,OU=dev,O=lab', valid until 2126-10-30 00:53:43 UTC"
+    ]
+
+
+def test_the_end_of_a_certificate_is_told_at_30_7_1_and_0_days(caplog: pytest.LogCaptureFixture) -> None:
+    tls = TlsListeners()
+    tls.accept(tls.prepare(config(keystore_key=SERVER_KEY, keystore_certificate_chain=SERVER)))
+    days = (40, 29, 28, 6, 5, 0.5, 0.4, -1, -2)
+    for left in days:
+        tls.warn_of_expiry(UNTIL_S - left * DAY_S)
+    levels = [(record.levelno, record.getMessage().split("SSL ")[1][:14]) for record in caplog.records]
+    assert levels == [
+        (logging.WARNING, "expires in 29."),
+        (logging.WARNING, "expires in 6.0"),
+        (logging.WARNING, "expires in 0.5"),
+        (logging.ERROR, "has expired (2"),
+    ]
