@@ -112,6 +112,8 @@ def _copies(world: World, dose: float, ledger_path: Path) -> str:
     except AssertionError as error:
         found = str(error)
     counts["seconds"] = round(time.monotonic() - began)
+    if world.programs:
+        counts["programs"] = " ".join(world.programs)
     ledger.append(
         ledger_path,
         commit=ledger.commit_of(Path(__file__).parent),

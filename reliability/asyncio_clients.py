@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from random import Random
 from typing import Any, Final
 
@@ -11,7 +12,16 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka import TopicPartition as AioPlace
 from aiokafka.errors import KafkaError
 
-from reliability.clients import OUTSTANDING_MAX, PADDING, PARTITIONS, RECORD_KEYS, TOPICS, Actor, key_of
+from reliability.clients import (
+    FAILURES_MAX,
+    OUTSTANDING_MAX,
+    PADDING,
+    PARTITIONS,
+    RECORD_KEYS,
+    TOPICS,
+    Actor,
+    key_of,
+)
 from reliability.history import History
 
 RETRY_SECONDS: Final = 0.1
@@ -27,27 +37,35 @@ class AsyncioWriter(Actor):
         super().__init__(name, bootstrap, history)
         self._random = Random(f"{name}-{seed}")
         self._pause = 1 / rate
+        self._number = 0
+        self._failures = 0
 
     def work(self) -> None:
         """Run the loop."""
         asyncio.run(self._work())
 
     async def _work(self) -> None:
+        while not self.stopping.is_set():
+            self._failures = 0
+            await self._work_with_one()
+
+    async def _work_with_one(self) -> None:
+        """Send until told to stop, or until this producer only fails."""
         producer = AIOKafkaProducer(
             bootstrap_servers=self.bootstrap, enable_idempotence=True, acks="all", linger_ms=5,
             request_timeout_ms=5_000, retry_backoff_ms=50,
         )  # fmt: skip
         await until_started(self, producer)
         sends: set[asyncio.Task[None]] = set()
-        number = 0
-        while not self.stopping.is_set():
+        while not self.stopping.is_set() and self._failures < FAILURES_MAX:
             if len(sends) < OUTSTANDING_MAX:
-                await self._send(producer, number, sends)
-                number += 1
+                await self._send(producer, self._number, sends)
+                self._number += 1
             await asyncio.sleep(self._pause)
         if sends:
             await asyncio.wait(sends, timeout=60)
-        await producer.stop()
+        with suppress(KafkaError):  # the sends themselves tell what became of them
+            await producer.stop()
 
     async def _send(self, producer: Any, number: int, sends: set[asyncio.Task[None]]) -> None:
         """Hand a value to the producer, one after the other; a task waits for the outcome."""
@@ -60,6 +78,7 @@ class AsyncioWriter(Actor):
         try:
             sent = await producer.send(topic, padded.encode(), record_key.encode(), partition)
         except KafkaError:
+            self._failures += 1
             self.history.add(self.name, "send", "info", key=key, value=value)
             return
         task = asyncio.create_task(self._note(sent, key, value))
@@ -71,8 +90,10 @@ class AsyncioWriter(Actor):
         try:
             found = await sent
         except KafkaError:
+            self._failures += 1
             self.history.add(self.name, "send", "info", key=key, value=value)
         else:
+            self._failures = 0
             self.history.add(self.name, "send", "ok", key=key, value=value, offset=found.offset)
 
 
@@ -86,7 +107,7 @@ class AsyncioReader(Actor):
     async def _work(self) -> None:
         consumer = AIOKafkaConsumer(
             bootstrap_servers=self.bootstrap, auto_offset_reset="earliest", enable_auto_commit=False,
-            request_timeout_ms=5_000, retry_backoff_ms=50,
+            request_timeout_ms=5_000, retry_backoff_ms=50, isolation_level="read_committed",
         )  # fmt: skip
         await until_started(self, consumer)
         consumer.assign([AioPlace(topic, number) for topic in TOPICS for number in range(PARTITIONS)])

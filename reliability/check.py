@@ -8,11 +8,12 @@
     nonmonotonic-poll     a reader went back between two polls;  int-nonmonotonic-poll: within one
     poll-skip             a reader left out a value that lies between two polls;  int-poll-skip: within one
     nonmonotonic-send     a producer's acknowledgements of one partition are out of the order of its sends
+    torn-transaction      some values of a transaction are in the final read, and others are not
     lost-commit           a group's committed offset is below one that was acknowledged, or was never sent
 
 Polls are compared between one `assign` of a process and its next: a new one may begin anywhere. Compacted
 partitions keep the newest value of each record key only, so that they are held to that and not to skips.
-Source: jepsen.tests.kafka; lost-commit is ours.
+Source: jepsen.tests.kafka; torn-transaction and lost-commit are ours.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class Check:
         self._check_sends(ops)
         self._check_polls(ops)
         self._check_commits(ops)
+        self._check_transactions(ops)
 
     def _found(self, name: str, **facts: Any) -> None:
         self.anomalies[name].append(facts)
@@ -157,6 +159,20 @@ class Check:
             elif op.f == "committed" and not acked.get(place, -1) <= op.offset <= tried.get(place, -1):
                 facts = {"group": op.process, "key": op.key, "found": op.offset, "acked": acked.get(place)}
                 self._found("lost-commit", **facts)
+
+    def _check_transactions(self, ops: list[Op]) -> None:
+        """Look for transactions of which a part can be read, in partitions that keep everything."""
+        there = {self._values[key][offset] for key, offsets in self._final.items() for offset in offsets}
+        for op in ops:
+            if op.f != "txn":
+                continue
+            values = [value for key, _, value in op.records if self._keeps_all(key)]
+            missing = [value for value in values if value not in there]
+            if missing and (op.type == "ok" or len(missing) < len(values)):
+                self._found("torn-transaction", process=op.process, outcome=op.type, missing=missing)
+
+    def _keeps_all(self, key: str) -> bool:
+        return key not in self._compacted and not self._log_starts.get(key, 0)
 
     def summary(self) -> dict[str, int]:
         """Return how often each anomaly was found."""

@@ -2,8 +2,9 @@
 
     python -m reliability copies --dose 100000
 
-Three copiers (reliability/copier.py) copy 9 partitions; at random moments one of them, or the gateway, is
-killed or stopped, and started again. In the end every message is in the output once, in the order of the
+Three copiers (reliability/copier.py; with `--programs java` one of them over Kafka's own client, which
+speaks the newer protocol of transactions) copy 9 partitions; at random moments one of them, or the gateway,
+is killed or stopped, and started again. In the end every message is in the output once, in the order of the
 input, as readers of committed data see it. The dose counts messages.
 """
 
@@ -17,12 +18,16 @@ from typing import Any, Final
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from compat_tests.clients.registry import java_client
 from compat_tests.kawal_broker import READY
 from compat_tests.process import ServerProcess
 from reliability.copier import GROUP, INPUT, OUTPUT, PARTITIONS
 from reliability.world import World
 
 COPIERS: Final = 3
+JAVA: Final = "java"
+"""The program of another language that has a copier, compat_tests/clients/java/src/Copier.java."""
+
 MESSAGES_PER_TROUBLE: Final = 1_250
 """Messages for each kill or stop: some 80 of them in 100,000."""
 
@@ -48,7 +53,10 @@ class Copying:
         """Copy everything; return the counts.  Raises: AssertionError when a message is lost or doubled."""
         self._fill()
         for number in range(COPIERS):
-            self._start(f"copier-{number}")
+            # The last ones are those of other languages, if any were asked for.
+            rest = COPIERS - number
+            programs = self._world.programs
+            self._start(f"{programs[-rest]}-{number}" if rest <= len(programs) else f"copier-{number}")
         self._copy_all()
         for process in self._processes.values():
             process.terminate(within_seconds=60)
@@ -72,10 +80,16 @@ class Copying:
 
     def _start(self, name: str) -> None:
         self._processes[name] = ServerProcess(
-            [sys.executable, "-m", "reliability.copier", self._world.bootstrap, name, str(self._world.seed)],
+            self._command(name),
             log_path=self._world.directory / f"{name}.log",
             environment={"PYTHONPATH": str(Path(__file__).parent.parent)},
         )
+
+    def _command(self, name: str) -> list[str]:
+        arguments = (self._world.bootstrap, name, str(self._world.seed))
+        if name.startswith(JAVA):
+            return java_client("Copier", *arguments, INPUT, OUTPUT, GROUP)
+        return [sys.executable, "-m", "reliability.copier", *arguments]
 
     # --- trouble --------------------------------------------------------------------------------------------
 

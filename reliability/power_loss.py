@@ -2,7 +2,7 @@
 
 A run works under stock clients and is killed now and then.  Afterwards the dose is the number of moments at
 which the power fails: each gives an image of the device, which is mounted (the journal is replayed), opened,
-read, compared with the history up to that moment, and written to.
+read, compared with the history up to that moment, and written to; one of ten is read by a stock client, too.
 
 What was acknowledged, or read once, before the moment must be there; a start must not be refused, and no log
 may call itself damaged.  A control shows that the rig bites: with `kawal.durability=os` records are lost.
@@ -15,6 +15,7 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -26,6 +27,9 @@ from reliability.clients import COMPACTED, PARTITIONS, PLAIN, TOPICS, key_of
 from reliability.history import Op
 from reliability.world import SETTINGS, World
 from tests.sim.mounted_store import Shown, show
+
+STOCK_EVERY: Final = 10
+"""One image of so many is also read by a stock client, from a server of its own, which takes seconds."""
 
 LOAD_SECONDS: Final = 6.0
 KILLS: Final = 3
@@ -80,16 +84,34 @@ def fail_power(world: World, dose: float) -> Anomalies:
     # The history stays: collections after each image need not look at it.
     gc.freeze()
     moments = sorted(random.randrange(first, len(failures)) for _ in range(int(dose)))
-    for at in moments:
+    for number, at in enumerate(moments):
         failure = failures.fail(at, random)
         before = [op for op in ops if op.time_ns < failure.time_ns]
         with LoopMount(image, world.directory / "image", world.device.file_system) as place:
+            found = _read_by_client(world, place / "data", before, number) if not number % STOCK_EVERY else {}
             shown = show(place / "data", TOPICS, PARTITIONS, group=GROUP, **GATEWAY_SETTINGS)
             gc.collect()  # closes the files of the gateway, so that it can be unmounted
-        for name, found in judged(before, shown).items():
-            anomalies[name] += [{**facts, "power": failure.summary} for facts in found]
+        for name, facts in chain(found.items(), judged(before, shown).items()):
+            anomalies[name] += [{**fact, "power": failure.summary} for fact in facts]
     failures.close()
     return anomalies
+
+
+def _read_by_client(world: World, data: Path, before: Sequence[Op], number: int) -> Anomalies:
+    """Start a real server on an image, and judge what a stock client reads from it."""
+    directory = world.directory / f"image-{number}"
+    directory.mkdir()
+    reader = World(directory, world.seed, data=data)
+    try:
+        reader.start()
+        starts = reader.read_all()
+    except AssertionError as error:
+        return {"no-start": [{"problem": str(error)}]}
+    finally:
+        reader.close()
+        reader.history.close()
+    compacted = frozenset(key_of(COMPACTED, index) for index in range(PARTITIONS))
+    return Check([*before, *reader.history.ops], log_starts=starts, compacted=compacted).anomalies
 
 
 def judged(before: Sequence[Op], shown: Shown) -> Anomalies:

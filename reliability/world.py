@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from compat_tests.broker import HOST, free_port
@@ -33,8 +33,9 @@ from reliability.clients import (
     record_of,
 )
 from reliability.history import History
-from reliability.program_clients import ProgramWriter
+from reliability.program_clients import ProgramReader, ProgramWriter
 from reliability.proxy import FaultProxy
+from reliability.transactional_clients import TransactionalWriter
 
 SETTINGS: Final = {
     "kawal.segment.bytes": str(1 << 20),
@@ -45,11 +46,19 @@ SETTINGS: Final = {
 }
 """Small segments and short intervals: every run rolls, checkpoints, compacts and deletes."""
 
+CAUGHT_UP_SECONDS: Final = 120
+"""The time in which a reader must have read everything once nothing is broken any more."""
+
 TOPIC_CONFIGS: Final = {
     PLAIN: {},
     COMPACTED: {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "segment.ms": "1000"},
     RETAINED: {"retention.bytes": "200000", "internal.segment.bytes": "50000"},
 }
+
+
+def is_end(error: Any) -> bool:
+    """Whether a message of librdkafka tells the end of its partition."""
+    return error is not None and error.code() == KafkaError._PARTITION_EOF
 
 
 class World:
@@ -111,7 +120,7 @@ class World:
         )
         return self.process
 
-    def start(self, *, within_seconds: float = 60) -> None:
+    def start(self, *, within_seconds: float = 240) -> None:
         """Start the server and wait until it is ready."""
         began = time.monotonic()
         self.launch().wait_for_line(READY, within_seconds=within_seconds)
@@ -125,7 +134,7 @@ class World:
             future.result(30)
 
     def start_clients(self) -> None:
-        """Start three producers and three consumers of different libraries, and `programs` of others."""
+        """Start four producers and three consumers of different libraries, and both of `programs`."""
         address = self.client_bootstrap
         self._actors = [
             RdkafkaWriter("librdkafka-writer", address, self.history, self.seed, self.rate),
@@ -134,6 +143,8 @@ class World:
             Reader("librdkafka-reader", address, self.history),
             AsyncioReader("aiokafka-reader", address, self.history),
             PythonReader("kafka-python-reader", address, self.history),
+            TransactionalWriter("transactional-writer", address, self.history, self.seed),
+            *(ProgramReader(name, address, self.history, self.directory) for name in self.programs),
             *(
                 ProgramWriter(name, address, self.history, self.seed, self.directory)
                 for name in self.programs
@@ -146,7 +157,7 @@ class World:
         """Return the number of sends that were acknowledged so far."""
         return sum(op.f == "send" and op.type == "ok" for op in tuple(self.history.ops))
 
-    def wait_for_acks(self, count: int, *, within_seconds: float = 60) -> None:
+    def wait_for_acks(self, count: int, *, within_seconds: float = 240) -> None:
         """Wait until so many more sends are acknowledged."""
         goal = self.acknowledged() + count
         eventually(
@@ -157,23 +168,55 @@ class World:
 
     def judge(self) -> Check:
         """End the clients on a healthy server, read everything again, and check the history."""
+        self._wait_for_readers()
         for actor in self._actors:
             actor.stop()
         for actor in self._actors:
             actor.join(90)
-        starts = self._read_all()
+        starts = self.read_all()
         self.history.close()
         compacted = frozenset(key_of(COMPACTED, number) for number in range(PARTITIONS))
         return Check(self.history.ops, log_starts=starts, compacted=compacted)
 
-    def _read_all(self) -> dict[str, int]:
-        """Read every partition from its log start to its end; return the log starts."""
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self.bootstrap, "group.id": "librdkafka-reader", "log_level": 0,
-                "enable.auto.commit": False, "auto.offset.reset": "error", "enable.partition.eof": True,
-            }
-        )  # fmt: skip
+    def _wait_for_readers(self) -> None:
+        """Wait until every reader has come to what is acknowledged now: none hangs after the last fault.
+
+        Raises: AssertionError, which names the readers that lag.
+        """
+        goals: dict[str, int] = {}
+        for op in tuple(self.history.ops):
+            if op.f == "send" and op.type == "ok" and op.key.startswith(f"{PLAIN}-"):
+                goals[op.key] = max(goals.get(op.key, -1), op.offset)
+        readers = {actor.name for actor in self._actors if actor.name.endswith("-reader")}
+        lagging = dict.fromkeys((reader, key) for reader in readers for key in goals)
+        seen = 0
+
+        def caught_up() -> bool:
+            nonlocal seen
+            ops = self.history.ops[seen:]
+            seen += len(ops)
+            for op in ops:
+                for key, offset, _ in op.records if op.f == "poll" else ():
+                    if offset >= goals.get(key, 0):
+                        lagging.pop((op.process, key), None)
+            return not lagging
+
+        eventually(
+            caught_up,
+            waiting_for="all readers to catch up",
+            within_seconds=CAUGHT_UP_SECONDS,
+            last=lambda: sorted(lagging),
+        )
+
+    def read_all(self) -> dict[str, int]:
+        """Read the committed records of every partition, from log start to end; return the log starts."""
+        settings = {
+            "bootstrap.servers": self.bootstrap, "group.id": "librdkafka-reader", "log_level": 0,
+            "enable.auto.commit": False, "auto.offset.reset": "error", "enable.partition.eof": True,
+        }  # fmt: skip
+        consumer = Consumer({**settings, "isolation.level": "read_committed"})
+        # The end is that of all records: what an open transaction holds back must become readable.
+        ends = Consumer({**settings, "isolation.level": "read_uncommitted"})
         starts = {}
         places = [TopicPartition(topic, number) for topic in TOPICS for number in range(PARTITIONS)]
         for place in consumer.committed(places, timeout=30):
@@ -182,13 +225,14 @@ class World:
             self.history.add("librdkafka-reader", "committed", "ok", key=key, offset=max(place.offset, -1))
         for place in places:
             key = key_of(place.topic, place.partition)
-            starts[key] = self._read_partition(consumer, place, f"{FINAL}-{key}")
+            starts[key] = self._read_partition(consumer, ends, place, f"{FINAL}-{key}")
         consumer.close()
+        ends.close()
         return starts
 
-    def _read_partition(self, consumer: Any, place: Any, process: str) -> int:
+    def _read_partition(self, consumer: Any, ends: Any, place: Any, process: str) -> int:
         """Read a partition to its end; return the first offset kept."""
-        low, high = consumer.get_watermark_offsets(place, timeout=30)
+        low, high = ends.get_watermark_offsets(place, timeout=30)
         consumer.assign([TopicPartition(place.topic, place.partition, low)])
         self.history.add(process, "assign", "ok")
         deadline, position = time.monotonic() + 60, low
@@ -199,9 +243,11 @@ class World:
             records = [record_of(message) for message in found if message.error() is None]
             if records:
                 self.history.add(process, "poll", "ok", records=tuple(records))
-            position = max(position, *(place.offset for place in consumer.position([place])))
+            # The client's position does not move over the ends of transactions; the end of a partition does.
+            ended = [message.offset() for message in found if is_end(message.error())]
+            position = max(position, *ended, *(place.offset for place in consumer.position([place])))
         # Retention may have moved on meanwhile: what it took is not lost.
-        return int(consumer.get_watermark_offsets(place, timeout=30)[0])
+        return int(ends.get_watermark_offsets(place, timeout=30)[0])
 
     def close(self) -> None:
         """End whatever still runs."""

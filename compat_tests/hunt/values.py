@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
+from broker.config.kawal_topic_keys import KAWAL_TOPIC_KEYS
 from broker.config.topic_keys import TOPIC_KEYS
 from compat_tests.hunt.records import odd_batch, offsets_pairs
 from compat_tests.hunt.world import VIEW_STATEMENTS, World
@@ -62,23 +63,12 @@ CONFIG_VALUES: Final = (
 CONFIG_KEYS: Final = (
     *TOPIC_KEYS,
     *("kawal.sql", "kawal.columns", "kawal.quarantine", "kawal.alias.of", "kawal.database") * 3,
-    "kawal.from",
-    "kawal.to",
-    "kawal.speed",
+    *KAWAL_TOPIC_KEYS,
     "kawal.group.assignor",
     "kawal.retention.important",
     "consumer.session.timeout.ms",
     "kawal.out.of.range",
     "internal.segment.bytes",
-    "kawal.read.only",
-    "kawal.codecs.allowed",
-    "kawal.max.partition.bytes",
-    "kawal.deletion.protected",
-    "kawal.check.records",
-    "kawal.dedup",
-    "kawal.routing",
-    "kawal.producer.binding.ttl.ms",
-    "kawal.producer.binding.max",
 )
 """Keys of topics and groups; those of the server would let a client change what is measured."""
 

@@ -116,3 +116,31 @@ def test_a_committed_offset_is_one_that_was_sent_and_none_below_the_acknowledged
     for offset, anomalies in ((2, 1), (3, 0), (7, 0), (8, 1)):
         committed = Op("g", "committed", "ok", key=KEY, offset=offset)
         assert found([*history, committed]).get("lost-commit", 0) == anomalies
+
+
+def txn(type_: str, *values: str, key: str = KEY) -> Op:
+    return Op("t", "txn", type_, records=tuple((key, -1, value) for value in values))
+
+
+@pytest.mark.parametrize(("outcome", "read", "anomalies"), [
+    ("ok", ("a", "b"), {}),
+    ("ok", ("a",), {"torn-transaction": 1}),
+    ("ok", (), {"torn-transaction": 1}),
+    ("info", ("a", "b"), {}),
+    ("info", (), {}),
+    ("info", ("b",), {"torn-transaction": 1}),
+    ("fail", (), {}),
+])  # fmt: skip
+def test_of_a_transaction_all_can_be_read_or_nothing(
+    outcome: str, read: tuple[str, ...], anomalies: dict[str, int]
+) -> None:
+    # Without offsets, as if the answers with them had been lost.
+    sends = [sent(value, type_="fail" if outcome == "fail" else "info") for value in ("a", "b")]
+    last = polled(*enumerate(read))
+    assert found(*sends, txn(outcome, "a", "b"), last) == anomalies
+
+
+def test_a_part_of_a_transaction_that_compaction_or_retention_removed_is_not_missed() -> None:
+    history = [*sent("a", type_="info"), *sent("b", type_="info"), txn("ok", "a", "b"), polled((1, "b"))]
+    assert found(history, compacted=frozenset([KEY])) == {}
+    assert found(history, starts={KEY: 1}) == {}

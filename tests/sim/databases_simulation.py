@@ -1,10 +1,10 @@
-"""Databases under chance: made, filled, emptied and dropped while disks fail, processes die and power is cut.
+"""Databases under chance: made, filled, split and dropped while disks fail, processes die and power is cut.
 
     DatabasesSimulation(seed).run()      raises AssertionError when a promise is broken
 
 Answers are kept: a database that was created is there until a client asks to drop it, one that was dropped
-never comes back, and acknowledged records are there, once and in order. In the end the data directory holds
-the directories of the databases that exist, and no others.
+never comes back, it has every vnode that was added, and acknowledged records are there, once and in order. In
+the end the data directory holds the directories of the databases that exist, and no others.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ class Facts:
     """The requests and answers about one database and the topic in it."""
 
     created: bool = False
+    vnodes: int = 0
+    """The vnodes that it was made with, and those that were added."""
     drop_asked: bool = False
     dropped: bool = False
     topic_made: bool = False
@@ -59,6 +61,7 @@ class DatabasesSimulation(Scenario):
         self._table = [
             (6, self._create),
             (14, self._use),
+            (4, self._split),
             (5, self._drop),
             (25, self._push),
             (20, self._pull),
@@ -99,7 +102,8 @@ class DatabasesSimulation(Scenario):
         def done(answer: Any) -> None:
             facts.created = answer is not None and not answer.databases[0].error_code
 
-        vnodes = str(self.chance.randint(1, 3))
+        facts.vnodes = self.chance.randint(1, 3)
+        vnodes = str(facts.vnodes)
         self._open_link.send(asking(DatabaseAction.CREATE, name, vnodes=vnodes), 0, done)
         return f"create {name} of {vnodes}"
 
@@ -124,11 +128,25 @@ class DatabasesSimulation(Scenario):
         self._open_link.send(producing((f"t-{name}", 0, batch(value))), 9, done)
         return f"produce {value!r} in {name}"
 
+    def _split(self) -> str:
+        live = [name for name, facts in self.facts.items() if facts.created and not facts.drop_asked]
+        if not live:
+            return "nothing to split"
+        name = self.chance.choice(live)
+        facts = self.facts[name]
+
+        def done(answer: Any) -> None:
+            facts.vnodes += answer is not None and not answer.databases[0].error_code
+
+        self._open_link.send(asking(DatabaseAction.SPLIT, name), 0, done)
+        return f"split {name}"
+
     def _make_topic(self, name: str, facts: Facts) -> str:
         def done(answer: Any) -> None:
             facts.topic_made |= answer is not None and not answer.topics[0].error_code
 
-        topic = creation(f"t-{name}", 1, **{"kawal.database": name})
+        # Of its partitions the first is used; where it lies depends on the splits before.
+        topic = creation(f"t-{name}", 3, **{"kawal.database": name})
         self._open_link.send(CreateTopicsRequest(topics=[topic]), 7, done)
         return f"create a topic in {name}"
 
@@ -181,6 +199,8 @@ class DatabasesSimulation(Scenario):
             assert name not in found or not facts.dropped, f"{name} has come back"
             if facts.created and not facts.drop_asked:
                 assert name in found, f"{name} is lost"
+                count = found[name].vnode_count
+                assert facts.vnodes <= count == len(broker.vnodes[name]), f"{name} has lost a vnode"
                 if facts.topic_made:
                     self._check_records(name, facts)
 

@@ -9,12 +9,18 @@ from typing import Any, Final
 
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from tests.broker.gateway import Client, Gateway
-from tests.broker.kit import batch, fetch, offset_of, records_of, send
+from tests.broker.kit import batch, fetched, offset_of, send
+from tests.sim.transactions_actors import committed_records, fetching
 from wal.disk import DiskError, OsDisk
 from wal.errors import StoreError
 
 EARLIEST: Final = -2
 LATEST: Final = -1
+
+TRANSACTIONS_END_MS: Final = 70_000
+"""Above the timeout of every transaction of the rigs, and above the default of clients."""
+
+READ_BYTES: Final = 1 << 20
 
 Place = tuple[str, int]
 """Topic and partition."""
@@ -53,6 +59,8 @@ def show(data: Path, topics: Sequence[str], partitions: int, *, group: str, **se
 
 
 def _fill(shown: Shown, gateway: Gateway, topics: Sequence[str], partitions: int, group: str) -> None:
+    # Transactions that were open are aborted, so that what came after them can be read.
+    gateway.advance(TRANSACTIONS_END_MS)
     client = gateway.client()
     shown.topics = set(gateway.broker.catalogue.by_name).intersection(topics)
     places = [(topic, number) for topic in topics if topic in shown.topics for number in range(partitions)]
@@ -74,16 +82,19 @@ def _fill(shown: Shown, gateway: Gateway, topics: Sequence[str], partitions: int
 
 
 def _read(client: Client, topic: str, partition: int) -> tuple[int, list[tuple[int, str]]]:
-    """Return the log start and all records from there on, or as far as fetches give them."""
+    """Return the log start and all committed records from there on, or as far as fetches give them."""
     start = int(offset_of(client, topic, EARLIEST, partition).offset)
     end = int(offset_of(client, topic, LATEST, partition).offset)
     records: list[tuple[int, str]] = []
     offset = start
     while offset < end:
-        answer = fetch(client, topic, offset, partition)
-        found = [record for record in records_of(answer.records) if record.offset >= offset]
-        if answer.error_code or not found:
+        place = topic, partition
+        answer = fetched(client.call(fetching(place, offset, READ_BYTES), 12))[place]
+        if answer.error_code:
             break
-        records += [(record.offset, (record.value or b"").decode().rstrip(" ")) for record in found]
-        offset = found[-1].offset + 1
+        found = committed_records(answer, offset)
+        if found.next_offset == offset:
+            break
+        records += [(at, value.decode().rstrip(" ")) for at, value in found.records]
+        offset = found.next_offset
     return start, records

@@ -1,7 +1,8 @@
 """Any damage to a small store is told or harmless: no topic, partition or record is lost or changed silently.
 
 What is told can be repaired, and the server starts on the result.  By default some states of each kind are
-tried; KAWAL_DAMAGE_STEP=1 tries all of them, KAWAL_DAMAGE_FIRST=n begins with the n-th.
+tried; KAWAL_DAMAGE_STEP=1 tries all of them, KAWAL_DAMAGE_FIRST=n begins with the n-th: the numbers below a
+step, one after the other, try all of them in samples that are spread evenly.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def try_all(store: Made, end: str, states: Damages, step: int) -> dict[str, int]
     """Try every `step`-th state, and its repair; return how often each outcome came."""
     tried: dict[str, int] = {}
     for number, (what, damaged) in enumerate(states):
-        if number < FIRST or number % step:
+        if number < FIRST or (number - FIRST) % step:
             continue
         try:
             disk = damaged()

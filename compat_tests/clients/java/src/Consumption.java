@@ -19,6 +19,9 @@ final class Consumption {
         var all = new HashMap<String, Object>(settings);
         all.put("bootstrap.servers", Contract.string(request, "bootstrap"));
         all.put("enable.auto.commit", false);
+        if (request.has("isolation")) {
+            all.put("isolation.level", Contract.string(request, "isolation"));
+        }
         return new KafkaConsumer<>(all, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
 
