@@ -12,6 +12,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from compat_tests.broker import Broker
 from compat_tests.confluent import make_producer, open_consumer, produce, take
 from compat_tests.conftest import StartBroker
+from compat_tests.groups import committed_of
 from compat_tests.test_console import kawal
 from compat_tests.topics import create_topic, delete_topic
 from compat_tests.views import admin_client
@@ -54,11 +55,27 @@ def lived(broker: Broker) -> None:
     assert next(iter(deleted.values())).result(30).low_watermark == 100
 
 
+def read_values(broker: Broker, topic: str) -> list[bytes]:
+    settings = {"group.id": f"reads-{topic}", "auto.offset.reset": "earliest"}
+    with open_consumer(broker, **settings) as consumer:
+        consumer.subscribe([topic])
+        return sorted(message.value() for message in take(consumer, 2))
+
+
 def test_a_database_is_made_again_on_another_gateway_and_is_the_same(start_broker: StartBroker) -> None:
     first, second = start_broker(), start_broker()
     lived(first)
+    kawal(first, "sql", "CREATE TOPIC high AS SELECT v, place FROM power.meters WHERE v > 1")
+    with open_consumer(first, **{"group.id": "steady"}) as consumer:
+        consumer.commit(offsets=[TopicPartition("plain", 1, 150)], asynchronous=False)
     done = kawal(second, "databases restore", "power", "--from", first.bootstrap, "--json")
     outcome = json.loads(done.stdout)
+    assert (outcome["views"], outcome["groups"], outcome["left_out"]) == (1, 1, {})
+    with open_consumer(second) as consumer:
+        start, _ = consumer.get_watermark_offsets(TopicPartition("plain", 1), timeout=30)
+    # The first hundred records of the partition were deleted: the group has read fifty of the others.
+    assert committed_of(second, "steady", "plain") == {1: start + 50}
+    assert read_values(second, "high") == read_values(first, "high") != []
     assert (outcome["topics"], outcome["checked"]) == (3, 3 + 3 * 400 - 100 + 2)
     assert sql(second, ASKED) == sql(first, ASKED)
     assert sql(second, "SHOW TABLES") == sql(first, "SHOW TABLES")

@@ -54,10 +54,11 @@ def test_a_database_lives_from_create_to_drop_without_a_restart(start_broker: St
     shown = listed(broker)["power"]
     assert (shown["vnodes"], shown["topics"]) == (3, 1)
     settings = {name: setting["value"] for name, setting in shown["settings"].items()}
-    assert (settings["durability"], settings["retention.ms"]) == ("os", "3600000")
+    assert (settings["durability"], settings["wal.retention.ms"]) == ("os", "3600000")
     described = json.loads(kawal(broker, "topics describe", "meters", "--all", "--json").stdout)
     assert "kawal.database" in str(described)
-    assert "3600000" in str(described)
+    kept = described[0]["configs"]["retention.ms"]["value"]
+    assert kept == "-1", "whole files of the database are deleted"
 
     assert "'meters'; delete them first" in sentence(kawal(broker, "sql", "DROP DATABASE power", code=1))
     kawal(broker, "databases alter", "power", "--config", "durability=disk")

@@ -15,15 +15,24 @@ class DatabaseCreated(msgspec.Struct, tag="database_created", frozen=True, kw_on
     """A database with its vnodes exists from here on.
 
     `directory` is where its vnodes lie ("": the directory has the database's name); `durability` is the class
-    that was in effect at that time.
+    that was in effect at that time.  `first_vnode_count` is the number of vnodes that it was made with, if a
+    snapshot was taken after others were added (0: `vnode_count`).
     """
 
     name: str
     vnode_count: int
     durability: str
+    first_vnode_count: int = 0
     directory: str = ""
     created_ms: int = 0
     configs: dict[str, str] = {}
+
+
+class VnodesAdded(msgspec.Struct, tag="vnodes_added", frozen=True, kw_only=True):
+    """The database has so many vnodes from here on; what exists stays where it is."""
+
+    name: str
+    vnode_count: int
 
 
 class DatabaseConfigs(msgspec.Struct, tag="database_configs", frozen=True, kw_only=True):
@@ -65,17 +74,20 @@ class ViewDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     start: str = ""
     end: str = ""
     speed: str = ""
+    snapshot: str = ""
+    """`true`: readers begin with the last record of each key."""
 
     @property
     def is_windowed(self) -> bool:
-        """Whether the view has bounds or a pace."""
-        return bool(self.start or self.end or self.speed)
+        """Whether the view has bounds, a pace or snapshots."""
+        return bool(self.start or self.end or self.speed or self.snapshot)
 
 
 class TopicCreated(msgspec.Struct, tag="topic_created", frozen=True, kw_only=True):
     """A topic exists; partition i is stream `first_stream + i` on vnode `(first_vnode + i) mod V`.
 
-    A view has a definition and no streams, so its `first_stream` and `first_vnode` have no meaning.
+    V is `vnode_count` (0: the number of vnodes that the database was made with).  A view has a definition
+    and no streams, so these numbers have no meaning for it.
     """
 
     name: str
@@ -85,6 +97,7 @@ class TopicCreated(msgspec.Struct, tag="topic_created", frozen=True, kw_only=Tru
     partition_count: int
     first_vnode: int
     created_ms: int
+    vnode_count: int = 0
     replication_factor: int = 1
     configs: dict[str, str] = {}
     view: ViewDefinition | None = None
@@ -95,12 +108,14 @@ class PartitionsAdded(msgspec.Struct, tag="partitions_added", frozen=True, kw_on
 
     `first_partition` is the first of them (-1 in older records: the topic's count until then).
     `ends` are the ends of the decided records of the partitions that it had, if it declares columns: tags
-    that keys have there are inherited by the partitions in which the keys lie from then on.
+    that keys have there are inherited by the partitions in which the keys lie from then on.  They lie on
+    vnodes as those that the topic was made with, with the `vnode_count` of this record.
     """
 
     topic_id: str
     first_stream: int
     count: int
+    vnode_count: int = 0
     first_partition: int = -1
     ends: tuple[int, ...] = ()
 
@@ -167,6 +182,7 @@ class StreamIdsUsed(msgspec.Struct, tag="stream_ids", frozen=True, kw_only=True)
 CatalogueRecord: TypeAlias = (
     DatabaseCreated
     | DatabaseConfigs
+    | VnodesAdded
     | DatabaseDropped
     | DirectoryRemoved
     | TopicCreated

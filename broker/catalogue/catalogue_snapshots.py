@@ -42,12 +42,13 @@ class CatalogueSnapshots:
     def begin(self) -> SnapshotJob | None:
         """Return a job that writes a snapshot, if one is due.
 
-        It begins only while every change is durable: a snapshot must not hold what the log may still lose.
+        It begins only while every change is durable and confirmed: a snapshot must neither hold what the log
+        may still lose, nor lack what the log no longer has.
         """
         due_bytes = max(self.after_bytes, self._log.snapshot_bytes)
         if self._job is not None or self._log.bytes_since_snapshot < due_bytes:
             return None
-        if self._meta.last_version >= self._meta.log.next_version:
+        if self._meta.last_version >= self._meta.log.next_version or self._meta.has_settled:
             return None
         self._job = self._log.begin_snapshot(map(encode_record, self._catalogue.snapshot()))
         return self._job

@@ -2,17 +2,17 @@
 
     create   job: directories made, logs opened --> record --> durable: vnodes serve, client is answered
     drop     record --> durable: client is answered, vnodes stop --> job: files removed --> record
+    split    job: directory made, log opened --> record --> durable: one vnode more serves, client is answered
 
 A crash may leave a directory that no record names: it holds no client's records and is removed at the next
 start.  It may also leave a dropped database's directory, whose name the catalogue keeps until nothing is left
 of it.  A database's record is written after its directories are synced, so a record without them is damage.
+A vnode that was made for a split and never recorded holds nothing, and is what the next split uses.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from broker.catalogue.catalogue_records import (
@@ -20,7 +20,9 @@ from broker.catalogue.catalogue_records import (
     DatabaseCreated,
     DatabaseDropped,
     DirectoryRemoved,
+    VnodesAdded,
 )
+from broker.catalogue.database_jobs import Done, MakeJob, RemoveJob, SplitJob
 from broker.catalogue.databases import (
     DEFAULT_DATABASE,
     VNODES_MAX,
@@ -32,15 +34,13 @@ from broker.catalogue.databases import (
     find_database,
     log_options,
     value_of,
-    vnode_options,
 )
 from broker.catalogue.guards import check_droppable
+from broker.config.database_keys import DATABASE_KEYS
 from broker.errors import RequestError
-from broker.storage.vnode import Vnode, settle
+from broker.storage.vnode import Vnode
 from protocol.error_codes import ErrorCode
-from wal.log import VnodeLog
 from wal.maintenance_jobs import Job
-from wal.options import LogOptions
 from wal.store import DATABASE_PREFIX, Store
 
 if TYPE_CHECKING:
@@ -52,49 +52,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kawal.databases")
 
-Done = Callable[[RequestError | None], None]
-"""Called once: with None when all is done and durable, else with the error for the client."""
-
 NAMED_MAX = 10
 """The most topics that a refusal names."""
 
 RETRY_MS = 60_000
 """The pause after a directory could not be removed, or its removal not be recorded."""
-
-
-@dataclass(slots=True, eq=False)
-class MakeJob(Job):
-    """The job that makes a database's directories and opens its logs."""
-
-    store: Store
-    record: DatabaseCreated
-    options: LogOptions
-    now_ms: int
-    done: Done
-    logs: list[VnodeLog] = field(default_factory=list)
-
-    def run(self) -> None:
-        """Make, sync, open; if that fails, what was made is left to be removed."""
-        directory = self.record.directory
-        for index in range(self.record.vnode_count):
-            self.store.create_vnode(directory, index)
-        for index in range(self.record.vnode_count):
-            options = vnode_options(self.options, index)
-            self.logs.append(self.store.open_vnode(directory, index, now_ms=self.now_ms, options=options))
-
-
-@dataclass(slots=True, eq=False)
-class RemoveJob(Job):
-    """The job that removes a directory that belongs to no database of the catalogue."""
-
-    store: Store
-    directory: str
-    failed: bool = False
-    """It has failed once: files whose removal was not synced may come back until the next start."""
-
-    def run(self) -> None:
-        """Remove what is left of the directory."""
-        self.store.remove_database(self.directory)
 
 
 class DatabaseDirectory:
@@ -112,6 +74,8 @@ class DatabaseDirectory:
         self._databases.listen(self._changed)
         # Names that are taken while their directories are made.
         self._making: set[str] = set()
+        # Databases for which a vnode was made whose record is not durable yet.
+        self._splitting: set[str] = set()
         self._jobs: list[Job] = []
         self._running: set[Job] = set()
         # Directories whose record was lost with the catalogue's log: until the log has been verified against
@@ -159,7 +123,9 @@ class DatabaseDirectory:
 
     def _check_room(self, added: int) -> None:
         making = sum(
-            job.record.vnode_count for job in [*self._jobs, *self._running] if isinstance(job, MakeJob)
+            job.record.vnode_count if isinstance(job, MakeJob) else 1
+            for job in [*self._jobs, *self._running]
+            if isinstance(job, MakeJob | SplitJob)
         )
         if self._vnode_count + making + added > VNODES_MAX:
             raise RequestError(
@@ -182,6 +148,7 @@ class DatabaseDirectory:
     def drop(self, name: str, now_ms: int, *, validate_only: bool) -> None:
         """Drop an empty database; its files are removed once that is durable.  Raises: RequestError."""
         database = find_database(name, self._databases)
+        self._check_not_split(name)
         if name == DEFAULT_DATABASE:
             raise RequestError(ErrorCode.POLICY_VIOLATION, "database 'default' always exists")
         check_droppable(database, self._metadata.config)
@@ -200,6 +167,31 @@ class DatabaseDirectory:
             now_ms,
             confirmed=lambda: self._dropped(database),
         )
+
+    def split(self, name: str, now_ms: int, done: Done, *, validate_only: bool) -> bool:
+        """Add a vnode to a database; `done` is called when it is durable and serves.
+
+        With `validate_only`, nothing is made and `done` is not called.  Return whether `done` will be called.
+        Raises: RequestError.
+        """
+        database = find_database(name, self._databases)
+        self._check_not_split(name)
+        most = DATABASE_KEYS["vnodes"].maximum
+        if most is not None and database.vnode_count >= most:
+            raise RequestError(ErrorCode.POLICY_VIOLATION, f"database {name!r} has {most} vnodes, the most")
+        self._check_room(1)
+        if validate_only:
+            return False
+        options = log_options(self._metadata.config, database.configs, vnode_count=self._vnode_count + 1)
+        self._jobs.append(SplitJob(self._store, database, options, now_ms, done))
+        return True
+
+    def _check_not_split(self, name: str) -> None:
+        splits = [job for job in [*self._jobs, *self._running] if isinstance(job, SplitJob)]
+        if name in self._splitting or any(job.database.name == name for job in splits):
+            raise RequestError(
+                ErrorCode.POLICY_VIOLATION, f"a vnode is being added to database {name!r}; try again"
+            )
 
     def topics_of(self, name: str) -> list[str]:
         """Return the names of the topics in the database and of the views over it, planned ones too."""
@@ -235,7 +227,7 @@ class DatabaseDirectory:
             del self._closing[directory]
             for vnode in vnodes:
                 vnode.abandon()
-                settle(vnode, self._loop.internal_errors, now_ms)
+                vnode.settle(self._loop.internal_errors, now_ms)
             self._jobs.append(RemoveJob(self._store, directory))
 
     # --- disk work -------------------------------------------------------------------------------------
@@ -257,13 +249,15 @@ class DatabaseDirectory:
 
     def owns(self, job: object) -> bool:
         """Whether the job is one of ours that is in flight."""
-        return isinstance(job, MakeJob | RemoveJob) and job in self._running
+        return isinstance(job, MakeJob | SplitJob | RemoveJob) and job in self._running
 
     def job_done(self, job: Job, error: Exception | None, now_ms: int) -> None:
         """Take back a job that has ended."""
         self._running.discard(job)
         if isinstance(job, MakeJob):
             self._made(job, error, now_ms)
+        elif isinstance(job, SplitJob):
+            self._split(job, error, now_ms)
         elif isinstance(job, RemoveJob):
             self._removed(job, error, now_ms)
 
@@ -293,6 +287,38 @@ class DatabaseDirectory:
             recording.append(job.record, now_ms, confirmed=lambda: self._serve(name, vnodes))
         except RequestError as refusal:
             give_up(refusal, self._jobs)
+            return
+        recording.when_durable(recorded, now_ms)
+
+    def _split(self, job: SplitJob, error: Exception | None, now_ms: int) -> None:
+        database, recording = job.database, self._metadata.metadata_log
+        name = database.name
+        if error is not None or job.log is None:
+            job.done(RequestError(ErrorCode.KAFKA_STORAGE_ERROR, f"no vnode was added to {name!r}: {error}"))
+            return
+        vnode = Vnode(job.log, database=name, index=database.vnode_count)
+
+        def give_up(refusal: RequestError) -> None:
+            # Its directory stays: the next start may still find the record, and the next split uses it.
+            self._splitting.discard(name)
+            vnode.log.abandon()
+            job.done(refusal)
+
+        def recorded(failure: ErrorCode | None) -> None:
+            if failure is None:
+                self._splitting.discard(name)
+                job.done(None)
+            else:
+                give_up(RequestError(failure, f"the new vnode of {name!r} could not be recorded; try again"))
+
+        self._splitting.add(name)
+        record = VnodesAdded(name=name, vnode_count=vnode.index + 1)
+        try:
+            recording.append(
+                record, now_ms, confirmed=lambda: self._serve(name, [*self._vnodes[name], vnode])
+            )
+        except RequestError as refusal:
+            give_up(refusal)
             return
         recording.when_durable(recorded, now_ms)
 

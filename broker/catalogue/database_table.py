@@ -10,10 +10,13 @@ from broker.catalogue.catalogue_records import (
     DatabaseCreated,
     DatabaseDropped,
     DirectoryRemoved,
+    VnodesAdded,
 )
 from broker.catalogue.databases import Database
 
-DatabaseRecord: TypeAlias = DatabaseCreated | DatabaseConfigs | DatabaseDropped | DirectoryRemoved
+DatabaseRecord: TypeAlias = (
+    DatabaseCreated | DatabaseConfigs | DatabaseDropped | DirectoryRemoved | VnodesAdded
+)
 
 Halves: TypeAlias = tuple[Callable[[], object], Callable[[], object]]
 """The action for when a planned record is durable, and the one for when it is lost."""
@@ -46,6 +49,9 @@ class Databases(dict[str, Database]):
                 return new.confirm, lambda: self.pop(record.name)
             case DatabaseConfigs():
                 return self._plan_configs(self[record.name], record.configs)
+            case VnodesAdded():
+                # Nothing may be placed on the new vnode before it is durable that there is one.
+                return lambda: self._grow(record), _nothing
             case DatabaseDropped():
                 return self._plan_drop(record)
             case DirectoryRemoved():
@@ -61,6 +67,9 @@ class Databases(dict[str, Database]):
 
         put(configs)
         return _nothing, lambda: put(before)
+
+    def _grow(self, record: VnodesAdded) -> None:
+        self[record.name].vnode_count = record.vnode_count
 
     def _plan_drop(self, record: DatabaseDropped) -> Halves:
         # In a snapshot the record stands alone, and the name may be another database's by now.
@@ -79,6 +88,7 @@ class Databases(dict[str, Database]):
             yield DatabaseCreated(
                 name=database.name,
                 vnode_count=database.vnode_count,
+                first_vnode_count=database.first_vnode_count if database.spread else 0,
                 durability=database.durability,
                 directory=database.directory,
                 created_ms=database.created_ms,

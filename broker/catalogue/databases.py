@@ -28,12 +28,21 @@ DEFAULT_DATABASE: Final = "default"
 VNODES_MAX: Final = 1024
 """The most vnodes of a node, over all databases: each has its own files, and threads take turns at them."""
 
+FILES_MS: Final = "wal.retention.ms"
+"""The setting by which whole files are deleted."""
+
+ROLL_MS_MIN: Final = 60_000
+"""The least age at which a file is closed unless `wal.segment.ms` says so: each costs two syncs."""
+
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _RESERVED: Final = ("meta",)
 
 
 class Database:
     """One database; `recorded` is False until its record is durable.
+
+    `first_vnode_count` is the number of vnodes that it was made with: topics whose records name none spread
+    over these.
 
     `directory` is where its vnodes lie in the data directory, made from an id, never from the name.
     `durability` is the class at its creation; the one in effect is `durability_of`.
@@ -44,6 +53,7 @@ class Database:
         "created_ms",
         "directory",
         "durability",
+        "first_vnode_count",
         "name",
         "recorded",
         "topic_defaults",
@@ -54,6 +64,7 @@ class Database:
         self.name = record.name
         self.directory = record.directory or record.name
         self.vnode_count = record.vnode_count
+        self.first_vnode_count = record.first_vnode_count or record.vnode_count
         self.durability = record.durability
         self.created_ms = record.created_ms
         self.recorded = False
@@ -69,11 +80,25 @@ class Database:
         """Apply these (checked) settings."""
         self.configs = dict(configs)
         self.topic_defaults = {name: configs[name] for name in TOPIC_DEFAULTS if name in configs}
+        if FILES_MS in configs:
+            # Whole files are deleted, and no file before `retention.ms` is over.
+            self.topic_defaults["retention.ms"] = "-1"
 
     @property
-    def keeps_nothing(self) -> bool:
-        """Whether records may be deleted as soon as they are written, too early for any view."""
-        return self.configs.get("retention.ms") == "0"
+    def spread(self) -> int:
+        """The number of vnodes for records of what is made now; 0 for those that it was made with."""
+        return 0 if self.vnode_count == self.first_vnode_count else self.vnode_count
+
+    @property
+    def keeps_nothing(self) -> str:
+        """The setting by which records are deleted at once, too early for any view; "" if none."""
+        return _why_nothing(self.configs)
+
+
+def _why_nothing(configs: Mapping[str, str]) -> str:
+    """Return the setting that keeps no record, if that is so; of the two for ages the longer one counts."""
+    own = {name: configs[name] for name in (FILES_MS, "retention.ms") if name in configs}
+    return next(iter(own), "") if set(own.values()) == {"0"} else ""
 
 
 def value_of(name: str, configs: Mapping[str, str], config: Config) -> str:
@@ -83,9 +108,12 @@ def value_of(name: str, configs: Mapping[str, str], config: Config) -> str:
         return own
     match name:
         case "retention.ms":
-            return str(config.retention_ms)
+            return "-1" if FILES_MS in configs else str(config.retention_ms)
         case "segment.ms":
             return str(config.roll_ms)
+        case "wal.segment.ms":
+            retention_ms = int(configs.get(FILES_MS, "-1"))
+            return str(max(retention_ms, ROLL_MS_MIN) if retention_ms >= 0 else -1)
         case _:
             key = DATABASE_KEYS[name]
             return text_of(config.value(key.synonyms[0]) if key.synonyms else key.default) or ""
@@ -106,6 +134,7 @@ def log_options(config: Config, configs: Mapping[str, str], *, vnode_count: int)
     return LogOptions(
         durability="os" if durability_of(configs, config) == "os" else "disk",
         segment_bytes=int(value_of("wal.segment.bytes", configs, config)),
+        segment_ms=int(value_of("wal.segment.ms", configs, config)),
         tail_cache_bytes=config.kawal_tail_cache_bytes // max(1, vnode_count),
         flush_ms=int(value_of("flush.ms", configs, config)),
         min_free_bytes=config.kawal_min_free_bytes,
@@ -194,14 +223,14 @@ def altered(database: Database, changes: Mapping[str, str | None], *, has_views:
             raise RequestError(
                 ErrorCode.INVALID_CONFIG,
                 f"{name!r} of database {database.name!r} is fixed at {database.vnode_count}: the streams of"
-                " its topics are bound to their vnodes; create another database",
+                " its topics are bound to their vnodes; SPLIT VGROUP adds a vnode for new ones",
             )
         new.pop(name, None)
     settings = {name: text for name, text in database.configs.items() if name not in removed} | new
-    if settings.get("retention.ms") == "0" and has_views:
+    if has_views and (nothing := _why_nothing(settings)):
         raise RequestError(
             ErrorCode.POLICY_VIOLATION,
-            f"database {database.name!r} has views, and retention.ms=0 would leave them nothing to show;"
+            f"database {database.name!r} has views, and {nothing}=0 would leave them nothing to show;"
             " delete the views first",
         )
     return settings

@@ -85,19 +85,19 @@ class MetadataLog:
         self._meta.wait_durable(version, self, now_ms)
 
     def appended(self, _vnode: Vnode, error: ErrorCode | None, now_ms: int) -> None:
-        """Settle the planned changes: those on the disk are confirmed, those lost are undone."""
+        """Confirm the oldest planned change, which is on the disk; or undo all of them, which are lost."""
         planned = self._planned
         if error is not None:
             while planned:
                 planned.pop()[1].undo()
             return
-        while planned and planned[0][0] < self._meta.log.next_version:
-            _, change, record = planned.popleft()
-            change.confirm()
-            self.changes.confirmed(record, self._clock.wall_ms(now_ms))
-            for listener in self._listeners:
-                with self._errors.net(ErrorPlace.BACKGROUND, f"{type(record).__name__} was not passed on"):
-                    listener(record, now_ms)
+        version, change, record = planned.popleft()
+        assert version < self._meta.log.next_version, "each change is told of when it is durable"
+        change.confirm()
+        self.changes.confirmed(record, self._clock.wall_ms(now_ms))
+        for listener in self._listeners:
+            with self._errors.net(ErrorPlace.BACKGROUND, f"{type(record).__name__} was not passed on"):
+                listener(record, now_ms)
 
     def when_durable(self, done: Callable[[ErrorCode | None], None], now_ms: int) -> None:
         """Call `done(error)` when every change made so far is on the disk."""

@@ -121,7 +121,7 @@ def adoption(
     check_name(name)
     if name in catalogue.by_name:
         raise RequestError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} already exists")
-    count = find_database(database, catalogue.databases).vnode_count
+    known = find_database(database, catalogue.databases)
     wanted = [
         orphan
         for orphan in orphans
@@ -133,7 +133,12 @@ def adoption(
         raise RequestError(
             ErrorCode.INVALID_REQUEST, f"streams {runs_text(taken)} belong to topics that exist"
         )
-    places = {(orphan.vnode.index - (orphan.stream_id - first)) % count for orphan in wanted}
+    # They may be older than the newest vnodes.
+    counts = range(known.vnode_count, known.first_vnode_count - 1, -1)
+    count, places = next(
+        ((count, places) for count in counts if len(places := _places(wanted, first, count)) == 1),
+        (known.vnode_count, _places(wanted, first, known.vnode_count)),
+    )
     if len(places) != 1:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
@@ -148,5 +153,11 @@ def adoption(
         first_stream=first,
         partition_count=last - first + 1,
         first_vnode=places.pop(),
+        vnode_count=count,
         created_ms=wall_ms,
     )
+
+
+def _places(orphans: list[Orphan], first: int, count: int) -> set[int]:
+    """Return where a topic with these streams would begin, if it were spread over so many vnodes."""
+    return {(orphan.vnode.index - (orphan.stream_id - first)) % count for orphan in orphans}

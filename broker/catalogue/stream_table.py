@@ -71,3 +71,14 @@ class StreamTable(Generic[OwnerT]):
         if index < topic.planned_count and topic.stream_id(index) == stream_id:
             return topic, index
         return None
+
+
+def runs_of(numbers: list[int]) -> list[tuple[int, int]]:
+    """Return sorted numbers as (first, count) of their runs."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and sum(runs[-1]) == number:
+            runs[-1] = runs[-1][0], runs[-1][1] + 1
+        else:
+            runs.append((number, 1))
+    return runs

@@ -15,7 +15,7 @@ from broker.catalogue.catalogue_records import PartitionsAdded, TopicCreated
 from broker.catalogue.databases import DEFAULT_DATABASE, Database, no_such_database
 from broker.catalogue.guards import check_room, check_view_room
 from broker.catalogue.topic_configs import checked
-from broker.catalogue.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Catalogue, Topic
+from broker.catalogue.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, Catalogue, Topic
 from broker.catalogue.view_admin import (
     check_not_windowed,
     check_partition_count,
@@ -26,6 +26,7 @@ from broker.catalogue.view_admin import (
 )
 from broker.config.config import Config
 from broker.config.config_keys import ConfigError
+from broker.config.config_layers import ConfigLayers
 from broker.config.kawal_topic_keys import DATABASE_KEY
 from broker.config.topic_names import collision_key, name_problem
 from broker.errors import RequestError
@@ -72,6 +73,26 @@ def transactions_topic(config: Config) -> NewTopic:
     )
 
 
+def share_state_topic(layers: ConfigLayers) -> NewTopic:
+    """Return the topic that holds the progress of share groups, as it is made at its first use.
+
+    Nothing in it expires, nor is it compacted by keys: all changes of a share-partition have the same key.
+    """
+    count = layers.value("share.coordinator.state.topic.num.partitions")
+    assert isinstance(count, int)
+    return NewTopic(
+        name=SHARE_STATE_TOPIC,
+        partition_count=count,
+        replication_factor=1,
+        configs={
+            "cleanup.policy": "delete",
+            "retention.ms": "-1",
+            "segment.bytes": str(layers.value("share.coordinator.state.topic.segment.bytes")),
+            "compression.type": "uncompressed",
+        },
+    )
+
+
 def check_name(name: str) -> None:
     """Refuse a name that no topic can have.  Raises: RequestError(INVALID_TOPIC_EXCEPTION)."""
     problem = name_problem(name)
@@ -109,6 +130,7 @@ def new_topic_record(
         partition_count=partition_count,
         # Topics begin on different vnodes, so that many small topics spread as well as one large one.
         first_vnode=catalogue.next_stream % database.vnode_count,
+        vnode_count=database.spread,
         created_ms=wall_ms,
         replication_factor=replication_factor,
         configs=configs,
@@ -284,4 +306,5 @@ def growth_record(
         first_stream=catalogue.next_stream,
         count=added,
         first_partition=topic.planned_count,
+        vnode_count=catalogue.databases[topic.database].spread,
     )

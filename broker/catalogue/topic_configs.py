@@ -7,7 +7,7 @@ the typed values that the broker works with, `described` the listing of Describe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from broker.catalogue.databases import DEFAULT_DATABASE, Database, durability_of
 from broker.config.config import Config
@@ -15,16 +15,24 @@ from broker.config.config_keys import ConfigError, ConfigSource, Key, Value, nea
 from broker.config.config_layers import ConfigLayers
 from broker.config.described_configs import Described, Synonym
 from broker.config.kawal_topic_keys import (
+    COLUMNS_KEY,
     DATABASE_KEY,
     DEDUP_KEY,
     DURABILITY_SHOWN,
     KAWAL_TOPIC_KEYS,
     ROUTING_KEY,
+    SCHEMA_VALIDATION_KEY,
     SHOWN_ONLY,
 )
 from broker.config.server_keys import KEYS
 from broker.config.topic_keys import INTERNAL_SEGMENT_BYTES, TOPIC_KEYS
 from broker.config.topic_settings import TopicSettings
+
+KNOWN_SETTINGS_MAX: Final = 1_000
+"""The different combinations of settings that are kept; most servers have a handful."""
+
+CHECKED_COLUMNS_MAX: Final = 1_000
+"""The columns that one look at a value can take, as in views."""
 
 
 def topic_key(name: str) -> Key:
@@ -83,7 +91,29 @@ def checked(overrides: Mapping[str, str | None], config: Config) -> dict[str, st
             settings.kawal_routing,
             f"needs {DEDUP_KEY.name}=seqno, whose records name their producer",
         )
+    _check_validation(kept, settings, config)
     return kept
+
+
+def _check_validation(kept: Mapping[str, str], settings: TopicSettings, config: Config) -> None:
+    """Check that there is what values are to be checked against.  Raises: ConfigError."""
+    kind, problem = settings.kawal_schema_validation, None
+    if kind == "registry" and not config.kawal_schema_registry_url:
+        problem = "needs kawal.schema.registry.url in the server's configuration"
+    elif kind == "columns":
+        if not kept.get(COLUMNS_KEY.name):
+            problem = f"needs {COLUMNS_KEY.name}, which values are checked against"
+        elif (count := len(columns_of(kept[COLUMNS_KEY.name]))) > CHECKED_COLUMNS_MAX:
+            problem = f"checks {CHECKED_COLUMNS_MAX} columns at most, and {count} are declared"
+    if problem is not None:
+        raise ConfigError(SCHEMA_VALIDATION_KEY.name, kind, problem)
+
+
+def columns_of(text: str) -> list[str]:
+    """Return the names of declared columns."""
+    from views.columns import parse_columns  # loaded when the first are declared
+
+    return parse_columns(text).names
 
 
 def effective(
@@ -97,13 +127,40 @@ def effective(
     values: dict[str, Any] = {}
     for field in TopicSettings.__slots__:
         name = field.replace("_", ".")
+        if field == "kawal_columns":
+            continue
         key = TOPIC_KEYS.get(name) or KAWAL_TOPIC_KEYS[name]
         override = overrides.get(key.name)
         values[field] = server_default(key, config) if override is None else key.parse(override)
     internal = overrides.get(INTERNAL_SEGMENT_BYTES.name)
     if internal is not None:
         values["segment_bytes"] = max(1, int(internal))
+    if values["kawal_schema_validation"] == "columns":
+        values["kawal_columns"] = overrides.get(COLUMNS_KEY.name, "")
     return TopicSettings(**values)
+
+
+class KnownSettings:
+    """The effective settings of topics, one object for all topics with the same overrides and defaults.
+
+    Computing them takes 30 µs, for each of 100,000 topics that are looked at one after the other.
+    """
+
+    __slots__ = ("_config", "_known")
+
+    def __init__(self) -> None:
+        self._config: Config | None = None
+        self._known: dict[tuple[tuple[tuple[str, str], ...], ...], TopicSettings] = {}
+
+    def of(self, overrides: Mapping[str, str], config: Config, defaults: Mapping[str, str]) -> TopicSettings:
+        """Return what `effective` returns."""
+        if config is not self._config or len(self._known) >= KNOWN_SETTINGS_MAX:
+            self._config, self._known = config, {}
+        key = (tuple(overrides.items()), tuple(defaults.items()))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = effective(overrides, config, defaults)
+        return found
 
 
 def server_default(key: Key, config: Config) -> Value:

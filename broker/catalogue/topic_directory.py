@@ -15,7 +15,7 @@ from broker.catalogue.live_config import LiveConfig
 from broker.catalogue.metadata_log import MetadataLog
 from broker.catalogue.orphans import Orphan, adoption, raise_ids, report, unowned
 from broker.catalogue.topic_admin import NewTopic, new_topic_record
-from broker.catalogue.topic_configs import effective
+from broker.catalogue.topic_configs import KnownSettings
 from broker.catalogue.topics import Catalogue, Topic
 from broker.catalogue.view_reload import reload_record
 from broker.config.kawal_topic_keys import QUARANTINE_KEY
@@ -56,6 +56,7 @@ class TopicDirectory:
         self._clock = clock
         self._random = random
         self._open_view = open_view
+        self._known_settings = KnownSettings()
         # Streams of deleted topics that a log has refused to drop so far.
         self._undropped: list[tuple[Vnode, int]] = []
         # Streams without a topic whose deletion no record tells, as found at the start.
@@ -83,8 +84,7 @@ class TopicDirectory:
 
     def _vnode_of(self, topic: Topic, index: int) -> Vnode:
         """Return the vnode on which a partition lies for its whole life."""
-        vnodes = self._vnodes[topic.database]
-        return vnodes[(topic.first_vnode + index) % len(vnodes)]
+        return self._vnodes[topic.database][topic.vnode_index(index)]
 
     def vnodes_of(self, topic: Topic) -> Sequence[Vnode]:
         """Return the vnodes on which the topic's partitions lie, or may lie."""
@@ -99,7 +99,7 @@ class TopicDirectory:
         """Return the topic's effective configs, computed at their first use after a change."""
         if topic.settings is None:
             defaults = self._catalogue.topic_defaults(topic)
-            topic.settings = effective(topic.configs, self._config.current, defaults)
+            topic.settings = self._known_settings.of(topic.configs, self._config.current, defaults)
         return topic.settings
 
     def check_new(self, new: NewTopic, wall_ms: int) -> TopicCreated:

@@ -21,10 +21,6 @@ from uuid import UUID
 from broker.catalogue.catalogue_records import (
     BrokerConfigs,
     CatalogueRecord,
-    DatabaseConfigs,
-    DatabaseCreated,
-    DatabaseDropped,
-    DirectoryRemoved,
     GroupConfigs,
     PartitionsAdded,
     ProducerIdBlock,
@@ -35,11 +31,13 @@ from broker.catalogue.catalogue_records import (
     TopicDeleted,
     ViewDefinition,
     ViewReloaded,
+    VnodesAdded,
 )
-from broker.catalogue.database_table import Databases
+from broker.catalogue.database_table import DatabaseRecord, Databases
 from broker.catalogue.reload_plan import plan_reload
+from broker.catalogue.settings_plan import Settings, Told, plan_settings
 from broker.catalogue.snapshot_records import SnapshotRecords
-from broker.catalogue.stream_table import StreamTable
+from broker.catalogue.stream_table import StreamTable, runs_of
 from broker.config.topic_names import collision_key
 
 if TYPE_CHECKING:
@@ -48,7 +46,8 @@ if TYPE_CHECKING:
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
+SHARE_STATE_TOPIC = "__share_group_state"
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC})
 
 
 class Change(NamedTuple):
@@ -87,6 +86,7 @@ class Topic:
         "recorded",
         "replication_factor",
         "settings",
+        "spreads",
         "topic_id",
         "view",
     )
@@ -102,8 +102,8 @@ class Topic:
         self.view: ViewDefinition | None = record.view
         # (first partition, first stream id) of each run of partitions that were made together.
         self.ranges: list[tuple[int, int]] = [(0, record.first_stream)]
-        # The ends of the partitions at each growth, () where they were not noted.
-        self.growth_ends: list[tuple[int, ...]] = []
+        self.spreads: list[int] = [record.vnode_count]  # of each run: the vnodes over which it is spread
+        self.growth_ends: list[tuple[int, ...]] = []  # the partitions' ends at each growth, () if not noted
         self.partition_count = self.planned_count = record.partition_count
         self.recorded = False
         self.settings: TopicSettings | None = None
@@ -131,6 +131,11 @@ class Topic:
         first_partition, first_stream = self.ranges[run]
         return first_stream + partition_index - first_partition
 
+    def vnode_index(self, partition_index: int) -> int:
+        """Return the vnode of the topic's database on which a partition lies for its whole life."""
+        run = bisect_right(self.ranges, partition_index, key=lambda item: item[0]) - 1
+        return (self.first_vnode + partition_index) % self.spreads[run]
+
     def stream_ids(self) -> Iterator[int]:
         """Return every stream of the topic, planned ones too, by partition; a view has none."""
         if self.view is not None:
@@ -143,8 +148,7 @@ class Catalogue:
 
     def __init__(self) -> None:
         self.databases = Databases()
-        # A number that grows whenever a record is planned, confirmed or undone: what is derived from the
-        # topics is made anew when it changes.
+        # Grows whenever a record is planned, confirmed or undone: what is derived from topics is made anew.
         self.changes = 0
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
@@ -158,7 +162,7 @@ class Catalogue:
         self.partition_count = 0
         # The same by database; views count where they are recorded.
         self.partitions_of: Counter[str] = Counter()
-        # Names with '_' for '.': two topics may not share one, as Kafka's metric names would collide.
+        # Names with '_' for '.', which no two topics may share: Kafka's metric names would collide.
         self.collision_names: dict[str, str] = {}
         # What clients have set for nodes, by their ids ("": for every node), and for groups.
         self.broker_configs: dict[str, dict[str, str]] = {}
@@ -174,7 +178,7 @@ class Catalogue:
         """Call `listener()` whenever settings of nodes have changed."""
         self._config_listeners.append(listener)
 
-    def _broker_configs_changed(self) -> None:
+    def _tell_configs(self) -> None:
         for listener in self._config_listeners:
             listener()
 
@@ -227,16 +231,11 @@ class Catalogue:
             case TopicConfigs() | ViewReloaded():
                 return self._plan_configs(record)
             case BrokerConfigs():
-                return _plan_settings(
-                    self.broker_configs,
-                    record.broker_id,
-                    record.configs,
-                    self._broker_configs_changed,
-                )
+                return self._set(self.broker_configs, record.broker_id, record.configs, self._tell_configs)
             case GroupConfigs():
-                return _plan_settings(self.group_configs, record.group, record.configs, _nothing)
+                return self._set(self.group_configs, record.group, record.configs)
             case ScramCredentials():
-                return _plan_settings(self.scram_credentials, record.user, record.credentials, _nothing)
+                return self._set(self.scram_credentials, record.user, record.credentials)
             case ProducerIdBlock():
                 return Change(lambda: self.reserve_producer_ids(record.next_id), _nothing)
             case StreamIdsUsed():
@@ -244,27 +243,49 @@ class Catalogue:
                 for first, count in record.deleted:
                     self.deleted_streams.update(range(first, first + count))
                 return Change(_nothing, _nothing)
-            case DatabaseCreated() | DatabaseConfigs() | DatabaseDropped() | DirectoryRemoved():
-                return Change(*self.databases.plan(record))
+            case _:
+                return self._plan_database(record)
+
+    def _set(self, table: Settings, name: str, settings: dict[str, str], changed: Told = _nothing) -> Change:
+        return Change(*plan_settings(table, name, settings, changed))
 
     def _plan_topic(self, record: TopicCreated) -> Change:
         topic = Topic(record)
         assert topic.name not in self.by_name, f"topic {topic.name!r} is created twice"
         self._add(topic)
         if topic.view is None:
+            topic.spreads = [self._spread(record.database, record.vnode_count)]
             self.next_stream = max(self.next_stream, record.first_stream + record.partition_count)
 
         def confirm() -> None:
             topic.recorded = True
-            if topic.view is not None and topic.view.source_id:
-                # The source may have grown while the view was on its way to the disk.
-                self._follow(topic, self.by_id[UUID(hex=topic.view.source_id)])
+            if topic.view is not None:
+                # The source may have grown while the view was on its way to the disk, or since.
+                self._follow(topic)
 
         return Change(confirm, lambda: self._remove(topic))
+
+    def _spread(self, database: str, vnode_count: int) -> int:
+        """Return over how many vnodes partitions are spread whose record names that number, or 0."""
+        known = self.databases.get(database)
+        return vnode_count if vnode_count or known is None else known.first_vnode_count
+
+    def _plan_database(self, record: DatabaseRecord) -> Change:
+        done, undo = self.databases.plan(record)
+        if not isinstance(record, VnodesAdded):
+            return Change(done, undo)
+
+        def confirm() -> None:
+            done()
+            for view in self.views_over_database(record.name):
+                self._follow(view)
+
+        return Change(confirm, undo)
 
     def _plan_growth(self, record: PartitionsAdded) -> Change:
         topic = self.by_id[UUID(hex=record.topic_id)]
         topic.ranges.append((topic.planned_count, record.first_stream))
+        topic.spreads.append(self._spread(topic.database, record.vnode_count))
         self.streams.add_run(topic, topic.planned_count, record.first_stream)
         topic.growth_ends.append(record.ends)
         topic.planned_count += record.count
@@ -274,10 +295,11 @@ class Catalogue:
         def confirm() -> None:
             topic.partition_count += record.count
             for view in self.views_over(topic):
-                self._follow(view, topic)
+                self._follow(view)
 
         def undo() -> None:
             topic.ranges.pop()
+            topic.spreads.pop()
             self.streams.remove_run(record.first_stream)
             topic.growth_ends.pop()
             topic.planned_count -= record.count
@@ -289,10 +311,16 @@ class Catalogue:
         self.partition_count += added
         self.partitions_of[topic.database] += added
 
-    def _follow(self, view: Topic, source: Topic) -> None:
-        """Give a view as many partitions as its source."""
-        self._count(view, source.partition_count - view.partition_count)
-        view.partition_count = view.planned_count = source.partition_count
+    def _follow(self, view: Topic) -> None:
+        """Give a view as many partitions as its source has."""
+        definition = view.view
+        assert definition is not None
+        if definition.source_id:
+            count = self.by_id[UUID(hex=definition.source_id)].partition_count
+        else:
+            count = self.databases[definition.source].vnode_count
+        self._count(view, count - view.partition_count)
+        view.partition_count = view.planned_count = count
 
     def _plan_deletion(self, topic: Topic) -> Change:
         self._remove(topic)
@@ -367,33 +395,6 @@ class Catalogue:
         return [
             *self.databases.snapshot(),
             *self._records.all(),
-            StreamIdsUsed(next_id=self.next_stream, deleted=_runs(sorted(self.deleted_streams))),
+            StreamIdsUsed(next_id=self.next_stream, deleted=runs_of(sorted(self.deleted_streams))),
             ProducerIdBlock(next_id=self.next_producer_id),
         ]
-
-
-def _runs(numbers: list[int]) -> list[tuple[int, int]]:
-    """Return sorted numbers as (first, count) of their runs."""
-    runs: list[tuple[int, int]] = []
-    for number in numbers:
-        if runs and sum(runs[-1]) == number:
-            runs[-1] = runs[-1][0], runs[-1][1] + 1
-        else:
-            runs.append((number, 1))
-    return runs
-
-
-def _plan_settings(
-    table: dict[str, dict[str, str]], name: str, configs: dict[str, str], changed: Callable[[], None]
-) -> Change:
-    before = table.get(name, {})
-
-    def put(settings: dict[str, str]) -> None:
-        if settings:
-            table[name] = dict(settings)
-        else:
-            table.pop(name, None)
-        changed()
-
-    put(configs)
-    return Change(_nothing, lambda: put(before))

@@ -21,6 +21,7 @@ from broker.config.kawal_topic_keys import (
     DEFINING_NAMES,
     FROM_KEY,
     SCHEMA_SHOWN,
+    SNAPSHOT_KEY,
     SOURCE_SHOWN,
     SPEED_KEY,
     SQL_KEY,
@@ -123,6 +124,14 @@ def defined_window(configs: Mapping[str, str | None]) -> dict[str, str]:
         except ConfigError as error:
             raise RequestError(ErrorCode.INVALID_CONFIG, str(error)) from error
         found[field] = f"{parse_speed(raw):g}" if key is SPEED_KEY else parse_bound(raw).text
+    if _wants_snapshot(configs):
+        if "speed" in found:
+            raise RequestError(
+                ErrorCode.INVALID_CONFIG,
+                f"{SNAPSHOT_KEY.name} and {SPEED_KEY.name} exclude each other: a replay shows what has"
+                " happened, a snapshot what came of it",
+            )
+        found["snapshot"] = "true"
     if "start" in found and "end" in found:
         first, last = parse_bound(found["start"]), parse_bound(found["end"])
         if first.is_offset == last.is_offset and first.value > last.value:
@@ -132,6 +141,16 @@ def defined_window(configs: Mapping[str, str | None]) -> dict[str, str]:
                 " shown; exchange the two",
             )
     return found
+
+
+def _wants_snapshot(configs: Mapping[str, str | None]) -> bool:
+    raw = configs.get(SNAPSHOT_KEY.name)
+    if raw is None:
+        return False
+    try:
+        return bool(SNAPSHOT_KEY.parse(raw))
+    except ConfigError as error:
+        raise RequestError(ErrorCode.INVALID_CONFIG, str(error)) from error
 
 
 def _check_has_times(definition: ViewDefinition, window: Mapping[str, str]) -> None:
@@ -151,7 +170,8 @@ def definition_configs(definition: ViewDefinition) -> dict[str, str]:
         shown = {ALIAS_KEY.name: definition.source}
     else:
         shown = {SQL_KEY.name: definition.statement}
-    window = zip(WINDOW_NAMES, (definition.start, definition.end, definition.speed), strict=True)
+    values = definition.start, definition.end, definition.speed, definition.snapshot
+    window = zip(WINDOW_NAMES, values, strict=True)
     return shown | {name: text for name, text in window if text}
 
 
@@ -204,10 +224,10 @@ def over_database(statement: Statement, catalogue: Catalogue) -> ViewDefinition:
     database = catalogue.databases.get(statement.source)
     if database is None or not database.recorded:
         raise refused(no_such_database(statement.source, catalogue.databases))
-    if database.keeps_nothing:
+    if nothing := database.keeps_nothing:
         raise RequestError(
             ErrorCode.POLICY_VIOLATION,
-            f"database {database.name!r} has retention.ms=0, which leaves a view nothing to show; alter it"
+            f"database {database.name!r} has {nothing}=0, which leaves a view nothing to show; alter it"
             " first",
         )
     return ViewDefinition(

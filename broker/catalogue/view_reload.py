@@ -57,6 +57,6 @@ def reload_record(topic: Topic, text: str, catalogue: Catalogue) -> ViewReloaded
             f"the offsets of {topic.name!r} would have another meaning with the changes of its topic, or"
             " without them; drop it, and create it again"
         )
-    window = {"start": before.start, "end": before.end, "speed": before.speed}
+    window = {"start": before.start, "end": before.end, "speed": before.speed, "snapshot": before.snapshot}
     definition = replace(definition, **window)
     return ViewReloaded(topic_id=topic.topic_id.hex, configs=definition_configs(definition), view=definition)

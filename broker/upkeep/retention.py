@@ -7,7 +7,8 @@ whose oldest records are young and whose size is within its limit costs two comp
 cut into logical segments (wal/retention.py), as Kafka would have rolled them, and only as far as needed.
 Old records are deleted whether or not consumers have read them, unless a group is important
 (retention_holds.py).  Age is judged by a time of day that does not follow a jump of the clock at once
-(loop/clock.py).
+(loop/clock.py).  Databases whose files have limits let whole files go (file_retention.py) before the files
+that no stream needs are removed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from broker.loop.loop import Loop
 from broker.loop.slices import Steps, or_again
 from broker.storage.partition import Partition
 from broker.storage.vnodes import Vnodes
+from broker.upkeep.file_retention import FileRetention
 from broker.upkeep.retention_holds import GroupProgress, Holds
 from broker.upkeep.retention_queue import NEVER, Known, RetentionQueue
 from protocol.records import iter_batches, read_batch_header
@@ -73,6 +75,7 @@ class RetentionTask:
         """The partitions looked at so far."""
         self.held_partitions = 0
         """Partitions that the last check kept longer than their retention, for groups."""
+        self._files = FileRetention(metadata, loop.clock, self._held_from)
         self._distrusted = False
         """Whether the wall clock is ahead of the time of day by which retention goes."""
         metadata.metadata_log.listen(self._catalogue_changed)
@@ -93,6 +96,8 @@ class RetentionTask:
         self._changed.append(topic)
 
     def _catalogue_changed(self, record: CatalogueRecord, _now_ms: int) -> None:
+        if isinstance(record, DatabaseConfigs | TopicConfigs):
+            self._files.forget()
         if isinstance(record, DatabaseConfigs):
             self._all_due = True
         elif isinstance(record, TopicConfigs):
@@ -142,6 +147,7 @@ class RetentionTask:
             # What was due is forgotten by now.
             self._all_due = True
             raise
+        held += yield from self._look_at_files()
         self._note_held(held)
         yield from self._retire_segments()
         self._schedule(self._loop.clock.turn_ms)
@@ -222,6 +228,16 @@ class RetentionTask:
         if held != self.held_partitions:
             logger.info("%d partitions are kept longer than their retention for groups", held)
         self.held_partitions = held
+
+    def _look_at_files(self) -> Generator[None, None, int]:
+        """Let closed files go; return the number of partitions in which groups keep records of them."""
+        held = 0
+        for vnode in self._vnodes.every[1:]:
+            try:
+                held += yield from self._files.checked(vnode)
+            except (WalError, DiskError) as error:
+                logger.error("retention of the files of vnode %s is postponed: %s", vnode.name, error)
+        return held
 
     def _retire_segments(self) -> Steps:
         self._metadata.topics.drop_again()

@@ -132,7 +132,7 @@ class Holds:
         index = partition.index
         if view is not None and not view.source_id:
             # Partition i of a view over a database is its vnode i.
-            index = (topic.first_vnode + index) % hold.read.partition_count
+            index = topic.vnode_index(index)
         committed = self._groups().committed(hold.group_id, hold.read.name, index)
         offset = 0 if committed is None else committed.offset
         if view is None:

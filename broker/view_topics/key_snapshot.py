@@ -23,7 +23,10 @@ from protocol.record_reader import Record, iter_records
 from protocol.records import read_batch_header
 
 KEYS_MAX: Final = 400_000
-"""The keys in all snapshots, at 160 bytes each: 64 MB."""
+"""The keys in all snapshots of groups, at 160 bytes each: 64 MB."""
+
+OVER_MANY: Final = frozenset({"database"})
+"""The kinds of views that show several topics."""
 
 PLAIN_KEY_BYTES: Final = 32
 """Longer keys are kept as digests of this length and one byte, which no plain key has."""
@@ -33,17 +36,18 @@ RECORDS_PER_STEP: Final = 500
 
 
 class KeyBudget:
-    """The keys in all snapshots of a node."""
+    """The keys in all snapshots that share it."""
 
-    __slots__ = ("keys",)
+    __slots__ = ("_keys_max", "keys")
 
-    def __init__(self) -> None:
+    def __init__(self, keys_max: int | None = None) -> None:
+        self._keys_max = keys_max
         self.keys = 0
 
     @property
     def is_full(self) -> bool:
         """Whether no further batch may be noted; one may go beyond the limit."""
-        return self.keys >= KEYS_MAX
+        return self.keys >= (KEYS_MAX if self._keys_max is None else self._keys_max)
 
 
 class KeySnapshot:

@@ -1,7 +1,8 @@
-"""Time travel and replay: another view between two bounds, or at the pace at which it was written.
+"""Time travel, replay and snapshots: another view between two bounds, at a pace, or beginning with its state.
 
 A window wraps a view of any other kind (an alias, a query, a database).  Its bounds are its log start and its
-end; a time is looked up once there are records at or after it.  Pace: broker/view_topics/view_pacing.py.
+end; a time is looked up once there are records at or after it.  Pace: broker/view_topics/view_pacing.py; the
+state with which readers begin: broker/view_topics/view_snapshots.py.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from broker.storage.timestamps import first_at_or_after, newest_of
 from broker.view_topics.view_compaction import CompactedSource
 from broker.view_topics.view_pacing import Anchor, Pacing
 from broker.view_topics.view_partition import ViewPartition, ViewRead
+from broker.view_topics.view_snapshots import ReaderSnapshots
 from protocol.record_reader import iter_records
 from protocol.record_writer import encode_batch
 from protocol.records import BatchHeader, iter_batches, read_batch_header
@@ -35,7 +37,10 @@ PACED_BYTES: Final = 64 << 10
 class WindowPartition(ViewPartition):
     """One partition of a view, seen through bounds or at a pace."""
 
-    __slots__ = ("_checked", "_compacted", "_end", "_first", "_floor", "_from", "_pacing", "_to", "inner")
+    __slots__ = (
+        "_checked", "_compacted", "_end", "_first", "_floor", "_from", "_pacing", "_snapshots", "_to",
+        "inner",
+    )  # fmt: skip
 
     def __init__(
         self, host: ViewHost, topic: Topic, index: int, inner: ViewPartition, pacing: Pacing | None
@@ -45,6 +50,7 @@ class WindowPartition(ViewPartition):
         self._wait_key = inner.wait_key
         self.inner = inner
         self._pacing = pacing
+        self._snapshots = host.shared(ReaderSnapshots) if self.definition.snapshot else None
         self._from = parse_bound(self.definition.start) if self.definition.start else None
         self._to = parse_bound(self.definition.end) if self.definition.end else None
         # The offsets of the bounds, as soon as they are known.
@@ -56,7 +62,9 @@ class WindowPartition(ViewPartition):
         self._compacted = CompactedSource(inner.vnode, inner.stream_id)
 
     def close(self) -> None:
-        """Free the memory of the inner view."""
+        """Free the memory of the inner view, and of snapshots."""
+        if self._snapshots is not None:
+            self._snapshots.forget_all(self)
         self.inner.close()
 
     # --- bounds ----------------------------------------------------------------------------------------
@@ -192,7 +200,8 @@ class WindowPartition(ViewPartition):
         max_bytes = read.max_bytes
         if self._pacing is not None:
             read.max_bytes = min(max_bytes, PACED_BYTES)
-        yield from self.inner.steps(read)
+        shown = self.inner if self._snapshots is None else self._snapshots.view_of(self, self.inner, read)
+        yield from shown.steps(read)
         read.max_bytes = max_bytes
         if read.position > end:
             _cut(read, end)

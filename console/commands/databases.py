@@ -140,8 +140,8 @@ def _configure_restore(actions: Actions) -> None:
 
             The database is created like the other if it does not exist; topics of the same names are refused.
             The present records are restored, in their order; those that come meanwhile may be missing.  Each
-            gets the header kawal.origin.  Offsets begin at 0 in the copy, and views, groups and transactions
-            are not restored.""",
+            gets the header kawal.origin.  Offsets begin at 0 in the copy.  Views are created again where the
+            names are the same, and groups continue at the same records where it is another server.""",
         examples=[
             ("databases restore power --from other:9092", "from another server, under the same name"),
             ("databases restore power --as power2 --prefix copy.", "on the same server"),
@@ -240,7 +240,10 @@ def _restore(arguments: argparse.Namespace) -> int:
         f"restored {arguments.database} as {copy}: {outcome.topics} topics, {outcome.records} records,"
         f" {outcome.changes} changes"
         + ("" if arguments.no_check else f"; checked {outcome.checked}, all equal")
+        + f"; {outcome.views} views, {outcome.groups} groups"
     )
+    for name, reason in outcome.left_out.items():
+        print(f"left out {name}: {reason}")
     return OK
 
 

@@ -6,7 +6,8 @@ not in the log any more, as retention has deleted it, is made as it is now, and 
 to be as they are now.
 
 It is read again from there, until nothing has come meanwhile.  Compacted topics are read themselves: of their
-records the view shows only those that lie where they were first written.
+records the view shows only those that lie where they were first written.  Then views (view_copies.py) and, on
+another server, groups with their progress (group_copies.py) are made again.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from console import database_admin
 from console.admin import describe_cluster
 from console.errors import CommandError
 from console.restoring.equality import check_equal, is_restored
+from console.restoring.group_copies import GroupCopies, Place
 from console.restoring.topic_copies import TopicCopies, own_configs
+from console.restoring.view_copies import STORED, TEMPORARY, ViewCopies, views_of
 from console.sql.records import read_all, read_batches
 from console.sql.session import Session
 from console.sql.topic_requests import checked, create_topic, delete_topic
@@ -31,9 +34,6 @@ from protocol.record_reader import Record, iter_records
 from protocol.records import read_batch_header
 
 PLACES: Final = frozenset({TOPIC_HEADER, PARTITION_HEADER, OFFSET_HEADER})
-STORED: Final = "log"
-"""The kind of a topic that stores records."""
-
 INTERNAL: Final = "__"
 
 ROUNDS_MAX: Final = 10
@@ -62,6 +62,10 @@ class Outcome(NamedTuple):
     changes: int
     checked: int
     """The records, of compacted topics the keys, that were compared with the copy."""
+    views: int
+    groups: int
+    left_out: dict[str, str]
+    """Views and groups that the copy does not have, or not with all of their progress, with the reasons."""
 
 
 class DatabaseRestore:
@@ -71,12 +75,13 @@ class DatabaseRestore:
         self._source = source
         self._target = target
         self._order = order
-        self._view = f"kawal.restore.{order.source}.{source.now_ms()}"
+        self._view = f"{TEMPORARY}{order.source}.{source.now_ms()}"
         origin = f"{describe_cluster(source.bootstrap).cluster_id}/{order.source}".encode()
         self._copies = TopicCopies(target, order.target, prefix=order.prefix, origin=origin)
         self._told: set[bytes] = set()
         self._changes = 0
         self._now: dict[str, TopicResult] = {}
+        self._views: dict[str, TopicResult] = {}
         self._configs: dict[str, dict[str, str]] = {}
 
     def run(self) -> Outcome:
@@ -96,7 +101,28 @@ class DatabaseRestore:
             self._copy_compacted(name)
         self._copies.flush()
         found = self._check() if self._order.checks else 0
-        return Outcome(len(self._now), self._copies.records, self._changes, found)
+        views = ViewCopies(self._source, self._target)
+        views.make(self._views.values(), same_names=self._same_names)
+        groups = GroupCopies(self._source, self._target, self._offset_in_copy)
+        if self._source.bootstrap != self._target.bootstrap and not self._order.prefix:
+            groups.make({*self._now, *views.made})
+        return Outcome(
+            len(self._now), self._copies.records, self._changes, found, len(views.made), len(groups.made),
+            views.left_out | groups.left_out,
+        )  # fmt: skip
+
+    @property
+    def _same_names(self) -> bool:
+        return not self._order.prefix and self._order.source == self._order.target
+
+    def _offset_in_copy(self, place: Place, offset: int) -> int | None:
+        """Return the offset of a topic or view in the copy; None if the view's offsets are versions."""
+        name, partition = place
+        view = self._views.get(name)
+        if view is not None and (view.meta != "none" or view.kind == "database"):
+            return None
+        offsets = self._copies.offsets.get((name if view is None else view.source, partition))
+        return 0 if offsets is None else offsets.before(offset)
 
     # --- before ----------------------------------------------------------------------------------------
 
@@ -116,10 +142,12 @@ class DatabaseRestore:
         return here.vnodes
 
     def _look(self) -> None:
-        """Note the topics that the database has now, with their configurations."""
+        """Note the topics that the database has now, with their configurations, and the views over it."""
+        topics = self._source.topics()
+        self._views = {view.name: view for view in views_of(topics, self._order.source)}
         self._now = {
             topic.name: topic
-            for topic in self._source.topics()
+            for topic in topics
             if topic.database == self._order.source
             and topic.kind == STORED
             and not topic.name.startswith(INTERNAL)
@@ -129,6 +157,7 @@ class DatabaseRestore:
     def _check_free(self) -> None:
         """Refuse to write into topics that exist.  Raises: CommandError."""
         names = [self._copies.name_of(name) for name in self._now]
+        names += self._views if self._same_names else []
         taken = [found.name for found in self._target.topics(names) if not found.error_code] if names else []
         if taken:
             raise CommandError(

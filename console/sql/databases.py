@@ -5,6 +5,7 @@
     DROP DATABASE [IF EXISTS] name
     USE name
     SHOW DATABASES      SHOW CREATE DATABASE name      DESCRIBE DATABASE name      SHOW [name.]VGROUPS
+    SPLIT VGROUP [name.]number
 
 An option may also be written OPTION=value, and a value in quotes.
 """
@@ -24,7 +25,7 @@ from console.database_admin import (
     found,
     told,
 )
-from console.errors import UsageError
+from console.errors import CommandError, UsageError
 from console.sql.grammar import Form, Parts, form, name, plain_name
 from console.sql.results import Result
 from console.sql.session import Session
@@ -114,6 +115,20 @@ def _vgroups(session: Session, parts: Parts) -> Result:
     return Result(columns=result.columns, rows=rows)
 
 
+def _split(session: Session, parts: Parts) -> Result:
+    database, vnode = plain_name(parts["name"]) or session.database, int(parts["number"] or "")
+    if not database:
+        raise UsageError("name the database, as in SPLIT VGROUP telemetry.0, or begin with USE telemetry")
+    (before,) = found(do(session.bootstrap, DatabaseAction.DESCRIBE, [database]))
+    if vnode >= before.vnodes:
+        raise CommandError(f"{database!r} has no vnode {vnode}: they are 0 to {before.vnodes - 1}")
+    (after,) = found(do(session.bootstrap, DatabaseAction.SPLIT, [database]))
+    return Result(
+        f"added {database}/vnode-{after.vnodes - 1}: new topics and partitions are placed on it, too; what is"
+        f" on {database}/vnode-{vnode} stays there"
+    )
+
+
 FORMS: Final[tuple[Form, ...]] = (
     form(
         "CREATE DATABASE",
@@ -138,5 +153,11 @@ FORMS: Final[tuple[Form, ...]] = (
     form("SHOW CREATE DATABASE", rf"SHOW CREATE DATABASE {name()}", _show_create, "SHOW CREATE DATABASE d"),
     form("DESCRIBE DATABASE", rf"DESC(?:RIBE)? DATABASE {name()}", _describe, "DESCRIBE DATABASE telemetry"),
     form("DESC DATABASE", rf"DESC DATABASE {name()}", _describe, "DESC DATABASE telemetry"),
+    form(
+        "SPLIT VGROUP",
+        rf"SPLIT VGROUP (?:{name()}\s*\.\s*)?(?P<number>\d{{1,4}})",
+        _split,
+        "SPLIT VGROUP telemetry.0",
+    ),
     form("SHOW VGROUPS", rf"SHOW (?:{name()}\s*\.\s*)?VGROUPS", _vgroups, "SHOW telemetry.VGROUPS"),
 )

@@ -117,7 +117,7 @@ def _databases(session: Session) -> Rows:
     for database in described(session):
         durability = setting_of(database, "durability")
         retention_ms, retention_bytes = (
-            int(setting_of(database, name) or -1) for name in ("retention.ms", "retention.bytes")
+            int(setting_of(database, name) or -1) for name in ("wal.retention.ms", "wal.retention.bytes")
         )
         yield (
             database.name,
@@ -133,6 +133,7 @@ def _databases(session: Session) -> Rows:
             database.view_count,
             database.size_bytes,
             durability,
+            int(setting_of(database, "retention.ms") or -1),
         )
 
 
@@ -208,7 +209,7 @@ DATABASES: Final = _table(
     "ins_databases",
     "name string, create_time string, vgroups int, ntopics bigint, replica int, `precision` string,"
     " wal_level int, wal_fsync_period bigint, wal_retention_period bigint, wal_retention_size bigint,"
-    " nviews bigint, size_bytes bigint, durability string",
+    " nviews bigint, size_bytes bigint, durability string, retention_ms bigint",
     _databases,
 )
 VGROUPS: Final = _table(

@@ -27,7 +27,7 @@ OF_TOPIC: Final = 1
 
 SQL: Final = "kawal.sql"
 ALIAS: Final = "kawal.alias.of"
-BOUNDS: Final = ("kawal.from", "kawal.to", "kawal.replay.speed")
+BOUNDS: Final = ("kawal.from", "kawal.to", "kawal.replay.speed", "kawal.snapshot")
 """What only configurations say of a view."""
 
 

@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from broker.catalogue import catalogue_snapshots
-from broker.catalogue.catalogue_records import CatalogueRecord, encode_record
+from broker.catalogue.catalogue_records import CatalogueRecord, PartitionsAdded, encode_record
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from protocol.messages.metadata import MetadataRequest
 from tests.broker.gateway import Gateway
@@ -99,3 +99,23 @@ def test_snapshots_cost_no_more_than_the_changes_however_much_exists() -> None:
         changes += gateway.broker.meta.log.next_version > before
     record_bytes = 200 * changes
     assert 0 < written <= 3 * record_bytes
+
+
+def test_no_snapshot_is_taken_while_a_durable_change_is_not_confirmed() -> None:
+    """A snapshot of the catalogue before the confirmation, with the log's version after it, would lose it."""
+    gateway = Gateway()
+    create(gateway, "grows")
+    broker = gateway.broker
+    broker.snapshots._log.bytes_since_snapshot = 1 << 20
+    broker.metadata_log.append(
+        PartitionsAdded(topic_id=broker.find_topic("grows").topic_id.hex, first_stream=900, count=1),
+        gateway.now_ms,
+    )
+    ((vnode, job),) = broker.take_jobs(gateway.now_ms, of_all=False)
+    job.run()
+    vnode.job_done(job, None, gateway.now_ms)
+    assert broker.find_topic("grows").partition_count == 1
+    assert broker.snapshots.begin() is None
+    vnode.settle(broker.internal_errors, gateway.now_ms)
+    assert broker.find_topic("grows").partition_count == 2
+    assert broker.snapshots.begin() is not None

@@ -42,6 +42,7 @@ def test_what_a_database_does_not_say_is_the_servers() -> None:
     assert options.tail_cache_bytes == 4 << 20
     assert value_of("retention.ms", {}, CONFIG) == str(CONFIG.retention_ms)
     assert value_of("segment.ms", {}, CONFIG) == str(CONFIG.roll_ms)
+    assert value_of("retention.ms", {"wal.retention.ms": "5"}, CONFIG) == "-1"
 
 
 def test_only_four_settings_are_defaults_of_its_topics() -> None:
@@ -79,7 +80,7 @@ def test_an_unknown_database_is_answered_with_the_nearest() -> None:
 def test_alterations_set_and_take_away() -> None:
     database = made(retention_ms="5", flush_ms="7")
     changes = {"retention.ms": None, "WAL_RETENTION_SIZE": "1", "vnodes": "3"}
-    assert altered(database, changes, has_views=False) == {"flush.ms": "7", "retention.bytes": "1024"}
+    assert altered(database, changes, has_views=False) == {"flush.ms": "7", "wal.retention.bytes": "1024"}
 
 
 @pytest.mark.parametrize(
@@ -90,6 +91,7 @@ def test_alterations_set_and_take_away() -> None:
         ({"retention.mss": None}, False, ErrorCode.INVALID_CONFIG, "did you mean 'retention.ms'"),
         ({"flush.ms": "x"}, False, ErrorCode.INVALID_CONFIG, "'flush.ms'"),
         ({"WAL_RETENTION_PERIOD": "0"}, True, ErrorCode.POLICY_VIOLATION, "delete the views first"),
+        ({"retention.ms": "0"}, True, ErrorCode.POLICY_VIOLATION, "retention.ms=0 would leave them nothing"),
     ],
 )
 def test_alterations_that_cannot_be_are_refused(
@@ -102,5 +104,25 @@ def test_alterations_that_cannot_be_are_refused(
 
 
 def test_a_database_without_retention_keeps_nothing_for_views() -> None:
-    assert made(retention_ms="0").keeps_nothing
+    assert made(retention_ms="0").keeps_nothing == "retention.ms"
+    assert made(wal_retention_ms="0").keeps_nothing == "wal.retention.ms"
+    assert made(wal_retention_ms="0", retention_ms="0").keeps_nothing
+    # The longer of the two counts.
+    assert not made(wal_retention_ms="0", retention_ms="1").keeps_nothing
+    assert not made(wal_retention_ms="1", retention_ms="0").keeps_nothing
     assert not made().keeps_nothing
+
+
+def test_files_are_closed_by_the_age_at_which_they_are_deleted() -> None:
+    def closed_at(**configs: str) -> str:
+        return value_of("wal.segment.ms", made(**configs).configs, Config())
+
+    assert closed_at() == closed_at(wal_retention_ms="-1") == closed_at(wal_retention_bytes="5") == "-1"
+    assert closed_at(wal_retention_ms="90000") == "90000"
+    assert closed_at(wal_retention_ms="0") == "60000"
+    assert closed_at(wal_retention_ms="90000", wal_segment_ms="5") == "5"
+
+
+def test_topics_of_a_database_whose_files_are_deleted_have_no_age_of_their_own() -> None:
+    assert made(wal_retention_ms="5", retention_ms="7").topic_defaults == {"retention.ms": "-1"}
+    assert made(wal_retention_bytes="5", retention_ms="7").topic_defaults == {"retention.ms": "7"}

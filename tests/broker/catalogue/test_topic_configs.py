@@ -2,7 +2,15 @@
 
 import pytest
 
-from broker.catalogue.topic_configs import checked, described, effective, topic_key, validate
+from broker.catalogue.topic_configs import (
+    KNOWN_SETTINGS_MAX,
+    KnownSettings,
+    checked,
+    described,
+    effective,
+    topic_key,
+    validate,
+)
 from broker.config.config import Config, config_of
 from broker.config.config_keys import ConfigError, ConfigSource
 from broker.config.config_layers import layered
@@ -116,3 +124,50 @@ def test_a_key_without_a_server_key_has_no_synonyms() -> None:
     assert entries["remote.storage.enable"].synonyms == ()
     assert entries["flush.ms"].synonyms == ()
     assert entries["flush.messages"].synonyms[0].name == "log.flush.interval.messages"
+
+
+def test_topics_with_the_same_settings_share_one_object() -> None:
+    known = KnownSettings()
+    assert known.of({}, DEFAULTS, {}) is known.of({}, DEFAULTS, {})
+    assert known.of({"retention.ms": "5"}, DEFAULTS, {}) is known.of({"retention.ms": "5"}, DEFAULTS, {})
+    assert known.of({}, DEFAULTS, {"retention.ms": "6"}).retention_ms == 6
+    assert known.of({"retention.ms": "5"}, DEFAULTS, {"retention.ms": "6"}).retention_ms == 5
+
+
+def test_shared_settings_follow_a_changed_configuration() -> None:
+    known = KnownSettings()
+    before = known.of({}, DEFAULTS, {})
+    after = known.of({}, config_of({"log.retention.ms": 5}), {})
+    assert (before.retention_ms, after.retention_ms) == (604_800_000, 5)
+
+
+def test_the_shared_settings_that_are_kept_are_bounded() -> None:
+    known = KnownSettings()
+    first = known.of({"retention.ms": "0"}, DEFAULTS, {})
+    for number in range(KNOWN_SETTINGS_MAX):
+        assert known.of({"retention.ms": str(number)}, DEFAULTS, {}).retention_ms == number
+    assert known.of({"retention.ms": "0"}, DEFAULTS, {}) is not first
+
+
+def test_values_are_checked_against_something() -> None:
+    kind = "kawal.schema.validation"
+    with pytest.raises(ConfigError, match=r"needs kawal\.columns"):
+        checked({kind: "columns"}, DEFAULTS)
+    with pytest.raises(ConfigError, match=r"needs kawal\.schema\.registry\.url"):
+        checked({kind: "registry"}, DEFAULTS)
+    many = ", ".join(f"c{number} int" for number in range(1_001))
+    with pytest.raises(ConfigError, match="checks 1000 columns at most, and 1001 are declared"):
+        checked({kind: "columns", "kawal.columns": many}, DEFAULTS)
+    kept = checked({kind: "columns", "kawal.columns": "a int"}, DEFAULTS)
+    settings = effective(kept, DEFAULTS)
+    assert (settings.checks_values, settings.opens_batches, settings.kawal_columns) == (True, True, "a int")
+    plain = effective({"kawal.columns": "a int"}, DEFAULTS)
+    assert (plain.checks_values, plain.opens_batches, plain.kawal_columns) == (False, False, "")
+    with_registry = config_of({"kawal.schema.registry.url": "http://registry:8081"})
+    assert effective(checked({kind: "registry"}, with_registry), with_registry).checks_values
+
+
+@pytest.mark.parametrize("url", ["registry:8081", "http://me:secret@registry:8081"])
+def test_the_address_of_a_registry_is_checked(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"kawal\.schema\.registry\.url"):
+        config_of({"kawal.schema.registry.url": url})

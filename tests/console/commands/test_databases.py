@@ -18,7 +18,7 @@ def run(*words: str) -> int:
 def test_a_database_is_made_listed_described_altered_and_dropped(
     server: Gateway, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("create", "telemetry", "--vnodes", "3", "--config", "WAL_RETENTION_PERIOD=60") == 0
+    assert run("create", "telemetry", "--vnodes", "3", "--config", "KEEP=1m") == 0
     assert run("list") == 0
     assert run("list", "--long") == 0
     assert run("alter", "telemetry", "--config", "flush.ms=9", "--unset", "retention.ms") == 0

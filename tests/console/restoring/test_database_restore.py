@@ -6,6 +6,7 @@ import pytest
 
 from console.errors import CommandError
 from console.restoring.database_restore import DatabaseRestore, Order, Outcome
+from console.restoring.group_copies import progress_of
 from protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -16,6 +17,7 @@ from protocol.record_writer import encode_batch
 from tests.broker.databases import create_database
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.group_reads import configure, member, records, seen
+from tests.broker.groups import committing
 from tests.broker.kit import batch, create, fetch, offset_of, records_of, send
 from tests.broker.topic_changes import alter, delete, grow
 from tests.broker.txn import Producer
@@ -194,3 +196,28 @@ def test_two_databases_restored_from_each_other_stand_still(servers: dict[str, G
 def test_what_does_not_exist_is_named(servers: dict[str, Gateway]) -> None:
     with pytest.raises(CommandError, match="there is no database 'nowhere'"):
         restored(Order("nowhere", "d"))
+
+
+def test_views_and_groups_are_restored_with_the_database(servers: dict[str, Gateway]) -> None:
+    client = lived(servers[HERE])
+    create(client, "v", -1, kawal_sql="SELECT v FROM meters WHERE v > 0")
+    create(client, "all", -1, kawal_sql="DATABASE power")
+    # Of meters-0 the records below offset 4 were deleted, so the fifth is the copy's first.
+    client.call(committing("g", ("meters", 0, 5), ("v", 0, 6), ("all", 0, 3)), 8)
+    outcome = restored(Order("power", "power"))
+    assert (outcome.views, outcome.groups) == (2, 1)
+    assert outcome.left_out == {"g": "its offsets in all are versions of the log"}
+    _, there = sessions()
+    found = {place: progress.offset for place, progress in progress_of(there, "g").items()}
+    before = [contents(reader, "meters")[1:] for reader in (client, servers[THERE].client())]
+    assert before[0] == before[1]
+    start = offset_of(servers[THERE].client(), "meters", -2).offset
+    assert found == {("meters", 0): start + 1, ("v", 0): start + 2}
+
+
+def test_a_copy_under_other_names_has_neither_views_nor_groups(servers: dict[str, Gateway]) -> None:
+    client = lived(servers[HERE])
+    create(client, "v", -1, kawal_sql="SELECT v FROM meters")
+    client.call(committing("g", ("meters", 0, 5)), 8)
+    outcome = restored(Order("power", "power", prefix="copy."))
+    assert (outcome.views, outcome.groups, list(outcome.left_out)) == (0, 0, ["v"])

@@ -14,7 +14,7 @@ def test_statements_do_what_they_say(sql: Sql) -> None:
     assert sql("CREATE DATABASE d VGROUPS 1 WAL_RETENTION_PERIOD 60") == "created d"
     assert sql("CREATE DATABASE IF NOT EXISTS d") == "d exists already"
     assert sql("ALTER DATABASE d flush.ms 9") == "altered d"
-    again = "CREATE DATABASE `d` flush.ms=9 retention.ms=60000 vnodes=1"
+    again = "CREATE DATABASE `d` flush.ms=9 vnodes=1 wal.retention.ms=60000"
     assert sql("SHOW CREATE DATABASE d") == [{"statement": again}]
     assert [row["name"] for row in sql("SHOW DATABASES")] == ["d", "default"]
     assert sql("DESC DATABASE d")["settings"]["flush.ms"] == {"value": "9", "default": False}
@@ -80,3 +80,19 @@ def test_what_is_no_statement_is_answered_with_an_example(sql: Sql, text: str, p
 def test_options_that_no_database_has_are_refused_with_a_reason(sql: Sql, option: str, reason: str) -> None:
     with pytest.raises(CommandError, match=reason):
         sql(f"CREATE DATABASE d {option}")
+
+
+def test_a_split_adds_a_vnode_and_says_what_stays(sql: Sql) -> None:
+    sql("CREATE DATABASE power VGROUPS 2")
+    assert sql("SPLIT VGROUP power.1") == (
+        "added power/vnode-2: new topics and partitions are placed on it, too; what is on power/vnode-1 stays"
+        " there"
+    )
+    sql("CREATE STABLE power.meters (ts timestamp, v int) TAGS (n int)")
+    assert [row["streams"] for row in sql("SHOW power.VGROUPS")] == [1, 1, 1]
+    sql("USE power")
+    assert "added power/vnode-3" in sql("SPLIT VGROUP 0")
+    with pytest.raises(CommandError, match="'power' has no vnode 9: they are 0 to 3"):
+        sql("SPLIT VGROUP power.9")
+    with pytest.raises(CommandError, match="no database 'nowhere'"):
+        sql("SPLIT VGROUP nowhere.0")

@@ -1,0 +1,71 @@
+"""The disk work for databases, done in threads: their directories and logs are made, and removed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from broker.catalogue.catalogue_records import DatabaseCreated
+from broker.catalogue.databases import Database, vnode_options
+from broker.errors import RequestError
+from wal.log import VnodeLog
+from wal.maintenance_jobs import Job
+from wal.options import LogOptions
+from wal.store import Store
+
+Done = Callable[[RequestError | None], None]
+"""Called once: with None when all is done and durable, else with the error for the client."""
+
+
+@dataclass(slots=True, eq=False)
+class MakeJob(Job):
+    """The job that makes a database's directories and opens its logs."""
+
+    store: Store
+    record: DatabaseCreated
+    options: LogOptions
+    now_ms: int
+    done: Done
+    logs: list[VnodeLog] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Make, sync, open; if that fails, what was made is left to be removed."""
+        directory = self.record.directory
+        for index in range(self.record.vnode_count):
+            self.store.create_vnode(directory, index)
+        for index in range(self.record.vnode_count):
+            options = vnode_options(self.options, index)
+            self.logs.append(self.store.open_vnode(directory, index, now_ms=self.now_ms, options=options))
+
+
+@dataclass(slots=True, eq=False)
+class SplitJob(Job):
+    """The job that makes one vnode more for a database, and opens its log."""
+
+    store: Store
+    database: Database
+    options: LogOptions
+    now_ms: int
+    done: Done
+    log: VnodeLog | None = None
+
+    def run(self) -> None:
+        """Make, sync, open."""
+        directory, index = self.database.directory, self.database.vnode_count
+        self.store.create_vnode(directory, index)
+        options = vnode_options(self.options, index)
+        self.log = self.store.open_vnode(directory, index, now_ms=self.now_ms, options=options)
+
+
+@dataclass(slots=True, eq=False)
+class RemoveJob(Job):
+    """The job that removes a directory that belongs to no database of the catalogue."""
+
+    store: Store
+    directory: str
+    failed: bool = False
+    """It has failed once: files whose removal was not synced may come back until the next start."""
+
+    def run(self) -> None:
+        """Remove what is left of the directory."""
+        self.store.remove_database(self.directory)

@@ -1,0 +1,30 @@
+"""Settings of nodes, groups and users by name: exactly those of the last record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from broker.catalogue.database_table import Halves
+
+Settings = dict[str, dict[str, str]]
+Told = Callable[[], None]
+"""Called whenever settings have changed."""
+
+
+def _nothing() -> None:
+    """Do nothing: settings count from the moment at which they are planned."""
+
+
+def plan_settings(table: Settings, name: str, configs: dict[str, str], changed: Told) -> Halves:
+    """Apply settings as far as is right while their record may still be lost."""
+    before = table.get(name, {})
+
+    def put(settings: dict[str, str]) -> None:
+        if settings:
+            table[name] = dict(settings)
+        else:
+            table.pop(name, None)
+        changed()
+
+    put(configs)
+    return _nothing, lambda: put(before)
