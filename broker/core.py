@@ -46,7 +46,7 @@ from broker.requests.dispatcher import Dispatcher
 from broker.requests.gate import Gate, OpenGate
 from broker.requests.intake import Intake
 from broker.requests.request_log import RequestLog
-from broker.storage.vnode import DiskJob, Vnode, settle
+from broker.storage.vnode import DiskJob, Vnode
 from broker.storage.vnodes import Vnodes
 from broker.upkeep.compaction import CompactionTask
 from broker.upkeep.retention import RetentionTask
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from broker.coordinators.groups import Groups
     from broker.coordinators.transactions import Transactions
     from broker.fetching.member_views import MemberViews
+    from broker.storage.schemas import Lookups, Schemas
 
 logger = logging.getLogger("kawal.broker")
 
@@ -87,8 +88,10 @@ class Broker:
         stats: Stats | None = None,
         offload: Offload = run_here,
         gate: Gate | None = None,
+        lookups: Lookups | None = None,
     ) -> None:
         """Make a broker; `offload` runs work in a thread, and every request passes the `gate`."""
+        self._lookups = lookups
         self.live_config = LiveConfig(config, catalogue, changed=self._reconfigure)
         # The configuration in effect, including changes by clients.
         self.config = self.live_config.current
@@ -178,6 +181,13 @@ class Broker:
 
         return MemberViews(self, lambda: self.groups)
 
+    @cached_property
+    def schemas(self) -> Schemas:
+        """The schemas that produced values name."""
+        from broker.storage.schemas import Schemas
+
+        return Schemas(self, lambda: self.config, self._lookups)
+
     @property
     def transactions(self) -> Transactions:
         """The transaction coordinator."""
@@ -198,8 +208,6 @@ class Broker:
         self.meta.log.change_options(meta)
         for database in self.catalogue.databases.values():
             self.databases.configure_logs(database)
-
-    # --- clocks ----------------------------------------------------------------------------------------
 
     def set_clocks(self, *, now_ms: int, wall_ms: int) -> None:
         """Begin a turn at this moment of the monotonic clock and of the wall clock; called by the shell."""
@@ -222,8 +230,6 @@ class Broker:
         moments.append(self.timers.next_deadline())
         moments.append(self.coordinators.next_deadline())
         return min((moment for moment in moments if moment is not None), default=None)
-
-    # --- connections -----------------------------------------------------------------------------------
 
     def connect(
         self, *, peer: str, advertised: tuple[str, int], now_ms: int, descriptor: int = -1
@@ -269,8 +275,6 @@ class Broker:
             connection.account()
         return taken
 
-    # --- topics ----------------------------------------------------------------------------------------
-
     def find_topic(self, name: str) -> Topic:
         """Return the topic of that name.  Raises: RequestError(UNKNOWN_TOPIC_OR_PARTITION)."""
         topic = self.catalogue.find(name)
@@ -299,8 +303,6 @@ class Broker:
             self.waiters.wake(keys, now_ms)
 
         self.topics.reload_view(topic, text, now_ms, confirmed=counts)
-
-    # --- disk ------------------------------------------------------------------------------------------
 
     @property
     def disk_threads(self) -> int:
@@ -352,7 +354,7 @@ class Broker:
             vnode.quarantine(fault)
             self._crashed(vnode, fault, now_ms)
             return
-        settle(vnode, self.internal_errors, now_ms)
+        self._settle(vnode, now_ms)
         self.retention.advanced(streams)
         for advanced in streams:
             self.waiters.advanced(advanced.stream_id, advanced.added_bytes, now_ms)
@@ -362,9 +364,12 @@ class Broker:
         """Stop a log after an error of our own, and refuse what waits for it."""
         self.internal_errors.note(ErrorPlace.LOG, f"vnode {vnode.name} takes no more records for now", error)
         vnode.crashed(error)
-        settle(vnode, self.internal_errors, now_ms)
+        self._settle(vnode, now_ms)
 
-    # --- the end ---------------------------------------------------------------------------------------
+    def _settle(self, vnode: Vnode, now_ms: int) -> None:
+        """Tell those that wait for a log what is done; if they are many, the rest in later turns."""
+        if vnode.settle(self.internal_errors, now_ms, self.stats.clock_ns):
+            self.scheduler.first(lambda: self._settle(vnode, self.clock.turn_ms))
 
     def begin_stop(self, now_ms: int) -> None:
         """Answer the fetches that wait; the shell reads no more, and lets answers in progress leave."""

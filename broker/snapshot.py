@@ -104,6 +104,7 @@ class Snapshot:
     counters: dict[str, int]
     gauges: dict[str, int]
     closed: dict[str, int]
+    certificates_until_s: dict[str, int]
     software: dict[tuple[str, str], int]
     internal_errors: dict[str, int]
     vnodes: list[VnodeState]
@@ -151,10 +152,12 @@ class Snapshot:
                 "fetch_sessions_evicted": broker.fetch_sessions.cache.evicted,
                 "fetch_sessions_refused": broker.fetch_sessions.cache.refused,
                 "group_members_refused": broker.groups.memory.refused,
+                "producer_records_repeated": sum(vnode.repeated_records for vnode in broker.vnodes.every),
                 **_compaction(broker),
             },
             gauges=_gauges(broker, len(partitions)),
             closed={cause.value: count for cause, count in stats.connections_closed.items()},
+            certificates_until_s=dict(stats.certificates_until_s),
             software=dict(stats.software.counts),
             internal_errors={place.value: count for place, count in broker.internal_errors.counts.items()},
             vnodes=list(_vnodes(broker)),
@@ -190,6 +193,7 @@ def _gauges(broker: Broker, partitions_shown: int) -> dict[str, int]:
         "tail_cache_bytes": sum(vnode.log.tail_cache_bytes for vnode in broker.vnodes.every),
         "requests_in_work_bytes": broker.memory.requests_bytes,
         "answers_unsent_bytes": broker.memory.answers_bytes,
+        "producer_bindings": sum(vnode.log.named_producers.total for vnode in broker.vnodes.every),
         "topics": len(broker.catalogue.by_name),
         "partitions": broker.catalogue.partition_count,
         "orphan_streams": len(broker.topics.orphans),

@@ -33,6 +33,8 @@ from wal.store import DATABASE_PREFIX, STORE_FORMAT, VNODE_PREFIX, Store, StoreI
 if TYPE_CHECKING:
     from random import Random
 
+    from broker.storage.schemas import Lookups
+
 logger = logging.getLogger("kawal.start")
 
 SALT_BITS: Final = 128
@@ -49,12 +51,14 @@ def open_broker(
     stats: Stats | None = None,
     offload: Offload = run_here,
     gate: Gate | None = None,
+    lookups: Lookups | None = None,
     kind: type[Broker] = Broker,
 ) -> Broker:
     """Open the data directory `config.log_dirs`, creating it if need be.
 
     `loggers` are those whose levels clients may change, by default the process's own.  `stats` provides the
-    clock for durations, `offload` the threads; every request passes the `gate`.  `kind` is the class to make.
+    clock for durations, `offload` the threads; every request passes the `gate`.  `lookups` are those in
+    a schema registry.  `kind` is the class to make.
     Raises:
         StoreError: the directory cannot be used; the text says why and what to do.
         DiskError: a file call failed.
@@ -93,6 +97,7 @@ def open_broker(
         stats=stats,
         offload=offload,
         gate=gate,
+        lookups=lookups,
     )
 
 

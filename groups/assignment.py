@@ -21,6 +21,7 @@ Partition = tuple[UUID, int]
 
 NOTHING: Assignment = {}
 NO_EPOCHS: EpochAssignment = {}
+NO_PARTITIONS: Mapping[int, int] = {}
 
 
 def partitions_of(assignment: Assignment | EpochAssignment) -> Iterator[Partition]:
@@ -33,6 +34,17 @@ def partitions_of(assignment: Assignment | EpochAssignment) -> Iterator[Partitio
 def plain(assignment: EpochAssignment) -> Assignment:
     """Return the partitions without their epochs."""
     return {topic_id: frozenset(partitions) for topic_id, partitions in assignment.items()}
+
+
+def same_partitions(first: EpochAssignment, second: EpochAssignment) -> bool:
+    """Whether the partitions are the same, whatever their epochs."""
+    return first is second or (
+        first.keys() == second.keys()
+        and all(
+            partitions is second[topic_id] or partitions.keys() == second[topic_id].keys()
+            for topic_id, partitions in first.items()
+        )
+    )
 
 
 def count(assignment: Assignment | EpochAssignment) -> int:
@@ -58,7 +70,7 @@ def _by_topic(assignment: EpochAssignment, keep: Callable[[UUID, Set[int]], Set[
         if len(chosen) == len(epochs):
             kept[topic_id] = epochs
         elif chosen:
-            kept[topic_id] = {index: epoch for index, epoch in epochs.items() if index in chosen}
+            kept[topic_id] = dict(zip(chosen, map(epochs.__getitem__, chosen), strict=True))
     return kept
 
 

@@ -61,11 +61,11 @@ class Changes:
             self._undo.append(undo)
         self.write(key, value)
 
-    def write(self, key: Key, value: Any) -> None:
-        """Write a record that has already been applied."""
+    def write(self, key: Key, value: Any, encoded: EncodedRecord | None = None) -> None:
+        """Write a record that has already been applied; `encoded`: its bytes, if they are made already."""
         if isinstance(key, ClassicGroupKey) and value is not None:
             self._note_written(key.group_id, value)
-        self._records.append(encode_record(key, value))
+        self._records.append(encoded or encode_record(key, value))
 
     def tombstone(self, key: bytes) -> None:
         """Delete a record by the bytes of its key."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from groups.assignment import NOTHING, Assignment
@@ -17,10 +17,13 @@ from groups.assignors import assign
 from groups.classic_group import ClassicGroup
 from groups.classic_member import ClassicMember, topics_in
 from groups.context import Context
+from groups.errors import GroupError
+from groups.memory import ADDRESS_UNKNOWN
 from groups.states import GroupState
 from groups.subscriber import Subscriber
 from groups.timers import TimerKey
 from groups.topics import TopicFacts, Topics
+from groups.weights import ASSIGNMENTS
 from protocol.consumer_protocol import (
     ConsumerProtocolAssignment,
     TopicPartition,
@@ -28,6 +31,8 @@ from protocol.consumer_protocol import (
     encode_assignment,
 )
 from protocol.errors import Malformed
+
+Made = TypeVar("Made")
 
 BYTES_PER_UNIT: Final = 32
 """Bytes of subscriptions and assignments that are read in a few microseconds."""
@@ -106,16 +111,20 @@ def assign_on_server(
         topics={topic.name: _Topic(topic.name, topic.topic_id, topic.partition_count) for topic in found},
     )
     if task.weight > context.weight_max:
-        _in_thread(context, group, task, store)
+        in_thread(context, group, "assigned", task.run, store)
     else:
         store(task.run())
 
 
-def _in_thread(
-    context: Context, group: ClassicGroup, task: ServerTask, store: Callable[[dict[str, bytes]], None]
+def in_thread(
+    context: Context, group: ClassicGroup, name: str, work: Callable[[], Made], then: Callable[[Made], None]
 ) -> None:
+    """Have a thread do work for the generation that begins, called `name`; `then` gets what it returns.
+
+    `then` is not called if the generation is over by then.
+    """
     generation = group.generation
-    made: dict[str, bytes] = {}
+    made: list[Made] = []
 
     def done(error: Exception | None) -> None:
         def go_on(now_ms: int) -> None:
@@ -124,12 +133,24 @@ def _in_thread(
                 raise error
             waiting = group.state == GroupState.COMPLETING_REBALANCE and group.generation == generation
             if waiting and context.classic(group.group_id) is group:
-                store(made)
+                then(made[0])
 
-        key = TimerKey("assigned", group.group_id, str(generation))
-        context.timers.set(key, context.now_ms, go_on)
+        context.timers.set(TimerKey(name, group.group_id, str(generation)), context.now_ms, go_on)
 
-    context.offload(lambda: made.update(task.run()), done)
+    context.offload(lambda: made.append(work()), done)
+
+
+def have_room(context: Context, group: ClassicGroup, assignments: dict[str, bytes]) -> bool:
+    """Whether there is memory for the assignments, in place of those of the last generation."""
+    before = sum(len(member.assignment) for member in group.members.values())
+    added_bytes = sum(map(len, assignments.values())) - before
+    leader = group.members.get(group.leader or "")
+    host = ADDRESS_UNKNOWN if leader is None else leader.client_host
+    try:
+        context.memory.check(context.config, group.group_id, ASSIGNMENTS, host, added_bytes)
+    except GroupError:
+        return False
+    return True
 
 
 def assignment_of(topics: Topics, member: ClassicMember) -> Assignment:

@@ -240,8 +240,11 @@ class ClassicGroup:
     # --- records --------------------------------------------------------------------------------------------
 
     def record(self, assignments: dict[str, bytes] | None = None) -> GroupMetadataValue:
-        """Return the group as it is stored; `assignments`, if given, replace those of the members."""
-        members = [member.record(self.protocol) for member in self.members.values()]
+        """Return the group as it is stored; `assignments`, if given, replace those of the members.
+
+        A thread may call it: if the group changes meanwhile, the record is of no use, but whole.
+        """
+        members = [member.record(self.protocol) for member in tuple(self.members.values())]
         if assignments is not None:
             for member in members:
                 member.assignment = assignments.get(member.member_id, b"")

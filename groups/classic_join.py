@@ -9,6 +9,7 @@ Source: KIP-62, KIP-345, KIP-394, KIP-814; Kafka 4.3's GroupMetadataManager.clas
 from __future__ import annotations
 
 from groups.changes import Changes
+from groups.classic_answers import joined, members_for_leader
 from groups.classic_group import ClassicGroup
 from groups.classic_member import (
     ClassicMember,
@@ -20,9 +21,7 @@ from groups.classic_member import (
 )
 from groups.classic_rebalance import (
     complete_if_gathered,
-    joined,
     keep_pending,
-    members_for_leader,
     prepare,
     prepare_or_complete,
     start_session,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from groups.classic_answers import assigned
 from groups.classic_group import ClassicGroup
 from groups.classic_join import known_member
 from groups.classic_member import SyncReply, sync_refused
 from groups.classic_rebalance import (
     after_removal,
-    assigned,
     start_session,
     store_assignment,
     synced,

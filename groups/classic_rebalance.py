@@ -16,21 +16,20 @@ from itertools import islice
 from typing import Final
 
 from groups.changes import Changes, nobody
-from groups.classic_assignment import assign_on_server, server_assigns
+from groups.classic_answers import assigned, joined, leads
+from groups.classic_assignment import assign_on_server, have_room, in_thread, server_assigns
 from groups.classic_group import ClassicGroup
-from groups.classic_member import ClassicMember, sync_refused
+from groups.classic_member import ClassicMember, SyncReply, sync_refused
 from groups.classic_removal import note_lost, remove_member
 from groups.context import Context
-from groups.errors import GroupError
-from groups.memory import ADDRESS_UNKNOWN
+from groups.effects import EncodedRecord
 from groups.record_keys import ClassicGroupKey
 from groups.record_schemas import GroupMetadataValue
+from groups.records import encode_record
 from groups.states import Event, GroupState
 from groups.timers import TimerKey
-from groups.weights import ASSIGNMENTS, count_member
+from groups.weights import count_member
 from protocol.error_codes import ErrorCode
-from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
-from protocol.messages.sync_group import SyncGroupResponse
 
 DROPPED_AT_ONCE: Final = 50
 """Members that are dropped without a pause, about 1 ms."""
@@ -38,33 +37,14 @@ DROPPED_AT_ONCE: Final = 50
 TOLD_AT_ONCE: Final = 100
 """Members that are told a generation without a pause, 2 ms."""
 
+ENCODED_AT_ONCE: Final = 200
+"""Members whose assignments are encoded on the spot, in 1 ms; those of more are encoded in a thread."""
+
+LISTED_AT_ONCE: Final = 1_000
+"""Members that are listed for their leader on the spot, in 2 ms."""
+
 RESERVE_AGAIN_MS = 1_000
 """The delay before another try if the number of a generation could not be stored."""
-
-
-def joined(group: ClassicGroup, member: ClassicMember) -> JoinGroupResponse:
-    """Return a member's answer about the generation; the leader also gets the members, to assign to them."""
-    leads = group.leader == member.member_id and not group.server_assigned
-    return JoinGroupResponse(
-        generation_id=group.generation,
-        protocol_type=group.protocol_type,
-        protocol_name=group.protocol,
-        leader="" if group.server_assigned else group.leader or "",
-        member_id=member.member_id,
-        members=members_for_leader(group) if leads else [],
-    )
-
-
-def members_for_leader(group: ClassicGroup) -> list[JoinGroupResponseMember]:
-    """Return all members with their metadata for the chosen protocol."""
-    return [
-        JoinGroupResponseMember(
-            member_id=member.member_id,
-            group_instance_id=member.instance_id,
-            metadata=member.metadata(group.protocol),
-        )
-        for member in group.members.values()
-    ]
 
 
 # --- sessions -----------------------------------------------------------------------------------------------
@@ -205,9 +185,12 @@ def complete(context: Context, group: ClassicGroup) -> None:
     absent = [
         member for member in group.members.values() if member.join is None and member.instance_id is None
     ]
-    for member in absent:
+    for member in absent[:DROPPED_AT_ONCE]:
         note_lost(context, group, member, "it did not join again within the rebalance timeout")
         remove_member(context, group, member)
+    if len(absent) > DROPPED_AT_ONCE:
+        _complete_after(context, group, 1)
+        return
     if group.members and not group.elect_leader():
         # Only static members remain, and they are away: their sessions will decide.
         _complete_after(context, group, group.rebalance_timeout_ms)
@@ -222,11 +205,11 @@ def complete(context: Context, group: ClassicGroup) -> None:
         return
     group.server_assigned = server_assigns(context, group)
     group.move(Event.GATHERED, context.wall_ms)
-    members = list(group.members.values())
+    members, wall_ms = list(group.members.values()), context.wall_ms
+    group.unsynced.update(group.members)
     for member in members:
         member.is_new = False
-        group.unsynced.add(member.member_id)
-        member.activity.rebalanced_ms = context.wall_ms
+        member.activity.rebalanced_ms = wall_ms
     _tell_generation(context, group, iter(members), group.generation)
     _expect_syncs(context, group)
     if group.server_assigned:
@@ -245,7 +228,10 @@ def _tell_generation(
     for member in some:
         if group.members.get(member.member_id) is member:
             start_session(context, group, member)
-            member.answer_join(joined(group, member))
+            if leads(group, member) and len(group.members) > LISTED_AT_ONCE:
+                in_thread(context, group, "listed", partial(joined, group, member), member.answer_join)
+            else:
+                member.answer_join(joined(group, member))
     if len(some) < TOLD_AT_ONCE:
         return
 
@@ -349,44 +335,66 @@ def store_assignment(context: Context, group: ClassicGroup, assignments: dict[st
             spread(context, group, {}, code)
             prepare(context, group)
 
-    if not _have_room(context, group, assignments):
+    if not have_room(context, group, assignments):
         # As in Kafka for a group whose record is too large.
         failed(ErrorCode.UNKNOWN_SERVER_ERROR)
         return
-    with Changes(context, group.group_id) as changes:
-        changes.write(ClassicGroupKey(group.group_id), group.record(assignments))
-        changes.commit(stored, failed)
 
+    def made() -> tuple[GroupMetadataValue, EncodedRecord]:
+        record = group.record(assignments)
+        return record, encode_record(ClassicGroupKey(group.group_id), record)
 
-def _have_room(context: Context, group: ClassicGroup, assignments: dict[str, bytes]) -> bool:
-    """Whether there is memory for the assignments, in place of those of the last generation."""
-    before = sum(len(member.assignment) for member in group.members.values())
-    added_bytes = sum(map(len, assignments.values())) - before
-    leader = group.members.get(group.leader or "")
-    host = ADDRESS_UNKNOWN if leader is None else leader.client_host
-    try:
-        context.memory.check(context.config, group.group_id, ASSIGNMENTS, host, added_bytes)
-    except GroupError:
-        return False
-    return True
+    def write(made: tuple[GroupMetadataValue, EncodedRecord]) -> None:
+        with Changes(context, group.group_id) as changes:
+            changes.write(ClassicGroupKey(group.group_id), *made)
+            changes.commit(stored, failed)
+
+    if len(group.members) > ENCODED_AT_ONCE:
+        in_thread(context, group, "encoded", made, write)
+    else:
+        write(made())
 
 
 def spread(context: Context, group: ClassicGroup, assignments: dict[str, bytes], code: ErrorCode) -> None:
-    """Answer every waiting SyncGroup, with an assignment or an error."""
-    for member in list(group.members.values()):
+    """Give every member its assignment, and answer the waiting SyncGroups, with it or with an error.
+
+    Of many members some are answered, and their memory counted, at once and the rest soon.
+    """
+    for member in group.members.values():
         member.assignment = assignments.get(member.member_id, b"")
-        count_member(context.memory, group, member)
-        if member.sync is None:
+    waiting = iter([(member, member.sync) for member in group.members.values()])
+    _answer_syncs(context, group, waiting, group.generation, code)
+
+
+def _answer_syncs(
+    context: Context,
+    group: ClassicGroup,
+    waiting: Iterator[tuple[ClassicMember, SyncReply | None]],
+    generation: int,
+    code: ErrorCode,
+) -> None:
+    """Answer some of the members that wait; those whose group has begun to gather again must join it."""
+    some = list(islice(waiting, TOLD_AT_ONCE))
+    is_over = context.classic(group.group_id) is not group or group.generation != generation
+    for member, reply in some:
+        if group.members.get(member.member_id) is member and not is_over:
+            count_member(context.memory, group, member)
+        if reply is None or member.sync is not reply:
             continue
         start_session(context, group, member)
         if code:
             member.answer_sync(sync_refused(code))
+        elif is_over or group.state == GroupState.PREPARING_REBALANCE:
+            member.answer_sync(sync_refused(ErrorCode.REBALANCE_IN_PROGRESS))
         else:
             member.answer_sync(assigned(group, member))
+    if len(some) < TOLD_AT_ONCE:
+        return
 
+    def go_on(now_ms: int) -> None:
+        context.now_ms = now_ms
+        _answer_syncs(context, group, waiting, generation, code)
 
-def assigned(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
-    """Return the answer to a member that asks for its assignment."""
-    return SyncGroupResponse(
-        protocol_type=group.protocol_type, protocol_name=group.protocol, assignment=member.assignment
-    )
+    # A failure to store is followed by a rebalance, which must not silence it.
+    key = TimerKey("spread", group.group_id, f"{generation} {code}")
+    context.timers.set(key, context.now_ms + 1, go_on)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from groups.classic_group import ClassicGroup
 from groups.classic_in_consumer import heartbeat_consumer, join_consumer, leave_consumer, sync_consumer
 from groups.classic_join import join_classic
-from groups.classic_member import JoinReply, SyncReply, join_refused, sync_refused
+from groups.classic_member import JoinReply, SyncReply, join_refused, protocols_of, sync_refused
 from groups.classic_membership import heartbeat_classic, leave_classic, left_as, sync_classic
 from groups.consumer_group import ConsumerGroup
 from groups.context import Context
@@ -21,6 +21,7 @@ from groups.errors import (
     NotLoaded,
     UnknownMember,
 )
+from groups.topic_room import check_protocols
 from groups.topics import Client
 from protocol.error_codes import ErrorCode
 from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -68,6 +69,7 @@ def join_group(context: Context, request: JoinGroupRequest, client: Client, repl
 
 
 def _join(context: Context, request: JoinGroupRequest, client: Client, reply: JoinReply) -> None:
+    check_protocols(context, request.group_id, protocols_of(request.protocols))
     group = context.groups.get(request.group_id)
     if isinstance(group, ConsumerGroup) and group.metadata:
         join_consumer(context, group, request, client, reply)

@@ -63,6 +63,9 @@ class GroupConfig:
     group_max_size: int = INT32_MAX
     """Most members of a classic group. 1 or more."""
 
+    kawal_topic_max_groups: int = 0
+    """Most groups with offsets in one topic; 0: no limit (TDengine: 100)."""
+
     group_consumer_session_timeout_ms: int = 12_000
     """Time without a heartbeat after which a member is removed (Kafka: 45,000; TDengine: 12,000)."""
 

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from groups.activity import Activity
-from groups.assignment import NOTHING, Assignment, EpochAssignment, Partition
+from groups.assignment import NO_PARTITIONS, NOTHING, Assignment, Partition
 from groups.consumer_member import AWAY_EPOCH, NEW_MEMBER, MemberAssignment, MemberMetadata
 from groups.effects import Undo
 from groups.record_keys import (
@@ -235,8 +235,7 @@ class ConsumerGroup:
     def _set_current(self, member_id: str, value: MemberAssignment | None) -> Undo:
         old = self.current.get(member_id)
         if old is not None:
-            self._disown(member_id, old.assigned)
-            self._disown(member_id, old.revoking)
+            self._disown(member_id, old, value)
         if value is None:
             self.current.pop(member_id, None)
         else:
@@ -246,20 +245,30 @@ class ConsumerGroup:
                     self.owners.setdefault(topic_id, {}).update(dict.fromkeys(indexes, member_id))
         return lambda: _ignore(self._set_current(member_id, old))
 
-    def _disown(self, member_id: str, held: EpochAssignment) -> None:
-        for topic_id, indexes in held.items():
-            owners = self.owners.get(topic_id, {})
-            for index in indexes:
-                if owners.get(index) == member_id:
-                    del owners[index]
-            if not owners:
-                self.owners.pop(topic_id, None)
+    def _disown(self, member_id: str, old: MemberAssignment, new: MemberAssignment | None) -> None:
+        """Take from the member what it neither has nor gives up any more."""
+        kept = () if new is None else (new.assigned, new.revoking)
+        for held in (old.assigned, old.revoking):
+            for topic_id, epochs in held.items():
+                owners = self.owners.get(topic_id, {})
+                lost: Set[int] = epochs.keys()
+                for other in kept:
+                    # Set by set: one member may have 100,000 partitions, and lose one.
+                    lost = lost - other.get(topic_id, NO_PARTITIONS).keys()
+                for index in lost:
+                    if owners.get(index) == member_id:
+                        del owners[index]
+                if not owners:
+                    self.owners.pop(topic_id, None)
 
     def check_sole_owner(self, member_id: str, value: MemberAssignment) -> None:
         """Fail if the member would get what another has not given up, which must never happen."""
+        old = self.assignment(member_id)
         for held in (value.assigned, value.revoking):
             for topic_id, indexes in held.items():
-                taken = self.held_by_others(member_id, topic_id, indexes.keys())
+                had, gave = (part.get(topic_id, NO_PARTITIONS) for part in (old.assigned, old.revoking))
+                added: Set[int] = set() if indexes is had else indexes.keys() - had.keys() - gave.keys()
+                taken = self.held_by_others(member_id, topic_id, added)
                 assert not taken, (
                     f"group {self.group_id!r}: partitions {sorted(taken)} of topic {topic_id}, which other "
                     f"members have, given to {member_id!r}"

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
-from groups.assignment import Assignment as Assigned
-from groups.assignment import plain
+from groups.assignment import EpochAssignment, same_partitions
 from groups.changes import Changes, nothing
 from groups.consumer_group import ConsumerGroup
 from groups.consumer_leave import leave
@@ -30,6 +29,7 @@ from groups.errors import (
     UnsupportedAssignor,
 )
 from groups.reconciliation import Owned
+from groups.topic_room import check_topics
 from groups.topics import Client
 from groups.upgrade import consumer_group_for
 from protocol.error_codes import ErrorCode
@@ -115,6 +115,7 @@ def _beat(context: Context, request: ConsumerGroupHeartbeatRequest, client: Clie
         group = consumer_group_for(context, changes, request.group_id, joins=joins)
         member_id = request.member_id or new_member_id(context)
         check_size(context, group, member_id)
+        check_topics(context, request.group_id, request.subscribed_topic_names or ())
         known = _find_member(changes, group, request, member_id, owned)
         beat = Beat(context, request, client, reply, member_id, owned)
         beat.resubscribed = set_metadata(context, changes, group, member_id, _wanted(request, client, known))
@@ -183,21 +184,21 @@ class Beat:
         Raises: FencedMemberEpoch.
         """
         context, member_id = self._context, self._member_id
-        before = plain(group.assignment(member_id).assigned)
+        before = group.assignment(member_id).assigned
         reconcile(context, changes, group, member_id, self._owned, resubscribed=self.resubscribed)
         start_session(context, group, member_id)
-        after = plain(group.assignment(member_id).assigned)
-        full = _is_full(self._request)
+        after = group.assignment(member_id).assigned
+        moved, full = not same_partitions(before, after), _is_full(self._request)
         note_beat(
             context, group, member_id, self._client,
-            polled=full, subscribed=self.resubscribed, moved=after != before,
+            polled=full, subscribed=self.resubscribed, moved=moved,
         )  # fmt: skip
         response = ConsumerGroupHeartbeatResponse(
             member_id=member_id,
             member_epoch=group.assignment(member_id).epoch,
             heartbeat_interval_ms=heartbeat_interval_ms(context, group.group_id),
         )
-        if self._request.member_epoch == JOINING_EPOCH or full or after != before:
+        if self._request.member_epoch == JOINING_EPOCH or full or moved:
             response.assignment = Assignment(topic_partitions=_on_the_wire(after))
         changes.commit(lambda: self._reply(response), self.refuse)
 
@@ -275,7 +276,7 @@ def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
     )
 
 
-def _on_the_wire(assigned: Assigned) -> list[TopicPartitions]:
+def _on_the_wire(assigned: EpochAssignment) -> list[TopicPartitions]:
     return [
         TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
         for topic_id, partitions in assigned.items()

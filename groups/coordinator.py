@@ -172,12 +172,13 @@ class Coordinator:
 
     # --- loading --------------------------------------------------------------------------------------------
 
-    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
-        """Apply one stored record of a partition that is being loaded.
+    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> tuple[()]:
+        """Apply one stored record of a partition that is being loaded; no further steps are needed.
 
         Raises: Malformed, UnsupportedVersion if no version up to this one wrote the record.
         """
         loading.replay_record(self._context, key, value)
+        return ()
 
     def replay_staged(
         self, partition: int, stamp: Stamp, key: bytes | memoryview, value: bytes | memoryview | None
@@ -380,6 +381,10 @@ class Coordinator:
         """
         chosen = self.group_ids() if group_ids is None else group_ids
         return show.subscriptions(self._at(now_ms), chosen)
+
+    def progress(self, group_id: str, now_ms: int) -> Iterator[show.SubscriptionRow]:
+        """Yield the same of one group without the partitions' owners."""
+        return show.progress(self._at(now_ms), group_id)
 
     def remove_silent(self, group_id: str, member_ids: Collection[str], now_ms: int) -> None:
         """Remove members that have not polled for too long."""

@@ -31,6 +31,7 @@ from groups.errors import (
 from groups.offsets import NO_EXPIRY, Committed, committed_bytes
 from groups.record_keys import OffsetKey
 from groups.states import ANSWERS, GroupState, Request
+from groups.topic_room import has_room
 from groups.topics import Client, TopicFacts
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_commit import (
@@ -110,8 +111,11 @@ def _fail(items: list[Item], code: ErrorCode) -> None:
 
 
 def _write(context: Context, changes: Changes, request: OffsetCommitRequest, item: Item) -> bool:
-    """Write one offset; False if its metadata is too long."""
+    """Write one offset; False if its metadata is too long, or the topic has no room for the group."""
     topic, asked, answer = item
+    if not has_room(context, request.group_id, topic.name):
+        answer.error_code = ErrorCode.POLICY_VIOLATION
+        return False
     metadata = asked.committed_metadata or ""
     if java_length(metadata) > context.config.offset_metadata_max_bytes:
         answer.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE

@@ -254,6 +254,11 @@ class OffsetTable:
         """Return the groups that have, or may come to have, offsets in a topic."""
         return set(self._readers.get(topic, ()))
 
+    def may_read(self, group_id: str, topic: str, limit: int) -> bool:
+        """Whether the group is among so many groups with offsets in a topic, or would be with a new one."""
+        readers = self._readers.get(topic)
+        return readers is None or len(readers) < limit or group_id in readers
+
     def newest_topics(self, group_id: str) -> list[str]:
         """Return the topics in which the group has, or may come to have, offsets; sorted."""
         return sorted({*self._pending.get(group_id, ()), *self.topics(group_id)})

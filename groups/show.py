@@ -168,29 +168,37 @@ def _status(group: ConsumerGroup, member_id: str) -> ConsumerStatus:
 def subscriptions(context: Context, chosen: Collection[str]) -> Iterator[SubscriptionRow]:
     """Yield every partition that one of these groups subscribes to or has progress in."""
     for group_id in chosen:
-        group = context.groups.get(group_id)
-        owners = _owners(context, group)
-        known = context.topics.by_name
-        for name in sorted(_subscribed(group) | set(context.offsets.topics(group_id))):
-            if name not in known:
-                continue
-            topic = known[name]
-            for index in range(topic.partition_count):
-                owner = owners.get((topic.topic_id, index))
-                committed = context.offsets.get(group_id, name, index)
-                rows = context.offsets.rows(group_id, name, index)
-                yield SubscriptionRow(
-                    topic=name,
-                    group_id=group_id,
-                    partition=index,
-                    consumer_id=owner.consumer_id if owner else None,
-                    client_id=owner.client_id if owner else None,
-                    host=owner.host if owner else None,
-                    user=owner.user if owner else None,
-                    offset=committed.offset if committed else None,
-                    rows=rows.records,
-                    rows_since_ms=rows.since_ms,
-                )
+        yield from _rows(context, group_id, _owners(context, context.groups.get(group_id)))
+
+
+def progress(context: Context, group_id: str) -> Iterator[SubscriptionRow]:
+    """Yield the same rows without the partitions' owners, which takes no look at the members' assignments."""
+    yield from _rows(context, group_id, {})
+
+
+def _rows(context: Context, group_id: str, owners: Mapping[Partition, Owner]) -> Iterator[SubscriptionRow]:
+    known = context.topics.by_name
+    group = context.groups.get(group_id)
+    for name in sorted(_subscribed(group) | set(context.offsets.topics(group_id))):
+        if name not in known:
+            continue
+        topic = known[name]
+        for index in range(topic.partition_count):
+            owner = owners.get((topic.topic_id, index))
+            committed = context.offsets.get(group_id, name, index)
+            rows = context.offsets.rows(group_id, name, index)
+            yield SubscriptionRow(
+                topic=name,
+                group_id=group_id,
+                partition=index,
+                consumer_id=owner.consumer_id if owner else None,
+                client_id=owner.client_id if owner else None,
+                host=owner.host if owner else None,
+                user=owner.user if owner else None,
+                offset=committed.offset if committed else None,
+                rows=rows.records,
+                rows_since_ms=rows.since_ms,
+            )
 
 
 def _subscribed(group: ClassicGroup | ConsumerGroup | None) -> frozenset[str]:

@@ -23,6 +23,7 @@ from groups.offsets import NO_EXPIRY, Committed, committed_bytes, offset_of
 from groups.record_keys import OffsetKey
 from groups.records import encode_record
 from groups.states import GroupState
+from groups.topic_room import has_room
 from protocol.error_codes import ErrorCode
 from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -91,6 +92,8 @@ def _open(context: Context, request: TxnOffsetCommitRequest) -> tuple[TxnOffsetC
             metadata = asked.committed_metadata or ""
             if known is None or not 0 <= asked.partition_index < known.partition_count:
                 answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif not has_room(context, request.group_id, topic.name):
+                answer.error_code = ErrorCode.POLICY_VIOLATION
             elif java_length(metadata) > context.config.offset_metadata_max_bytes:
                 answer.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:

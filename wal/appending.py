@@ -97,11 +97,11 @@ class LogAppending(LogReading):
             stream = state.stream(stream_id)
         elif stream.dropped:
             raise StreamDropped(stream_id)
-        frame = self._open
-        count = prefix[6] + 1
+        frame, count = self._open, prefix[6] + 1
         if (
             frame is None
             or frame.payload_bytes + size > state.options.frame_bytes_max
+            or frame.entry_count >= state.options.frame_entries_max
             or frame.next_version - frame.base_version > FRAME_RECORDS_MAX - count
         ):
             frame = self._next_frame()

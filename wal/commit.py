@@ -106,7 +106,7 @@ def _target(
     state: LogState, frame: OpenFrame, now_ms: int
 ) -> tuple[Segment, SealPlan | None, CreatePlan | None, Tail]:
     active = state.active
-    if active is not None and not active.sealed and _takes(active, frame.size_bytes):
+    if active is not None and not active.sealed and _takes(state, active, frame.size_bytes, now_ms):
         tail = Tail(active.end_position, state.next_sequence, active.last_crc, active.totals)
         return active, None, None, tail
     seal = None
@@ -121,6 +121,7 @@ def _target(
         wanted = min(wanted, FULL_SEGMENT_BYTES)
     segment.capacity = max(wanted, FIRST_FRAME_POSITION + frame.size_bytes + FOOTER_FRAME_BYTES)
     segment.index = ActiveIndex()
+    segment.created_ms, segment.made_ms = now_ms, state.now_ms
     header = header_of(
         segment, vnode_id=state.options.vnode_id, previous_crc=tail.last_crc, created_ms=now_ms
     )
@@ -138,10 +139,16 @@ def _target(
     return segment, seal, create, tail
 
 
-def _takes(active: Segment, size_bytes: int) -> bool:
+def _takes(state: LogState, active: Segment, size_bytes: int, now_ms: int) -> bool:
     # A segment that holds no version yet takes any frame: its successor would have the same name.
     fits = active.end_position + size_bytes + FOOTER_FRAME_BYTES <= active.capacity
-    return (fits and active.format == FORMAT) or active.next_version == active.base_version
+    # On a full disk there is no room for a successor, but there may be some left in this one.
+    is_young = state.full or not _is_old(active, state.options.segment_ms, now_ms)
+    return (fits and is_young and active.format == FORMAT) or active.next_version == active.base_version
+
+
+def _is_old(active: Segment, segment_ms: int, now_ms: int) -> bool:
+    return segment_ms >= 0 and active.created_ms is not None and now_ms - active.created_ms > segment_ms
 
 
 def _take_spare(state: LogState, capacity: int) -> File | None:

@@ -186,6 +186,11 @@ class NamedProducers:
         rows = chain.from_iterable(map(dict.items, table.share()))
         return ((name, NamedState._make(STATE.unpack(state))) for name, state in rows)
 
+    @property
+    def total(self) -> int:
+        """The number of names in all scopes."""
+        return sum(table.count for table in self._scopes.values())
+
     def count(self, stream_id: int) -> int:
         """Return the number of names whose last batch is in the stream."""
         return self._counts[stream_id]

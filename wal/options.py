@@ -21,8 +21,13 @@ class LogOptions:
     durability: Literal["disk", "os"] = "disk"
     """`disk`: visible and acknowledged once synced. `os`: once written; synced every `flush_ms`."""
     segment_bytes: int = 64 * MIB
+    segment_ms: int = -1
+    """Age at which the next append closes the active segment, by the time of day; -1: size alone does."""
     frame_bytes_max: int = 8 * MIB
     """A frame takes no further batch beyond this; one larger batch makes a frame of its own."""
+    frame_entries_max: int = 2_000
+    """A frame takes no further batch beyond this number: what follows from its commit, 2 to 4 µs for each
+    entry, is done in one go."""
     tail_cache_bytes: int = 32 * MIB
     index_cache_bytes: int = 16 * MIB
     """The memory for indexes of sealed segments."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from wal.closed_files import ClosedFile, closed_files, ends_in
 from wal.lookup import (
     StreamExtent,
     TimeHit,
@@ -202,6 +203,17 @@ class LogReading:
         """Return the number of segments and the bytes written to them, without preallocated room."""
         segments = self._state.segments.all
         return len(segments), sum(segment.end_position for segment in segments)
+
+    def closed_files(self, from_version: int = 0) -> Iterator[ClosedFile]:
+        """Return the closed files of the log that begin at or after a version, oldest first; may block."""
+        return closed_files(self._state, from_version)
+
+    def ends_in(self, base_version: int) -> list[tuple[int, int]]:
+        """Return the streams that still have batches in the file that begins there, and their ends in it.
+
+        Raises: IndexRebuilding, DiskError.
+        """
+        return ends_in(self._state, base_version)
 
     @property
     def first_version(self) -> int:

@@ -174,6 +174,7 @@ class Recovery:
         segment = Segment(path, base_version=base, base_sequence=header.base_sequence, salt=header.salt)
         segment.shared = shared
         segment.format = header.format
+        segment.created_ms = header.created_ms
         segment.capacity = shared.file.size()
         segment.index = ActiveIndex()
         if self._crc is None and self.state.segments.all:

@@ -148,9 +148,9 @@ class Segment:
     """One segment, active or sealed. Positions are bytes in its file."""
 
     __slots__ = (
-        "base_sequence", "base_version", "blocker", "capacity", "damage", "end_position", "format", "index",
-        "index_stored", "last_crc", "next_sequence", "next_version", "path", "retired", "salt", "sealed",
-        "seed", "shared", "stored_part", "tail", "totals",
+        "base_sequence", "base_version", "blocker", "capacity", "created_ms", "damage", "end_position",
+        "format", "index", "index_stored", "last_crc", "made_ms", "next_sequence", "next_version", "path",
+        "retired", "salt", "sealed", "seed", "shared", "stored_part", "tail", "totals",
     )  # fmt: skip
 
     def __init__(self, path: str, *, base_version: int, base_sequence: int, salt: int) -> None:
@@ -161,6 +161,10 @@ class Segment:
         self.format = FORMAT
         """The format of its file while it is active; a sealed segment takes nothing new."""
         self.seed = seed_of(salt)
+        self.created_ms: int | None = None
+        """The time of day in its header, as far as it was needed."""
+        self.made_ms: int | None = None
+        """The moment at which this process made it, by the clock that never jumps."""
         self.shared: SharedFile | None = None
         self.capacity = 0
         """The number of bytes preallocated for it."""

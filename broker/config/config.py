@@ -12,13 +12,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from broker.config.config_keys import ConfigError, Key, Value, nearest
-from broker.config.endpoints import HTTP_OFF, Endpoint, is_loopback, parse_endpoint
+from broker.config.endpoints import HTTP_OFF, is_loopback, parse_endpoint
 from broker.config.group_limits import INTERVAL_NAMES, assignment_interval_ms, check_group_limits
+from broker.config.listener_keys import PREFIX, check_listeners_exist, is_listener_key, listener_key
+from broker.config.listener_specs import ListenerSpec, check_reach, listener_specs
 from broker.config.server_keys import HOUR_MS, KEYS
+from broker.config.tls_settings import tls_settings
 
 
 def _of(name: str) -> Any:
-    return field(default=KEYS[name].default)
+    return field(default=KEYS[name].default, repr=not KEYS[name].sensitive)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +31,30 @@ class Config:
     set_by_operator: frozenset[str] = frozenset()
     """Keys the operator set; the others have their built-in default.  DescribeConfigs tells them apart."""
 
+    listener_overrides: Mapping[str, Value] = field(default_factory=dict, hash=False, repr=False)
+    """Values for one listener by the full names of their keys, `listener.name.x.y`."""
+
     # Addresses
     listeners: tuple[str, ...] = _of("listeners")
     advertised_listeners: tuple[str, ...] = _of("advertised.listeners")
     node_id: int = _of("node.id")
     broker_rack: str | None = _of("broker.rack")
     kawal_insecure: bool = _of("kawal.insecure")
+    # Security
+    listener_security_protocol_map: str = _of("listener.security.protocol.map")
+    ssl_keystore_type: str = _of("ssl.keystore.type")
+    ssl_keystore_location: str | None = _of("ssl.keystore.location")
+    ssl_keystore_certificate_chain: str | None = _of("ssl.keystore.certificate.chain")
+    ssl_keystore_key: str | None = _of("ssl.keystore.key")
+    ssl_key_password: str | None = _of("ssl.key.password")
+    ssl_truststore_type: str = _of("ssl.truststore.type")
+    ssl_truststore_location: str | None = _of("ssl.truststore.location")
+    ssl_truststore_certificates: str | None = _of("ssl.truststore.certificates")
+    ssl_client_auth: str = _of("ssl.client.auth")
+    ssl_principal_mapping_rules: str = _of("ssl.principal.mapping.rules")
+    ssl_enabled_protocols: tuple[str, ...] = _of("ssl.enabled.protocols")
+    ssl_cipher_suites: tuple[str, ...] = _of("ssl.cipher.suites")
+    kawal_connection_setup_timeout_ms: int = _of("kawal.connection.setup.timeout.ms")
     # Topics
     num_partitions: int = _of("num.partitions")
     default_replication_factor: int = _of("default.replication.factor")
@@ -52,6 +73,11 @@ class Config:
     log_message_timestamp_type: str = _of("log.message.timestamp.type")
     log_message_timestamp_before_max_ms: int = _of("log.message.timestamp.before.max.ms")
     log_message_timestamp_after_max_ms: int = _of("log.message.timestamp.after.max.ms")
+    # Schema registry
+    kawal_schema_registry_url: str | None = _of("kawal.schema.registry.url")
+    kawal_schema_registry_user_info: str | None = _of("kawal.schema.registry.user.info")
+    kawal_schema_registry_timeout_ms: int = _of("kawal.schema.registry.timeout.ms")
+    kawal_schema_registry_unavailable: str = _of("kawal.schema.registry.unavailable")
     # Retention
     log_cleanup_policy: tuple[str, ...] = _of("log.cleanup.policy")
     log_retention_ms: int | None = _of("log.retention.ms")
@@ -115,6 +141,7 @@ class Config:
     kawal_rebalance_interval_ms: int = _of("kawal.rebalance.interval.ms")
     kawal_group_max_bytes: int = _of("kawal.group.max.bytes")
     kawal_groups_max_bytes: int = _of("kawal.groups.max.bytes")
+    kawal_topic_max_groups: int = _of("kawal.topic.max.groups")
     kawal_max_poll_interval_ms: int = _of("kawal.max.poll.interval.ms")
     kawal_group_assignor: str = _of("kawal.group.assignor")
     # Limits
@@ -150,14 +177,17 @@ class Config:
     kawal_log_level: str = _of("kawal.log.level")
 
     @property
-    def endpoints(self) -> tuple[Endpoint, ...]:
-        """The addresses to bind."""
-        return tuple(parse_endpoint(text) for text in self.listeners)
+    def specs(self) -> tuple[ListenerSpec, ...]:
+        """The listeners, in their order."""
+        return listener_specs(self)
 
-    @property
-    def advertised_endpoints(self) -> tuple[Endpoint, ...]:
-        """The addresses clients are told, one per listener; empty: the address the client connected to."""
-        return tuple(parse_endpoint(text) for text in self.advertised_listeners)
+    def of_listener(self, listener: str, name: str, mechanism: str = "") -> Value:
+        """Return the value of a key for one listener, or for one SASL mechanism of it; both in capitals."""
+        prefix = f"{PREFIX}{listener.lower()}."
+        for full in (f"{prefix}{mechanism.lower()}.{name}", f"{prefix}{name}"):
+            if full in self.listener_overrides:
+                return self.listener_overrides[full]
+        return self.value(name)
 
     @property
     def retention_ms(self) -> int:
@@ -176,7 +206,10 @@ class Config:
 
     def value(self, name: str) -> Value:
         """Return the value of the key `name`, written with dots.  Raises: ConfigError for an unknown one."""
-        found: Value = getattr(self, attribute_of(key_of(name)))
+        if name in self.listener_overrides:
+            return self.listener_overrides[name]
+        key = key_of(name)
+        found: Value = key.default if is_listener_key(name) else getattr(self, attribute_of(key))
         return found
 
 
@@ -188,6 +221,8 @@ def attribute_of(key: Key) -> str:
 def key_of(name: str) -> Key:
     """Return the key called `name`.  Raises: ConfigError with the nearest known name."""
     found = KEYS.get(name)
+    if found is None and is_listener_key(name):
+        return listener_key(name)
     if found is None:
         raise ConfigError(name, None, "is not a configuration key", nearest=nearest(name, KEYS))
     return found
@@ -200,13 +235,22 @@ def config_of(values: Mapping[str, object], base: Config | None = None) -> Confi
     Raises: ConfigError.
     """
     typed: dict[str, Any] = {}
+    start = base or Config()
+    overrides = dict(start.listener_overrides)
     for name, raw in values.items():
         key = key_of(name)
-        typed[attribute_of(key)] = key.parse(raw)
+        if is_listener_key(name):
+            overrides[name] = key.parse(raw)
+        else:
+            typed[attribute_of(key)] = key.parse(raw)
     if (interval_ms := assignment_interval_ms(typed)) is not None:
         typed |= dict.fromkeys(INTERVAL_NAMES, interval_ms)
-    start = base or Config()
-    config = replace(start, set_by_operator=start.set_by_operator | values.keys(), **typed)
+    config = replace(
+        start,
+        set_by_operator=start.set_by_operator | values.keys(),
+        listener_overrides=overrides,
+        **typed,
+    )
     _check_together(config)
     return config
 
@@ -214,22 +258,17 @@ def config_of(values: Mapping[str, object], base: Config | None = None) -> Confi
 def _check_together(config: Config) -> None:
     """Check what concerns several keys at once.  Raises: ConfigError."""
     check_group_limits(config)
-    if not config.listeners:
-        raise ConfigError("listeners", "", "at least one address is needed")
-    advertised = len(config.advertised_listeners)
-    if advertised and advertised != len(config.listeners):
+    specs = config.specs
+    check_listeners_exist(config.listener_overrides, [spec.name for spec in specs])
+    for spec in specs:
+        if spec.protocol.encrypted:
+            tls_settings(config, spec)
+    check_reach(config, specs)
+    http = config.kawal_http_listen
+    if not config.kawal_insecure and http != HTTP_OFF and not is_loopback(parse_endpoint(http).host):
         raise ConfigError(
-            "advertised.listeners",
-            ",".join(config.advertised_listeners),
-            f"names {advertised} addresses for {len(config.listeners)} listeners; give one for each, or none",
+            "kawal.http.listen",
+            http,
+            "other machines could reach this address and no client is authenticated; bind 127.0.0.1, or allow"
+            " it with --insecure (kawal.insecure=true)",
         )
-    http = [config.kawal_http_listen] if config.kawal_http_listen != HTTP_OFF else []
-    addresses = [("listeners", text) for text in config.listeners]
-    for name, text in [*addresses, *(("kawal.http.listen", text) for text in http)]:
-        if not config.kawal_insecure and not is_loopback(parse_endpoint(text).host):
-            raise ConfigError(
-                name,
-                text,
-                "other machines could reach this address and no client is authenticated; bind"
-                " 127.0.0.1, or allow it with --insecure (kawal.insecure=true)",
-            )

@@ -15,10 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 
-from broker.config.config import Config, config_of
+from broker.config.config import Config, config_of, key_of
 from broker.config.config_keys import ConfigError, ConfigSource, Key, Value, nearest, text_of
 from broker.config.described_configs import Synonym
-from broker.config.endpoints import parse_endpoint
+from broker.config.listener_keys import is_listener_key, listener_key
+from broker.config.listener_specs import parse_address
 from broker.config.server_keys import KEYS
 
 logger = logging.getLogger("kawal.broker")
@@ -39,7 +40,7 @@ class ConfigLayers:
 
     def value(self, name: str) -> Value:
         """Return the value in effect for a key of this server, or for one that only Kafka has."""
-        if name in KEYS:
+        if name in KEYS or is_listener_key(name):
             return self.current.value(name)
         key = server_key(name)
         assert key is not None, name
@@ -67,7 +68,7 @@ class ConfigLayers:
         ]
         for name in names:
             if name in self.static.set_by_operator:
-                text = shown(KEYS[name], self.static.value(name))
+                text = shown(key_of(name), self.static.value(name))
                 chain.append(Synonym(name, text, ConfigSource.STATIC_BROKER_CONFIG))
         for name in names:
             key = server_key(name)
@@ -96,7 +97,7 @@ def layered(
                 logger.warning("a setting made by a client is ignored: %s", error)
                 del texts[name]
                 continue
-            if name in KEYS:
+            if name in KEYS or is_listener_key(name):
                 values[name] = typed
     current = _together(values, static, (cluster, node))
     return ConfigLayers(replace(current, set_by_operator=static.set_by_operator), static, cluster, node)
@@ -120,12 +121,18 @@ def _together(values: dict[str, Value], static: Config, texts: tuple[dict[str, s
 
 def checked_together(layers: ConfigLayers, settings: Mapping[str, str]) -> None:
     """Check that (checked) settings of clients agree with each other and the rest.  Raises: ConfigError."""
-    config_of({name: text for name, text in settings.items() if name in KEYS}, base=layers.static)
+    ours = {name: text for name, text in settings.items() if name in KEYS or is_listener_key(name)}
+    config_of(ours, base=layers.static)
 
 
 def server_key(name: str) -> Key | None:
     """Return the server key of that name, ours or one that only Kafka has."""
     found = KEYS.get(name)
+    if found is None and is_listener_key(name):
+        try:
+            return listener_key(name)
+        except ConfigError:
+            return None
     if found is None:
         from broker.config.kafka_keys import KAFKA_KEYS  # a long table, not needed to start
 
@@ -162,14 +169,17 @@ def is_changeable(key: Key) -> bool:
     """Whether clients may change a server key; not one that protects a Kafka broker but nothing here."""
     from broker.config.kafka_keys import PROTECTIVE
 
-    return key.dynamic and (key.name in KEYS or not key.name.startswith(PROTECTIVE))
+    ours = key.name in KEYS or is_listener_key(key.name)
+    return key.dynamic and (ours or not key.name.startswith(PROTECTIVE))
 
 
 def shown(key: Key, value: Value) -> str | None:
     """Return a value as Kafka's tools expect it: addresses with their security protocol."""
     if key.name in ("listeners", "advertised.listeners"):
         assert isinstance(value, tuple)
-        return ",".join(f"PLAINTEXT://{parse_endpoint(text).text}" for text in value) or None
+        return ",".join(parse_address(text).text for text in value) or None
+    if key.sensitive:
+        return None
     return text_of(value)
 
 

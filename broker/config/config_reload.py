@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from broker.config.config import Config, attribute_of
-from broker.config.config_keys import Key, text_of
+from broker.config.config import Config, attribute_of, key_of
+from broker.config.config_keys import Key, Value, text_of
+from broker.config.listener_keys import is_listener_key, parts_of
 from broker.config.server_keys import KEYS
 
 ALSO_RELOADED: Final = frozenset({
@@ -36,6 +37,17 @@ ALSO_RELOADED: Final = frozenset({
     "offsets.topic.num.partitions",
     "offsets.retention.check.interval.ms",
     "group.consumer.assignors",
+    "ssl.keystore.location",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.key.password",
+    "ssl.truststore.location",
+    "ssl.truststore.certificates",
+    "ssl.client.auth",
+    "ssl.principal.mapping.rules",
+    "ssl.enabled.protocols",
+    "ssl.cipher.suites",
+    "kawal.connection.setup.timeout.ms",
     "socket.request.max.bytes",
     "fetch.max.bytes",
     "max.request.partition.size.limit",
@@ -85,7 +97,8 @@ class Reload(NamedTuple):
 
 def can_reload(key: Key) -> bool:
     """Whether a new value in the configuration file takes effect without a restart."""
-    return key.dynamic or key.name in ALSO_RELOADED
+    name = parts_of(key.name).base if is_listener_key(key.name) else key.name
+    return key.dynamic or name in ALSO_RELOADED
 
 
 def reloaded(current: Config, read: Config) -> Reload:
@@ -93,15 +106,22 @@ def reloaded(current: Config, read: Config) -> Reload:
     kept: dict[str, Any] = {}
     changed: list[KeyChange] = []
     waiting: list[KeyChange] = []
-    for name, key in KEYS.items():
+    own = current.listener_overrides.keys() | read.listener_overrides.keys()
+    overrides: dict[str, Value] = {}
+    for name, key in (KEYS | {name: key_of(name) for name in sorted(own)}).items():
         old, new = current.value(name), read.value(name)
-        if not can_reload(key):
+        if name in own:
+            source = read if can_reload(key) else current
+            if name in source.listener_overrides:
+                overrides[name] = source.listener_overrides[name]
+        elif not can_reload(key):
             kept[attribute_of(key)] = old
         if old != new:
             change = KeyChange(name, _shown(key, old), _shown(key, new))
             (changed if can_reload(key) else waiting).append(change)
-    set_now = {name for name in read.set_by_operator if can_reload(KEYS[name])}
-    set_before = {name for name in current.set_by_operator if not can_reload(KEYS[name])}
+    kept["listener_overrides"] = overrides
+    set_now = {name for name in read.set_by_operator if can_reload(key_of(name))}
+    set_before = {name for name in current.set_by_operator if not can_reload(key_of(name))}
     config = replace(read, set_by_operator=frozenset(set_now | set_before), **kept)
     return Reload(config, tuple(changed), tuple(waiting))
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from broker.config.config import Config, config_of, key_of
 from broker.config.config_keys import ConfigError, ConfigProblem, Key, nearest, text_of
+from broker.config.listener_keys import is_listener_key
 from broker.config.server_keys import KEYS
 
 DEFAULT = "default"
@@ -59,7 +60,8 @@ class LoadedConfig:
 
     def rows(self) -> Iterator[tuple[Key, str, str]]:
         """Yield every key with its value as text ("" when not set) and its source, in order."""
-        for name, key in KEYS.items():
+        own = {name: key_of(name) for name in sorted(self.config.listener_overrides)}
+        for name, key in (KEYS | own).items():
             shown = "(hidden)" if key.sensitive else text_of(self.config.value(name))
             yield key, shown or "", self.source(name)
 
@@ -74,7 +76,12 @@ def load(
     warnings: list[str] = []
     for setting in settings:
         try:
-            if setting.name not in KEYS and (warning := _kafka_warning(setting)):
+            _refuse_on_command_line(setting)
+            if (
+                setting.name not in KEYS
+                and not is_listener_key(setting.name)
+                and (warning := _kafka_warning(setting))
+            ):
                 warnings.append(warning)
                 continue
             values[setting.name] = key_of(setting.name).parse(setting.raw)
@@ -86,6 +93,17 @@ def load(
     except ConfigError as error:
         raise error.at(sources.get(error.name, "")) from None
     return LoadedConfig(config, sources, tuple(warnings))
+
+
+def _refuse_on_command_line(setting: Setting) -> None:
+    """Refuse a secret that others could read in the list of processes.  Raises: ConfigError."""
+    known = setting.name in KEYS or is_listener_key(setting.name)
+    if setting.source.startswith("--set ") and known and key_of(setting.name).sensitive:
+        raise ConfigError(
+            setting.name,
+            None,
+            "is a secret, and others can read command lines; set it in the file or the environment",
+        )
 
 
 def _kafka_warning(setting: Setting) -> str | None:

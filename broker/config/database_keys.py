@@ -10,17 +10,19 @@ are translated, not copied (`translated`):
     WAL_LEVEL 0                refused: there is no database whose records are not written
     WAL_FSYNC_PERIOD 0         durability=disk: each write is synced
     WAL_FSYNC_PERIOD ms        flush.ms=ms; alone it does not weaken the durability
-    WAL_RETENTION_PERIOD s     retention.ms=1000 s; -1: for ever; 0: at once, and no views
-    WAL_RETENTION_SIZE KB      retention.bytes=1024 KB; 0 and -1: no limit (0 would delete all with Kafka)
-    WAL_ROLL_PERIOD s          segment.ms=1000 s; 0: no roll by time
-    WAL_SEGMENT_SIZE KB        segment.bytes=1024 KB; 0: no roll by size; below 1 MiB it is 1 MiB
+    WAL_RETENTION_PERIOD s     wal.retention.ms=1000 s; -1: for ever; 0: at once, and no views
+    WAL_RETENTION_SIZE KB      wal.retention.bytes=1024 KB; 0 and -1: no limit
+    WAL_ROLL_PERIOD s          wal.segment.ms=1000 s; 0: no roll by time
+    WAL_SEGMENT_SIZE KB        wal.segment.bytes=1024 KB, at least 1 MiB; 0: the server's, as files are
+                               allocated in advance
     KEEP n, n[d|h|m]           retention.ms, of several values the longest; the log is the data, so with
                                WAL_RETENTION_PERIOD the longer of the two counts
     PRECISION 'ms'|'us'|'ns'   precision: that of CREATE STABLE's timestamps
     REPLICA 1                  nothing: this is what there is; others are refused
 
-Two differences remain: a size is that of one topic-partition, not of a whole log, and an age counts from a
-record's timestamp, not from the end of its segment.  Source: TDengine, documentation of CREATE DATABASE.
+As in TDengine, the size is that of a vnode's log, and the age counts from the moment a file was closed.
+`retention.*` and `segment.*` are Kafka's: of one topic-partition, by the timestamps of records.
+Source: TDengine, documentation of CREATE DATABASE.
 """
 
 from __future__ import annotations
@@ -70,9 +72,22 @@ _TABLE: tuple[Key, ...] = (
     Key("vnodes", ConfigType.INT, None,
         "Write-ahead logs of the database; fixed when it is created.",
         minimum=1, maximum=256, unit="vnodes", synonyms=("kawal.vnodes",)),
+    Key("wal.retention.bytes", ConfigType.LONG, "-1",
+        "Size of a vnode's records above which those of its oldest closed files are deleted, for topics"
+        " without a `retention.ms` of their own; -1: no limit.",
+        minimum=-1, unit="bytes"),
+    Key("wal.retention.ms", ConfigType.LONG, "-1",
+        "Age of a closed file of a vnode at which its records are deleted, for topics without a"
+        " `retention.ms` of their own; -1: no limit. Where it is set, `log.retention.ms` does not apply to"
+        " these topics.",
+        minimum=-1, unit="ms"),
     Key("wal.segment.bytes", ConfigType.INT, None,
         "Size of the files of its write-ahead logs, allocated in advance.",
         minimum=MIB, maximum=1024 * MIB, unit="bytes", synonyms=("kawal.segment.bytes",)),
+    Key("wal.segment.ms", ConfigType.LONG, None,
+        "Age at which the next write closes a file of a vnode; -1: its size alone does. Unless set it is"
+        " `wal.retention.ms`, at least a minute, where that is set.",
+        minimum=-1, unit="ms"),
 )
 # fmt: on
 
@@ -102,20 +117,15 @@ def _fsync_period(period_ms: int, given: Mapping[str, int]) -> dict[str, int | s
     return {} if "WAL_LEVEL" in given else {"durability": "disk"}
 
 
-def _times(name: str, factor: int, *, unlimited: Mapping[int, int], at_least: int = -1) -> Translation:
+def _times(name: str, factor: int, *, unlimited: Mapping[int, int]) -> Translation:
     def translate(number: int, _given: Mapping[str, int]) -> dict[str, int | str]:
-        return {name: unlimited.get(number, max(at_least, number * factor))}
+        return {name: unlimited.get(number, number * factor)}
 
     return translate
 
 
-def _longest(_number: int, given: Mapping[str, int]) -> dict[str, int | str]:
-    """Return how long records are kept: the longer of KEEP (ms) and WAL_RETENTION_PERIOD (s)."""
-    times = [given["KEEP"]] if "KEEP" in given else []
-    if "WAL_RETENTION_PERIOD" in given:
-        period = given["WAL_RETENTION_PERIOD"]
-        times.append(period if period == -1 else 1000 * period)
-    return {"retention.ms": -1 if -1 in times else max(times)}
+def _segment_size(size_kb: int, _given: Mapping[str, int]) -> dict[str, int | str]:
+    return {"wal.segment.bytes": max(MIB, 1024 * size_kb)} if size_kb else {}
 
 
 def _nothing(_number: int, _given: Mapping[str, int]) -> dict[str, int | str]:
@@ -126,15 +136,11 @@ ALIASES: dict[str, tuple[int, int, Translation]] = {
     "VGROUPS": (1, 256, _times("vnodes", 1, unlimited={})),
     "WAL_LEVEL": (1, 2, _level),
     "WAL_FSYNC_PERIOD": (0, 180_000, _fsync_period),
-    "WAL_RETENTION_PERIOD": (-1, INT_MAX, _longest),
-    "WAL_RETENTION_SIZE": (-1, INT_MAX, _times("retention.bytes", 1024, unlimited={-1: -1, 0: -1})),
-    "WAL_ROLL_PERIOD": (0, INT_MAX, _times("segment.ms", 1000, unlimited={0: LONG_MAX})),
-    "WAL_SEGMENT_SIZE": (
-        0,
-        INT_MAX // 1024,
-        _times("segment.bytes", 1024, unlimited={0: INT_MAX}, at_least=MIB),
-    ),
-    "KEEP": (1, LONG_MAX, _longest),
+    "WAL_RETENTION_PERIOD": (-1, INT_MAX, _times("wal.retention.ms", 1000, unlimited={-1: -1})),
+    "WAL_RETENTION_SIZE": (-1, INT_MAX, _times("wal.retention.bytes", 1024, unlimited={-1: -1, 0: -1})),
+    "WAL_ROLL_PERIOD": (0, INT_MAX, _times("wal.segment.ms", 1000, unlimited={0: -1})),
+    "WAL_SEGMENT_SIZE": (0, MIB, _segment_size),
+    "KEEP": (1, LONG_MAX, _times("retention.ms", 1, unlimited={})),
     "REPLICA": (1, 1, _nothing),
 }
 """TDengine's options: least and largest number, and what they mean here."""

@@ -105,7 +105,6 @@ STRING - inter.broker.listener.name null | Listener brokers use among themselves
 INT - kafka.metrics.polling.interval.secs 10 | How often metrics reporters are fed.
 LIST - kafka.metrics.reporters "" | Classes that report Yammer metrics.
 LONG - leader.imbalance.check.interval.seconds 300 | How often the spread of leaders is checked.
-STRING D listener.security.protocol.map @protocol-map | Security protocol of each listener.
 INT D log.cleaner.io.buffer.size 524288 | Memory of the cleaners for reading and writing.
 INT D log.cleaner.threads 1 | Threads that compact.
 LIST - log.dir /tmp/kafka-logs | The data directory; use log.dirs.
@@ -257,27 +256,15 @@ LONG - socket.connection.setup.timeout.max.ms 30000 | Longest time to connect to
 LONG - socket.connection.setup.timeout.ms 10000 | First time to connect to another broker.
 BOOLEAN - ssl.allow.dn.changes false | TLS: whether a new certificate may have another name.
 BOOLEAN - ssl.allow.san.changes false | TLS: whether it may have other alternative names.
-LIST D ssl.cipher.suites "" | TLS: cipher suites.
-STRING D ssl.client.auth none | TLS: whether clients need a certificate.
-LIST D ssl.enabled.protocols TLSv1.2,TLSv1.3 | TLS: versions.
 STRING D ssl.endpoint.identification.algorithm https | TLS: how host names are checked.
 CLASS D ssl.engine.factory.class null | TLS: class that makes engines.
-PASSWORD D ssl.key.password null | TLS: password of the key.
 STRING D ssl.keymanager.algorithm SunX509 | TLS: algorithm of the key manager.
-PASSWORD D ssl.keystore.certificate.chain null | TLS: certificates in PEM.
-PASSWORD D ssl.keystore.key null | TLS: key in PEM.
-STRING D ssl.keystore.location null | TLS: file with the key.
 PASSWORD D ssl.keystore.password null | TLS: password of that file.
-STRING D ssl.keystore.type JKS | TLS: format of that file.
-STRING - ssl.principal.mapping.rules DEFAULT | TLS: rules from certificates to names.
 STRING D ssl.protocol TLSv1.3 | TLS: version of the context.
 STRING D ssl.provider null | TLS: Java provider.
 STRING D ssl.secure.random.implementation null | TLS: source of randomness.
 STRING D ssl.trustmanager.algorithm PKIX | TLS: algorithm of the trust manager.
-PASSWORD D ssl.truststore.certificates null | TLS: trusted certificates in PEM.
-STRING D ssl.truststore.location null | TLS: file with trusted certificates.
 PASSWORD D ssl.truststore.password null | TLS: password of that file.
-STRING D ssl.truststore.type JKS | TLS: format of that file.
 INT - telemetry.max.bytes 1048576 | Largest telemetry a client may push.
 INT - transaction.abort.timed.out.transaction.cleanup.interval.ms 10000 | How often overdue ones are aborted.
 BOOLEAN D transaction.partition.verification.enable true | Check that a partition belongs to the transaction.
@@ -292,7 +279,6 @@ BOOLEAN D unclean.leader.election.enable false | Whether a replica that lags may
 _OAUTH = "org.apache.kafka.common.security.oauthbearer"
 _REMOTE = "org.apache.kafka.server.log.remote"
 _LONG_DEFAULTS = {
-    "@protocol-map": "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
     "@principal-builder": "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
     "@remote-metadata": f"{_REMOTE}.metadata.storage.TopicBasedRemoteLogMetadataManager",
     "@jwt-retriever": f"{_OAUTH}.DefaultJwtRetriever",
@@ -328,7 +314,6 @@ PROTECTIVE = (
     "connections.max.reauth.ms",
     "create.topic.policy.",
     "delegation.token.",
-    "listener.security.",
     "max.connection.creation.rate",
     "max.connections.per.ip.overrides",
     "principal.builder.",

@@ -124,6 +124,13 @@ SPEED_KEY: Final = Key(
     check=_speed_problem,
 )
 
+SNAPSHOT_KEY: Final = Key(
+    "kawal.snapshot",
+    ConfigType.BOOLEAN,
+    False,
+    "Lets readers of a view that begin at its start get the last record of each key first.",
+)
+
 SCHEMA_SHOWN: Final = Key(
     "kawal.schema", STRING, "", "The columns of a view's records, as JSON; they never change."
 )
@@ -220,6 +227,16 @@ BINDING_MAX_KEY: Final = Key(
     unit="producers",
 )
 
+SCHEMA_VALIDATION_KEY: Final = Key(
+    "kawal.schema.validation",
+    STRING,
+    "none",
+    "Refuses, with INVALID_RECORD and the place of each, values that do not fit `kawal.columns` (`columns`),"
+    " or that are not framed with, and of, a schema of the registry at `kawal.schema.registry.url`"
+    " (`registry`).  Null fits.",
+    choices=("none", "columns", "registry"),
+)
+
 KAWAL_TOPIC_KEYS: Final = {
     key.name: key
     for key in (
@@ -230,6 +247,7 @@ KAWAL_TOPIC_KEYS: Final = {
         FROM_KEY,
         TO_KEY,
         SPEED_KEY,
+        SNAPSHOT_KEY,
         COLUMNS_KEY,
         QUARANTINE_KEY,
         PROTECTED_KEY,
@@ -242,6 +260,7 @@ KAWAL_TOPIC_KEYS: Final = {
         ROUTING_KEY,
         BINDING_TTL_KEY,
         BINDING_MAX_KEY,
+        SCHEMA_VALIDATION_KEY,
         SCHEMA_SHOWN,
         SOURCE_SHOWN,
     )
@@ -251,8 +270,8 @@ KAWAL_TOPIC_KEYS: Final = {
 SHOWN_ONLY: Final = frozenset({DURABILITY_SHOWN.name, SCHEMA_SHOWN.name, SOURCE_SHOWN.name})
 """Keys that are shown and never set."""
 
-WINDOW_NAMES: Final = (FROM_KEY.name, TO_KEY.name, SPEED_KEY.name)
-"""Keys that bound or pace a view."""
+WINDOW_NAMES: Final = (FROM_KEY.name, TO_KEY.name, SPEED_KEY.name, SNAPSHOT_KEY.name)
+"""Keys that bound or pace a view, or let it begin with its state."""
 
 DEFINING_NAMES: Final = frozenset({SQL_KEY.name, ALIAS_KEY.name, *WINDOW_NAMES})
 """Keys that are set for views only."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from broker.config.config import key_of
 from broker.config.config_keys import ConfigSource, Key
 from broker.config.config_layers import ConfigLayers, server_key, shown
 from broker.config.described_configs import Described, Synonym
@@ -19,9 +20,10 @@ def described(layers: ConfigLayers) -> list[Described]:
         "log.dir": config.log_dirs,
         "process.roles": "broker,controller",
     }
+    own = map(key_of, layers.current.listener_overrides)
     return [
         _fixed(key, fixed[key.name]) if key.name in fixed else _described(key, layers)
-        for key in sorted([*KEYS.values(), *KAFKA_KEYS.values()], key=lambda key: key.name)
+        for key in sorted([*KEYS.values(), *KAFKA_KEYS.values(), *own], key=lambda key: key.name)
     ]
 
 

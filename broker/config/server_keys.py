@@ -7,9 +7,11 @@ are derived from the rows.
 
 from __future__ import annotations
 
-from broker.config.config_keys import ConfigType, Key
-from broker.config.endpoints import HTTP_OFF, endpoints_problem, http_problem
+from broker.config.config_keys import ConfigType, Key, Value
+from broker.config.endpoints import HTTP_OFF, http_problem
+from broker.config.listener_specs import addresses_problem
 from broker.config.request_log_rules import rules_problem
+from broker.config.security_keys import SECURITY_KEYS
 
 BOOLEAN, STRING, INT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT
 DOUBLE = ConfigType.DOUBLE
@@ -18,21 +20,34 @@ INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
 KIB, MIB = 1 << 10, 1 << 20
 HOUR_MS = 3_600_000
 
+
+def _registry_problem(value: Value) -> str | None:
+    """Return what is wrong with the address of a schema registry."""
+    from registry.client import address_problem  # loaded where there is one
+
+    if value and "@" in str(value):
+        return "holds a name or a password; kawal.schema.registry.user.info is for them"
+    return address_problem(str(value)) if value else None
+
+
 # fmt: off
 SECTIONS: dict[str, tuple[Key, ...]] = {
 "Addresses": (
     Key("listeners", LIST, ("127.0.0.1:9092",),
-        "Addresses the server listens on, HOST:PORT each; port 0 takes a free one.  An address other than "
-        "loopback needs `kawal.insecure`.", check=endpoints_problem),
+        "Listeners of the server, NAME://HOST:PORT each; HOST:PORT alone is a listener without security, "
+        "port 0 takes a free one.  An address that other machines reach needs clients that log in, or "
+        "`kawal.insecure`.", check=addresses_problem),
     Key("advertised.listeners", LIST, (),
-        "Addresses clients are told to connect to, one for each of `listeners` in the same order; empty: "
-        "the address the client connected to.", check=endpoints_problem),
+        "Addresses clients are told to connect to, NAME://HOST:PORT by the names of `listeners`, or in their "
+        "order where they have none; a listener without one tells the address the client connected to.",
+        check=addresses_problem),
     Key("node.id", INT, 1, "Id of this node in Metadata and DescribeCluster.",
         minimum=0),
     Key("broker.rack", STRING, None, "Rack of this node in Metadata."),
     Key("kawal.insecure", BOOLEAN, False,
         "Allow listeners that other machines can reach although no client is authenticated."),
 ),
+"Security": SECURITY_KEYS,
 "Topics": (
     Key("num.partitions", INT, 4,
         "Partitions of a topic created without a count (Kafka's own default is 1).",
@@ -83,6 +98,20 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("log.message.timestamp.after.max.ms", LONG, HOUR_MS,
         "How far a CreateTime timestamp may lie after the server's clock.",
         minimum=0, unit="ms", dynamic=True),
+),
+"Schema registry": (
+    Key("kawal.schema.registry.url", STRING, None,
+        "Address of a Confluent-compatible schema registry, such as http://127.0.0.1:8081, for topics with "
+        "kawal.schema.validation=registry.", check=_registry_problem),
+    Key("kawal.schema.registry.user.info", ConfigType.PASSWORD, None,
+        "NAME:PASSWORD for the schema registry."),
+    Key("kawal.schema.registry.timeout.ms", INT, 2_000,
+        "How long a produce waits for schemas that no value had before it.",
+        minimum=1, maximum=30_000, unit="ms", dynamic=True),
+    Key("kawal.schema.registry.unavailable", STRING, "refuse",
+        "What happens to values whose schema is not known while the registry does not answer: `refuse` with "
+        "REQUEST_TIMED_OUT, which producers retry, or `accept`.",
+        choices=("refuse", "accept"), dynamic=True),
 ),
 "Retention": (
     Key("log.cleanup.policy", LIST, ("delete",),
@@ -237,6 +266,10 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "The same for all groups together; a member for which there is no room is refused with "
         "COORDINATOR_NOT_AVAILABLE, and its client tries again.",
         minimum=KIB, unit="bytes", dynamic=True),
+    Key("kawal.topic.max.groups", INT, 0,
+        "Most groups that have offsets in one topic; another one cannot subscribe to it "
+        "(GROUP_MAX_SIZE_REACHED) or commit there (POLICY_VIOLATION).  0: no limit (TDengine: 100).",
+        minimum=0, unit="groups", dynamic=True),
     Key("kawal.max.poll.interval.ms", INT, 0,
         "Time without a poll after which the server removes a member of a group without a limit of its own; "
         "0: never.", minimum=0, unit="ms", dynamic=True),

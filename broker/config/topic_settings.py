@@ -36,6 +36,9 @@ class TopicSettings:
     kawal_routing: str = "any"
     kawal_producer_binding_ttl_ms: int = 14 * 24 * 3_600_000
     kawal_producer_binding_max: int = 100_000
+    kawal_schema_validation: str = "none"
+    kawal_columns: str = ""
+    """The declared columns, if values are checked against them."""
 
     @property
     def deletes(self) -> bool:
@@ -63,9 +66,14 @@ class TopicSettings:
         return self.kawal_routing == "producer-bind"
 
     @property
+    def checks_values(self) -> bool:
+        """Whether values that do not fit are refused."""
+        return self.kawal_schema_validation != "none"
+
+    @property
     def opens_batches(self) -> bool:
         """Whether produced batches are opened at all."""
-        return self.compacts or self.checks_records or self.dedups
+        return self.compacts or self.checks_records or self.dedups or self.checks_values
 
     @property
     def append_time(self) -> bool:

@@ -13,6 +13,9 @@ from protocol.wire import encode
 IN_MEMORY: Final = frozenset({bytes, bytearray, memoryview})
 """The types of parts that take memory; other parts are file ranges."""
 
+COPIED_BYTES_MAX: Final = 256 << 10
+"""A larger body is sent after its header as it is: copying 40 MB takes 25 ms, in which no thread can run."""
+
 _SIZE: Final = struct.Struct(">i")
 
 
@@ -28,7 +31,7 @@ def encode_answer(call: Call[Any], response: object) -> list[Any]:
         return [_SIZE.pack(len(header) + response.size_bytes) + header, *response.parts]
     parts: list[Any] = encode(response, call.version)
     size = len(header) + sum(map(part_size_bytes, parts))
-    if parts and isinstance(parts[0], bytes | bytearray):
+    if parts and isinstance(parts[0], bytes | bytearray) and len(parts[0]) <= COPIED_BYTES_MAX:
         parts[0] = b"".join((_SIZE.pack(size), header, parts[0]))
     else:
         parts.insert(0, _SIZE.pack(size) + header)

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kawal.broker")
 
+ANONYMOUS: Final = "User:ANONYMOUS"
+"""The principal of a client that has not shown who it is, as in Kafka."""
+
 WIDE_ANSWER_BYTES: Final = 1 << 20
 """Answers that take more as objects, with 2,000 elements and more, are encoded in a thread."""
 
@@ -62,6 +65,8 @@ class Connection(MeteredConnection):
         "offload",
         "outgoing",
         "peer",
+        "principal",
+        "ready_by_ms",
         "received_ns",
         "stalled",
         "stats",
@@ -92,6 +97,9 @@ class Connection(MeteredConnection):
         # The shell's number of the socket, and the address it tells this client to connect to.
         self.descriptor = descriptor
         self.advertised = advertised
+        self.principal = ANONYMOUS
+        # The moment at which the client must be ready to send requests; None: it is.
+        self.ready_by_ms: int | None = None
         self.stats = stats
         # Runs work in a thread.
         self.offload = offload
@@ -122,6 +130,11 @@ class Connection(MeteredConnection):
     def host(self) -> str:
         """The peer's address without its port."""
         return self.peer.rpartition(":")[0].strip("[]")
+
+    def note_refused(self, why: str) -> None:
+        """Note that the client was not let in; the shell closes the connection."""
+        self.close_cause = Cause.SETUP
+        self.stats.refused_clients.note(self.host, why, self.stats.turns.clock_ns())
 
     def identify(self, name: str, version: str) -> None:
         """Note the software that the client has given for itself."""

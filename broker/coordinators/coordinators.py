@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from broker.catalogue.metadata import Metadata
-from broker.catalogue.topics import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from broker.catalogue.topics import INTERNAL_TOPICS, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from broker.loop.loop import Loop
 from broker.loop.slices import WaitingSteps, in_thread
 from broker.storage.transaction_guards import TransactionGuards
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from broker.coordinators.groups import Groups
     from broker.coordinators.markers import MarkerWriter
     from broker.coordinators.runtime import CoordinatorRuntime
+    from broker.coordinators.shares import Shares
     from broker.coordinators.transactions import Transactions
 
 
@@ -36,6 +37,7 @@ class Coordinators(Protocol):
 _MODULES: Final = {
     OFFSETS_TOPIC: "broker.coordinators.groups",
     TRANSACTIONS_TOPIC: "broker.coordinators.transactions",
+    SHARE_STATE_TOPIC: "broker.coordinators.shares",
 }
 """The modules of the coordinators by the topics that hold their state."""
 
@@ -51,6 +53,7 @@ class NodeCoordinators:
         self.guards = TransactionGuards()
         self._groups: Groups | None = None
         self._transactions: Transactions | None = None
+        self._shares: Shares | None = None
         self._markers: MarkerWriter | None = None
         self._runtimes: list[CoordinatorRuntime[Any]] = []
         if INTERNAL_TOPICS & metadata.catalogue.by_name.keys():
@@ -71,6 +74,8 @@ class NodeCoordinators:
             assert self.groups is not None
         if TRANSACTIONS_TOPIC in known:
             assert self.transactions is not None
+        if SHARE_STATE_TOPIC in known:
+            assert self.shares is not None
 
     @property
     def groups(self) -> Groups:
@@ -93,6 +98,16 @@ class NodeCoordinators:
             )
             self._runtimes.append(self._transactions)
         return self._transactions
+
+    @property
+    def shares(self) -> Shares:
+        """The share coordinator."""
+        if self._shares is None:
+            from broker.coordinators.shares import Shares
+
+            self._shares = Shares(self._metadata, self._loop, self._loop.clock.turn_ms)
+            self._runtimes.append(self._shares)
+        return self._shares
 
     @property
     def maybe_transactions(self) -> Transactions | None:

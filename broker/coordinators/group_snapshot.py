@@ -64,7 +64,7 @@ class GroupSnapshot:
             if len(self.partitions) >= rows_max:
                 self.groups_left_out = len(group_ids) - number
                 break
-            for row in islice(coordinator.subscriptions(now_ms, [group_id]), rows_max - len(self.partitions)):
+            for row in islice(coordinator.progress(group_id, now_ms), rows_max - len(self.partitions)):
                 self._add(metadata, row, clock.wall_ms(now_ms))
                 done += 1
                 if done >= ROWS_PER_STEP:

@@ -28,8 +28,11 @@ from wal.transactions import read_marker
 
 logger = logging.getLogger("kawal.coordinators")
 
-LOAD_BYTES_PER_SLICE: Final = 128 * 1024
-"""Bytes read and replayed before other work gets a turn: about 1,500 commits, 5 ms."""
+LOAD_BYTES_PER_READ: Final = 128 * 1024
+"""Bytes read at once: about 1,500 commits."""
+
+LOAD_BYTES_PER_SLICE: Final = 16 * 1024
+"""Bytes of records replayed between two looks at the time: 0.6 ms of commits, 2 ms of a wide transaction."""
 
 LOAD_AGAIN_MS: Final = 1_000
 """The pause before the retry of a partition that the disk could not read."""
@@ -101,29 +104,32 @@ class Loader:
         logger.error("partition %d of %s %s: %s", self._waiting[0], self._topic.name, outcome, error)
 
     def _replay(self, index: int) -> Iterator[int]:
-        """Replay a partition one read at a time, yielding the size of each read in bytes."""
+        """Replay a partition a record at a time, yielding the size of each in bytes."""
         partition = self._metadata.topics.partition(self._topic, index)
         offset = partition.log_start
         while offset < partition.high_watermark:
-            result = partition.read(offset, LOAD_BYTES_PER_SLICE)
+            result = partition.read(offset, LOAD_BYTES_PER_READ)
             data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
-            self._replay_batches(index, data, offset)
+            yield from self._replay_batches(index, data, offset)
             offset = result.next_offset
-            yield result.size_bytes
 
-    def _replay_batches(self, index: int, data: bytes, offset: int) -> None:
+    def _replay_batches(self, index: int, data: bytes, offset: int) -> Iterator[int]:
+        """Replay batches, yielding the size of each record, or batch without records, in bytes."""
         for batch in iter_batches(data):
             header = read_batch_header(batch)
             if header.is_control:
                 marker = read_marker(batch, producer_id=header.producer_id, epoch=header.producer_epoch)
                 if marker is not None:
                     self._machine.replay_end(index, marker.producer_id, commit=marker.is_commit)
+                yield len(batch)
                 continue
             stamp = Stamp(header.producer_id, header.producer_epoch) if header.is_transactional else None
             for record in iter_records(batch):
                 if record.offset < offset or record.key is None:
                     continue
                 if stamp is None:
-                    self._machine.replay(record.key, record.value)
+                    for _ in self._machine.replay(record.key, record.value):
+                        yield LOAD_BYTES_PER_SLICE
                 else:
                     self._machine.replay_staged(index, stamp, record.key, record.value)
+                yield len(record.key) + len(record.value or b"")

@@ -6,7 +6,7 @@ of Kafka's CoordinatorRuntime, which serve its group, share and transaction coor
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Protocol, TypeVar
 
 from broker.catalogue.topic_admin import NewTopic
@@ -30,8 +30,11 @@ class Machine(Protocol):
     def failed(self, effects: Effects, error: ErrorCode, now_ms: int) -> None:
         """Learn that these records, and all after them in their partition, will not be stored."""
 
-    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
-        """Apply one stored record.  Raises: ProtocolError, if no version up to this one writes it."""
+    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> Iterable[None]:
+        """Apply one stored record: it counts when the result is exhausted, which has a step for each ms.
+
+        Raises: ProtocolError, there or here, if no version up to this one writes it.
+        """
 
     def replay_staged(
         self, partition: int, stamp: Stamp, key: bytes | memoryview, value: bytes | memoryview | None

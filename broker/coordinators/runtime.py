@@ -19,7 +19,13 @@ from contextlib import contextmanager
 from typing import Generic
 from uuid import UUID
 
-from broker.catalogue.catalogue_records import CatalogueRecord, PartitionsAdded, TopicCreated, TopicDeleted
+from broker.catalogue.catalogue_records import (
+    CatalogueRecord,
+    PartitionsAdded,
+    TopicCreated,
+    TopicDeleted,
+    VnodesAdded,
+)
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topics import Topic
 from broker.coordinators.copier import Copier, DurableWaiter
@@ -234,6 +240,9 @@ class CoordinatorRuntime(Generic[MachineT]):
             case PartitionsAdded(topic_id=topic_id):
                 topic = self._metadata.catalogue.by_id.get(UUID(hex=topic_id))
                 grown = () if topic is None else self._with_views(topic)
+            case VnodesAdded(name=name):
+                views = self._metadata.catalogue.views_over_database(name)
+                grown = tuple(view.name for view in views)
             case TopicDeleted(name=name):
                 deleted = (name,)
             case _:

@@ -154,10 +154,10 @@ class Transactions(CoordinatorRuntime[TransactionCoordinator]):
             order.prepared.wait(lambda error, _now_ms: None if error else self._enqueue(order))
 
     def _is_in_one_log(self, order: MarkerOrder) -> bool:
-        if self._backlog or len(order.partitions) > AT_ONCE_MAX:
+        if self._backlog or len(order.enlisted) > AT_ONCE_MAX:
             return False
         home = self.state_vnode(order.transactional_id)
-        return all(self._writer.goes_to(place, home) for place in order.partitions)
+        return all(self._writer.goes_to(place, home) for place in order.enlisted)
 
     def _write_at_once(self, order: MarkerOrder) -> None:
         """Write markers after their decision in the same log; the COMPLETE record follows in it, too."""

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from broker.coordinators.member_reads import GroupRead, Reads
 from broker.loop.loop import Loop
-from broker.view_topics.key_snapshot import KeyBudget, KeySnapshot
+from broker.view_topics.key_snapshot import OVER_MANY, KeyBudget, KeySnapshot
 from broker.view_topics.member_view import MemberView
 from broker.view_topics.view_partition import ViewPartition
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 VIEWS_MAX: Final = 10_000
 """The partitions of groups that are remembered."""
-
-OVER_MANY: Final = frozenset({"database"})
-"""The kinds of views that show several topics."""
 
 Key = tuple[str, UUID, int]
 """A group, a topic and a partition of it."""

@@ -51,10 +51,12 @@ TOPICS_PER_STEP = 5
 def handle(broker: Broker, call: Call[CreateTopicsRequest]) -> CreateTopicsResponse | Parked | WaitingSteps:
     """Create the topics, or with `validate_only` answer what would happen."""
     steps = _create_all(broker, call)
-    if any(_makes_view(topic) for topic in call.request.topics):
+    topics = call.request.topics
+    # Of many, even looking for views is left to the steps.
+    if len(topics) > TOPICS_PER_SLICE or any(map(_makes_view, topics)):
         return steps
     answer: CreateTopicsResponse | Parked | WaitingSteps = in_slices(
-        steps, len(call.request.topics), per_slice=TOPICS_PER_SLICE
+        steps, len(topics), per_slice=TOPICS_PER_SLICE
     )
     return answer
 

@@ -1,7 +1,8 @@
 """KawalDatabases: v0.  Kawal's own API, for its command line; it is never advertised to Kafka clients.
 
-Behaviour: describes, creates, alters or drops databases, each on its own.  The answer leaves when the changes
-are durable; a new database can be used from then on.  A name given twice answers INVALID_REQUEST once.
+Behaviour: describes, creates, alters, splits or drops databases, each on its own.  The answer leaves when the
+changes are durable; a new database, or vnode, can be used from then on.  A name given twice answers
+INVALID_REQUEST once.
 Differences from Apache Kafka: Kafka has no such API, and closes the connection.
 Version notes: none.
 """
@@ -102,6 +103,10 @@ def _begin(
                 return
         case DatabaseAction.ALTER:
             broker.databases.alter(item.name, settings, now_ms, validate_only=validate_only)
+        case DatabaseAction.SPLIT:
+            done = _done(answer, result)
+            if broker.databases.split(item.name, now_ms, done, validate_only=validate_only):
+                return
         case DatabaseAction.DROP:
             broker.databases.drop(item.name, now_ms, validate_only=validate_only)
         case unknown:
@@ -155,12 +160,10 @@ def describe(broker: Broker, result: DatabaseResult) -> None:
 
 
 def _states(vnodes: Sequence[Vnode], topics: Iterable[Topic]) -> list[VnodeState]:
-    """Return the states of a database's vnodes; partition i of a topic lies on the i-th after its first."""
+    """Return the states of a database's vnodes."""
     counts = [0] * len(vnodes)
     for topic in topics:
-        whole, rest = divmod(topic.partition_count, len(vnodes))
-        for step in range(len(vnodes)):
-            counts[(topic.first_vnode + step) % len(vnodes)] += whole + (step < rest)
+        _count_streams(topic, counts)
     return [
         VnodeState(
             name=vnode.name,
@@ -172,3 +175,12 @@ def _states(vnodes: Sequence[Vnode], topics: Iterable[Topic]) -> list[VnodeState
         )
         for vnode, count in zip(vnodes, counts, strict=True)
     ]
+
+
+def _count_streams(topic: Topic, counts: list[int]) -> None:
+    """Count the streams of a topic: a run's partitions lie on one vnode after the other."""
+    ends = [*(first for first, _ in topic.ranges[1:]), topic.partition_count]
+    for (first, _), end, spread in zip(topic.ranges, ends, topic.spreads, strict=True):
+        whole, rest = divmod(max(0, min(end, topic.partition_count) - first), spread)
+        for step in range(spread):
+            counts[(topic.first_vnode + first + step) % spread] += whole + (step < rest)

@@ -20,8 +20,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from broker.catalogue.topic_admin import NewTopic, check_name, offsets_topic, transactions_topic
-from broker.catalogue.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Topic
+from broker.catalogue.topic_admin import (
+    NewTopic,
+    check_name,
+    offsets_topic,
+    share_state_topic,
+    transactions_topic,
+)
+from broker.catalogue.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, Topic
 from broker.errors import RequestError
 from broker.loop.answers import until_durable
 from broker.loop.call import Call, Parked
@@ -206,12 +212,18 @@ def _create_missing(
     if room.partitions <= 0:
         return  # it stays unknown, so that the client asks again
     try:
-        new = _INTERNAL[name](broker.config) if name in _INTERNAL else NewTopic(name=name)
+        new = _new_topic(broker, name)
         record = broker.topics.check_new(new, broker.clock.wall_ms(call.received_ms))
         broker.topics.create(record, call.received_ms)
         room.partitions -= record.partition_count
     except RequestError as error:
         refused[name] = error.code
+
+
+def _new_topic(broker: Broker, name: str) -> NewTopic:
+    if name == SHARE_STATE_TOPIC:
+        return share_state_topic(broker.live_config.layers)
+    return _INTERNAL[name](broker.config) if name in _INTERNAL else NewTopic(name=name)
 
 
 def _answer(

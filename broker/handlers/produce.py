@@ -1,16 +1,18 @@
 """Produce: v0-13 advertised, v3-13 served.
 
 Behaviour: one record batch per partition, checked by its header and CRC, patched and otherwise appended as it
-came; records are opened only on compacted topics, for doubtful timestamps, and where kawal.check.records=open
-or kawal.dedup=seqno ask for it.  acks=all and acks=1 answer
-when the vnode's frame is synced and its records can be read, acks=0 never; an error with acks=0 closes the
-connection, the only way to report it.  Until its records are safe, a request with acks=0 counts as in
-progress: a client that sends without waiting is read no faster than the disk writes.  Idempotent producers
-are checked against the last five batches of each partition.
+came; records are opened only on compacted topics, for doubtful timestamps, and where kawal.check.records,
+kawal.dedup or kawal.schema.validation ask for it.  acks=all and acks=1 answer when the vnode's frame is
+synced and its records can be read, acks=0 never; an error with acks=0 closes the connection, the only way to
+report it.  Until its records are safe, a request with acks=0 counts as in progress: a client that sends
+without waiting is read no faster than the disk writes.  Idempotent producers are checked against the last
+five batches of each partition.
 Differences from Apache Kafka: null records answer INVALID_RECORD (Kafka never answers); every storage fault
 answers KAFKA_STORAGE_ERROR (56), not UNKNOWN_SERVER_ERROR, as idempotent Java producers retry only that; a
 batch of more than 20,000 records whose header gives no credible greatest timestamp answers INVALID_TIMESTAMP.
 On topics with kawal.dedup=seqno repetitions are dropped: offsets stay empty, or the base offset is -1.
+With kawal.schema.validation a value that does not fit answers INVALID_RECORD; REQUEST_TIMED_OUT says that the
+schema registry did not answer, and that nothing was stored.
 Version notes: versions below 3 close the connection (KAFKA-18659: min 0 is listed only so that librdkafka <
 2.11 compresses); v7 zstd (KIP-110); v8 error messages (KIP-467); v9 flexible; v10 current leader (KIP-951);
 v13 topic ids (KIP-516).
@@ -18,7 +20,7 @@ v13 topic ids (KIP-516).
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -31,6 +33,7 @@ from broker.loop.stats import Cause
 from broker.storage.append import Rewriting, append_batch
 from broker.storage.deduplication import Placement
 from broker.storage.inspection import Inspection, inspect, takes_long
+from broker.storage.value_inspection import inspected_values
 from broker.storage.vnode import Vnode
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import (
@@ -54,6 +57,9 @@ ACKS_NONE = 0
 
 PARTITIONS_PER_SLICE = 100
 """The number of batches appended without a pause, if each is small."""
+
+APPENDS_PER_COMMIT = 1_000
+"""The batches of one request that wait for the disk together; a commit of so many takes a few ms."""
 
 TOPIC_IDS_SINCE_VERSION = 13
 
@@ -79,7 +85,7 @@ class PendingProduce:
     versions again, and only its waiters learn of the loss.
     """
 
-    __slots__ = ("appends", "call", "lost", "offload", "outstanding", "response")
+    __slots__ = ("_resume", "appends", "call", "lost", "offload", "outstanding", "response")
 
     def __init__(self, call: Call[ProduceRequest], response: ProduceResponse, offload: Offload) -> None:
         self.call = call
@@ -90,6 +96,7 @@ class PendingProduce:
         self.lost = False
         # The vnodes that are awaited, and one for the steps of the request itself.
         self.outstanding = 1
+        self._resume: Callable[[], None] | None = None
 
     def add(self, vnode: Vnode, version: int, answer: PartitionProduceResponse) -> None:
         """Add a batch that was appended up to this version."""
@@ -106,9 +113,23 @@ class PendingProduce:
         for vnode, part in appends.items():
             vnode.wait_durable(part.version, part, self.call.received_ms)
 
+    def until_settled(self) -> Until:
+        """Wait until all that has been appended so far is on the disk, or lost."""
+
+        def start(resume: Callable[[], None]) -> None:
+            if self.outstanding == 1:
+                resume()
+            else:
+                self._resume = resume
+
+        return Until(start)
+
     def settled(self) -> None:
         """Count down; answer after the last one."""
         self.outstanding -= 1
+        if self.outstanding == 1 and self._resume is not None:
+            resume, self._resume = self._resume, None
+            resume()
         if self.outstanding:
             return
         if self.call.request.acks == ACKS_NONE:
@@ -216,7 +237,7 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
             inspection = None
             if not isinstance(topic, RequestError) and topic.view is None:
                 settings = broker.topics.settings(topic)
-                if settings.opens_batches and takes_long(data.records):
+                if settings.checks_values or (settings.opens_batches and takes_long(data.records)):
                     pending.await_appends()
                     inspection = yield from _inspected_in_thread(broker, call, data, settings)
                     # It may have been deleted meanwhile.
@@ -232,7 +253,8 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
             done += 1
             if not done % ITEMS_PER_STEP:
                 pending.await_appends()
-                yield None
+                # Small requests of others have their records in the frames between.
+                yield pending.until_settled() if not done % APPENDS_PER_COMMIT else None
                 topic = _find_topic(broker, call.version, topic_data)
         failed = failed or any(answer.error_code for answer in answers)
         if answers:
@@ -256,12 +278,11 @@ def _inspected_in_thread(
     if not call.data_owned:
         _own_records(call)
     records = data.records
-    assert records is not None
-
-    def look() -> Inspection:
-        return inspect(records, settings)
-
-    return (yield from in_thread(broker.scheduler.offload, look))
+    if records is None or len(records) < HEADER_BYTES:
+        return Inspection(settings)  # refused by its head
+    if settings.checks_values:
+        return (yield from inspected_values(broker, records, settings, lambda: broker.schemas))
+    return (yield from in_thread(broker.scheduler.offload, lambda: inspect(records, settings)))
 
 
 def _find_topic(broker: Broker, version: int, data: TopicProduceData) -> Topic | RequestError:

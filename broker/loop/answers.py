@@ -11,7 +11,7 @@ from broker.loop.slices import ITEMS_PER_SLICE, Offload, Until
 from protocol.error_codes import ErrorCode
 
 ANSWERS_SHARE_NS: Final = 4_000_000
-"""The age of a turn after which further answers are encoded in slices: 10,000 members join at once."""
+"""The age of a turn after which answers to other calls wait for the next: 10,000 members join at once."""
 
 Response = TypeVar("Response")
 
@@ -27,14 +27,17 @@ class EncodedAnswer:
 
 
 def reply_in_turn(loop: Loop, call: Call[Any]) -> Callable[[object], None]:
-    """Return a function that answers the call: now, or in a slice if this turn has taken long already."""
+    """Return a function that answers the call: now, or in the next turn if this one has taken long already.
+
+    A call that is being handled is answered now, however long others took.
+    """
 
     def reply(response: object) -> None:
         turns = loop.stats.turns
-        if turns.clock_ns() - turns.began_ns < ANSWERS_SHARE_NS:
+        if turns.task is call or turns.clock_ns() - turns.began_ns < ANSWERS_SHARE_NS:
             call.reply(response)
         else:
-            loop.scheduler.soon(lambda: call.reply(response))
+            loop.scheduler.first(lambda: call.reply(response))
 
     return reply
 

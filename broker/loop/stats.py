@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any
 
 from broker.loop.histogram import Histogram
+from broker.loop.refused_clients import RefusedClients
 from broker.loop.request_stats import ApiStats, RequestStats, Timed
 from broker.loop.software import SoftwareCounts
 from broker.loop.turns import Turns
@@ -31,6 +32,8 @@ class Cause(Enum):
     """It sent bytes that are not a request."""
     ACKS_NONE = "acks_none"
     """A produce with acks=0 failed, and this is the only way to tell the client."""
+    SETUP = "setup"
+    """Its TLS handshake failed, or took too long."""
     REFUSED = "refused"
     """It may not send requests, or no more of them."""
     DISK = "disk"
@@ -46,6 +49,7 @@ class Stats:
 
     __slots__ = (
         "apis",
+        "certificates_until_s",
         "commit_batches",
         "commit_bytes",
         "commit_ns",
@@ -55,6 +59,7 @@ class Stats:
         "connections_refused",
         "on_logged",
         "received_bytes",
+        "refused_clients",
         "requests",
         "sent_bytes",
         "software",
@@ -75,6 +80,9 @@ class Stats:
         self.connections_opened = 0
         self.software = SoftwareCounts()
         self.connections_refused = 0
+        self.refused_clients = RefusedClients()
+        # The end of the certificate of each listener with TLS, seconds since 1970.
+        self.certificates_until_s: dict[str, int] = {}
         self.connections_closed = dict.fromkeys(Cause, 0)
         # Called with each request that is to be logged, and the moment at which its answer has left.
         self.on_logged: Callable[[Any, int], None] = _not_logged

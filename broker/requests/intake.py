@@ -80,7 +80,7 @@ class Intake:
                 turns.leave(before)
                 if turns.mark_ns > ends_ns:
                     connection.rest()
-                    self._loop.scheduler.soon(connection.rested)
+                    self._loop.scheduler.first(connection.rested)
         except ProtocolError as error:
             turns.leave(before)
             logger.info("connection %d from %s closed: %s", connection.identity, connection.peer, error)

@@ -68,6 +68,7 @@ COUNTERS: Final = {
     "fetch_sessions_evicted": "Fetch sessions ended to make room for others.",
     "fetch_sessions_refused": "Fetches answered without the session they asked for, as there was no room.",
     "group_members_refused": "Members of groups refused because of the memory that members take.",
+    "producer_records_repeated": "Records dropped because they repeat others (kawal.dedup=seqno).",
     "commits_failed": "Commits that failed on the disk; none of their records was acknowledged.",
     "compaction_passes": "Partitions compacted by key, each pass counted.",
     "compaction_failures": "Compaction passes that failed.",
@@ -85,6 +86,7 @@ GAUGES: Final = {
     "tail_cache_bytes": "Memory of recent records, from which readers at the end are served.",
     "requests_in_work_bytes": "Memory of requests that are unanswered or still arriving.",
     "answers_unsent_bytes": "Memory of answers that clients have not taken yet.",
+    "producer_bindings": "Named producers whose last number is remembered (kawal.dedup=seqno).",
     "topics": "Topics.",
     "partitions": "Partitions.",
     "orphan_streams": "Streams that belong to no topic and are kept: 'kawal wal orphans' shows them.",
@@ -203,6 +205,14 @@ def _plain_families(snapshot: Snapshot) -> Iterator[Metric]:
     for cause, count in snapshot.closed.items():
         closed.add_metric([cause], count)
     yield closed
+    until = GaugeMetricFamily(
+        "kawal_tls_certificate_expiry_timestamp_seconds",
+        "The end of the certificate that a listener gives to new connections.",
+        labels=["listener"],
+    )
+    for listener, seconds in snapshot.certificates_until_s.items():
+        until.add_metric([listener], seconds)
+    yield until
     software = GaugeMetricFamily(
         "kawal_connections_by_software",
         "Connections by the software that the client names.",

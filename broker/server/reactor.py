@@ -27,7 +27,7 @@ from broker.loop.internal_errors import ErrorPlace
 from broker.loop.turns import Work
 from broker.server.acceptor import Acceptor
 from broker.server.listeners import Listener
-from broker.server.ready_sockets import LONG_NS
+from broker.server.ready_sockets import Level, judge
 from broker.server.sender import Sender
 from broker.server.sockets import READ, Sockets
 from broker.server.transport import RECEIVES_PER_TURN, Transport
@@ -38,7 +38,8 @@ from wal.jobs import CommitJob
 logger = logging.getLogger("kawal.server")
 
 SHORT_SHARE_NS: Final = 4_000_000
-"""The time of a turn for sockets with short work; the last one may exceed it, as with each share."""
+"""The time of a turn for sockets with short work, half of it for those that never ask for more; the last one
+may exceed it, as with each share."""
 
 LONG_SHARE_NS: Final = 3_000_000
 """The time for sockets with long work, as much for slices, and half of it for clients that come or go."""
@@ -157,7 +158,7 @@ class Reactor:
         now_ms = self._begin_turn(turns.sockets)
         ready = self._ready
         ready.poll(self._sockets.transports)
-        self._serve_short(turns.began_ns + SHORT_SHARE_NS, now_ms)
+        self._serve_short(now_ms)
         if ready.edge or ready.long or self._broker.scheduler.pending:
             beside_short = turns.began_ns < self._short_work_expected_until_ns
             if beside_short:
@@ -168,24 +169,16 @@ class Reactor:
             self._broker.scheduler.run_some(turns.clock_ns, share_ns)
         self._finish_turn(now_ms)
 
-    def _serve_short(self, ends_ns: int, now_ms: int) -> None:
-        short = self._ready.short
-        clock_ns, cpu_ns = self._turns.clock_ns, self._turns.cpu_ns
-        before_ns = self._turns.began_cpu_ns
-        while short:
-            descriptor, mask = short.popleft()
-            transport = self._sockets.transports.get(descriptor)
-            if transport is None:
-                self._serve_other(descriptor, now_ms)
-                before_ns = cpu_ns()
-            elif transport.poll_number < self._ready.poll_number:
-                self._serve_safely(transport, mask, now_ms)
-                now_ns = cpu_ns()
-                transport.long = now_ns - before_ns > LONG_NS
-                before_ns = now_ns
-                self._short_work_expected_until_ns = self._turns.began_ns + SHORT_WORK_EXPECTED_NS
-            if clock_ns() > ends_ns:
-                return
+    def _serve_short(self, now_ms: int) -> None:
+        """Take in the results of threads, accept clients, and serve those that ask for little."""
+        ready = self._ready
+        while ready.others:
+            self._serve_other(ready.first(ready.others)[0], now_ms)
+        if ready.prompt or ready.short:
+            self._short_work_expected_until_ns = self._turns.began_ns + SHORT_WORK_EXPECTED_NS
+            ends_ns = self._turns.clock_ns() + SHORT_SHARE_NS
+            self._serve_level(ready.prompt, SHORT_SHARE_NS // 2, now_ms)
+            self._serve_level(ready.short, ends_ns - self._turns.clock_ns(), now_ms)
 
     def _serve_other(self, descriptor: int, now_ms: int) -> None:
         """Serve a descriptor that belongs to no client, if it is still watched."""
@@ -200,7 +193,8 @@ class Reactor:
             self.take_in(self._workers.take_results(), now_ms)
             turns.leave(before)
 
-    def _serve_level(self, level: dict[int, int], share_ns: int, now_ms: int) -> None:
+    def _serve_level(self, level: Level, share_ns: int, now_ms: int) -> None:
+        """Serve the sockets of a level for so long, and at least one."""
         clock_ns, cpu_ns = self._turns.clock_ns, self._turns.cpu_ns
         ends_ns = clock_ns() + share_ns
         before_ns = cpu_ns()
@@ -211,7 +205,7 @@ class Reactor:
             self._serve_safely(transport, mask, now_ms)
             # Not by the clock: beside busy threads, the shortest work takes a millisecond of waiting.
             now_ns = cpu_ns()
-            transport.long = now_ns - before_ns > LONG_NS
+            judge(transport, now_ns - before_ns)
             before_ns = now_ns
             if clock_ns() > ends_ns:
                 return
@@ -254,7 +248,7 @@ class Reactor:
     def _serve(self, transport: Transport, mask: int, now_ms: int) -> None:
         if transport.connection.stalled:
             self._serve_buffered(transport, now_ms)
-        if mask & select.EPOLLIN:
+        if mask & select.EPOLLIN or transport.buffered:
             self._receive(transport, now_ms)
         elif mask & _LOST:
             self._sockets.lose(transport, "the client closed the connection")
@@ -279,6 +273,8 @@ class Reactor:
                 self._sockets.lose(transport, (error.strerror or "connection error").lower())
                 return
             if size < 0:
+                if transport.wants_write:
+                    self._sockets.watch(transport, now_ms)
                 break
             if size == 0:
                 self._sockets.lose(transport, "the client closed the connection")
@@ -289,6 +285,10 @@ class Reactor:
             if transport.drained or clock_ns() > ends_ns:
                 break
         connection.reader.release_buffer()
+        if transport.buffered and not (
+            connection.stalled or self._sockets.stopping or connection.close_reason is not None
+        ):
+            self._ready.resume(transport)
 
     def _serve_buffered(self, transport: Transport, now_ms: int) -> None:
         """Serve the requests that a stalled connection has in its buffer, as far as the limits allow."""

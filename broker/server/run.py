@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from random import SystemRandom
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
@@ -31,7 +31,11 @@ from broker.server.reload import Load, Reloader
 from broker.server.watchdog import Watchdog
 from broker.server.workers import DiskWorkers
 from broker.start import open_broker
+from broker.storage.schemas import Lookups
 from wal.disk import OsDisk
+
+if TYPE_CHECKING:
+    from broker.server.tls import TlsListeners
 
 logger = logging.getLogger("kawal.server")
 
@@ -80,7 +84,8 @@ def main(
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     sockets = ExitStack()
     with sockets:
-        listeners = open_listeners(config)
+        tls = _open_tls(config)
+        listeners = open_listeners(config, tls)
         for listener in listeners:
             sockets.callback(listener.socket.close)
         http, http_problem = open_http_listener(config)
@@ -96,9 +101,35 @@ def main(
             wall_ms=wall_ms(),
             stats=Stats(time.monotonic_ns, time.thread_time_ns),
             offload=workers.submit_task,
+            lookups=Lookups(registry_of, workers.submit_outside),
         )
         sockets.pop_all()
-    return trio.run(_serve, broker, workers, listeners, http, http_problem, ready, pages, load)
+    return trio.run(_serve, broker, workers, listeners, http, http_problem, ready, pages, load, tls)
+
+
+def _open_tls(config: Config) -> TlsListeners | None:
+    """Return what the encrypted listeners need, None when there are none.  Raises: StartError."""
+    if not any(spec.protocol.encrypted for spec in config.specs):
+        return None
+    from broker.server.tls import TlsError, TlsListeners
+
+    tls = TlsListeners()
+    try:
+        tls.accept(tls.prepare(config))
+    except TlsError as error:
+        raise StartError(str(error)) from error
+    return tls
+
+
+def registry_of(config: Config) -> Callable[[str], Any]:
+    """Return what asks the configured schema registry for the JSON at a path."""
+    from registry.client import Client
+
+    return Client(
+        config.kawal_schema_registry_url or "",
+        user_info=config.kawal_schema_registry_user_info,
+        timeout_seconds=config.kawal_schema_registry_timeout_ms / 1000,
+    ).ask
 
 
 def _raise_open_files_limit() -> None:
@@ -116,6 +147,7 @@ async def _serve(
     ready: Callable[[str], None],
     pages: Pages,
     load: Load | None,
+    tls: TlsListeners | None,
 ) -> int:
     workers.grow(broker.disk_threads)
     reactor = Reactor(
@@ -132,7 +164,7 @@ async def _serve(
     watchdog.start()
     signals = thread_dump.DumpOnSignal(broker)
     signals.start()
-    reloader = Reloader(broker, load)
+    reloader = Reloader(broker, load, tls)
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as orders:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(reactor.run)
@@ -144,6 +176,8 @@ async def _serve(
                 nursery.start_soon(Operations(broker, http, now_ms, pages).run)
             elif http_problem:
                 logger.warning("%s; the server runs without it (--http gives another address)", http_problem)
+            if tls is not None:
+                nursery.start_soon(reloader.watch_certificates)
             async for number in orders:
                 if number == signal.SIGHUP:
                     nursery.start_soon(reloader.reload)

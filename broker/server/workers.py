@@ -11,9 +11,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from broker.server.thread_pool import ThreadPool
 from broker.storage.vnode import DiskJob, Vnode
 from wal.jobs import CommitJob
 
@@ -71,35 +71,34 @@ class DiskWorkers:
 
     def __init__(self, count: int) -> None:
         self.event_descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._queue: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
+        self._jobs = ThreadPool("kawal-disk")
         # Long work has threads of its own: a commit must not wait behind it.
-        self._tasks: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
+        self._tasks = ThreadPool("kawal-work")
+        # Other machines may be slow or away.
+        self._outside = ThreadPool("kawal-outside")
         self._results: deque[Result] = deque()
-        self._threads: list[threading.Thread] = []
-        self._task_threads: list[threading.Thread] = []
+        # Another machine may answer after the end, when the descriptor's number is that of another file.
+        self._ending = threading.Lock()
+        self._ended = False
         self.grow(count)
 
     def grow(self, count: int) -> None:
         """Start threads until there are at least `count`."""
-        for number in range(len(self._threads), count):
-            self._start(self._threads, self._queue, f"kawal-disk-{number}")
-
-    def _start(
-        self, threads: list[threading.Thread], queue: SimpleQueue[Callable[[], Any] | None], name: str
-    ) -> None:
-        thread = threading.Thread(target=self._work, args=(queue,), name=name, daemon=True)
-        threads.append(thread)
-        thread.start()
+        self._jobs.grow(count)
 
     def submit(self, vnode: Vnode, job: DiskJob) -> None:
         """Run the job in a thread; its result arrives as a `Finished`."""
-        self._queue.put(lambda: self._run_job(vnode, job))
+        self._jobs.submit(lambda: self._run_job(vnode, job))
 
     def submit_task(self, work: Callable[[], object], done: Done) -> None:
         """Run `work` in a thread, then `done(error)` on the loop."""
-        if len(self._task_threads) < TASK_THREADS:
-            self._start(self._task_threads, self._tasks, f"kawal-work-{len(self._task_threads)}")
-        self._tasks.put(lambda: self._run_task(work, done))
+        self._tasks.grow(min(len(self._tasks) + 1, TASK_THREADS))
+        self._tasks.submit(lambda: self._run_task(work, done))
+
+    def submit_outside(self, work: Callable[[], object], done: Done) -> None:
+        """Run `work`, which waits for another machine, in the one thread for such, then `done(error)`."""
+        self._outside.grow(1)
+        self._outside.submit(lambda: self._run_outside(work, done))
 
     def take_results(self) -> list[Result]:
         """Take the results of all work that has ended since the last call."""
@@ -116,38 +115,31 @@ class DiskWorkers:
         return results
 
     def stop(self) -> list[Result]:
-        """End the threads once their work is done, and return the results not taken yet."""
-        for _ in self._threads:
-            self._queue.put(None)
-        for _ in self._task_threads:
-            self._tasks.put(None)
-        for thread in [*self._threads, *self._task_threads]:
-            thread.join()
-        os.close(self.event_descriptor)
+        """End the threads once their work is done, and return the results not taken yet.
+
+        What waits for another machine is left to itself.
+        """
+        self._jobs.stop()
+        self._tasks.stop()
+        self._outside.end()
+        with self._ending:
+            self._ended = True
+            os.close(self.event_descriptor)
         return self._take_all()
 
-    def _work(self, queue: SimpleQueue[Callable[[], Any] | None]) -> None:
-        while (task := queue.get()) is not None:
-            task()
-            # What the task holds, such as a large answer, goes now and not with the next task.
-            del task
-
     def _run_job(self, vnode: Vnode, job: DiskJob) -> None:
-        error: Exception | None = None
         clock = SyncClock(job)
-        try:
-            job.run()
-        except Exception as failure:  # noqa: BLE001  (the loop judges it, and the thread goes on)
-            error = failure
+        error = _error_of(job.run)
         self._tell(Finished(vnode, job, error, *clock.durations_ns()))
 
+    def _run_outside(self, work: Callable[[], object], done: Done) -> None:
+        result = TaskDone(done, _error_of(work))
+        with self._ending:
+            if not self._ended:
+                self._tell(result)
+
     def _run_task(self, work: Callable[[], object], done: Done) -> None:
-        error: Exception | None = None
-        try:
-            work()
-        except Exception as failure:  # noqa: BLE001  (the loop judges it, and the thread goes on)
-            error = failure
-        self._tell(TaskDone(done, error))
+        self._tell(TaskDone(done, _error_of(work)))
 
     def _tell(self, result: Result) -> None:
         self._results.append(result)
@@ -156,3 +148,12 @@ class DiskWorkers:
     def wake(self) -> None:
         """Make the event descriptor readable, so that the event loop takes a turn."""
         os.eventfd_write(self.event_descriptor, 1)
+
+
+def _error_of(work: Callable[[], object]) -> Exception | None:
+    """Run a piece of work, and return its error, which the loop judges; the thread goes on."""
+    try:
+        work()
+    except Exception as failure:  # noqa: BLE001
+        return failure
+    return None

@@ -105,7 +105,11 @@ def append_batch(
     check_produce(partition, header, settings)
     if header.is_transactional:
         _check_transaction(admission, partition, header)
-    if settings.opens_batches and (inspection is None or inspection.settings is not settings):
+    if settings.opens_batches and (inspection is None or inspection.settings != settings):
+        if settings.checks_values:
+            raise RequestError(
+                ErrorCode.REQUEST_TIMED_OUT, "the topic's settings changed while its values were checked"
+            )
         inspection = inspect(batch, settings)
     append_time_ms = _check_content(batch, header, partition, settings, wall_ms, inspection)
     stamp = _stamp(header)
@@ -118,6 +122,7 @@ def append_batch(
         new = _judged(header, inspection, place)
         if new.dropped and new.write is None and stamp is None:
             # All of it is stored already, in an append that may still be on its way to the disk.
+            partition.vnode.repeated_records += len(new.dropped)
             return AppendResult(-1, append_time_ms, partition.vnode.last_version)
         rest = _rest(batch, new.dropped, rewriting)
         if isinstance(rest, Rewriting):
@@ -132,6 +137,7 @@ def append_batch(
             partition.vnode.log.append_refused(partition.stream_id, stamp)
         raise storage_error(error) from error
     partition.vnode.last_version = appended.version
+    partition.vnode.repeated_records += len(new.dropped)
     return AppendResult(appended.base_offset, append_time_ms, appended.version)
 
 
@@ -221,12 +227,20 @@ def _check_transaction(admission: TransactionCheck | None, partition: Partition,
 
 
 def _refuse_flaws(inspection: Inspection, partition: Partition) -> None:
-    """Refuse a batch that cannot be read, and, as a compacted topic keeps records by key, keyless records.
+    """Refuse a batch that cannot be read, values that do not fit and, on compacted topics, keyless records.
 
     Raises: Malformed, RequestError.
     """
     if inspection.flaw is not None:
         raise inspection.flaw
+    if inspection.undecided:
+        raise RequestError(ErrorCode.REQUEST_TIMED_OUT, inspection.undecided)
+    if inspection.misfits:
+        raise RequestError(
+            ErrorCode.INVALID_RECORD,
+            f"{len(inspection.misfits)} records do not fit {partition.topic.name} (kawal.schema.validation)",
+            record_errors=inspection.misfits,
+        )
     if inspection.keyless:
         why = (
             "Compacted topic cannot accept message without key in topic partition"

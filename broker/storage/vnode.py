@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol
 
 from broker.loop.internal_errors import ErrorPlace, InternalErrors
+from broker.loop.timers import no_clock
 from protocol.error_codes import ErrorCode
 from wal.commit import Advanced
 from wal.jobs import SyncJob
@@ -25,6 +26,9 @@ from wal.maintenance import Job
 from wal.maintenance_jobs import ScrubJob
 
 logger = logging.getLogger("kawal.broker")
+
+SETTLE_SHARE_NS: Final = 2_000_000
+"""The time for telling the waiters of a commit in one go; 1,000 of them may wait for the same."""
 
 DiskJob = SyncJob | Job
 """Something with `run`, for a thread: a commit or maintenance."""
@@ -46,6 +50,7 @@ class Vnode:
 
     __slots__ = (
         "_commit",
+        "_lost",
         "_maintenance",
         "_settled",
         "_waiters",
@@ -53,6 +58,7 @@ class Vnode:
         "index",
         "last_version",
         "log",
+        "repeated_records",
     )
 
     def __init__(self, log: VnodeLog, *, database: str, index: int) -> None:
@@ -60,10 +66,14 @@ class Vnode:
         self.database = database
         self.index = index
         self.last_version = log.next_version - 1
+        self.repeated_records = 0
+        """Records dropped since the start because they repeat others (deduplication.py)."""
         self._commit: SyncJob | None = None
         self._maintenance: Job | None = None
         self._waiters: deque[tuple[int, AppendWaiter]] = deque()
-        self._settled: list[tuple[AppendWaiter, ErrorCode | None]] = []
+        # Waiters that are done and were not told yet, in order, and whether some of them have lost appends.
+        self._settled: deque[tuple[AppendWaiter, ErrorCode | None]] = deque()
+        self._lost = False
 
     @property
     def name(self) -> str:
@@ -71,11 +81,21 @@ class Vnode:
         return f"{self.database}/vnode-{self.index}"
 
     def wait_durable(self, version: int, waiter: AppendWaiter, now_ms: int) -> None:
-        """Tell the waiter when every version up to and including `version` is on the disk, maybe at once."""
-        if version < self.log.next_version:
-            waiter.appended(self, None, now_ms)
-        else:
+        """Tell the waiter when every version up to and including `version` is on the disk, maybe at once.
+
+        It is told after all that wait for earlier versions.
+        """
+        if version >= self.log.next_version:
             self._waiters.append((version, waiter))
+        elif self._settled:
+            self._settled.append((waiter, None))
+        else:
+            waiter.appended(self, None, now_ms)
+
+    @property
+    def has_settled(self) -> bool:
+        """True while waiters that are done have not been told."""
+        return bool(self._settled)
 
     @property
     def busy(self) -> bool:
@@ -135,12 +155,27 @@ class Vnode:
         """Settle every waiter: its appends are lost, all that was not acknowledged was taken back."""
         self.last_version = self.log.next_version - 1
         waiters, self._waiters = self._waiters, deque()
+        self._lost = True
         self._settled += [(waiter, ErrorCode.KAFKA_STORAGE_ERROR) for _, waiter in waiters]
 
-    def take_settled(self) -> list[tuple[AppendWaiter, ErrorCode | None]]:
-        """Return the waiters that are done since the last call, in their order, with what to tell them."""
-        settled, self._settled = self._settled, []
-        return settled
+    def settle(self, errors: InternalErrors, now_ms: int, clock_ns: Callable[[], int] = no_clock) -> bool:
+        """Tell the waiters that are done, in their order; one that raises does not keep the others waiting.
+
+        Return True if some are left to a later call, as they have taken their share of the turn.  After a
+        failure none is left: what comes next must not meet changes that are still to be undone.
+        """
+        ends_ns = clock_ns() + SETTLE_SHARE_NS
+        settled = self._settled
+        while settled:
+            waiter, error = settled.popleft()
+            try:
+                waiter.appended(self, error, now_ms)
+            except Exception as fault:  # noqa: BLE001  (the net)
+                errors.note(ErrorPlace.REQUEST, f"what waited for vnode {self.name}", fault)
+            if not self._lost and clock_ns() > ends_ns:
+                return bool(settled)
+        self._lost = False
+        return False
 
     def quarantine(self, error: Exception) -> None:
         """Stop the log until the next start: a job has ended, and what is in memory may be wrong."""
@@ -151,12 +186,3 @@ class Vnode:
         """Stop the log after an error of our own; it is verified against the disk before it goes on."""
         self.log.stop(error)
         self._fail()
-
-
-def settle(vnode: Vnode, errors: InternalErrors, now_ms: int) -> None:
-    """Tell the waiters of a vnode that are done; one that raises does not keep the others waiting."""
-    for waiter, error in vnode.take_settled():
-        try:
-            waiter.appended(vnode, error, now_ms)
-        except Exception as fault:  # noqa: BLE001  (the net)
-            errors.note(ErrorPlace.REQUEST, f"what waited for vnode {vnode.name}", fault)

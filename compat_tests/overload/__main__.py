@@ -3,7 +3,8 @@
 Each load has a gateway of its own. Figures stand for before, while and after the load, in milliseconds. The
 bars: no end and no error of the server's own, no turn of the event loop above 20 ms of processor, at most 512
 MiB of memory; and with --alone, on a machine that does nothing else, for each good client at most twice the
-p99 of before, and 100 ms at worst. Exit code 1: a bar is broken.
+p99 of before, and 100 ms at worst. Exit code 1: a bar is broken.  With --broker kafka the same clients and
+loads meet Apache Kafka: what no broker does is no fault of ours.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from compat_tests.broker import Broker
 from compat_tests.overload.loads import LOADS, Load
-from compat_tests.overload.measure import Figures, gateway_for, measure
+from compat_tests.overload.measure import Figures, gateway_for, kafka_for, measure
 from compat_tests.overload.partitions import measure_partitions
 
 PARTITIONS = Load("partitions", lambda _: "", "50,000 partitions: made, written to, killed, ready again")
@@ -68,13 +70,21 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--alone", action="store_true", help="nothing else runs: judge the clients' times, too"
     )
+    parser.add_argument(
+        "--explain", action="store_true", help="say in which phases the good clients' slowest requests waited"
+    )
+    parser.add_argument(
+        "--broker", choices=["kawal", "kafka"], default="kawal", help="the server; Kafka to compare with"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
     return parser.parse_args()
 
 
 def _run(load: Load, options: argparse.Namespace) -> Figures:
     with tempfile.TemporaryDirectory(prefix="kawal-overload-") as directory:
-        broker = gateway_for(load, Path(directory))
+        broker: Broker = gateway_for(load, Path(directory), explain=options.explain)
+        if options.broker == "kafka":
+            broker = kafka_for(load, Path(directory))
         broker.start()
         try:
             return measure(broker, load, seconds=options.seconds, seed=options.seed, factor=options.factor)

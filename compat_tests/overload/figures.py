@@ -13,6 +13,9 @@ from compat_tests.broker import HOST, Broker
 
 INTERNAL_ERRORS = "kawal_internal_errors_total"
 TURN = re.compile(r"turn of the event loop took long turn_ms=\d+ cpu_ms=(?P<cpu>\d+) work=(?P<work>\S+)")
+REQUEST = re.compile(
+    r"kawal\.request\S*: (?P<api>\S+) .*client=(?P<client>\S+) .*total_ms=(?P<total>[\d.]+)(?P<phases>.*)"
+)
 PLACE_CHARS = 240
 
 
@@ -90,3 +93,13 @@ def long_turns(log: str) -> list[Turn]:
         if (match := TURN.search(line))
     ]
     return sorted(found, reverse=True)
+
+
+def slowest_requests(log: str, client_id: str, count: int) -> list[str]:
+    """Return the requests of a client that took longest, with their phases, from a server's request log."""
+    found = [
+        (float(match["total"]), f"{match['api']} {match['total']} ms:{match['phases']}")
+        for match in REQUEST.finditer(log)
+        if match["client"] == client_id
+    ]
+    return [text for _, text in sorted(found, reverse=True)[:count]]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from compat_tests.broker import HOST, Broker, answers_api_versions, free_port
+from compat_tests.kafka_broker import KafkaBroker
 from compat_tests.kawal_broker import KawalBroker
 from compat_tests.overload.figures import (
     Turn,
@@ -21,8 +22,16 @@ from compat_tests.overload.figures import (
     memory_of,
     metrics_of,
     peak_memory_of,
+    slowest_requests,
 )
-from compat_tests.overload.good_client import KINDS, TOPIC, GoodClients, Round, percentile
+from compat_tests.overload.good_client import (
+    CLIENT_ID,
+    KINDS,
+    TOPIC,
+    GoodClients,
+    Round,
+    percentile,
+)
 from compat_tests.overload.load import Load
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
@@ -43,6 +52,8 @@ NORMAL_SECONDS: Final = 1.0
 START_SECONDS: Final = 30.0
 
 PREPARE_SECONDS: Final = 600.0
+
+SLOWEST_SHOWN: Final = 8
 
 
 @dataclass(frozen=True)
@@ -74,6 +85,8 @@ class Figures:
     """The turns of the event loop over 20 ms of processor beside the load, as the watchdog logged them."""
     loop_ms: float = 0.0
     """The most processor time of the event loop between a good client's request and its answer."""
+    own_ms: float = 0.0
+    """The longest round of a good client by itself, however late it began."""
     waited_for_core: float = 0.0
     """Seconds in which the gateway could have run, but other processes did: how busy the machine was."""
     memory_before: float = 0.0
@@ -82,6 +95,8 @@ class Figures:
     seconds_until_normal: float = 0.0
     start_seconds: float = 0.0
     """How long the server took to start again on what the load has left; 0: it was not tried."""
+    slowest: list[str] = field(default_factory=list)
+    """With `explain`: the good clients' requests that took longest beside the load, by phases."""
     faults: list[str] = field(default_factory=list)
     """Whatever no machine excuses: ends, errors of the server's own, wrong answers."""
 
@@ -124,11 +139,13 @@ class Figures:
                 f"   worst {before.worst:7.0f} {times.worst:7.0f} {after.worst:7.0f} ms"
             )
         lines.append(
-            f"    loop {self.loop_ms:.0f} ms before an answer, {len(self.turns)} turns to {self.turn_ms} ms;"
+            f"    longest round by itself {self.own_ms:.0f} ms;"
+            f" loop {self.loop_ms:.0f} ms before an answer, {len(self.turns)} turns to {self.turn_ms} ms;"
             f" memory {self.memory_before:.0f} -> {self.memory_peak:.0f} -> {self.memory_after:.0f} MiB;"
             f" normal after {self.seconds_until_normal:.1f} s; waited {self.waited_for_core:.1f} s for a core"
             + (f"; started again in {self.start_seconds:.1f} s" if self.start_seconds else "")
         )
+        lines += [f"    slow: {request}" for request in self.slowest]
         lines += [f"    BROKEN: {problem}" for problem in self.broken]
         return "\n".join(lines + [f"    late: {problem}" for problem in self.late])
 
@@ -137,15 +154,27 @@ class Figures:
         return {**asdict(self), "turn_ms": self.turn_ms, "broken": self.broken, "late": self.late}
 
 
-def gateway_for(load: Load, directory: Path) -> KawalBroker:
-    """Return a gateway with the settings that the load needs, not yet started, and its metrics on a port."""
+def gateway_for(load: Load, directory: Path, *, explain: bool = False) -> KawalBroker:
+    """Return a gateway with the settings that the load needs, not yet started, and its metrics on a port.
+
+    With `explain` it logs the good clients' requests, so that the figures say where the slowest waited.
+    """
     own = {"kawal.http.listen": f"{HOST}:{free_port()}", "kawal.max.partitions.per.request": "1000000"}
+    if explain:
+        own |= {"kawal.request.log": CLIENT_ID, "kawal.request.log.rate": "1000"}
     return KawalBroker(directory, {**own, **load.settings})
 
 
+def kafka_for(load: Load, directory: Path) -> KafkaBroker:
+    """Return Apache Kafka with the settings that the load needs, not yet started, to compare with."""
+    own = {"num.partitions": "1", "socket.request.max.bytes": str(200 << 20)}
+    known = {key: value for key, value in load.settings.items() if not key.startswith("kawal.")}
+    return KafkaBroker(directory, {**own, **known})
+
+
 def http_port_of(broker: Broker) -> int:
-    """Return the port of a gateway's metrics."""
-    return int(broker.settings["kawal.http.listen"].rpartition(":")[2])
+    """Return the port of a gateway's metrics; 0: it has none, as Kafka."""
+    return int(broker.settings.get("kawal.http.listen", "0").rpartition(":")[2])
 
 
 def measure(
@@ -181,6 +210,8 @@ def measure(
             if broker.process.exit_code is None:
                 figures.waited_for_core = broker.process.queued_seconds() - waited_before
                 figures.memory_peak = peak_memory_of(broker)
+                log = broker.process.output()[logged:]
+                figures.slowest = slowest_requests(log, CLIENT_ID, SLOWEST_SHOWN)
                 time.sleep(seconds_before)
         figures.faults += good.failures[:3]
     _evaluate(figures, good, begun, loaded_at, over_at)
@@ -201,6 +232,7 @@ def _evaluate(figures: Figures, good: GoodClients, begun: float, loaded_at: floa
         figures.before[kind] = Times.of(before)
         figures.during[kind] = Times.of(during)
         figures.after[kind] = Times.of(after)
+        figures.own_ms = max([figures.own_ms, *(1000 * found.own for found in during)])
         figures.loop_ms = max([figures.loop_ms, *(1000 * found.loop for found in during)])
         slow = max(0.01, P99_RATIO_MAX * figures.before[kind].p99 / 1000)
         for found in after:
@@ -213,13 +245,14 @@ def _judge_server(figures: Figures, broker: Broker, memory_goal: float) -> None:
     if broker.process.exit_code is not None:
         figures.faults.append(f"the server ended: {broker.process.tail()}")
         return
-    try:
-        metrics = metrics_of(http_port_of(broker))
-    except OSError as error:
-        figures.faults.append(f"/metrics: {error}")
-        return
-    if found := internal_errors(metrics):
-        figures.faults.append(f"errors of the server's own: {found}")
+    if http_port_of(broker):
+        try:
+            metrics = metrics_of(http_port_of(broker))
+        except OSError as error:
+            figures.faults.append(f"/metrics: {error}")
+            return
+        if found := internal_errors(metrics):
+            figures.faults.append(f"errors of the server's own: {found}")
     figures.memory_after = _memory_when_settled(broker, memory_goal)
 
 

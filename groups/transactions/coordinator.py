@@ -23,10 +23,11 @@ from groups.context import InternalError
 from groups.effects import Effects, EncodedRecord, Stamp
 from groups.transactions import ending, enlisting, initializing, show, timeouts
 from groups.transactions.config import TransactionConfig
-from groups.transactions.records import decode_transaction, encode_transaction
+from groups.transactions.records import encode_transaction
 from groups.transactions.states import PREPARED, TransactionState
 from groups.transactions.table import Answer, MarkerOrder, Table, TakeId
 from groups.transactions.transaction import TopicPartition, Transaction
+from groups.transactions.wide_records import decode_in_steps
 from protocol.error_codes import ErrorCode
 
 TIMERS_PER_TICK: Final = 25
@@ -112,9 +113,12 @@ class TransactionCoordinator:
 
     # --- loading --------------------------------------------------------------------------------------------
 
-    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
-        """Apply one stored record of a partition that is being loaded.  Raises: ProtocolError."""
-        found = decode_transaction(key, value)
+    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> Iterator[None]:
+        """Apply one stored record of a partition that is being loaded, a wide one in steps.
+
+        Raises: ProtocolError.
+        """
+        found = yield from decode_in_steps(key, value)
         if found is None:
             return
         transactional_id, transaction = found

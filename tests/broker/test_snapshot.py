@@ -5,10 +5,12 @@ from __future__ import annotations
 from broker.loop.stats import Cause
 from broker.snapshot import PartitionState, Snapshot, not_ready
 from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.gateway import START_MS, Gateway
 from tests.broker.kit import batch, create, fetching, producing, send
+from tests.broker.numbered import dedup_topic, numbered, sent
 from wal.memory_disk import MemoryDisk
 
 
@@ -83,6 +85,23 @@ def test_logs_tell_their_state_and_size() -> None:
     logs = {log.name: log for log in Snapshot.take(gateway.broker).vnodes}
     assert sum(log.stream_count for log in logs.values()) == 1
     assert sum(log.segment_count for log in logs.values()) >= 2
+
+
+def test_named_producers_and_their_repetitions_are_counted() -> None:
+    gateway = Gateway(kawal_vnodes=2)
+    client = gateway.client()
+    dedup_topic(client, partitions=2)
+    for name, partition in ((b"a", 0), (b"b", 1)):
+        sent(client, 1, 2, 3, name=name, partition=partition)
+    sent(client, 2, 3, 4, name=b"a")
+    sent(client, 1, 2, 3, name=b"b", partition=1)
+    snapshot = Snapshot.take(gateway.broker)
+    assert snapshot.gauges["producer_bindings"] == 2
+    assert snapshot.counters["producer_records_repeated"] == 5
+    assert send(client, "t", numbered(9, name=b""), 0).error_code == ErrorCode.INVALID_RECORD
+    assert Snapshot.take(gateway.broker).counters["producer_records_repeated"] == 5
+    gateway.restart()
+    assert Snapshot.take(gateway.broker).gauges["producer_bindings"] == 2
 
 
 def test_a_snapshot_does_not_change_any_more() -> None:

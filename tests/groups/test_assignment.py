@@ -11,6 +11,7 @@ from groups.assignment import (
     of_topics,
     partitions_of,
     plain,
+    same_partitions,
     touches,
     union,
     with_epoch,
@@ -49,3 +50,12 @@ def test_all_and_any_of_some_partitions() -> None:
     assert touches(SOME, {T: [7], U: [2]})
     assert not touches(SOME, {T: [7]})
     assert not touches(SOME, {})
+
+
+def test_partitions_are_the_same_whatever_their_epochs() -> None:
+    first = {T: {1: 5, 2: 6}}
+    assert same_partitions(first, first)
+    assert same_partitions(first, {T: {2: 7, 1: 7}})
+    assert not same_partitions(first, {T: {1: 5}})
+    assert not same_partitions(first, {})
+    assert not same_partitions({}, first)

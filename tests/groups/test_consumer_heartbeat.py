@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -343,3 +344,22 @@ def test_a_group_survives_a_restart(driver: Driver) -> None:
     after = group_of(driver)
     assert (after.current, after.metadata, after.owners) == (before.current, before.metadata, before.owners)
     assert driver.beat("g", "a", epoch_of(driver, "a")).error == ErrorCode.NONE
+
+
+class Untouched(dict[int, int]):
+    """The partitions of a member at which nothing may look one by one."""
+
+    def __iter__(self) -> Any:
+        raise AssertionError("a heartbeat that changes nothing has looked at the partitions")
+
+    keys = values = items = __iter__
+
+
+def test_a_heartbeat_that_changes_nothing_looks_at_none_of_the_members_partitions(driver: Driver) -> None:
+    topic = driver.create_topic("t")
+    epoch = driver.join_consumer("g", "m", "t").value.member_epoch
+    current = group_of(driver).current
+    driver.checks_memory = False
+    current["m"] = replace(current["m"], assigned={topic.topic_id: Untouched({0: epoch})})
+    answer = driver.beat("g", "m", epoch)
+    assert (answer.error, given(answer)) == (ErrorCode.NONE, None)

@@ -169,3 +169,19 @@ def test_groups_that_subscribe_to_a_topic_are_named(driver: Driver) -> None:
     driver.commit("simple", {("t", 0): 5})
     assert sorted(driver.coordinator.subscribers("t")) == ["classic", "consumer"]
     assert driver.coordinator.subscribers("u") == []
+
+
+def test_progress_is_shown_without_a_look_at_the_members_assignments(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The metrics ask for it, and a group may have 10,000 members."""
+    member_id = one_member(driver)
+    driver.commit("g", {("t", 1): 5}, member_id=member_id, generation=1)
+    shown = list(driver.coordinator.subscriptions(driver.now_ms, ["g"]))
+    monkeypatch.setattr("groups.show._owners", None)
+    progress = list(driver.coordinator.progress("g", driver.now_ms))
+    assert [(row.partition, row.offset, row.consumer_id) for row in progress] == [
+        (0, None, None),
+        (1, 5, None),
+    ]
+    assert [row.consumer_id is None for row in shown] == [False, False]

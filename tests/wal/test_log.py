@@ -6,6 +6,7 @@ import pytest
 
 from tests.wal.logs import batch, commit, content, open_log, read_all, small_options
 from wal.errors import OffsetOutOfRange
+from wal.jobs import CommitJob
 from wal.memory_disk import MemoryDisk
 
 
@@ -116,6 +117,20 @@ def test_a_frame_takes_no_more_than_its_limit_and_order_is_kept() -> None:
 
     assert read_all(log, 1) == sent
     assert log._state.next_sequence > 6
+
+
+def test_a_frame_takes_no_more_batches_than_its_limit_and_order_is_kept() -> None:
+    log = open_log(MemoryDisk(), small_options(frame_entries_max=3))
+    for number in range(10):
+        log.append(1 + number % 2, batch(body=bytes([number])))
+    counts = []
+    while (job := log.begin_sync(0)) is not None:
+        assert isinstance(job, CommitJob)
+        job.run()
+        counts.append(job.entry_count)
+        log.synced(job, 0)
+    assert counts == [3, 3, 3, 1]
+    assert [entry.version for entry in log.read_versions(0, 1 << 20)] == list(range(10))
 
 
 def test_a_batch_larger_than_a_segment_is_stored_whole() -> None:

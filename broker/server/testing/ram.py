@@ -25,12 +25,14 @@ from broker.config.endpoints import Endpoint
 from broker.loop.stats import Stats
 from broker.server.listeners import Listener
 from broker.server.reactor import Reactor
+from broker.server.run import registry_of
 from broker.server.testing.clock import Clock
 from broker.server.testing.faults import Faults
 from broker.server.testing.faulty import FaultyBroker
 from broker.server.testing.lines import SPEAKER, new_log
 from broker.server.testing.workers import RamWorkers
 from broker.start import open_broker
+from broker.storage.schemas import Lookups
 from wal.memory_disk import MemoryDisk
 from wal.memory_image import DROP_ALL
 
@@ -147,6 +149,7 @@ class RamBroker:
                 wall_ms=now_ms,
                 stats=Stats(time.monotonic_ns),
                 offload=workers.submit_task,
+                lookups=Lookups(registry_of, workers.submit_outside),
                 kind=FaultyBroker,
             )
             assert isinstance(broker, FaultyBroker)

@@ -11,7 +11,7 @@ from broker.config.server_keys import KEYS
 
 
 def test_every_key_has_a_field_of_its_default_and_no_field_is_without_a_key() -> None:
-    names = {field.name for field in fields(Config)} - {"set_by_operator"}
+    names = {field.name for field in fields(Config)} - {"set_by_operator", "listener_overrides"}
     assert names == {attribute_of(key) for key in KEYS.values()}
     assert all(Config().value(name) == key.default for name, key in KEYS.items())
 
@@ -65,8 +65,8 @@ def test_the_age_of_a_segment_is_the_finest_unit_that_is_set() -> None:
 
 def test_listeners_become_endpoints() -> None:
     config = config_of({"listeners": "127.0.0.1:0,[::1]:9092", "advertised.listeners": "a:1,b:2"})
-    assert config.endpoints == (Endpoint("127.0.0.1", 0), Endpoint("::1", 9092))
-    assert config.advertised_endpoints == (Endpoint("a", 1), Endpoint("b", 2))
+    assert [spec.endpoint for spec in config.specs] == [Endpoint("127.0.0.1", 0), Endpoint("::1", 9092)]
+    assert [spec.advertised for spec in config.specs] == [Endpoint("a", 1), Endpoint("b", 2)]
 
 
 def test_an_address_other_machines_reach_needs_a_word() -> None:
@@ -83,3 +83,9 @@ def test_each_listener_needs_its_advertised_address() -> None:
 def test_a_server_without_listeners_is_refused() -> None:
     with pytest.raises(ConfigError, match="at least one address"):
         config_of({"listeners": ""})
+
+
+def test_the_http_address_is_judged_as_listeners_are() -> None:
+    with pytest.raises(ConfigError, match=r"'kawal.http.listen'.*--insecure"):
+        config_of({"kawal.http.listen": "0.0.0.0:9644"})
+    assert config_of({"kawal.http.listen": "none"}).kawal_http_listen == "none"

@@ -179,7 +179,7 @@ def test_a_key_of_kafka_without_effect_is_a_warning() -> None:
         ("log.dir=/x", "called 'log.dirs' here"),
         ("sasl.enabled.mechanisms=PLAIN", "protects a Kafka broker but nothing here"),
         ("authorizer.class.name=org.Some", "protects a Kafka broker"),
-        ("ssl.client.auth=required", "protects a Kafka broker"),
+        ("ssl.provider=Some", "protects a Kafka broker"),
     ],
 )
 def test_a_key_of_kafka_that_would_mislead_is_refused(flag: str, message: str) -> None:
@@ -193,3 +193,13 @@ def test_the_rows_show_value_and_source_of_every_key() -> None:
     assert rows["log.roll.ms"] == ("5", "--set log.roll.ms")
     assert rows["log.retention.ms"] == ("", "default")
     assert rows["kawal.insecure"] == ("false", "default")
+
+
+def test_a_secret_is_not_taken_from_the_command_line() -> None:
+    for name in ("ssl.key.password", "listener.name.ssl.ssl.keystore.key"):
+        with pytest.raises(ConfigError, match="others can read command lines") as refused:
+            loaded(flags=(f"{name}=canary",))
+        assert "canary" not in str(refused.value)
+    taken = loaded(environment={"KAWAL_SSL_KEY_PASSWORD": "canary"})
+    assert taken.config.ssl_key_password == "canary"
+    assert "canary" not in str([row[1:] for row in taken.rows()])

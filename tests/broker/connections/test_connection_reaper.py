@@ -251,3 +251,14 @@ def test_memory_full_of_answers_does_not_wait_for_who_takes_none() -> None:
     gateway.advance(RELIEF_INTERVAL_MS)
     assert cause(deaf) is Cause.MEMORY
     assert not gateway.broker.memory.full
+
+
+def test_a_handshake_that_is_not_done_in_time_ends() -> None:
+    listeners: Any = ("SSL://127.0.0.1:0",)
+    gateway = gateway_with(listeners=listeners, kawal_connection_setup_timeout_ms=500)
+    slow, done = gateway.client(), gateway.client()
+    slow.connection.ready_by_ms = gateway.now_ms + 500
+    gateway.advance(499)
+    assert cause(slow) is None
+    gateway.advance(100)
+    assert (cause(slow), cause(done)) == (Cause.SETUP, None)

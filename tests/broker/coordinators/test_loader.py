@@ -12,7 +12,12 @@ from broker.coordinators import loader
 from broker.coordinators.records import append_records
 from groups.record_keys import ClassicGroupKey
 from groups.records import encode_record
+from groups.transactions.records import encode_transaction
+from groups.transactions.states import TransactionState
+from groups.transactions.transaction import Transaction
+from groups.transactions.wide_records import PARTITIONS_PER_STEP
 from protocol.error_codes import ErrorCode
+from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.list_groups import ListGroupsRequest
 from tests.broker.gateway import Client, Gateway
 from tests.broker.groups import codes, commit, committed, committing, fetching_offsets, join
@@ -25,7 +30,8 @@ GROUPS = [f"group-{number}" for number in range(12)]
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
     """Return a broker that has a dozen groups and replays a few records at a time."""
-    monkeypatch.setattr(loader, "LOAD_BYTES_PER_SLICE", 400)
+    monkeypatch.setattr(loader, "LOAD_BYTES_PER_READ", 400)
+    monkeypatch.setattr(loader, "LOAD_BYTES_PER_SLICE", 200)
     gateway = Gateway(kawal_vnodes=2, group_initial_rebalance_delay_ms=0, kawal_tail_cache_bytes=0)
     client = gateway.client()
     create(client, "t", partitions=2)
@@ -121,3 +127,29 @@ def test_sessions_begin_when_the_group_is_loaded(gateway: Gateway) -> None:
     assert [group.group_id for group in listed.groups] == ["with a member"]
     gateway.advance(2_000)
     assert client.call(ListGroupsRequest(states_filter=["Stable"]), 5).groups == []
+
+
+def test_other_requests_have_their_turn_between_the_steps_of_a_wide_transaction(gateway: Gateway) -> None:
+    wide = frozenset((f"topic-{number}", 0) for number in range(5_000))
+    client = gateway.client()
+    client.call(InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=60_000), 4)
+    with gateway.broker.transactions.step(gateway.now_ms) as machine:
+        index = machine.partition_of("tx")
+        known = machine.described("tx")
+    assert isinstance(known, Transaction)
+    record = encode_transaction(
+        known._replace(state=TransactionState.ONGOING, partitions=wide, start_ms=gateway.now_ms)
+    )
+    append_records(gateway.partition("__transaction_state", index), [record] * 4, gateway.now_ms)
+    gateway.settle()
+    gateway.restart()
+    transactions = gateway.broker.transactions
+    slices = 0
+    while gateway.broker.scheduler.pending:
+        gateway.broker.scheduler.run()
+        slices += 1
+    assert slices > 4 * len(wide) // PARTITIONS_PER_STEP
+    with transactions.step(gateway.now_ms) as machine:
+        found = machine.described("tx")
+    assert isinstance(found, Transaction)
+    assert found.partitions == wide

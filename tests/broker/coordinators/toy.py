@@ -69,9 +69,10 @@ class Counters:
     def failed(self, effects: Effects, error: ErrorCode, now_ms: int) -> None:
         self._journal.failed(effects, error, now_ms)
 
-    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
+    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> tuple[()]:
         assert value is not None
         self.values[bytes(key).decode()] = int(bytes(value))
+        return ()
 
     def replay_staged(
         self, partition: int, stamp: Stamp, key: bytes | memoryview, value: bytes | memoryview | None

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from broker.handlers.produce import APPENDS_PER_COMMIT
 from protocol.compression import Codec
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import CreateTopicsRequest
@@ -176,3 +177,22 @@ def test_the_header_alone_is_no_batch(client: Client) -> None:
     create(client, "t")
     empty = batch(b"a")[:HEADER_BYTES]
     assert send(client, "t", empty).error_code == ErrorCode.INVALID_RECORD
+
+
+def test_a_wide_request_waits_for_the_disk_so_that_others_do_not_wait_behind_all_of_it() -> None:
+    gateway = Gateway(kawal_vnodes=1)
+    wide, small = gateway.client(), gateway.client()
+    count = 3 * APPENDS_PER_COMMIT + 10
+    create(wide, "wide", partitions=count)
+    create(small, "small")
+    wide.send(producing(*(("wide", index, batch(b"w")) for index in range(count))), 9)
+    scheduler = gateway.broker.scheduler
+    while scheduler.pending:
+        scheduler.run()
+    assert gateway.partition("wide").vnode.log.open_frame_bytes > 0, "it waits, and others have their turn"
+    small.send(producing(("small", 0, batch(b"s"))), 9)
+    gateway.run_jobs()
+    assert [outcome.error_code for outcome in outcomes(small.answers()[0])] == [0]
+    assert wide.answers() == []
+    gateway.settle()
+    assert [outcome.error_code for outcome in outcomes(wide.answers()[0])] == [0] * count

@@ -223,3 +223,66 @@ def test_a_client_that_leaves_while_its_steps_wait_ends_them(scheduler: Schedule
     resumes[0]()
     run_all(scheduler)
     assert call.connection.answers == []
+
+
+def test_what_a_turn_left_over_comes_before_all_that_waits(scheduler: Scheduler) -> None:
+    order: list[str] = []
+
+    def long_work(name: str) -> Steps:
+        for _ in range(3):
+            order.append(name)
+            yield
+
+    for name in "abc":
+        scheduler.add_work(long_work(name))
+    scheduler.run()
+    scheduler.first(lambda: order.append("first"))
+    assert scheduler.pending
+    run_all(scheduler)
+    assert order[:4] == ["a", "first", "b", "c"]
+
+
+def test_however_much_comes_first_one_slice_of_long_work_is_run(scheduler: Scheduler) -> None:
+    now_ns, order = 0, list[str]()
+
+    def first() -> None:
+        nonlocal now_ns
+        now_ns += 600_000
+        order.append("first")
+        scheduler.first(first)
+
+    def long_work() -> Steps:
+        nonlocal now_ns
+        while True:
+            now_ns += 600_000
+            order.append("long")
+            yield
+
+    for _ in range(5):
+        scheduler.first(first)
+    scheduler.add_work(long_work())
+    for _ in range(3):
+        scheduler.run_some(lambda: now_ns, 1_000_000)
+    assert order == ["first", "first", "long"] * 3
+
+
+def test_a_short_piece_that_raises_keeps_no_other_waiting(
+    scheduler: Scheduler, caplog: pytest.LogCaptureFixture
+) -> None:
+    done: list[str] = []
+
+    def broken() -> None:
+        raise ValueError("a bug")
+
+    scheduler.first(broken)
+    scheduler.first(lambda: done.append("other"))
+    run_all(scheduler)
+    assert done == ["other"]
+    assert "a bug" in caplog.text
+
+
+def test_the_short_pieces_that_wait_are_counted_as_work_in_the_background(scheduler: Scheduler) -> None:
+    scheduler.first(lambda: None)
+    assert scheduler.waiting() == {"background": 1}
+    run_all(scheduler)
+    assert not scheduler.waiting()

@@ -1,4 +1,4 @@
-"""Sockets that are ready: short work first, and each in long work gets its turn."""
+"""Sockets that are ready: those that ask for little first, and each in long work gets its turn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from broker.server.ready_sockets import ReadySockets
+from broker.server.ready_sockets import CREDIT_MAX, LONG_NS, PROMPT_CREDIT, ReadySockets, judge
 
 IN = select.EPOLLIN
 
@@ -29,6 +29,7 @@ class Socket:
     def __init__(self, descriptor: int, *, long: bool = False, new: bool = False) -> None:
         self.descriptor = descriptor
         self.long = long
+        self.credit = 0
         self.new = new
 
     def fileno(self) -> int:
@@ -44,20 +45,43 @@ def sockets(*long: int, short: tuple[int, ...] = ()) -> Any:
     return {number: Socket(number, long=number in long) for number in (*long, *short)}
 
 
-def test_clients_are_told_apart_by_their_last_service_and_listeners_have_short_work() -> None:
-    queue = ready(Epoll(1, 2, 3, 4))
-    queue.poll({**sockets(2, short=(1,)), 4: Socket(4, new=True)})  # type: ignore[dict-item]
-    assert list(queue.short) == [(1, IN), (3, IN)]
+def test_clients_are_told_apart_by_their_past_and_listeners_come_before_them() -> None:
+    queue, transports = ready(Epoll(1, 2, 3, 4, 5)), sockets(2, short=(1, 5))
+    transports[4] = Socket(4, new=True)
+    transports[5].credit = PROMPT_CREDIT
+    queue.poll(transports)
+    assert (queue.others, queue.prompt, queue.short) == ({3: IN}, {5: IN}, {1: IN})
     assert (queue.long, queue.edge) == ({2: IN}, {4: IN})
     assert queue
 
 
-def test_nothing_more_is_asked_for_while_short_work_is_left() -> None:
-    queue = ready(Epoll(1, 2))
-    queue.poll({})
-    queue.short.popleft()
-    queue.poll({})
-    assert (queue.poll_number, list(queue.short)) == (1, [(2, IN)])
+def test_a_client_that_asks_for_little_is_seen_although_a_crowd_is_not_served_yet() -> None:
+    epoll = Epoll(*range(10, 500))
+    queue, transports = ready(epoll), sockets(short=(1, *range(10, 500)))
+    transports[1].credit = CREDIT_MAX
+    queue.poll(transports)
+    epoll.descriptors.append(1)
+    queue.poll(transports)
+    assert (list(queue.prompt), len(queue.short)) == ([1], 490)
+
+
+def test_one_long_service_does_not_make_a_client_long_that_has_asked_for_little() -> None:
+    client: Any = Socket(1)
+    for _ in range(CREDIT_MAX + 5):
+        judge(client, LONG_NS)
+    assert client.credit == CREDIT_MAX
+    judge(client, 3 * LONG_NS)
+    assert (client.long, client.credit) == (False, CREDIT_MAX - 12)
+    judge(client, 3 * LONG_NS)
+    assert (client.long, client.credit) == (True, 0)
+    judge(client, LONG_NS)
+    assert (client.long, client.credit) == (False, 1)
+
+
+def test_a_client_without_credit_is_long_after_its_first_long_service() -> None:
+    client: Any = Socket(1)
+    judge(client, LONG_NS + 1)
+    assert client.long
 
 
 def test_long_work_goes_round_however_often_the_first_is_ready_again() -> None:
@@ -77,18 +101,18 @@ def test_a_closed_socket_is_forgotten() -> None:
     assert not queue
 
 
-def test_requests_left_in_a_buffer_are_long_work_without_an_event() -> None:
-    queue, transports = ready(Epoll()), sockets(short=(4,))
-    queue.resume(transports[4])
-    assert queue
-    assert queue.first(queue.long) == (4, 0)
-    assert not queue
+def test_requests_left_in_a_buffer_are_work_of_their_clients_level_without_an_event() -> None:
+    queue, transports = ready(Epoll()), sockets(6, short=(4, 5))
+    transports[5].credit = PROMPT_CREDIT
+    for transport in transports.values():
+        queue.resume(transport)
+    assert (queue.long, queue.short, queue.prompt) == ({6: 0}, {4: 0}, {5: 0})
 
 
 @pytest.mark.parametrize("event", [IN | select.EPOLLRDHUP, select.EPOLLHUP, select.EPOLLERR])
 def test_clients_that_leave_wait_with_those_that_come(event: int) -> None:
     queue = ready(Epoll(1, 2, mask=event))
     queue.poll(sockets(short=(1, 2)))
-    assert (list(queue.short), queue.edge) == ([], {1: event, 2: event})
+    assert (queue.short, queue.edge) == ({}, {1: event, 2: event})
     queue.forget(1)
     assert queue.first(queue.edge) == (2, event)

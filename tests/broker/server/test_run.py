@@ -106,7 +106,7 @@ def test_a_job_that_fails_during_the_stop_does_not_keep_the_server(loop: Loop) -
 def test_listeners_are_bound_before_the_data_directory_is_touched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def refuse(_config: Config) -> None:
+    def refuse(*_: Any) -> None:
         raise StartError("the port is in use")
 
     def never(*_: Any, **__: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from broker.server.ready_sockets import PROMPT_CREDIT
 from protocol.messages.metadata import MetadataRequest
 from tests.broker.server.fakes import FakeSocket
 from tests.broker.server.loop import Loop
@@ -135,5 +136,22 @@ def test_a_crowd_that_has_just_connected_does_not_delay_those_at_work(loop: Loop
     assert ids_taken(other) == [7]
     assert sum(bool(ids_taken(sock)) for sock in crowd) == 1
     for _ in range(40):
+        loop.turn()
+    assert all(ids_taken(sock) == [1] for sock in crowd)
+
+
+def test_a_crowd_that_asks_for_little_does_not_delay_a_client_that_has_always_done_so(loop: Loop) -> None:
+    proven = known(loop)
+    for number in range(PROMPT_CREDIT):
+        proven.incoming.append(frame(MetadataRequest(topics=[]), 12, number))
+        loop.turn((proven, IN))
+    crowd = [asking(loop, 1, duration_ms=1) for _ in range(100)]
+    loop.turn(*[(sock, IN) for sock in crowd])
+    proven.taken.clear()
+    proven.incoming.append(frame(MetadataRequest(topics=[]), 12, 7))
+    loop.turn((proven, IN))
+    assert ids_taken(proven) == [7]
+    assert sum(bool(ids_taken(sock)) for sock in crowd) == 10
+    for _ in range(20):
         loop.turn()
     assert all(ids_taken(sock) == [1] for sock in crowd)

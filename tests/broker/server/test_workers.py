@@ -78,7 +78,31 @@ def test_tasks_tell_their_end_and_their_error() -> None:
     for result in workers.stop():
         assert isinstance(result, TaskDone)
         result.done(result.error)
-    assert seen == [None, failure]
+    # Two threads: either may be the first.
+    assert sorted(seen, key=str) == sorted([None, failure], key=str)
+
+
+def test_what_waits_for_another_machine_holds_up_no_task_and_no_end() -> None:
+    workers = DiskWorkers(1)
+    asked, answers, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def ask() -> None:
+        asked.set()
+        answers.wait(60)
+
+    workers.submit_outside(ask, lambda _error: None)
+    assert asked.wait(60)
+    workers.submit_task(lambda: None, lambda _error: ended.set())
+    (result,) = workers.stop()
+    assert isinstance(result, TaskDone)
+    result.done(result.error)
+    assert ended.is_set()
+    descriptor = os.open(os.devnull, os.O_RDONLY)  # the number of the closed one, perhaps
+    answers.set()
+    (thread,) = workers._outside._threads
+    thread.join(60)
+    assert not thread.is_alive()
+    os.close(descriptor)
 
 
 def test_results_make_the_event_descriptor_readable_until_they_are_taken() -> None:
@@ -98,7 +122,7 @@ def test_results_make_the_event_descriptor_readable_until_they_are_taken() -> No
 def test_a_stop_ends_threads_and_descriptor() -> None:
     workers = DiskWorkers(3)
     workers.stop()
-    assert not any(thread.is_alive() for thread in workers._threads)
+    assert not any(thread.is_alive() for thread in workers._jobs._threads)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(workers.event_descriptor)
 

@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from broker.loop.internal_errors import InternalErrors
-from broker.storage.vnode import DiskJob, Vnode, settle
+from broker.storage.vnode import SETTLE_SHARE_NS, DiskJob, Vnode
 from protocol.error_codes import ErrorCode
 from tests.broker.kit import batch
 from wal.disk import DiskError
@@ -57,7 +57,7 @@ class Bench:
         except DiskError as failure:
             error = failure
         advanced = self.vnode.job_done(job, error, 0)
-        settle(self.vnode, InternalErrors(), 0)
+        self.vnode.settle(InternalErrors(), 0)
         return [stream.added_bytes for stream in advanced]
 
     def settle(self) -> None:
@@ -181,3 +181,59 @@ def test_a_deadline_counts_only_while_nothing_is_at_work(is_busy: bool) -> None:
         deadline = bench.vnode.next_deadline()
         assert deadline is not None
         assert deadline > 0
+
+
+class Clock:
+    """A clock by which each look takes two fifths of the share for telling waiters."""
+
+    def __init__(self) -> None:
+        self._now_ns = 0
+
+    def __call__(self) -> int:
+        self._now_ns += SETTLE_SHARE_NS * 2 // 5
+        return self._now_ns
+
+
+def settled_bench(names: str) -> Bench:
+    """Return a vnode of which these waiters are done and none was told."""
+    bench = Bench()
+    for name in names:
+        bench.append(name)
+    (job,) = bench.begin()
+    job.run()
+    bench.vnode.job_done(job, None, 0)
+    return bench
+
+
+def test_a_crowd_that_waits_for_one_commit_is_told_some_at_a_time() -> None:
+    bench = settled_bench("abcdef")
+    clock, errors = Clock(), InternalErrors()
+    assert bench.vnode.settle(errors, 0, clock)
+    assert [name for name, _ in bench.told] == ["a", "b", "c"]
+    assert bench.vnode.has_settled
+    assert not bench.vnode.settle(errors, 0, clock)
+    assert [name for name, _ in bench.told] == list("abcdef")
+    assert not bench.vnode.has_settled
+
+
+def test_one_that_waits_for_what_is_durable_is_told_after_those_before_it() -> None:
+    bench = settled_bench("abcdef")
+    bench.vnode.settle(InternalErrors(), 0, Clock())
+    bench.vnode.wait_durable(bench.vnode.last_version, Waiter(bench.told, "late"), 0)
+    assert [name for name, _ in bench.told] == ["a", "b", "c"]
+    bench.vnode.settle(InternalErrors(), 0)
+    assert [name for name, _ in bench.told] == [*"abcdef", "late"]
+
+
+def test_after_a_failure_all_are_told_at_once_those_that_are_safe_first() -> None:
+    bench = settled_bench("abcd")
+    for name in "efgh":
+        bench.append(name)
+    bench.disk.faults.append(failing("sync", errno.EIO))
+    (job, *_) = bench.begin()
+    with pytest.raises(DiskError) as raised:
+        job.run()
+    bench.vnode.job_done(job, raised.value, 0)
+    assert not bench.vnode.settle(InternalErrors(), 0, Clock())
+    lost = ErrorCode.KAFKA_STORAGE_ERROR
+    assert bench.told == [*((name, None) for name in "abcd"), *((name, lost) for name in "efgh")]

@@ -53,7 +53,8 @@ class Driver:
         )
         for records in self.log:
             for key, value in records:
-                machine.replay(key, value)
+                for _ in machine.replay(key, value):
+                    continue
         machine.loaded(range(len(self.log)), self.now_ms)
         return machine
 
