@@ -27,7 +27,7 @@ FOR_DEMO := $(VENV)/.installed-for-demo
 SPARK_JARS := .jars/.fetched
 KAFKA_JARS := .cache/kafka/.fetched
 
-.PHONY: help dist clients run test check demo bench reliability differential test-on-kafka format format-check lint types imports unit compat jars clean
+.PHONY: help dist lowest clients run test check demo bench reliability differential test-on-kafka format format-check lint types imports unit compat jars clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ jars: $(SPARK_JARS) ## Fetch Spark's Kafka connector from Maven Central
 
 dist: $(DEVELOP) ## Build wheels and sdists of Kawal and of the test plugin into dist/, and check them
 	@$(BIN)/python -m compat_tests.distributions dist
+
+lowest: $(DEVELOP) ## Install the lowest versions of what Kawal requires into a fresh environment, and try them
+	@$(BIN)/python -m compat_tests.lowest
 
 clean: ## Remove what make installed and fetched; data is kept
 	rm -rf $(VENV) .jars .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -16,6 +16,9 @@ Kind = Literal["kawal", "kafka"]
 
 HOST = "127.0.0.1"
 
+EXTRA_LISTENERS = "extra.listeners"
+"""The setting that names listeners beside PLAINTEXT; brokers never see it."""
+
 API_VERSIONS_REQUEST = bytes.fromhex("0000000a 0012 0000 00000001 ffff")
 """ApiVersions v0, correlation id 1, null client id: the first request that any client may send."""
 
@@ -29,6 +32,9 @@ class Broker(ABC):
         """Prepare a broker in an empty `directory`; `settings` are broker configs by Kafka's names."""
         self.directory = directory
         self.settings = dict(settings)
+        # Names of listeners beside the one without security, which is PLAINTEXT.
+        self._names = [name for name in self.settings.pop(EXTRA_LISTENERS, "").split(",") if name]
+        self._ports: dict[str, int] = {}
         self.port = 0
         self._process: ServerProcess | None = None
 
@@ -36,6 +42,18 @@ class Broker(ABC):
     def bootstrap(self) -> str:
         """The address, HOST:PORT, as clients take it."""
         return f"{HOST}:{self.port}"
+
+    def bootstrap_of(self, listener: str) -> str:
+        """Return the address of one of the other listeners; its name is in the certificates of tests."""
+        return f"localhost:{self._ports[listener]}"
+
+    def _listeners(self) -> str:
+        """Return the value of `listeners`, with ports that stay the same over restarts."""
+        for name in self._names:
+            if name not in self._ports:
+                self._ports[name] = free_port()
+        others = (f"{name}://{HOST}:{port}" for name, port in self._ports.items())
+        return ",".join([f"PLAINTEXT://{HOST}:{self.port}", *others])
 
     @property
     def was_started(self) -> bool:

@@ -60,6 +60,11 @@ API does.
 APIs that Kafka {kafka} lists and Kawal does not.
 
 {missing}
+Metrics of clients (KIP-714: GetTelemetrySubscriptions 71, PushTelemetry 72) are listed by Kafka only while a
+plugin takes them, and by Kawal never: what clients push would have to be opened (OpenTelemetry in four
+codecs), bounded and passed on, and a subscription that asks for nothing is of no use. Clients see that the
+APIs are not listed, and push nothing.
+
 ## Answers that differ
 
 Every difference that the comparison finds and that stays. A difference that is not in this list fails the

@@ -14,7 +14,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-CLASHING = ("broker", "console", "groups", "pipeline", "protocol", "views", "wal")
+CLASHING = ("broker", "console", "groups", "pipeline", "protocol", "registry", "views", "wal")
 
 
 class Environment:

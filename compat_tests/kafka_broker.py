@@ -55,8 +55,8 @@ class KafkaBroker(Broker):
         values = {
             "process.roles": "broker,controller",
             "node.id": "1",
-            "listeners": f"PLAINTEXT://{HOST}:{self.port},CONTROLLER://{HOST}:{self._controller_port}",
-            "advertised.listeners": f"PLAINTEXT://{HOST}:{self.port}",
+            "listeners": f"{self._listeners()},CONTROLLER://{HOST}:{self._controller_port}",
+            "advertised.listeners": self._listeners(),
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.voters": f"1@{HOST}:{self._controller_port}",
             "log.dirs": str(self.directory / "data"),
@@ -72,6 +72,8 @@ class KafkaBroker(Broker):
             "log.cleaner.dedupe.buffer.size": "8000000",
             **self.settings,
         }
+        if protocols := values.get("listener.security.protocol.map"):
+            values["listener.security.protocol.map"] = f"{protocols},CONTROLLER:PLAINTEXT"
         return "".join(f"{key}={value}\n" for key, value in values.items())
 
     def _format(self) -> None:

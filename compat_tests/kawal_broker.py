@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from compat_tests.broker import HOST, Broker
+from compat_tests.broker import Broker
 from compat_tests.process import ServerProcess
 
 READY = "kawal ready "
@@ -22,7 +22,7 @@ class KawalBroker(Broker):
     def start(self) -> None:
         """Start and wait for the ready line, which also tells the port."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        command = [KAWAL, "serve", "--listen", f"{HOST}:{self.port}", "--data", str(self.directory / "data")]
+        command = [KAWAL, "serve", "--listen", self._listeners(), "--data", str(self.directory / "data")]
         if "kawal.http.listen" not in self.settings:
             # Many gateways run at once, and only one of them could have the default port.
             command += ["--http", "none"]

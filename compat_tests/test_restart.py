@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
 from compat_tests.broker import Broker
 from compat_tests.confluent import make_producer, open_consumer, produce, read
 from compat_tests.conftest import StartBroker
-from compat_tests.times import START_MS
+from compat_tests.times import START_MS, yardstick_seconds
 from compat_tests.topics import create_topic, delete_topic
 from compat_tests.writers import Writer
 
@@ -151,7 +151,9 @@ def test_a_killed_broker_with_one_gibibyte_of_log_is_ready_in_under_a_second(
         started = time.monotonic()
         broker.restart()
         took.append(time.monotonic() - started - broker.process.queued_seconds())
-    assert min(took) < 1.0, took
+    # A second where the yardstick takes 0.13 s.
+    allowed_seconds = max(1.0, 7.5 * yardstick_seconds())
+    assert min(took) < allowed_seconds, (took, allowed_seconds)
     assert len(read_one(broker)) == len(value)
 
 

@@ -23,6 +23,7 @@ from compat_tests.confluent import make_producer, open_consumer, produce
 from compat_tests.conftest import StartBroker
 from compat_tests.kawal_broker import KAWAL
 from compat_tests.process import queued_seconds
+from compat_tests.times import yardstick_seconds
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
 
@@ -119,13 +120,14 @@ def test_exactly_one_line_is_printed_when_it_answers(serve: Any) -> None:
 
 
 ENOUGH_STARTS = 8
-BESIDE_OTHERS_SECONDS = 0.6
-"""Half a second on an idle machine; other tests run beside this one."""
+YARDSTICKS = 4.5
+"""Half a second where the yardstick takes 0.13 s, and a little more: other tests run beside this one."""
 
 
 def test_the_first_answer_comes_about_half_a_second_after_the_start(serve: Any, tmp_path: Path) -> None:
+    allowed_seconds = YARDSTICKS * yardstick_seconds()
     took: list[float] = []
-    while len(took) < ENOUGH_STARTS and min(took, default=1.0) >= BESIDE_OTHERS_SECONDS:
+    while len(took) < ENOUGH_STARTS and min(took, default=allowed_seconds) >= allowed_seconds:
         served = serve()
         port = served.wait_until_ready()
         with socket.create_connection((HOST, port), timeout=5) as connection:
@@ -133,7 +135,7 @@ def test_the_first_answer_comes_about_half_a_second_after_the_start(serve: Any, 
             assert connection.recv(100)
         took.append(time.monotonic() - served.started - queued_seconds(served.process.pid))
         served.end()
-    assert min(took) < BESIDE_OTHERS_SECONDS, took
+    assert min(took) < allowed_seconds, (took, allowed_seconds)
 
 
 def test_sigquit_writes_all_stacks_into_the_log_and_the_server_goes_on(serve: Any) -> None:

@@ -50,6 +50,7 @@ COMMANDS: dict[str, Command] = {
     "backup": Command("console.commands.backup", "copy a data directory, also beside a running server"),
     "restore": Command("console.commands.restore", "make a data directory from a backup"),
     "config": Command("console.commands.config", "show and explain the server's configuration"),
+    "certs": Command("console.commands.certs", "make certificates for a first try of TLS"),
     "bench": Command("console.commands.bench", "measure a broker for a few seconds"),
     "doctor": Command("console.commands.doctor", "look for what would keep a server from working"),
     "health": Command("console.commands.health", "ask a server whether it answers"),

@@ -42,10 +42,12 @@ def reachable(endpoint: Endpoint) -> str:
 def own_address(environment: Mapping[str, str]) -> str:
     """Return the address of the server that this environment is set up for, as a container's is.
 
-    KAWAL_BOOTSTRAP, else the first listener of the configuration.  Raises: ConfigProblem.
+    KAWAL_BOOTSTRAP, else the first listener of the configuration without TLS.  Raises: ConfigProblem.
     """
     named = environment.get(BOOTSTRAP_VARIABLE)
     if named:
         return named
     loaded = load(file=environment.get(CONFIG_VARIABLE), environment=environment)
-    return reachable(loaded.config.endpoints[0])
+    specs = loaded.config.specs
+    plain = (spec for spec in specs if not spec.protocol.encrypted)
+    return reachable(next(plain, specs[0]).endpoint)

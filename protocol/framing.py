@@ -16,13 +16,16 @@ memory of its own and is received straight into it, so of a large batch the firs
     own bytearray                          [ large request ]     valid for as long as it is referenced
 
 Memory follows what a peer has sent, never what it announces: a request's own memory is 32 times the bytes
-that have arrived, up to 2 MiB, and twice those bytes beyond that; an idle connection keeps nothing else.
+that have arrived, up to 2 MiB.  Beyond that it has all the addresses that it needs, and the kernel gives it
+memory page by page as bytes arrive: nothing is copied, nor filled with zeros, which takes 20 ms for 32 MiB.
+An idle connection keeps nothing else.
 
 Source: the Kafka protocol guide, "Network"; CVE-2022-34917 for why the length is not trusted.
 """
 
 from __future__ import annotations
 
+import mmap
 import struct
 from collections.abc import Iterator
 
@@ -36,8 +39,8 @@ REQUEST_BYTES_MAX = 100 << 20
 # A full receive buffer times this covers a request with one batch of Kafka's max.message.bytes, 1 MiB.
 GROWTH_MAX = 32
 FIRST_GRANT_BYTES_MAX = GROWTH_MAX * BUFFER_BYTES
-# Above that: less than one byte is copied for each that arrives, and half of the memory is in use.
-GROWTH = 2
+# Bytes received in one call: with the faults of fresh pages about 0.3 ms.
+RECEIVE_BYTES_MAX = 512 << 10
 # Buffers kept for the next connections to wake up; any more go back to the allocator.
 POOL_BUFFERS_MAX = 64
 
@@ -86,6 +89,7 @@ class RequestReader:
         "_filled",
         "_large",
         "_large_size",
+        "_pages_follow",
         "_pool",
         "_start",
         "limit_bytes",
@@ -107,6 +111,8 @@ class RequestReader:
         self._start = self._end = 0
         self._large: memoryview | None = None
         self._large_size = self._filled = 0
+        # Whether `_large` takes memory only as it is filled.
+        self._pages_follow = False
 
     @property
     def pending_bytes(self) -> int:
@@ -116,7 +122,9 @@ class RequestReader:
     @property
     def unfinished_memory_bytes(self) -> int:
         """The memory of the request still coming in; 0 while the receive buffer holds it."""
-        return len(self._large) if self._large is not None else 0
+        if self._large is None:
+            return 0
+        return self._filled if self._pages_follow else len(self._large)
 
     @property
     def large_head(self) -> memoryview:
@@ -127,7 +135,7 @@ class RequestReader:
     def held_bytes(self) -> int:
         """The memory that this connection occupies now, apart from requests it has returned."""
         buffer_bytes = len(self._buffer) if self._buffer is not None else 0
-        return buffer_bytes + (len(self._large) if self._large is not None else 0)
+        return buffer_bytes + self.unfinished_memory_bytes
 
     def wanted_buffer(self) -> memoryview:
         """Return the buffer for the next bytes, never empty; requests not `owned` are void from here on.
@@ -226,21 +234,24 @@ class RequestReader:
         filled = self._filled
         if filled == len(large):
             assert filled < self._large_size, "take the requests before the next receive"
-            self._large = memoryview(bytearray(_granted(self._large_size, filled)))
-            self._large[:filled] = large
-            large = self._large
-        return large[filled:]
+            grown = self._grown(filled)
+            grown[:filled] = large
+            self._large = large = grown
+        return large[filled : filled + RECEIVE_BYTES_MAX]
+
+    def _grown(self, filled: int) -> memoryview:
+        """Return more memory for a request of which `filled` bytes have arrived."""
+        if filled < FIRST_GRANT_BYTES_MAX:
+            grant = max(BUFFER_BYTES, min(filled * GROWTH_MAX, FIRST_GRANT_BYTES_MAX))
+            return memoryview(bytearray(min(self._large_size, grant)))
+        self._pages_follow = True
+        return memoryview(mmap.mmap(-1, self._large_size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
 
     def _finished_large(self, large: memoryview) -> memoryview | None:
         if self._filled < self._large_size:
             return None
         self._large = None
         self._large_size = self._filled = 0
+        self._pages_follow = False
         self.owned = True
         return large
-
-
-def _granted(length: int, arrived: int) -> int:
-    """Return how much memory a request of `length` bytes gets when `arrived` of them are there."""
-    first = max(BUFFER_BYTES, min(arrived * GROWTH_MAX, FIRST_GRANT_BYTES_MAX))
-    return min(length, max(first, arrived * GROWTH))

@@ -114,7 +114,9 @@ def decode_narrow(
 
 
 def encode(message: Any, version: int) -> list[Buffer]:
-    """Return the buffers that carry `message`: small parts joined, record payloads above 1 KiB uncopied.
+    """Return the buffers that carry `message`: small parts joined, others uncopied.
+
+    Those are record payloads above 1 KiB and, of hot messages, bytes above 64 KiB.
 
     Raises: UnsupportedVersion; Unencodable (among them UnsupportedField) for a wrong message, which is
     our own bug.

@@ -12,7 +12,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("kawal", "protocol", "wal", "groups", "views", "broker", "pipeline", "console", "kawal_pytest")
+PACKAGES = (
+    "kawal",
+    "protocol",
+    "wal",
+    "groups",
+    "views",
+    "broker",
+    "pipeline",
+    "console",
+    "registry",
+    "kawal_pytest",
+)
 TEST_FOLDERS = ("tests", "compat_tests", "benchmarks", "reliability")
 
 DECLARATIONS = ("protocol/messages",)

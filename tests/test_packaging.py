@@ -12,7 +12,7 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = {"broker", "console", "groups", "pipeline", "protocol", "views", "wal"}
+PACKAGES = {"broker", "console", "groups", "pipeline", "protocol", "registry", "views", "wal"}
 INSIDE = "kawal/_packages"
 
 

@@ -100,3 +100,34 @@ def test_the_map_and_the_rooms_name_every_package() -> None:
     rooms = [f"{path.name}/" for path in (ROOT / "broker").iterdir() if (path / "__init__.py").exists()]
     missing = [name for name in [*(f"{package}/" for package in PACKAGES), *rooms] if name not in text]
     assert missing == []
+
+
+TEST_NAME = re.compile(r"`(test_\w+)`")
+"""A test that a document names without its file."""
+
+TEST_OF_A_ROW = re.compile(r"`(?:compat_)?tests/[\w/]+\.py`|`test_\w+`|\]\(\S+\)|decide")
+"""The last cell of a row about one of TDengine's sentences: a test, a document, or whose part it is."""
+
+
+def test_tests_that_documents_name_exist() -> None:
+    defined = {
+        name
+        for folder in TEST_FOLDERS
+        for path in python_files(folder)
+        for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)
+    }
+    wrong = [
+        f"{shown(path)}: {name}"
+        for path in documents()
+        for name in TEST_NAME.findall(path.read_text())
+        if name not in defined
+    ]
+    assert wrong == []
+
+
+def test_every_sentence_of_tdengines_documents_has_a_test_or_a_reason() -> None:
+    text = (ROOT / "docs" / "tdengine.md").read_text()
+    tables = re.findall(r"^\| the documents \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
+    rows = [line.strip("|\n").split(" | ") for table in tables for line in table.splitlines()]
+    assert len(rows) > 40
+    assert [row[0] for row in rows if len(row) != 3 or not TEST_OF_A_ROW.search(row[2])] == []

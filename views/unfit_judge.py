@@ -11,7 +11,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
+from protocol.record_reader import Record
 from views.bounds import EVERYTHING
+from views.code_scan import HEADERS_MAX
 from views.evaluator import build_row_scan
 from views.plan import Plan, UnfitPlan
 from views.tags import KeyTags
@@ -44,6 +46,7 @@ class Judge:
     def __init__(self, plan: UnfitPlan) -> None:
         self.plan = plan
         self.reads_headers = "headers" in plan.needs
+        self._record_bytes_max = plan.record_bytes_max
         self._fits = build_row_scan(replace(plan, predicate=None))
         self._explainer = Explainer(plan.uses)
         self.asks: frozenset[str] = frozenset()
@@ -61,6 +64,30 @@ class Judge:
             return []
         fitting = set(taken)
         return [at for at in range(count) if at not in fitting]
+
+    def misfits(self, records: Sequence[Record]) -> list[tuple[int, str]]:
+        """Return the places of the records that do not fit, and why; what is beyond the bounds does not."""
+        found = [(at, why) for at, record in enumerate(records) if (why := self._beyond(record)) is not None]
+        beyond = {at for at, _ in found}
+        places = [at for at in range(len(records)) if at not in beyond]
+        columns: dict[str, list[Any]] = {"value": [records[at].value for at in places]}
+        if self.reads_headers:
+            columns["key"] = [records[at].key for at in places]
+            columns["headers"] = [records[at].headers for at in places]
+        for at in self.unfit(columns, len(places)):
+            record = records[places[at]]
+            found.append((places[at], self.explain(record.value, record.headers)))
+        return sorted(found)
+
+    def _beyond(self, record: Record) -> str | None:
+        size = len(record.value or b"")
+        if size > self._record_bytes_max:
+            return f"a value of {size} bytes is not looked at; at most {self._record_bytes_max} are allowed"
+        if self.reads_headers and len(record.headers) > HEADERS_MAX:
+            return (
+                f"tags are looked for in {HEADERS_MAX} headers at most, and there are {len(record.headers)}"
+            )
+        return None
 
     def explain(self, value: bytes | None, headers: Sequence[tuple[str, bytes | None]] = ()) -> str:
         """Return why a record does not fit."""

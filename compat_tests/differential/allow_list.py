@@ -38,7 +38,7 @@ OWN_DEFAULTS: Final = frozenset(
         *("consumer.heartbeat.interval.ms", "group.consumer.heartbeat.interval.ms"),
         *("consumer.assignment.interval.ms", "group.consumer.assignment.interval.ms"),
         *("group.consumer.min.session.timeout.ms", "group.consumer.min.heartbeat.interval.ms"),
-        "offsets.retention.minutes",
+        *("offsets.retention.minutes", "ssl.keystore.type", "ssl.truststore.type"),
     }
 )
 """Configs whose default is knowingly not Kafka's; broker/config/server_keys.py and group_keys.py say why."""

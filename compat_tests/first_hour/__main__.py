@@ -20,8 +20,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from compat_tests.distributions import build
+from compat_tests.first_hour.installing import container_build, systemd_unit, with_pipx_and_uv
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTED = ("test_readme.py", "test_views_docs.py", "test_installed.py", "test_wrong_lines.py")
@@ -42,6 +44,9 @@ def main() -> int:
             ("fresh clone to the first record", lambda: first_record(options.clone, folder / "clone")),
             ("wheel to serving", lambda: from_wheel(folder)),
             ("kawal topics list", lambda: topics_list(folder)),
+            ("pipx and uv, as install.md says", lambda: with_pipx_and_uv(folder / "ways")),
+            ("the container's build, without a container", lambda: container_build(folder / "container")),
+            ("systemd's judgement of the unit", lambda: systemd_unit(folder)),
         ]
         if not options.quick:
             steps.append(("documented blocks, wrong command lines", documented))
@@ -77,10 +82,15 @@ def run(command: Sequence[object], cwd: Path = ROOT, text: str = "") -> str:
 
 
 @contextmanager
-def serving(command: Sequence[object], cwd: Path) -> Iterator[str]:
+def serving(command: Sequence[object], cwd: Path, *, errors: IO[str] | None = None) -> Iterator[str]:
     """Run a command that serves, and yield the address that it says it is ready at."""
     with subprocess.Popen(
-        [str(word) for word in command], cwd=cwd, stdout=subprocess.PIPE, text=True, start_new_session=True
+        [str(word) for word in command],
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+        start_new_session=True,
     ) as server:
         try:
             assert server.stdout is not None

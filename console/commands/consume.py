@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             ("consume orders --format '%p %o %k %s\\n'", "partition, offset, key and value"),
             (
                 "consume orders --registry http://127.0.0.1:8081",
-                "values of JSON Schema and Avro, framed as Confluent's clients do, as JSON",
+                "values of JSON Schema, Avro and Protobuf, framed as Confluent's clients do, as JSON",
             ),
             ("consume orders --group billing", "as a member of a group: what is printed is committed"),
         ],
@@ -142,6 +142,9 @@ def _read(
 
 def _read_as_group(arguments: argparse.Namespace, start: Position, printing: dict[str, Any]) -> None:
     """Read as a member of a group, which goes on where it has committed.  Raises: CommandError."""
+    from console.kafka_codecs import provide_codecs
+
+    provide_codecs()
     with consumer_client(
         arguments.bootstrap,
         group_id=arguments.group,

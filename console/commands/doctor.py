@@ -10,7 +10,7 @@ from console.doctor.facts import Facts
 from console.doctor.finding import Finding, as_text, as_tree, worst
 from console.doctor.machine import check_clock, check_limits, check_memory, check_versions
 from console.doctor.orphans import check_orphans
-from console.doctor.ports import check_http, check_listeners
+from console.doctor.ports import check_certificates, check_http, check_listeners
 from console.doctor.storage import check_directory, check_disk, check_space
 from console.errors import FAILED, OK
 from console.health import ask_health
@@ -62,4 +62,5 @@ def findings_of(arguments: argparse.Namespace, facts: Facts) -> Iterator[Finding
     yield from check_space(facts, config)
     yield from check_disk(facts, config)
     yield from check_listeners(facts, config, ask_health)
+    yield from check_certificates(facts, config)
     yield from check_http(facts, config)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from broker.config.config import Config
 from broker.config.endpoints import HTTP_OFF, Endpoint, parse_endpoint
+from broker.config.tls_settings import tls_settings
 from console.doctor.facts import Facts
 from console.doctor.finding import Finding, ok, problem, warning
 from console.errors import CommandError
@@ -14,13 +15,19 @@ from console.health import Health, reachable
 
 Ask = Callable[[str], Health]
 
+DAY_S = 86_400
+
 
 def check_listeners(facts: Facts, config: Config, ask: Ask) -> Iterator[Finding]:
     """Check that each address is free, or in use by a server that speaks Kafka's protocol."""
-    for endpoint in config.endpoints:
+    for spec in config.specs:
+        endpoint = spec.endpoint
         error = facts.bind_error(endpoint) if endpoint.port else None
         if error is None:
             yield ok("listeners", f"{endpoint.text} is free")
+        elif error.errno == errno.EADDRINUSE and spec.protocol.encrypted:
+            text = f"{endpoint.text} is in use, by a server already running or by another program"
+            yield ok("listeners", text)
         elif error.errno == errno.EADDRINUSE:
             yield _who_has(endpoint, ask)
         else:
@@ -32,6 +39,30 @@ def check_listeners(facts: Facts, config: Config, ask: Ask) -> Iterator[Finding]
             "kawal.insecure lets other machines connect, and no client is authenticated",
             "keep strangers out with a firewall, or listen on 127.0.0.1",
         )
+
+
+def check_certificates(facts: Facts, config: Config) -> Iterator[Finding]:
+    """Check that listeners with TLS can be served, and that their certificates do not end soon."""
+    encrypted = [spec for spec in config.specs if spec.protocol.encrypted]
+    if not encrypted:
+        return
+    from broker.server.tls import WARN_DAYS, TlsError, make_tls  # OpenSSL is needed for TLS alone
+
+    for spec in encrypted:
+        try:
+            tls = make_tls(tls_settings(config, spec))
+        except TlsError as error:
+            yield problem("certificates", str(error), "mend the files and settings that are named")
+            continue
+        days = (tls.until_s - facts.wall_seconds) / DAY_S
+        what = f"the certificate {tls.subject!r} of the listener {spec.name}"
+        if days <= 0:
+            yield problem("certificates", f"{what} has expired", "replace the file; a running server notices")
+        elif days <= max(WARN_DAYS):
+            text = f"{what} expires in {days:.1f} days"
+            yield warning("certificates", text, "replace the file; a running server notices")
+        else:
+            yield ok("certificates", f"{what} is valid for {days:.0f} days")
 
 
 def _who_has(endpoint: Endpoint, ask: Ask) -> Finding:

@@ -15,6 +15,8 @@ class DatabaseAction(IntEnum):
     CREATE = 1
     ALTER = 2
     DROP = 3
+    SPLIT = 4
+    """Add a vnode, on which new topics and partitions lie as well."""
 
 
 @struct

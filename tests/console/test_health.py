@@ -23,3 +23,5 @@ def test_the_server_meant_is_that_of_the_environment() -> None:
     assert own_address({}) == "127.0.0.1:9092"
     assert own_address({"KAWAL_LISTENERS": "0.0.0.0:19092", "KAWAL_INSECURE": "true"}) == "127.0.0.1:19092"
     assert own_address({"KAWAL_LISTENERS": "127.0.0.1:1", "KAWAL_BOOTSTRAP": "h:2"}) == "h:2"
+    both = "SSL://127.0.0.1:1,PLAINTEXT://127.0.0.1:2"
+    assert own_address({"KAWAL_LISTENERS": both, "KAWAL_SSL_KEYSTORE_LOCATION": "/x"}) == "127.0.0.1:2"

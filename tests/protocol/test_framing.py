@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import mmap
 import struct
 import sys
 import tracemalloc
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +19,7 @@ from protocol.framing import (
     FIRST_GRANT_BYTES_MAX,
     GROWTH_MAX,
     PRODUCE,
+    RECEIVE_BYTES_MAX,
     REQUEST_BYTES_MAX,
     BufferPool,
     RequestReader,
@@ -152,11 +155,37 @@ def test_an_announced_length_takes_no_memory_beyond_what_arrived(arrived: int) -
 
 
 @pytest.mark.parametrize("arrived", [BUFFER_BYTES, MIB, 2 * MIB + 1, 10 * MIB, 60 * MIB])
-def test_a_large_frame_has_at_most_twice_the_memory_that_it_needs_so_far(arrived: int) -> None:
+def test_a_large_frame_has_no_more_memory_than_it_needs_so_far(arrived: int) -> None:
     reader = RequestReader(BufferPool())
     receive(reader, struct.pack(">i", REQUEST_BYTES_MAX) + bytes(arrived))
     reader.wanted_buffer()
-    assert arrived < reader.unfinished_memory_bytes <= max(FIRST_GRANT_BYTES_MAX, 2 * arrived + BUFFER_BYTES)
+    assert arrived <= reader.unfinished_memory_bytes <= max(FIRST_GRANT_BYTES_MAX, arrived)
+
+
+def test_a_large_frame_is_copied_once_when_it_outgrows_its_first_memory() -> None:
+    reader = RequestReader(BufferPool())
+    receive(reader, struct.pack(">i", REQUEST_BYTES_MAX) + bytes(FIRST_GRANT_BYTES_MAX))
+    memory = reader.wanted_buffer().obj
+    for _ in range(40):
+        wanted = reader.wanted_buffer()
+        assert wanted.obj is memory
+        assert len(wanted) <= RECEIVE_BYTES_MAX
+        reader.received(len(wanted))
+        assert reader.next_request() is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="Linux shows a process's memory there")
+def test_the_memory_of_a_large_frame_follows_the_bytes_that_arrive() -> None:
+    before, readers = resident_bytes(), []
+    for _ in range(20):
+        readers.append(RequestReader(BufferPool()))
+        receive(readers[-1], struct.pack(">i", REQUEST_BYTES_MAX) + bytes(3 * MIB))
+        readers[-1].wanted_buffer()
+    assert resident_bytes() - before < 20 * 8 * MIB, "2,000 MiB were announced, 60 MiB have arrived"
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 
 def test_a_frame_of_the_greatest_size_arrives_whole() -> None:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from protocol.encoder_source import COPIED_BYTES_MAX
 from protocol.errors import Malformed, TooManyElements, Unencodable, UnsupportedField, UnsupportedVersion
 from protocol.messages.alter_configs import AlterConfigsRequest
 from protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
@@ -16,6 +17,7 @@ from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.list_groups import ListGroupsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from protocol.wire import (
     RecordParts,
     Records,
@@ -101,6 +103,29 @@ def test_records_are_sent_as_they_are() -> None:
     buffers = encode(fetched(batch), 4)
     assert any(buffer is batch for buffer in buffers)
     assert size_bytes(buffers) == 5_000 + len(joined(encode(fetched(b""), 4)))
+
+
+def sync_request(*assignments: bytes) -> SyncGroupRequest:
+    return SyncGroupRequest(
+        group_id="g",
+        generation_id=1,
+        member_id="m",
+        assignments=[SyncGroupRequestAssignment(member_id="m", assignment=data) for data in assignments],
+    )
+
+
+@pytest.mark.parametrize("version", [3, 5])
+def test_large_bytes_are_sent_as_they_are(version: int) -> None:
+    large, message = bytes(COPIED_BYTES_MAX + 1), sync_request(b"a", b"", b"c")
+    message.assignments[1].assignment = large
+    buffers = encode(message, version)
+    assert [buffer is large for buffer in buffers] == [False, True, False]
+    assert joined(buffers) == joined(reference_codec(SyncGroupRequest, version).encode(message))
+    assert decode(SyncGroupRequest, version, joined(buffers))[0] == message
+
+
+def test_bytes_that_are_not_large_are_copied_into_one_buffer() -> None:
+    assert len(encode(sync_request(bytes(COPIED_BYTES_MAX), b"b"), 5)) == 1
 
 
 class FilePart:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from protocol.record_reader import Record
 from tests.views.rows import make_plan
 from views.plan import UnfitPlan
 from views.tags import UnfitTag, header_reader
@@ -24,6 +25,26 @@ def test_records_are_judged_by_what_they_hold() -> None:
     assert one.unfit({"value": [b"{}", b"[]", None, b'{"n":"x"}', b'{"city":5}']}, 5) == [1, 3]
     assert one.unfit({"value": [b"{}"]}, 1) == []
     assert one.explain(b"[]") == "expected an object, got an array"
+
+
+def test_records_that_do_not_fit_are_named_with_the_reason() -> None:
+    city = (("kawal.tag.city", b"\xff"),)
+    many = tuple(("x", None) for _ in range(10_001))
+    records = [
+        Record(0, 0, b"k", b'{"n":1}'),
+        Record(1, 0, b"k", None, city),
+        Record(2, 0, b"k", b'{"n":"x"}'),
+        Record(3, 0, b"k", b"{}", many),
+        Record(4, 0, b"k", b" " * ((16 << 20) + 1)),
+    ]
+    found = judge("UNFIT t").misfits(records)
+    assert found == [
+        (1, "city: the header kawal.tag.city is not UTF-8"),
+        (2, "n: expected int, got a string"),
+        (3, "tags are looked for in 10000 headers at most, and there are 10001"),
+        (4, "a value of 16777217 bytes is not looked at; at most 16777216 are allowed"),
+    ]
+    assert judge("UNFIT t (n)").misfits(records[:2]) == []
 
 
 def test_tags_are_read_from_headers_and_no_key_is_remembered() -> None:

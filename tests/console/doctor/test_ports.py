@@ -7,9 +7,10 @@ from typing import Any
 
 from broker.config.config import config_of
 from console.doctor.finding import Finding
-from console.doctor.ports import check_http, check_listeners
+from console.doctor.ports import check_certificates, check_http, check_listeners
 from console.errors import CommandError
 from console.health import Health
+from tests.broker.server.pems import SERVER, SERVER_KEY
 from tests.console.doctor.machine import FakeFacts
 
 IN_USE = {9092: errno.EADDRINUSE, 9644: errno.EADDRINUSE}
@@ -64,3 +65,35 @@ def test_the_http_address_may_be_free_in_use_off_or_not_ours() -> None:
     assert http(IN_USE).verdict == "ok"
     assert "switched off" in http({}, **{"kawal.http.listen": "none"}).text
     assert http({9644: errno.EADDRNOTAVAIL}).verdict == "problem"
+
+
+SSL = {"listeners": "SSL://127.0.0.1:9092", "ssl.keystore.certificate.chain": SERVER}
+UNTIL_S = 4_948_995_223
+
+
+def certificates(key: str, left_days: float) -> Finding:
+    facts = FakeFacts(wall_seconds=UNTIL_S - left_days * 86_400)
+    (found,) = check_certificates(facts, config_of(SSL | {"ssl.keystore.key": key}))
+    return found
+
+
+def test_a_certificate_is_judged_by_its_end() -> None:
+    assert [certificates(SERVER_KEY, days).verdict for days in (31, 29, -1)] == ["ok", "warning", "problem"]
+    assert (
+        "'CN=localhost,O=lab' of the listener SSL expires in 29.0 days" in certificates(SERVER_KEY, 29).text
+    )
+    assert list(check_certificates(FakeFacts(), config_of({}))) == []
+
+
+def test_a_certificate_that_cannot_be_served_is_a_problem() -> None:
+    found = certificates("-----BEGIN PRIVATE KEY-----", 100)
+    assert found.verdict == "problem"
+    assert "the listener SSL cannot be served" in found.text
+
+
+def test_an_address_with_tls_is_not_asked_in_clear_text() -> None:
+    (found,) = listeners(IN_USE, silent, **SSL, **{"ssl.keystore.key": SERVER_KEY})
+    assert (found.verdict, found.text) == (
+        "ok",
+        "127.0.0.1:9092 is in use, by a server already running or by another program",
+    )
