@@ -49,6 +49,8 @@ class TagHistory:
         self.end = begin
         """Everything before this offset has been learned."""
         self.keys_max = keys_max
+        # True until a batch has been learned.
+        self._is_empty = True
         self._is_learning = False
         self.newest: dict[bytes | None, Tags] = {}
         self._since: dict[bytes, int] = {}
@@ -64,7 +66,12 @@ class TagHistory:
         return len(self.newest)
 
     def open(self, base_offset: int) -> BatchTags:
-        """Return the tags for the batch at `base_offset`; a new batch learns for all that follow."""
+        """Return the tags for the batch at `base_offset`; a new batch learns for all that follow.
+
+        The partition may begin in the middle of its first batch, which is learned as a whole.
+        """
+        if self._is_empty:
+            self.begin = self.end = min(self.end, base_offset)
         if base_offset < self.end:
             return BatchTags(Past(self, base_offset))
         assert not self.is_busy(base_offset), f"a batch before {base_offset} is still being learned"
@@ -159,6 +166,7 @@ class TagHistory:
     def passed(self, next_offset: int) -> None:
         """Note that everything before `next_offset` is learned, and keep within the bounds."""
         self.end = max(self.end, next_offset)
+        self._is_empty = False
         if self._earlier_count > self.keys_max:
             self._earlier.clear()
             self._earlier_count = 0
@@ -298,7 +306,8 @@ class PartitionTags:
         ]:
             self._newest = self._again = None
         else:
-            for history in filter(None, (self._newest, self._again)):
-                for cut in cuts[known:]:
-                    history.add_cut(cut)
+            for history in (self._newest, self._again):
+                if history is not None:  # an empty one is false
+                    for cut in cuts[known:]:
+                        history.add_cut(cut)
         self._compaction, self._cuts = compaction, cuts

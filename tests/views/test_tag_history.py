@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.views.rows import UNHURRIED
-from views.tag_history import BatchTags, PartitionTags, TagHistory
+from views.tag_history import BatchTags, Cut, PartitionTags, TagHistory
 from views.tags import TagTable
 
 READERS = [("place", str)]
@@ -59,6 +59,23 @@ def test_beyond_the_bounds_the_oldest_is_forgotten_and_the_rest_is_exact() -> No
         learn(history, 6 + number, [(b"b", f"{number}")])
     assert history.begin == 9, "three earlier states of two keys"
     assert learn(history, 9, [(b"b", None)]) == ["2"]
+
+
+def test_a_partition_that_begins_within_a_batch_knows_what_all_of_the_batch_said() -> None:
+    """The first answer and every later one are the same: a reader receives the batch as a whole."""
+    history, offset = PartitionTags().at(1, log_start=1)
+    assert offset == 1
+    assert learn(history, 0, [(b"k", "a"), (b"k", None)]) == ["a", "a"]
+    assert learn(history, 2, [(b"k", None)]) == ["a"]
+    assert learn(history, 0, [(b"k", "a"), (b"k", None)]) == ["a", "a"]
+
+
+def test_keys_inherit_tags_where_none_was_tagged_when_the_topic_grew() -> None:
+    tags = PartitionTags()
+    history, _ = tags.at(0, log_start=0)
+    learn(history, 0, [(b"other", None)])
+    history, _ = tags.at(1, log_start=0, cuts=[Cut(1, {b"k": (0, {"place": "a"})})])
+    assert learn(history, 1, [(b"k", None)]) == ["a"]
 
 
 def test_many_keys_are_forgotten_at_once() -> None:
