@@ -149,7 +149,7 @@ def test_words_are_counted_over_restarts_of_application_and_broker(
     application.process.terminate(within_seconds=30)
 
 
-LINES = int(os.environ.get("KAWAL_STREAMS_LINES", "600"))
+LINES = int(os.environ.get("COMPAT_STREAMS_LINES", "600"))
 """The lines that are counted exactly once; a long run takes 100,000."""
 
 

@@ -10,7 +10,7 @@ import pytest
 from reliability.copying import SETTINGS, copy
 from reliability.world import World
 
-MESSAGES = int(os.environ.get("KAWAL_COPIED_MESSAGES", "5000"))
+MESSAGES = int(os.environ.get("COMPAT_COPIED_MESSAGES", "5000"))
 
 
 @pytest.mark.only_kawal

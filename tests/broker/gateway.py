@@ -46,6 +46,7 @@ class Gateway:
         self.now_ms = START_MS
         self.wall_ahead_ms = 0
         """The lead of the wall clock over the other one at the next start."""
+        self._starts = 0
         self.broker = self._start()
 
     def _start(self) -> Broker:
@@ -55,10 +56,13 @@ class Gateway:
         return broker
 
     def _open(self) -> Broker:
+        # Two starts at one moment must not draw the same ids.
+        chance = Random(self.now_ms + (self._starts << 48))
+        self._starts += 1
         return open_broker(
             self.disk,
             self.config,
-            random=Random(self.now_ms),
+            random=chance,
             now_ms=self.now_ms,
             wall_ms=self.now_ms + self.wall_ahead_ms,
         )

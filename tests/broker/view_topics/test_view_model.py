@@ -1,6 +1,7 @@
 """Views over a topic that is compacted, truncated, grown, made again and restarted show what it has now.
 
-Each is read through Fetch from any offset in any portions, by ListOffsets, and by SELECT of `kawal sql`.
+Each is read through Fetch from any offset in any portions, by ListOffsets, by SELECT of `kawal sql`, and by
+the plan that the pipeline runs in Spark's workers.
 KAWAL_VIEW_MODEL_SEEDS says how many lives are tried, KAWAL_VIEW_MODEL_FIRST which is the first.
 """
 
@@ -10,11 +11,13 @@ import json
 import os
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from console import admin
 from console.sql.select import select
 from console.sql.session import Session
+from pipeline.derivation import view_reader
 from tests.broker.kit import offset_of
 from tests.broker.view_topics.view_model import (
     HIDDEN,
@@ -94,6 +97,23 @@ def check_select(model: ViewModel, truths: dict[int, list[Any]]) -> None:
     assert counted == (sum(map(len, truths.values())),)
 
 
+def check_pipeline(name: str, truth: list[Any]) -> None:
+    """Compare what the pipeline makes of the records of a topic with the view of the same statement."""
+    configs, statement = VIEWS[name]
+    columns = {
+        "key": pa.array([record.key for record in truth], pa.binary()),
+        "value": pa.array([record.value for record in truth], pa.binary()),
+        "offset": pa.array([record.offset for record in truth], pa.int64()),
+        "timestamp": pa.array([record.timestamp_ms * 1_000 for record in truth], pa.timestamp("us", "UTC")),
+    }
+    reader = view_reader(configs["kawal_sql"], "v int, s string")
+    [made] = reader(iter([pa.RecordBatch.from_pydict(columns)]))
+    found = made.to_pydict()
+    shown = [parsed(value) if name != "late" else value for value in found["value"]]
+    wanted = [(record.offset, value) for record in truth if (value := statement(record)) is not HIDDEN]
+    assert list(zip(found["offset"], shown, strict=True)) == wanted, name
+
+
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 def test_views_show_what_their_statement_gives_of_the_topic_as_it_is_now(
     seed: int, monkeypatch: pytest.MonkeyPatch
@@ -111,6 +131,8 @@ def test_views_show_what_their_statement_gives_of_the_topic_as_it_is_now(
                 for index, truth in truths.items():
                     for name in VIEWS:
                         check_view(model, name, index, truth)
+                    for name in ("some", "late", "recent"):
+                        check_pipeline(name, truth)
                     check_offsets(model, index)
                 check_versioned(model, truths)
                 check_select(model, truths)

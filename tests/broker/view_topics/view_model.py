@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any, Final
 
+from crc32c import crc32c
+
 from protocol.compression import Codec
 from protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -41,7 +43,7 @@ VALUES: Final = [
     None,
 ]
 KEYS: Final = [b"k0", b"k1", b"k2", None]
-LATE_MS: Final = START_MS + 30_000
+LATE_MS: Final = START_MS + 15_000
 
 Shown = tuple[int, bytes | None, Any]
 """Offset, key and value of a record."""
@@ -124,6 +126,8 @@ class ViewModel:
         self.gateway = Gateway(group_initial_rebalance_delay_ms=0)
         self.is_compacted = self.chance.random() < 0.4
         self.written: dict[int, dict[int, Record]] = {}
+        # By partition and offset, the largest time that a faulty producer's batch names, below its records'.
+        self.understated: dict[tuple[int, int], int] = {}
         self.time_ms = START_MS
         create_database(self.client, "d", vnodes=str(self.chance.choice([1, 2])))
         self.make()
@@ -139,6 +143,7 @@ class ViewModel:
         count = self.chance.choice([1, 2])
         create(self.client, "t", count, kawal_database="d", kawal_columns="v int, s string", **small)
         self.written = {index: {} for index in range(count)}
+        self.understated = {}
         for name, (configs, _) in VIEWS.items():
             create(self.client, name, -1, **configs)
         for name, text in VERSIONED.items():
@@ -153,10 +158,18 @@ class ViewModel:
             self.time_ms += self.chance.choice([0, 1, 900, -400])
             key = self.chance.choice(KEYS[:3] if self.is_compacted else KEYS)
             made.append(Record(place, self.time_ms, key, self.chance.choice(VALUES), ()))
-        codec = self.chance.choice([Codec.NONE, Codec.LZ4, Codec.ZSTD])
-        answer = send(self.client, "t", encode_batch(made, codec=codec), index)
+        # Compaction writes batches anew, with the time of their records.
+        is_faulty = not self.is_compacted and self.chance.random() < 0.2
+        largest_ms = made[0].timestamp_ms
+        if is_faulty:
+            later = [record._replace(timestamp_ms=record.timestamp_ms + 20_000) for record in made[1:]]
+            made = [made[0], *later]
+        data = encode_batch(made, codec=self.chance.choice([Codec.NONE, Codec.LZ4, Codec.ZSTD]))
+        answer = send(self.client, "t", with_largest_time(data, largest_ms) if is_faulty else data, index)
         assert answer.error_code == 0, answer
         base = answer.base_offset
+        if is_faulty:
+            self.understated.update({(index, base + record.offset): largest_ms for record in made})
         self.written[index].update(
             {base + record.offset: record._replace(offset=base + record.offset) for record in made}
         )
@@ -218,27 +231,14 @@ class ViewModel:
 
     # --- what is read ----------------------------------------------------------------------------------
 
-    def read(self, name: str, index: int, start: int, *, isolation_level: int = 1) -> list[Record]:
+    def read(self, name: str, index: int, start: int) -> list[Record]:
         """Read a topic as a consumer does, in fetches of any size."""
-        client, offset = self.client, start
-        found: list[Record] = []
-        for _ in range(5_000):
-            size_bytes = self.chance.choice([1, 200, 1 << 20])
-            asked = fetching(
-                {(name, index): offset}, partition_max_bytes=size_bytes, isolation_level=isolation_level
-            )
-            data = fetched(client.call(asked, 12))[name, index]
-            assert data.error_code == 0, (name, index, offset, data)
-            if offset >= data.high_watermark:
-                return found
-            before = offset
-            for batch, is_committed in judged_batches(data):
-                header = read_batch_header(batch)
-                if is_committed:
-                    found += [record for record in iter_records(batch) if record.offset >= before]
-                offset = max(offset, header.last_offset + 1)
-            assert offset > before, f"a reader of {name}-{index} stands still at {offset}"
-        raise AssertionError(f"{name}-{index} never ends")
+        return consume(self.client, name, index, start, self.chance)
+
+    def _as_views_see(self, index: int, record: Record) -> Record:
+        """Return a record with the time that views have for it: at most the largest that its batch names."""
+        largest_ms = self.understated.get((index, record.offset), record.timestamp_ms)
+        return record._replace(timestamp_ms=min(record.timestamp_ms, largest_ms))
 
     def truth(self, index: int) -> list[Record]:
         """Return what the topic has now in a partition, by what was written, and compare its readers."""
@@ -248,7 +248,7 @@ class ViewModel:
         if not self.is_compacted:
             found, wanted = [plain(record) for record in shown], [plain(record) for record in kept]
             assert found == wanted, f"{found} is not {wanted}"
-            return shown
+            return [self._as_views_see(index, record) for record in shown]
         assert {plain(record) for record in shown} <= {plain(record) for record in kept}
         last = {record.key: record.offset for record in kept if record.value is not None}
         gone = {
@@ -257,6 +257,37 @@ class ViewModel:
         offsets = {record.offset for record in shown}
         assert {offset for key, offset in last.items() if key not in gone} <= offsets
         return shown
+
+
+def consume(client: Client, name: str, index: int, start: int, chance: Random) -> list[Record]:
+    """Read the committed records of a partition in fetches of any size, until the high watermark."""
+    offset = start
+    found: list[Record] = []
+    for _ in range(5_000):
+        size_bytes = chance.choice([1, 200, 1 << 20])
+        asked = fetching({(name, index): offset}, partition_max_bytes=size_bytes, isolation_level=1)
+        data = fetched(client.call(asked, 12))[name, index]
+        assert data.error_code == 0, (name, index, offset, data)
+        if offset >= data.high_watermark:
+            return found
+        before = offset
+        for batch, is_committed in judged_batches(data):
+            header = read_batch_header(batch)
+            if is_committed:
+                found += [record for record in iter_records(batch) if record.offset >= before]
+            offset = max(offset, header.last_offset + 1)
+        assert offset > before, f"a reader of {name}-{index} stands still at {offset}"
+    raise AssertionError(f"{name}-{index} never ends")
+
+
+def with_largest_time(data: bytearray, largest_ms: int) -> bytearray:
+    """Return a batch whose header names this time as the largest of its records, true or not.
+
+    A time before that of the first record would be corrected when the batch is produced.
+    """
+    data[35:43] = largest_ms.to_bytes(8, "big", signed=True)
+    data[17:21] = crc32c(memoryview(data)[21:]).to_bytes(4, "big")
+    return data
 
 
 def judged_batches(data: Any) -> Iterator[tuple[memoryview, bool]]:
