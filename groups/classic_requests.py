@@ -69,6 +69,8 @@ def join_group(context: Context, request: JoinGroupRequest, client: Client, repl
 
 
 def _join(context: Context, request: JoinGroupRequest, client: Client, reply: JoinReply) -> None:
+    if request.group_id in context.share_groups:
+        raise InconsistentProtocol
     check_protocols(context, request.group_id, protocols_of(request.protocols))
     group = context.groups.get(request.group_id)
     if isinstance(group, ConsumerGroup) and group.metadata:

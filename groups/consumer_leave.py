@@ -29,6 +29,7 @@ def leave(context: Context, request: ConsumerGroupHeartbeatRequest, reply: Reply
     """
     group = context.consumer(request.group_id)
     if group is None:
+        context.check_no_share(request.group_id, "consumer")
         raise GroupNotFound(f"Group {request.group_id} not found.")
     member_id = leaving_member(group, request.member_id, request.instance_id)
     response = ConsumerGroupHeartbeatResponse(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
@@ -11,7 +11,7 @@ from groups.classic_group import ClassicGroup
 from groups.config import NO_SETTINGS, GroupConfig, GroupSettings
 from groups.consumer_group import ConsumerGroup, ConsumerGroupKey
 from groups.effects import Done, Journal, Undo
-from groups.errors import CoordinatorNotAvailable, NotLoaded
+from groups.errors import CoordinatorNotAvailable, GroupNotFound, NotLoaded
 from groups.lost import LostConsumer
 from groups.memory import GroupMemory
 from groups.misread import MisreadRecords
@@ -80,6 +80,7 @@ class Context:
         "random",
         "regexes",
         "replayed",
+        "share_groups",
         "staged",
         "timers",
         "topics",
@@ -109,6 +110,8 @@ class Context:
         self.now_ms = 0
         self.groups: dict[str, Group] = {}
         self.memory = GroupMemory()
+        # Share groups (groups/share/), whose code is loaded with the first of them.
+        self.share_groups: Mapping[str, object] = {}
         self.offsets = OffsetTable()
         self.staged = StagedOffsets()
         self.timers = Timers()
@@ -164,12 +167,20 @@ class Context:
         )
 
     def exists(self, group_id: str) -> bool:
-        """Whether there is such a group, if only as the owner of offsets."""
+        """Whether there is such a group other than a share group, if only as the owner of offsets."""
         return (
             group_id in self.groups
             or self.offsets.holds(group_id)
             or bool(self.staged and self.staged.holds(group_id))
         )
+
+    def check_no_share(self, group_id: str, wanted: str) -> None:
+        """Check that an id is not that of a share group, where another type is wanted.
+
+        Raises: GroupNotFound.
+        """
+        if group_id in self.share_groups:
+            raise GroupNotFound(f"Group {group_id} is not a {wanted} group.")
 
     def classic(self, group_id: str) -> ClassicGroup | None:
         """Return the classic group of that id, if it is one."""

@@ -33,7 +33,6 @@ At the start, and again for partitions whose log was lost and reopened (after `u
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -55,13 +54,15 @@ from groups.config import GroupConfig, GroupSettings
 from groups.consumer_heartbeat import Reply as BeatReply
 from groups.consumer_heartbeat import consumer_group_heartbeat, refused
 from groups.context import Context, InternalError, every_offset, no_settings
+from groups.display import Display
 from groups.effects import Effects, EncodedRecord, EndMarker, Stamp
 from groups.errors import GroupError
 from groups.fetchers import fetched_by
 from groups.memory import GroupMemory
 from groups.offload import WEIGHT_MAX, Offload, run_here
 from groups.offsets import Committed
-from groups.silent import remove_silent
+from groups.record_keys import is_share_record
+from groups.share.config import ShareGroupConfig, kafkas_defaults
 from groups.topic_changes import topics_changed
 from groups.topics import Client, Topics
 from groups.txn_offset_commit import Done as EndDone
@@ -92,7 +93,7 @@ TIMERS_PER_TICK: Final = 25
 """The timers run at once, at about 0.1 ms each: the sessions of 10,000 members may end in one moment."""
 
 
-class Coordinator:
+class Coordinator(Display):
     """All groups of this node."""
 
     def __init__(
@@ -106,13 +107,14 @@ class Coordinator:
         rows_between: Callable[[str, int, int, int], int] = every_offset,
         offload: Offload = run_here,
         weight_max: int = WEIGHT_MAX,
+        share_settings: Callable[[str], ShareGroupConfig] = kafkas_defaults,
     ) -> None:
         """Make a coordinator that has loaded nothing yet.
 
         `wall_ms(now_ms)` is the time of day at a monotonic moment; it dates commits and may jump. `settings`
         returns the configuration of one group; `offload` does assignments above `weight_max` in a thread.
         """
-        self._context = Context(
+        context = Context(
             config=config,
             topics=topics,
             random=random,
@@ -122,7 +124,8 @@ class Coordinator:
             offload=offload,
             weight_max=weight_max,
         )
-        schedule_cleanup(self._context)
+        super().__init__(context, share_settings)
+        schedule_cleanup(context)
 
     # --- the driver's side ----------------------------------------------------------------------------------
 
@@ -166,18 +169,14 @@ class Coordinator:
         assert config.offsets_topic_num_partitions == self._context.config.offsets_topic_num_partitions
         self._context.config = config
 
-    def _at(self, now_ms: int) -> Context:
-        self._context.now_ms = now_ms
-        return self._context
-
     # --- loading --------------------------------------------------------------------------------------------
 
     def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> tuple[()]:
-        """Apply one stored record of a partition that is being loaded; no further steps are needed.
-
-        Raises: Malformed, UnsupportedVersion if no version up to this one wrote the record.
-        """
-        loading.replay_record(self._context, key, value)
+        """Apply one stored record of a partition that is being loaded; no further steps are needed."""
+        if is_share_record(key):
+            self.share(self._context.now_ms).replay(key, value)
+        else:
+            loading.replay_record(self._context, key, value)
         return ()
 
     def replay_staged(
@@ -193,17 +192,23 @@ class Coordinator:
     def loaded(self, partitions: Collection[int], now_ms: int) -> None:
         """Serve the groups of these partitions: all their records have been replayed."""
         loading.finish_loading(self._at(now_ms), partitions)
+        for share in self._shares:
+            share.loaded(partitions)
 
     def unload(self, partitions: Collection[int], now_ms: int) -> None:
         """Forget these partitions; requests that wait for their groups get NOT_COORDINATOR or the like."""
         loading.unload(self._at(now_ms), partitions)
+        for share in self._shares:
+            share.unload(partitions)
 
     def snapshot(self, partition: int, records_max: int = 1_000) -> Iterator[list[EncodedRecord]]:
         """Yield the present state of a partition in lists, each to be appended before anything else is done.
 
         Once all are durable, every record that was in the partition before the first is superfluous.
         """
-        return loading.snapshot(self._context, partition, records_max)
+        yield from loading.snapshot(self._context, partition, records_max)
+        for share in self._shares:
+            yield from share.snapshot(partition)
 
     def is_whole(self, partition: int) -> bool:
         """Whether a partition is served, and all of its records have been read."""
@@ -229,6 +234,8 @@ class Coordinator:
         Committed offsets of deleted topics are deleted; groups get other assignments.
         """
         topics_changed(self._at(now_ms), created=created, deleted=deleted, grown=grown)
+        for share in self._shares:
+            share.topics_changed({*created, *deleted, *grown})
 
     def topics_read(self, group_id: str) -> set[str]:
         """Return the topics that a group subscribes to or has committed offsets in."""
@@ -332,7 +339,8 @@ class Coordinator:
 
     def delete_groups(self, request: DeleteGroupsRequest, reply: deletion.DeleteReply, now_ms: int) -> None:
         """Serve DeleteGroups v0-2."""
-        deletion.delete_groups(self._at(now_ms), request, reply)
+        delete_share = self._shares[0].delete if self._shares else None
+        deletion.delete_groups(self._at(now_ms), request, reply, delete_share)
 
     def describe_groups(
         self, request: DescribeGroupsRequest, client: Client, now_ms: int
@@ -348,7 +356,8 @@ class Coordinator:
 
     def list_groups(self, request: ListGroupsRequest, now_ms: int) -> ListGroupsResponse:
         """Serve ListGroups v0-5."""
-        return describe.list_groups(self._at(now_ms), request)
+        listed = (group for share in self._shares for group in share.listed())
+        return describe.list_groups(self._at(now_ms), request, listed)
 
     @property
     def is_loaded(self) -> bool:
@@ -360,36 +369,3 @@ class Coordinator:
     def memory(self) -> GroupMemory:
         """The memory that the members of groups take."""
         return self._context.memory
-
-    # --- display --------------------------------------------------------------------------------------------
-
-    def group_ids(self) -> list[str]:
-        """Return every group with something to show, sorted."""
-        return show.group_ids(self._context)
-
-    def consumers(self, now_ms: int, group_ids: Collection[str] | None = None) -> list[show.ConsumerRow]:
-        """Return the rows of SHOW CONSUMERS, of all groups or of these."""
-        chosen = self.group_ids() if group_ids is None else group_ids
-        return list(show.consumers(self._at(now_ms), chosen))
-
-    def subscriptions(
-        self, now_ms: int, group_ids: Collection[str] | None = None
-    ) -> Iterator[show.SubscriptionRow]:
-        """Yield the rows of SHOW SUBSCRIPTIONS; the caller adds log ends and lag.
-
-        Between two rows groups may change, or end.
-        """
-        chosen = self.group_ids() if group_ids is None else group_ids
-        return show.subscriptions(self._at(now_ms), chosen)
-
-    def progress(self, group_id: str, now_ms: int) -> Iterator[show.SubscriptionRow]:
-        """Yield the same of one group without the partitions' owners."""
-        return show.progress(self._at(now_ms), group_id)
-
-    def remove_silent(self, group_id: str, member_ids: Collection[str], now_ms: int) -> None:
-        """Remove members that have not polled for too long."""
-        remove_silent(self._at(now_ms), group_id, member_ids)
-
-    def counts(self) -> Counter[str]:
-        """Return the metrics: `rebalances` so far, offsets, members, and groups by kind and state."""
-        return show.counts(self._context)

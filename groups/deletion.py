@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from groups.changes import Changes, nobody, nothing
 from groups.classic_group import ClassicGroup
@@ -24,14 +25,24 @@ from protocol.messages.offset_delete import (
 )
 
 DeleteReply = Callable[[DeleteGroupsResponse], None]
+DeleteOne = Callable[[str, Callable[[ErrorCode], None]], None]
+"""Deletes one group and tells the outcome.  Raises: GroupError."""
 OffsetDeleteReply = Callable[[OffsetDeleteResponse], None]
 
 RETRY_MS = 1_000
 """The delay before the server retries a write that no client asked for, or would ask for again."""
 
 
-def delete_groups(context: Context, request: DeleteGroupsRequest, reply: DeleteReply) -> None:
-    """Delete groups without members, and all that they have; answer when the last deletion is durable."""
+def delete_groups(
+    context: Context,
+    request: DeleteGroupsRequest,
+    reply: DeleteReply,
+    delete_share: DeleteOne | None = None,
+) -> None:
+    """Delete groups without members, and all that they have; answer when the last deletion is durable.
+
+    `delete_share` deletes a share group.
+    """
     names = list(dict.fromkeys(request.groups_names))
     results = {name: DeletableGroupResult(group_id=name) for name in names}
     left = len(names)
@@ -47,7 +58,11 @@ def delete_groups(context: Context, request: DeleteGroupsRequest, reply: DeleteR
         reply(DeleteGroupsResponse(results=[]))
     for name in names:
         try:
-            _delete_group(context, name, done)
+            if delete_share is not None and name in context.share_groups:
+                context.check_loaded(name)
+                delete_share(name, partial(done, name))
+            else:
+                _delete_group(context, name, done)
         except GroupError as error:
             done(name, error.code)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from groups.assignment import Assignment, plain, union
 from groups.classic_group import CONSUMER_PROTOCOL
@@ -35,7 +36,9 @@ CONSUMER_MEMBER = 1
 # --- ListGroups ---------------------------------------------------------------------------------------------
 
 
-def list_groups(context: Context, request: ListGroupsRequest) -> ListGroupsResponse:
+def list_groups(
+    context: Context, request: ListGroupsRequest, share_groups: Iterable[ListedGroup] = ()
+) -> ListGroupsResponse:
     """List the groups in some states and of some types; case does not matter."""
     if len(context.loaded) < context.config.offsets_topic_num_partitions:
         return ListGroupsResponse(error_code=NotLoaded.code, groups=[])
@@ -44,7 +47,7 @@ def list_groups(context: Context, request: ListGroupsRequest) -> ListGroupsRespo
     return ListGroupsResponse(
         groups=[
             group
-            for group in _listed(context)
+            for group in chain(_listed(context), share_groups)
             if (not states or group.group_state.lower() in states)
             and (not types or group.group_type.lower() in types)
         ]
@@ -102,6 +105,7 @@ def _blank(group_id: str, state: GroupState) -> DescribedGroup:
 
 def _describe_classic(context: Context, group_id: str) -> DescribedGroup:
     group = context.groups.get(group_id)
+    context.check_no_share(group_id, "classic")
     if not context.exists(group_id):
         raise GroupNotFound(f"Group {group_id} not found.")
     if isinstance(group, ConsumerGroup):
@@ -162,7 +166,7 @@ def describe_consumer_groups(
 def _describe_consumer(context: Context, group_id: str) -> consumer_describe.DescribedGroup:
     group = context.consumer(group_id)
     if group is None:
-        known = context.exists(group_id)
+        known = context.exists(group_id) or group_id in context.share_groups
         raise GroupNotFound(f"Group {group_id} {'is not a consumer group' if known else 'not found'}.")
     return consumer_describe.DescribedGroup(
         group_id=group_id,

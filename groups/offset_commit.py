@@ -157,6 +157,7 @@ def _note_member(context: Context, request: OffsetCommitRequest) -> None:
 
 
 def _check(context: Context, request: OffsetCommitRequest, version: int, items: list[Item]) -> None:
+    context.check_no_share(request.group_id, "consumer")
     group = context.groups.get(request.group_id)
     if isinstance(group, ConsumerGroup):
         check_consumer_commit(group, request, version, items)

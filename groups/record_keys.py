@@ -22,6 +22,15 @@ def partition_for(group_id: str, partition_count: int) -> int:
     return (found if found < 1 << 31 else (1 << 32) - found) % partition_count
 
 
+_SHARE_TYPES = range(10, 16)
+"""The types of the records of share groups.  Source: Kafka 4.3's CoordinatorRecordType."""
+
+
+def is_share_record(key: bytes | memoryview) -> bool:
+    """Whether a record of __consumer_offsets is of a share group, by its key."""
+    return len(key) >= 2 and key[0] << 8 | key[1] in _SHARE_TYPES
+
+
 class OffsetKey(NamedTuple):
     """The progress of a group in one partition."""
 

@@ -118,6 +118,7 @@ def _fail(items: list[_Item], code: ErrorCode) -> None:
 
 
 def _check(context: Context, request: TxnOffsetCommitRequest) -> None:
+    context.check_no_share(request.group_id, "consumer")
     group = context.groups.get(request.group_id)
     names_member = (
         request.generation_id != NO_GENERATION

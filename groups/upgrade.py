@@ -44,6 +44,7 @@ def consumer_group_for(context: Context, changes: Changes, group_id: str, *, joi
     group = context.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
         return group
+    context.check_no_share(group_id, "consumer")
     if not joins:
         raise GroupNotFound(f"Group {group_id} not found.")
     if group is None:

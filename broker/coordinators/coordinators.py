@@ -83,7 +83,8 @@ class NodeCoordinators:
         if self._groups is None:
             from broker.coordinators.groups import Groups
 
-            self._groups = Groups(self._metadata, self._loop, self._random, self._loop.clock.turn_ms)
+            now_ms = self._loop.clock.turn_ms
+            self._groups = Groups(self._metadata, self._loop, self._random, now_ms, lambda: self.shares)
             self._runtimes.append(self._groups)
         return self._groups
 

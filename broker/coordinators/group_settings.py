@@ -6,11 +6,14 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from broker.config import group_configs
+from broker.config.group_keys import BOUNDS
 from broker.config.group_limits import clamped
 from groups.config import NO_SETTINGS, GroupConfig, GroupSettings, MigrationPolicy
+from groups.share.config import ShareGroupConfig
 
 if TYPE_CHECKING:
     from broker.catalogue.live_config import LiveConfig
+    from broker.catalogue.metadata import Metadata
     from broker.catalogue.topics import Catalogue
 
 _OF_ONE_GROUP = {
@@ -44,3 +47,25 @@ def group_settings(catalogue: Catalogue, config: LiveConfig, group_id: str) -> G
             bounded = names[-1].removeprefix("consumer.")
             values[field] = clamped(config.current, bounded, value) if isinstance(value, int) else value
     return GroupSettings(**values)
+
+
+def share_group_config(metadata: Metadata, group_id: str) -> ShareGroupConfig:
+    """Return the settings of a share group's members, within the bounds now in effect."""
+    return ShareGroupConfig(
+        group_share_max_size=_number(metadata.live_config.layers.value("group.share.max.size")),
+        group_share_session_timeout_ms=bounded(metadata, group_id, "share.session.timeout.ms"),
+        group_share_heartbeat_interval_ms=bounded(metadata, group_id, "share.heartbeat.interval.ms"),
+    )
+
+
+def bounded(metadata: Metadata, group_id: str, name: str) -> int:
+    """Return a group's setting of a key in BOUNDS, within the bounds now in effect."""
+    layers = metadata.live_config.layers
+    overrides = metadata.catalogue.group_configs.get(group_id) or {}
+    least, largest = (_number(layers.value(bound)) for bound in BOUNDS[name])
+    return min(max(_number(group_configs.value(name, overrides, layers)), least), largest)
+
+
+def _number(value: object) -> int:
+    assert isinstance(value, int)
+    return value

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topic_admin import NewTopic, offsets_topic
 from broker.catalogue.topics import OFFSETS_TOPIC
-from broker.coordinators.group_settings import group_config, group_settings
+from broker.coordinators.group_settings import group_config, group_settings, share_group_config
 from broker.coordinators.runtime import CoordinatorRuntime
 from broker.loop.call import Call
 from broker.loop.loop import Loop
@@ -20,6 +21,9 @@ from protocol.primitives import STRING_SIZE_MAX, cut_text
 
 if TYPE_CHECKING:
     from random import Random
+
+    from broker.coordinators.share_states import ShareStates
+    from broker.coordinators.shares import Shares
 
 
 RANGES_MAX: Final = 2_000
@@ -52,6 +56,7 @@ class GroupKind:
             settings=lambda group_id: group_settings(metadata.catalogue, metadata.live_config, group_id),
             rows_between=self._rows_between,
             offload=self._loop.scheduler.offload,
+            share_settings=lambda group_id: share_group_config(metadata, group_id),
         )
 
     def _rows_between(self, topic_name: str, index: int, start: int, end: int) -> int:
@@ -71,8 +76,23 @@ class GroupKind:
 class Groups(CoordinatorRuntime[Coordinator]):
     """The running group coordinator, and the few facts that other parts of the broker read from it."""
 
-    def __init__(self, metadata: Metadata, loop: Loop, random: Random, now_ms: int) -> None:
+    def __init__(
+        self, metadata: Metadata, loop: Loop, random: Random, now_ms: int, shares: Callable[[], Shares]
+    ) -> None:
         super().__init__(GroupKind(metadata, loop, random), metadata, loop, now_ms)
+        self._shares = shares
+        self._states: ShareStates | None = None
+
+    def _pump(self, now_ms: int) -> None:
+        super()._pump(now_ms)
+        orders = self._machine.take_share_orders()
+        if orders and self._states is None:
+            from broker.coordinators.share_states import ShareStates
+
+            self._states = ShareStates(self._metadata, self._loop, self.step, self._shares)
+        for order in orders:
+            assert self._states is not None
+            self._states.carry_out(order)
 
     @property
     def is_loaded(self) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topic_admin import NewTopic, share_state_topic
 from broker.catalogue.topics import SHARE_STATE_TOPIC
-from broker.config import group_configs
-from broker.config.group_keys import BOUNDS
+from broker.coordinators.group_settings import bounded
 from broker.coordinators.runtime import CoordinatorRuntime
 from broker.loop.loop import Loop
 from groups.share.config import ShareConfig
@@ -60,17 +59,10 @@ class Shares(CoordinatorRuntime[ShareCoordinator]):
 def limits_of(metadata: Metadata, group_id: str) -> Limits:
     """Return the limits of a group's deliveries, within the bounds now in effect."""
     return Limits(
-        lock_ms=_setting(metadata, group_id, "share.record.lock.duration.ms"),
-        delivery_count_max=_setting(metadata, group_id, "share.delivery.count.limit"),
-        in_flight_max=_setting(metadata, group_id, "share.partition.max.record.locks"),
+        lock_ms=bounded(metadata, group_id, "share.record.lock.duration.ms"),
+        delivery_count_max=bounded(metadata, group_id, "share.delivery.count.limit"),
+        in_flight_max=bounded(metadata, group_id, "share.partition.max.record.locks"),
     )
-
-
-def _setting(metadata: Metadata, group_id: str, name: str) -> int:
-    layers = metadata.live_config.layers
-    overrides = metadata.catalogue.group_configs.get(group_id) or {}
-    least, largest = (_number(layers.value(bound)) for bound in BOUNDS[name])
-    return min(max(_number(group_configs.value(name, overrides, layers)), least), largest)
 
 
 def _number(value: object) -> int:

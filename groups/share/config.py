@@ -28,3 +28,8 @@ class ShareGroupConfig:
 
     group_share_heartbeat_interval_ms: int = 5_000
     """The heartbeat interval that members are told."""
+
+
+def kafkas_defaults(_: str) -> ShareGroupConfig:
+    """Return the settings of a group for which nothing is configured."""
+    return ShareGroupConfig()

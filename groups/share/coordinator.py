@@ -177,7 +177,7 @@ class ShareCoordinator:
 
     def keys_of(self, group_id: str) -> list[ShareKey]:
         """Return the share-partitions of a group."""
-        return [key for key in self._table.shares if key.group_id == group_id]
+        return self._table.of_group(group_id)
 
     def initialize(self, key: ShareKey, start: int, answer: Answer, now_ms: int) -> None:
         """Make a share-partition that begins at an offset, unless there is one.  Raises: NotLoaded."""

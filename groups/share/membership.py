@@ -56,20 +56,30 @@ class InitOrder(NamedTuple):
     partitions: tuple[tuple[UUID, int], ...]
 
 
+class DeleteOrder(NamedTuple):
+    """States of a group to delete, which is not to have any in these topics; None: in all topics."""
+
+    group_id: str
+    topic_ids: tuple[UUID, ...] | None
+    done: Callable[[ErrorCode], None]
+    """To be called when the states are deleted, durably, or with the reason why they are not."""
+
+
 class ShareMembership:
     """The members of all share groups."""
 
-    def __init__(self, context: Context, config: ShareGroupConfig) -> None:
+    def __init__(self, context: Context, config: Callable[[str], ShareGroupConfig]) -> None:
+        """`config(group_id)` returns the settings of a group's members, at every use."""
         self.config = config
         self.table = ShareGroups(context)
         self._context = context
-        self._orders: list[InitOrder] = []
+        self.orders: list[InitOrder | DeleteOrder] = []
 
     # --- the driver's side ----------------------------------------------------------------------------------
 
-    def take_orders(self) -> list[InitOrder]:
-        """Return the states to make since the last call; see the top of this file."""
-        orders, self._orders = self._orders, []
+    def take_orders(self) -> list[InitOrder | DeleteOrder]:
+        """Return the states to make, and to delete, since the last call; see the top of this file."""
+        orders, self.orders = self.orders, []
         return orders
 
     def initialized(self, order: InitOrder, now_ms: int) -> None:
@@ -166,8 +176,7 @@ class ShareMembership:
         known = group.members.get(member_id)
         if known is None and not joins:
             raise UnknownMember(f"Member {member_id} is not a member of group {group_id}.")
-        if known is None and len(group.members) >= self.config.group_share_max_size:
-            size_max = self.config.group_share_max_size
+        if known is None and len(group.members) >= (size_max := self.config(group_id).group_share_max_size):
             raise GroupFull(f"The share group has reached its maximum capacity of {size_max} members.")
         check_epoch(group, member_id, request.member_epoch)
         wanted = wanted_by(request, client, known)
@@ -234,7 +243,7 @@ class ShareMembership:
     # --- sessions -------------------------------------------------------------------------------------------
 
     def _start_session(self, group_id: str, member_id: str) -> None:
-        deadline_ms = self._context.now_ms + self.config.group_share_session_timeout_ms
+        deadline_ms = self._context.now_ms + self.config(group_id).group_share_session_timeout_ms
         key = TimerKey("share", group_id, member_id)
         self._context.timers.set(key, deadline_ms, lambda now_ms: self._expire(group_id, member_id, now_ms))
 
@@ -261,7 +270,7 @@ class ShareMembership:
         missing = tuple(self._missing(group))
         if missing and group.waiting is None:
             group.waiting = []
-            self._orders.append(InitOrder(group.group_id, missing))
+            self.orders.append(InitOrder(group.group_id, missing))
 
     def _bump(self, changes: GroupChanges, group: ShareGroup) -> None:
         """Count a change."""
@@ -353,7 +362,7 @@ class _Beat:
         response = ShareGroupHeartbeatResponse(
             member_id=member_id,
             member_epoch=group.current_of(member_id).epoch,
-            heartbeat_interval_ms=self._membership.config.group_share_heartbeat_interval_ms,
+            heartbeat_interval_ms=self._membership.config(group.group_id).group_share_heartbeat_interval_ms,
         )
         if self._request.member_epoch == JOINING_EPOCH or before.assigned != target:
             response.assignment = on_the_wire(target)

@@ -67,6 +67,7 @@ class ShareTable:
         self.now_ms = 0
         self.shares: dict[ShareKey, Share] = {}
         self._by_home: dict[int, dict[ShareKey, Share]] = {}
+        self._by_group: dict[str, dict[ShareKey, None]] = {}
         self.loaded: set[int] = set()
         self.journal = Journal()
         self.timers = Timers()
@@ -92,6 +93,10 @@ class ShareTable:
     def of_partition(self, partition: int) -> list[Share]:
         """Return the share-partitions that a partition of __share_group_state holds."""
         return list(self._by_home.get(partition, {}).values())
+
+    def of_group(self, group_id: str) -> list[ShareKey]:
+        """Return the share-partitions of a group."""
+        return list(self._by_group.get(group_id, ()))
 
     def known(self, key: ShareKey) -> Share:
         """Return a share-partition.
@@ -164,9 +169,14 @@ class ShareTable:
         before = self.shares.pop(key, None)
         if before is not None:
             del self._by_home[before.home][key]
+            of_group = self._by_group[key.group_id]
+            del of_group[key]
+            if not of_group:
+                del self._by_group[key.group_id]
         if share is not None:
             self.shares[key] = share
             self._by_home.setdefault(share.home, {})[key] = share
+            self._by_group.setdefault(key.group_id, {})[key] = None
         return before
 
     def _restore(self, key: ShareKey, before: Share | None) -> None:

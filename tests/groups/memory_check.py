@@ -17,4 +17,6 @@ def check_memory(context: Context) -> None:
         for slot, size_bytes in expected.items():
             is_regex = isinstance(slot, tuple) and slot[0] == "regex"
             assert found[slot] == size_bytes or is_regex, f"{slot} of group {group_id!r}"
-    assert context.memory.size_bytes == sum(map(context.memory.group_bytes, context.groups))
+    assert context.memory.size_bytes == sum(
+        map(context.memory.group_bytes, [*context.groups, *context.share_groups])
+    )

@@ -54,7 +54,7 @@ class Members:
             offload=run_here,
             weight_max=1_000,
         )
-        self.machine = ShareMembership(self.context, self.config)
+        self.machine = ShareMembership(self.context, lambda _: self.config)
         self.replay()
         self.context.loaded.add(0)
         self.context.now_ms = self.now_ms
@@ -72,7 +72,7 @@ class Members:
         while True:
             effects = self.context.journal.take()
             self.in_flight.extend(effects)
-            self.orders += self.machine.take_orders()
+            self.orders += [order for order in self.machine.take_orders() if isinstance(order, InitOrder)]
             if not effects and (self.hold_states or not self.orders):
                 return
             if not self.hold:

@@ -1,0 +1,84 @@
+"""The state of the group coordinator, and what is shown of it: what groups/coordinator.py only reads.
+
+Share groups are kept in a service of their own, which is imported with the first of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING
+
+from groups import show
+from groups.context import Context
+from groups.share.config import ShareGroupConfig
+from groups.silent import remove_silent
+
+if TYPE_CHECKING:
+    from groups.share.membership import DeleteOrder, InitOrder
+    from groups.share.service import ShareService
+
+
+class Display:
+    """All groups of this node, for those that read."""
+
+    def __init__(self, context: Context, share_settings: Callable[[str], ShareGroupConfig]) -> None:
+        self._context = context
+        self._share_settings = share_settings
+        # The share groups, once there are any.
+        self._shares: tuple[ShareService, ...] = ()
+
+    def _at(self, now_ms: int) -> Context:
+        self._context.now_ms = now_ms
+        return self._context
+
+    # --- share groups ---------------------------------------------------------------------------------------
+
+    def share(self, now_ms: int) -> ShareService:
+        """Return the share groups, for one step."""
+        context = self._at(now_ms)
+        if not self._shares:
+            from groups.share.service import ShareService
+
+            self._shares = (ShareService(context, self._share_settings),)
+        return self._shares[0]
+
+    def take_share_orders(self) -> list[InitOrder | DeleteOrder]:
+        """Return the states of share groups to make and to delete since the last call."""
+        return [order for share in self._shares for order in share.take_orders()]
+
+    # --- all groups -----------------------------------------------------------------------------------------
+
+    def group_ids(self) -> list[str]:
+        """Return every group with something to show, sorted."""
+        return show.group_ids(self._context)
+
+    def consumers(self, now_ms: int, group_ids: Collection[str] | None = None) -> list[show.ConsumerRow]:
+        """Return the rows of SHOW CONSUMERS, of all groups or of these."""
+        chosen = self.group_ids() if group_ids is None else group_ids
+        return list(show.consumers(self._at(now_ms), chosen))
+
+    def subscriptions(
+        self, now_ms: int, group_ids: Collection[str] | None = None
+    ) -> Iterator[show.SubscriptionRow]:
+        """Yield the rows of SHOW SUBSCRIPTIONS; the caller adds log ends and lag.
+
+        Between two rows groups may change, or end.
+        """
+        chosen = self.group_ids() if group_ids is None else group_ids
+        return show.subscriptions(self._at(now_ms), chosen)
+
+    def progress(self, group_id: str, now_ms: int) -> Iterator[show.SubscriptionRow]:
+        """Yield the same of one group without the partitions' owners."""
+        return show.progress(self._at(now_ms), group_id)
+
+    def remove_silent(self, group_id: str, member_ids: Collection[str], now_ms: int) -> None:
+        """Remove members that have not polled for too long."""
+        remove_silent(self._at(now_ms), group_id, member_ids)
+
+    def counts(self) -> Counter[str]:
+        """Return the metrics: `rebalances` so far, offsets, members, and groups by kind and state."""
+        found = show.counts(self._context)
+        for share in self._shares:
+            found.update(share.counts())
+        return found

@@ -1,0 +1,68 @@
+"""Loading and copying of share groups: their records in __consumer_offsets, among those of other groups."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Final
+
+from groups.effects import EncodedRecord
+from groups.share.group_records import decode_share_record, encode_share_record
+from groups.share.group_table import ShareGroups
+from protocol.errors import ProtocolError
+
+logger = logging.getLogger("kawal.groups")
+
+GROUPS_LOOKED_AT: Final = 1_000
+"""The groups that a snapshot checks at a time, in some 5 ms, for those of its partition."""
+
+
+def replay_share_record(
+    table: ShareGroups, key: bytes | memoryview, value: bytes | memoryview | None
+) -> None:
+    """Apply one record of a partition that is being loaded.
+
+    A group with a record that cannot be read is not served. A record whose key cannot be read is left out.
+    """
+    context = table.context
+    try:
+        decoded = decode_share_record(key, value)
+    except ProtocolError as error:
+        _leave_out(table, bytes(key), error)
+        return
+    if decoded is None:
+        return
+    group_id = decoded[0].group_id
+    if group_id in context.misread:
+        context.misread.forget_key(group_id, key)
+    table.replay(*decoded)
+    context.replayed.add(group_id)
+
+
+def _leave_out(table: ShareGroups, key: bytes, error: ProtocolError) -> None:
+    context = table.context
+    try:
+        decoded = decode_share_record(key, None)
+    except ProtocolError:
+        context.counts["left_out"] += 1
+        logger.error("a record of __consumer_offsets is left out, as its key cannot be read: %s", error)
+        return
+    if decoded is not None:
+        group_id = decoded[0].group_id
+        context.misread.note(context.partition(group_id), group_id, key)
+        context.replayed.add(group_id)
+        context.quarantined[group_id] = f"a record of it cannot be read by this version: {error}"
+
+
+def share_snapshot(table: ShareGroups, partition: int) -> Iterator[list[EncodedRecord]]:
+    """Yield lists of records that together make up the share groups of a partition.
+
+    Each list must be appended before anything else is done; it holds one group, or nothing where the search
+    for groups has taken a while.
+    """
+    for number, group_id in enumerate([*table.groups]):
+        if number % GROUPS_LOOKED_AT == GROUPS_LOOKED_AT - 1:
+            yield []
+        group = table.groups.get(group_id)
+        if group is not None and table.context.partition(group_id) == partition:
+            yield [encode_share_record(key, value) for key, value in group.records()]

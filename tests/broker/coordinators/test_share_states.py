@@ -1,0 +1,119 @@
+"""The states of share groups: the offsets at which they begin, made and deleted."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.coordinators.share_states import after_all, duration_ms
+from groups.share.state_records import ShareKey
+from groups.topics import Client as GroupClient
+from protocol.error_codes import ErrorCode
+from protocol.messages.delete_groups import DeleteGroupsRequest
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
+from tests.broker.gateway import START_MS, Gateway
+from tests.broker.kit import batch, create, send
+
+
+def beat(gateway: Gateway, epoch: int, *topics: str) -> ShareGroupHeartbeatResponse:
+    answers: list[ShareGroupHeartbeatResponse] = []
+    request = ShareGroupHeartbeatRequest(
+        group_id="g", member_id="m", member_epoch=epoch, subscribed_topic_names=list(topics) or None
+    )
+    with gateway.broker.groups.step(gateway.now_ms) as coordinator:
+        coordinator.share(gateway.now_ms).heartbeat(request, GroupClient(1, "c", "/"), answers.append)
+    gateway.settle()
+    return answers[0]
+
+
+def start_of(gateway: Gateway) -> int | None:
+    with gateway.broker.coordinators.shares.step(gateway.now_ms) as machine:
+        found = machine.find(ShareKey("g", gateway.broker.find_topic("jobs").topic_id, 0))
+    return None if found is None else found.start
+
+
+def configure(gateway: Gateway, reset: str) -> None:
+    configs = [AlterableConfig(name="share.auto.offset.reset", config_operation=0, value=reset)]
+    resource = AlterConfigsResource(resource_type=32, resource_name="g", configs=configs)
+    gateway.client().call(IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1)
+
+
+def with_records() -> Gateway:
+    gateway = Gateway(kawal_vnodes=1)
+    client = gateway.client()
+    create(client, "jobs")
+    for age_ms in (7_200_000, 3_000_000, 0):
+        send(client, "jobs", batch(b"a", timestamp_ms=START_MS - age_ms))
+    return gateway
+
+
+@pytest.mark.parametrize(
+    ("reset", "start"),
+    [
+        ("latest", 3),
+        ("earliest", 0),
+        ("by_duration:PT1H", 1),
+        ("by_duration:P1D", 0),
+        ("by_duration:PT0S", 2),
+    ],
+)
+def test_a_group_begins_where_its_setting_says(reset: str, start: int) -> None:
+    gateway = with_records()
+    configure(gateway, reset)
+    answer = beat(gateway, 0, "jobs")
+    assert answer.assignment is not None
+    assert answer.assignment.topic_partitions[0].partitions == [0]
+    assert start_of(gateway) == start
+
+
+def test_what_comes_after_the_first_heartbeat_is_not_skipped() -> None:
+    gateway = with_records()
+    beat(gateway, 0, "jobs")
+    send(gateway.client(), "jobs", batch(b"late"))
+    assert start_of(gateway) == 3
+
+
+def test_the_states_of_a_group_are_deleted_with_it() -> None:
+    gateway = with_records()
+    beat(gateway, 0, "jobs")
+    beat(gateway, -1)
+    answer = gateway.client().call(DeleteGroupsRequest(groups_names=["g"]), 2)
+    assert answer.results[0].error_code == ErrorCode.NONE
+    assert start_of(gateway) is None
+    gateway.crash()
+    gateway.tick()
+    gateway.settle()
+    assert start_of(gateway) is None
+
+
+def test_the_members_of_a_group_survive_a_crash_with_their_states() -> None:
+    gateway = with_records()
+    epoch = beat(gateway, 0, "jobs").member_epoch
+    gateway.crash()
+    gateway.tick()
+    gateway.settle()
+    assert beat(gateway, epoch).error_code == ErrorCode.NONE
+    assert start_of(gateway) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "expected_ms"),
+    [("PT1.5S", 1_500), ("P2DT3H4M5S", 183_845_000), ("P1D", 86_400_000), ("pt1m", 60_000)],
+)
+def test_durations_are_those_of_java(text: str, expected_ms: int) -> None:
+    assert duration_ms(f"by_duration:{text}") == expected_ms
+
+
+def test_the_first_error_is_told_after_the_last_outcome() -> None:
+    told: list[ErrorCode] = []
+    one = after_all(3, told.append)
+    for code in (ErrorCode.NONE, ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE):
+        assert told == []
+        one(code)
+    assert told == [ErrorCode.NOT_COORDINATOR]
+    after_all(0, told.append)
+    assert told[1:] == [ErrorCode.NONE]

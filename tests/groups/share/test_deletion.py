@@ -1,0 +1,75 @@
+"""Share groups that are deleted, and their progress in single topics."""
+
+from __future__ import annotations
+
+import pytest
+
+from groups.errors import GroupNotFound, NonEmptyGroup
+from protocol.error_codes import ErrorCode
+from tests.groups.share.coordinated import Coordinated
+
+
+def an_empty_group() -> Coordinated:
+    driver = Coordinated("t")
+    joined = driver.beat_share("g", "m1", 0, "t").value
+    assert joined.error_code == 0
+    driver.beat_share("g", "m1", -1)
+    return driver
+
+
+def test_a_group_is_deleted_with_its_states_and_does_not_come_back() -> None:
+    driver = an_empty_group()
+    (result,) = driver.delete("g").value.results
+    assert result.error_code == 0
+    assert [(order.group_id, order.topic_ids) for order in driver.deleted] == [("g", None)]
+    driver.restart()
+    assert driver.coordinator.share(driver.now_ms).groups == {}
+
+
+def test_a_group_with_members_is_not_deleted() -> None:
+    driver = Coordinated("t")
+    driver.beat_share("g", "m1", 0, "t")
+    (result,) = driver.delete("g").value.results
+    assert result.error_code == ErrorCode.NON_EMPTY_GROUP
+    assert driver.deleted == []
+
+
+def test_a_group_whose_states_cannot_be_deleted_stays() -> None:
+    driver = an_empty_group()
+    driver.outcome = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    (result,) = driver.delete("g").value.results
+    assert result.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert "g" in driver.coordinator.share(driver.now_ms).groups
+
+
+def test_a_group_that_a_member_joins_meanwhile_stays_and_gets_new_states() -> None:
+    driver = an_empty_group()
+    driver.hold_orders = True
+    answer = driver.delete("g")
+    joined = driver.beat_share("g", "m2", 0, "t")
+    driver.hold_orders = False
+    driver.carry_out()
+    assert answer.value.results[0].error_code == ErrorCode.NON_EMPTY_GROUP
+    driver.beat_share("g", "m2", joined.value.member_epoch)
+    group = driver.coordinator.share(driver.now_ms).groups["g"]
+    assert [sorted(topic.partitions) for topic in group.initialized.values()] == [[0, 1, 2, 3]]
+
+
+def test_progress_in_a_topic_is_deleted_and_the_group_stays() -> None:
+    driver = an_empty_group()
+    topic_id = driver.topics.by_name["t"].topic_id
+    outcomes: list[ErrorCode] = []
+    driver.coordinator.share(driver.now_ms).delete_progress("g", [topic_id], outcomes.append)
+    driver.carry_out()
+    assert outcomes == [ErrorCode.NONE]
+    assert driver.coordinator.share(driver.now_ms).groups["g"].initialized == {}
+
+
+def test_only_an_empty_share_group_can_be_changed() -> None:
+    driver = Coordinated("t")
+    driver.beat_share("g", "m1", 0, "t")
+    share = driver.coordinator.share(driver.now_ms)
+    with pytest.raises(NonEmptyGroup):
+        share.empty_group("g")
+    with pytest.raises(GroupNotFound):
+        share.empty_group("other")
