@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -112,6 +113,18 @@ def start_broker(tmp_path: Path, broker_kind: Kind) -> Iterator[StartBroker]:
     for broker in own:
         _brokers.remove(broker)
         broker.kill()
+
+
+@contextmanager
+def running_broker(kind: Kind, directory: Path, settings: dict[str, str]) -> Iterator[Broker]:
+    """Start a broker for the length of a block, of several tests perhaps."""
+    started = _make(kind, directory, settings)
+    started.start()
+    try:
+        yield started
+    finally:
+        _brokers.remove(started)
+        started.kill()
 
 
 @pytest.fixture(scope="module")

@@ -74,7 +74,9 @@ class KafkaBroker(Broker):
         }
         if protocols := values.get("listener.security.protocol.map"):
             values["listener.security.protocol.map"] = f"{protocols},CONTROLLER:PLAINTEXT"
-        return "".join(f"{key}={value}\n" for key, value in values.items())
+        lines = (f"{key}={value}" for key, value in values.items())
+        # A backslash in a file of properties escapes what follows it.
+        return "".join(line.replace("\\", "\\\\") + "\n" for line in lines)
 
     def _format(self) -> None:
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -26,8 +27,17 @@ class KawalBroker(Broker):
         if "kawal.http.listen" not in self.settings:
             # Many gateways run at once, and only one of them could have the default port.
             command += ["--http", "none"]
+        secrets = {key: value for key, value in self.settings.items() if key.endswith("jaas.config")}
+        if secrets:
+            # Others can read command lines, so the gateway takes no secrets from them.
+            file = self.directory / "kawal.toml"
+            file.write_text(
+                "".join(f"{json.dumps(key)} = {json.dumps(text)}\n" for key, text in secrets.items())
+            )
+            command += ["--config", str(file)]
         for key, value in self.settings.items():
-            command += ["--set", f"{key}={value}"]
+            if key not in secrets:
+                command += ["--set", f"{key}={value}"]
         self._process = ServerProcess(command, log_path=self.directory / "broker.log", environment={})
         line = self._process.wait_for_line(READY, within_seconds=30)
         self.port = int(line.rpartition(":")[2])

@@ -6,15 +6,12 @@ from typing import Final
 
 from protocol.api_keys import ApiKey
 
-SECURITY: Final = "there is no security: no listener asks for a password"
-TOKENS: Final = "delegation tokens need security"
+TOKENS: Final = "delegation tokens are not built"
 SHARE: Final = "share groups (KIP-932) are not built"
 STREAMS: Final = "groups of the Streams protocol (KIP-1071) are not built; Kafka Streams uses classic groups"
 QUORUM: Final = "there is one node, and no quorum of controllers to change"
 
 NOT_SERVED: Final[dict[ApiKey, str]] = {
-    ApiKey.SASL_HANDSHAKE: SECURITY,
-    ApiKey.SASL_AUTHENTICATE: SECURITY,
     ApiKey.CREATE_DELEGATION_TOKEN: TOKENS,
     ApiKey.RENEW_DELEGATION_TOKEN: TOKENS,
     ApiKey.EXPIRE_DELEGATION_TOKEN: TOKENS,

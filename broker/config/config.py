@@ -55,6 +55,12 @@ class Config:
     ssl_enabled_protocols: tuple[str, ...] = _of("ssl.enabled.protocols")
     ssl_cipher_suites: tuple[str, ...] = _of("ssl.cipher.suites")
     kawal_connection_setup_timeout_ms: int = _of("kawal.connection.setup.timeout.ms")
+    sasl_enabled_mechanisms: tuple[str, ...] = _of("sasl.enabled.mechanisms")
+    sasl_jaas_config: str | None = _of("sasl.jaas.config")
+    kawal_sasl_plain_users: str | None = _of("kawal.sasl.plain.users")
+    sasl_server_max_receive_size: int = _of("sasl.server.max.receive.size")
+    connections_max_reauth_ms: int = _of("connections.max.reauth.ms")
+    connection_failed_authentication_delay_ms: int = _of("connection.failed.authentication.delay.ms")
     # Topics
     num_partitions: int = _of("num.partitions")
     default_replication_factor: int = _of("default.replication.factor")
@@ -263,6 +269,10 @@ def _check_together(config: Config) -> None:
     for spec in specs:
         if spec.protocol.encrypted:
             tls_settings(config, spec)
+        if spec.protocol.sasl:
+            from broker.config.sasl_settings import sasl_settings  # most servers have no logins
+
+            sasl_settings(config, spec.name)
     check_reach(config, specs)
     http = config.kawal_http_listen
     if not config.kawal_insecure and http != HTTP_OFF and not is_loopback(parse_endpoint(http).host):

@@ -33,8 +33,6 @@ INT D compression.gzip.level -1 | Level of gzip where the broker compresses.
 INT D compression.lz4.level 9 | Level of lz4 where the broker compresses.
 INT D compression.zstd.level 3 | Level of zstd where the broker compresses.
 LIST D config.providers "" | Classes that look up values of configurations.
-INT - connection.failed.authentication.delay.ms 100 | Delay before a failed authentication is answered.
-LONG - connections.max.reauth.ms 0 | How long a SASL session lasts before it must authenticate again.
 BOOLEAN - controlled.shutdown.enable true | Hand leaderships over before stopping.
 LIST - controller.listener.names null | Listeners of the controller.
 INT - controller.quorum.append.linger.ms 25 | How long the quorum leader gathers writes.
@@ -190,8 +188,6 @@ INT - replication.quota.window.num 11 | Samples kept for replication quotas.
 INT - replication.quota.window.size.seconds 1 | Length of such a sample.
 INT - request.timeout.ms 30000 | Longest wait of this broker for an answer.
 CLASS - sasl.client.callback.handler.class null | SASL: callbacks of the client side.
-LIST D sasl.enabled.mechanisms GSSAPI | SASL: mechanisms clients may use.
-PASSWORD D sasl.jaas.config null | SASL: login configuration.
 STRING D sasl.kerberos.kinit.cmd /usr/bin/kinit | Kerberos: path of kinit.
 LONG D sasl.kerberos.min.time.before.relogin 60000 | Kerberos: pause between logins.
 LIST D sasl.kerberos.principal.to.local.rules DEFAULT | Kerberos: rules from principals to names.
@@ -237,7 +233,6 @@ STRING - sasl.oauthbearer.scope.claim.name scope | OAuth: claim that holds the s
 STRING - sasl.oauthbearer.sub.claim.name sub | OAuth: claim that holds the subject.
 STRING - sasl.oauthbearer.token.endpoint.url null | OAuth: address that issues tokens.
 CLASS - sasl.server.callback.handler.class null | SASL: callbacks of the server side.
-INT - sasl.server.max.receive.size 524288 | SASL: largest message before authentication.
 STRING - security.inter.broker.protocol PLAINTEXT | Security protocol among brokers.
 STRING - security.providers null | Classes of Java security providers.
 INT - share.coordinator.append.linger.ms -1 | How long the share coordinator gathers writes.
@@ -311,7 +306,6 @@ PROTECTIVE = (
     "alter.config.policy.",
     "authorizer.",
     "client.quota.",
-    "connections.max.reauth.ms",
     "create.topic.policy.",
     "delegation.token.",
     "max.connection.creation.rate",

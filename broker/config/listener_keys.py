@@ -14,17 +14,15 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from broker.config.config_keys import ConfigError, Key, nearest
+from broker.config.sasl_names import MECHANISMS
 from broker.config.server_keys import KEYS
 
 PREFIX: Final = "listener.name."
 
-MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-"""The SASL mechanisms that this server has."""
-
-OF_LISTENERS: Final = ("ssl.",)
+OF_LISTENERS: Final = ("ssl.", "sasl.", "kawal.sasl.", "connections.max.reauth.ms")
 """Prefixes of the keys that listeners may have of their own."""
 
-OF_MECHANISMS: Final = frozenset[str]()
+OF_MECHANISMS: Final = frozenset({"sasl.jaas.config", "connections.max.reauth.ms"})
 """Keys that mechanisms of a listener may have of their own."""
 
 _FORM: Final = re.compile(rf"listener\.name\.([^.]+)\.(?:({'|'.join(MECHANISMS).lower()})\.)?(.+)")

@@ -229,10 +229,6 @@ def _protocol_of(name: str, protocols: Mapping[str, SecurityProtocol]) -> Securi
             "no security protocol is known for this listener; add it to listener.security.protocol.map, for"
             f" example {name}:SASL_SSL",
         )
-    if found.sasl:
-        raise ConfigError(
-            "listeners", name, f"its protocol is {found.value}, and only PLAINTEXT and SSL are served"
-        )
     return found
 
 
@@ -257,8 +253,20 @@ def check_reach(config: Values, specs: Iterable[ListenerSpec]) -> None:
             )
 
 
+def unencrypted(spec: ListenerSpec) -> str:
+    """Return what is risked by clients that come over a network without encryption; "" if nothing is."""
+    if spec.protocol is not SecurityProtocol.SASL_PLAINTEXT or is_loopback(spec.endpoint.host):
+        return ""
+    return (
+        f"the listener {spec.name} is not encrypted, and other machines reach it: records, and passwords of"
+        " PLAIN, can be read on their way"
+    )
+
+
 def lack_of(config: Values, spec: ListenerSpec) -> str:
     """Return what a listener lacks to be open to other machines, with the cure; "" if it lacks nothing."""
+    if spec.protocol.sasl:
+        return ""
     if spec.protocol.encrypted:
         if config.of_listener(spec.name, "ssl.client.auth") == "required":
             return ""

@@ -5,9 +5,19 @@ from __future__ import annotations
 from broker.config.config_keys import ConfigType, Key
 from broker.config.listener_specs import protocol_map_problem
 from broker.config.principal_rules import rules_problem
+from broker.config.sasl_names import MECHANISMS
 from broker.config.tls_settings import store_problem
 
 STRING, LIST, PASSWORD, INT = ConfigType.STRING, ConfigType.LIST, ConfigType.PASSWORD, ConfigType.INT
+LONG = ConfigType.LONG
+
+
+def jaas_problem(text: object) -> str | None:
+    """Return what is wrong with a login module, or None."""
+    from broker.config.jaas import module_problem  # most servers have none
+
+    return module_problem(text)
+
 
 # fmt: off
 SECURITY_KEYS: tuple[Key, ...] = (
@@ -44,5 +54,22 @@ SECURITY_KEYS: tuple[Key, ...] = (
     Key("kawal.connection.setup.timeout.ms", INT, 10_000,
         "A connection to a listener with security that is not ready for requests after this is closed.",
         minimum=100, unit="ms"),
+    Key("sasl.enabled.mechanisms", LIST, ("SCRAM-SHA-256", "SCRAM-SHA-512"),
+        "Mechanisms by which clients may log in (Kafka's own default is GSSAPI, which is not served).",
+        choices=MECHANISMS),
+    Key("sasl.jaas.config", PASSWORD, None,
+        "Login module and users of a mechanism as Kafka writes them; for PLAIN: "
+        "`org.apache.kafka.common.security.plain.PlainLoginModule required user_alice=\"…\";`.",
+        check=jaas_problem),
+    Key("kawal.sasl.plain.users", STRING, None,
+        "File with the hashed passwords of PLAIN's users, written by `kawal users add --file`; read again "
+        "when it has changed."),
+    Key("sasl.server.max.receive.size", INT, 524_288,
+        "Largest request before a client is logged in.", minimum=1, unit="bytes"),
+    Key("connections.max.reauth.ms", LONG, 0,
+        "Time after which clients have to log in once more on their connections; 0: never.",
+        minimum=0, unit="ms"),
+    Key("connection.failed.authentication.delay.ms", INT, 100,
+        "Time until the answer to a failed login.", minimum=0, unit="ms"),
 )
 # fmt: on

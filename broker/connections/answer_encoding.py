@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any, Final
 
-from broker.loop.answers import EncodedAnswer
+from broker.loop.answers import EncodedAnswer, RawAnswer
 from broker.loop.call import Call
 from protocol.headers import encode_response_header
 from protocol.wire import encode
@@ -26,6 +26,8 @@ def part_size_bytes(part: Any) -> int:
 
 def encode_answer(call: Call[Any], response: object) -> list[Any]:
     """Return the buffers of one response.  Raises: Unencodable."""
+    if type(response) is RawAnswer:
+        return [_SIZE.pack(response.size_bytes), *response.parts]
     header = encode_response_header(call.api_key, call.version, call.correlation_id)
     if isinstance(response, EncodedAnswer):
         return [_SIZE.pack(len(header) + response.size_bytes) + header, *response.parts]

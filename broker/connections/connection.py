@@ -27,9 +27,10 @@ from broker.loop.slices import Offload, run_here
 from broker.loop.stats import Cause, Stats
 from protocol.errors import Unencodable
 from protocol.framing import PRODUCE, REQUEST_BYTES_MAX, BufferPool, RequestReader
-from protocol.headers import decode_request_header
+from protocol.headers import RequestHeader, decode_request_header
 
 if TYPE_CHECKING:
+    from broker.connections.login import Login
     from broker.loop.turns import Task
 
 logger = logging.getLogger("kawal.broker")
@@ -62,6 +63,7 @@ class Connection(MeteredConnection):
         "head_sent",
         "identity",
         "last_fetch",
+        "login",
         "offload",
         "outgoing",
         "peer",
@@ -98,6 +100,8 @@ class Connection(MeteredConnection):
         self.descriptor = descriptor
         self.advertised = advertised
         self.principal = ANONYMOUS
+        # The client's login, on listeners that demand one; it judges every request.
+        self.login: Login | None = None
         # The moment at which the client must be ready to send requests; None: it is.
         self.ready_by_ms: int | None = None
         self.stats = stats
@@ -191,17 +195,21 @@ class Connection(MeteredConnection):
         Raises: Malformed, when the request is too short for a header or the lengths of its strings are wrong.
         """
         header = decode_request_header(data)
-        call: Call[Any] = Call(self, header, now_ms, len(data), data_owned)
+        return self.open(header, len(data), data_owned=data_owned, now_ms=now_ms), header.size_bytes
+
+    def open(self, header: RequestHeader, size_bytes: int, *, data_owned: bool, now_ms: int) -> Call[Any]:
+        """Return the call of a request with this header, which takes a place in the order of answers."""
+        call: Call[Any] = Call(self, header, now_ms, size_bytes, data_owned)
         call.received_ns = self.received_ns
         self.client.client_id = header.client_id
         self.client.request_count += 1
         self.calls.append(call)
         self.request_bytes += call.weight_bytes
-        return call, header.size_bytes
+        return call
 
     def answer(self, call: Call[Any], response: object) -> None:
         """Encode the call's answer, a wide one in a thread, and send all that is now in order."""
-        if type(response) is not EncodedAnswer and message_weight(response, 0) > WIDE_ANSWER_BYTES:
+        if not isinstance(response, EncodedAnswer) and message_weight(response, 0) > WIDE_ANSWER_BYTES:
             self.answer_in_thread(call, response, self.offload)
             return
         assert call.output is None, "a call is answered once"

@@ -3,7 +3,7 @@
 Regular passes look at all connections, some in each slice.  Without a timer for each, 10,000 idle clients
 cost a millisecond per pass.  A limit of T is enforced within T plus a tenth.
 
-    setup timeout   the handshake of a listener with security is not done after
+    setup timeout   the handshake or login of a listener with security is not done after
                     kawal.connection.setup.timeout.ms
     idle            no request is open and no byte has moved for connections.max.idle.ms
     read timeout    a request is still incomplete after kawal.request.read.timeout.ms, with extra time for
@@ -75,7 +75,7 @@ class ConnectionReaper:
     def _schedule(self, now_ms: int) -> None:
         config = self._config()
         shortest_ms = min(config.kawal_request_read_timeout_ms, config.kawal_response_write_timeout_ms)
-        if any(spec.protocol.encrypted for spec in config.specs):
+        if any(spec.protocol.encrypted or spec.protocol.sasl for spec in config.specs):
             shortest_ms = min(shortest_ms, config.kawal_connection_setup_timeout_ms)
         if config.connections_max_idle_ms >= 0:
             shortest_ms = min(shortest_ms, config.connections_max_idle_ms)
@@ -104,7 +104,7 @@ class ConnectionReaper:
         if connection.dirty:
             return  # it has not been offered its answer yet
         if connection.ready_by_ms is not None and now_ms >= connection.ready_by_ms:
-            _end(connection, Cause.SETUP, "did not complete its TLS handshake in time")
+            _end(connection, Cause.SETUP, "did not complete its TLS handshake or its login in time")
             return
         if connection.outgoing:
             silent_ms = now_ms - connection.unsent_since_ms

@@ -72,6 +72,8 @@ APIS: dict[int, Api] = {
         Api(ApiKey.METADATA, "0-13"),
         Api(ApiKey.FIND_COORDINATOR, "0-6"),
         Api(ApiKey.API_VERSIONS, "0-4"),
+        Api(ApiKey.SASL_HANDSHAKE, "0-1"),
+        Api(ApiKey.SASL_AUTHENTICATE, "0-2"),
         Api(ApiKey.CREATE_TOPICS, "2-7"),
         Api(ApiKey.DELETE_TOPICS, "1-6"),
         Api(ApiKey.INIT_PRODUCER_ID, "0-5"),

@@ -3,8 +3,7 @@
 Behaviour: sets and deletes credentials of SCRAM users; the answer leaves when the changes are durable.  The
 stored key and the server key are kept (broker/security/scram.py).  A user named twice in a request is not
 altered at all.
-Differences from Apache Kafka: an empty salted password answers UNACCEPTABLE_CREDENTIAL (Kafka: -1).  No
-listener asks for a password yet.
+Differences from Apache Kafka: an empty salted password answers UNACCEPTABLE_CREDENTIAL (Kafka: -1).
 Version notes: v0 only (KIP-554).
 """
 

@@ -38,6 +38,8 @@ def handle(broker: Broker, call: Call[ApiVersionsRequest]) -> ApiVersionsRespons
     if call.version >= 3:
         name, version = request.client_software_name, request.client_software_version
         if not (_SOFTWARE.match(name) and _SOFTWARE.match(version)):
+            if call.connection.login is not None:
+                call.connection.login.versions_refused()
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
         call.connection.identify(name, version)
     return ApiVersionsResponse(

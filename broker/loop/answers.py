@@ -26,6 +26,12 @@ class EncodedAnswer:
         self.size_bytes = sum(map(len, parts))
 
 
+class RawAnswer(EncodedAnswer):
+    """An answer without a header: a bare token, as it follows a SaslHandshake v0."""
+
+    __slots__ = ()
+
+
 def reply_in_turn(loop: Loop, call: Call[Any]) -> Callable[[object], None]:
     """Return a function that answers the call: now, or in the next turn if this one has taken long already.
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from broker.loop.slices import Offload
     from broker.loop.stats import Cause, Stats
     from protocol.headers import RequestHeader
+    from protocol.messages.sasl_handshake import SaslHandshakeResponse
 
 RequestT = TypeVar("RequestT")
 
@@ -28,6 +29,23 @@ class Parked:
 
 
 PARKED: Final = Parked()
+
+
+class CallLogin(Protocol):
+    """The login of a connection, as handlers see it."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the client is logged in."""
+
+    def versions_refused(self) -> None:
+        """Let the client ask for versions once more: its ApiVersions was answered with an error."""
+
+    def handshake(self, call: Call[Any]) -> SaslHandshakeResponse | Parked:
+        """Take the mechanism that the client has chosen, and answer, or park the call."""
+
+    def authenticate(self, call: Call[Any]) -> Parked:
+        """Take a token of the client, and answer the call, perhaps later."""
 
 
 class CallConnection(Protocol):
@@ -50,6 +68,10 @@ class CallConnection(Protocol):
     @property
     def host(self) -> str:
         """The client's address."""
+
+    @property
+    def login(self) -> CallLogin | None:
+        """The client's login, on listeners that demand one."""
 
     @property
     def advertised(self) -> tuple[str, int]:

@@ -33,7 +33,7 @@ class Cause(Enum):
     ACKS_NONE = "acks_none"
     """A produce with acks=0 failed, and this is the only way to tell the client."""
     SETUP = "setup"
-    """Its TLS handshake failed, or took too long."""
+    """Its TLS handshake or its login failed, or took too long."""
     REFUSED = "refused"
     """It may not send requests, or no more of them."""
     DISK = "disk"

@@ -54,6 +54,8 @@ class Dispatcher:
                 raise UnsupportedVersion(call.api_key, call.version)
             # Answered in the v0 layout, with the list of versions to choose from (KIP-511).
             call.version = 0
+            if call.connection.login is not None:
+                call.connection.login.versions_refused()
             call.reply(APIS[ApiKey.API_VERSIONS].function("unsupported")())
             return
         if not api.loaded:

@@ -69,14 +69,19 @@ class Intake:
                 if data is None:
                     connection.note_received(now_ms, served=served)
                     return False
-                call, position = connection.open_call(data, data_owned=reader.owned, now_ms=now_ms)
+                login = connection.login
+                if login is not None and login.expects_raw:
+                    call, position = login.open_raw(data, now_ms), 0
+                else:
+                    call, position = connection.open_call(data, data_owned=reader.owned, now_ms=now_ms)
                 turns.enter(call)
                 call.began_ns = turns.mark_ns
                 if self._log.on:
                     call.logged = self._log.wants(call)
                 if not served:
                     served, ends_ns = True, turns.mark_ns + REQUESTS_SHARE_NS
-                self._dispatcher.serve(call, data, position)
+                if login is None or login.admits(call, now_ms):
+                    self._dispatcher.serve(call, data, position)
                 turns.leave(before)
                 if turns.mark_ns > ends_ns:
                     connection.rest()

@@ -2,16 +2,16 @@
 
     mechanism name -> "salt=…,stored_key=…,server_key=…,iterations=…", the bytes in Base64
 
-Nothing here asks clients for them: that is the task of a listener with SASL.
+broker/security/sasl_scram.py asks clients for proofs.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from broker.errors import RequestError
 from protocol.error_codes import ErrorCode
@@ -30,7 +30,17 @@ class Mechanism(IntEnum):
     SCRAM_SHA_512 = 2
 
 
-_HASHES: Final = {Mechanism.SCRAM_SHA_256: hashlib.sha256, Mechanism.SCRAM_SHA_512: hashlib.sha512}
+HASHES: Final = {Mechanism.SCRAM_SHA_256: hashlib.sha256, Mechanism.SCRAM_SHA_512: hashlib.sha512}
+"""The hash of each mechanism."""
+
+
+class Credential(NamedTuple):
+    """A stored credential."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
 
 
 def mechanism_of(number: int) -> Mechanism:
@@ -61,7 +71,7 @@ def credential_of(given: ScramCredentialUpsertion) -> str:
         raise _unacceptable(f"Too many iterations: {given.iterations}, at most {ITERATIONS_MAX}")
     if not given.salted_password:
         raise _unacceptable("The salted password must not be empty")
-    algorithm = _HASHES[mechanism]
+    algorithm = HASHES[mechanism]
     client_key = hmac.digest(given.salted_password, b"Client Key", algorithm)
     kept = {
         "salt": given.salt,
@@ -70,6 +80,17 @@ def credential_of(given: ScramCredentialUpsertion) -> str:
     }
     parts = (f"{name}={b64encode(value).decode()}" for name, value in kept.items())
     return f"{','.join(parts)},iterations={given.iterations}"
+
+
+def read_credential(text: str) -> Credential:
+    """Return a stored credential, of which the catalogue keeps the text."""
+    parts = dict(part.split("=", 1) for part in text.split(","))
+    return Credential(
+        salt=b64decode(parts["salt"]),
+        stored_key=b64decode(parts["stored_key"]),
+        server_key=b64decode(parts["server_key"]),
+        iterations=int(parts["iterations"]),
+    )
 
 
 def iterations_of(credential: str) -> int:

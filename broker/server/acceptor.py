@@ -109,6 +109,8 @@ class Acceptor:
         if listener.needs_setup:
             connection.ready_by_ms = now_ms + config.kawal_connection_setup_timeout_ms
             self._newcomers.enter(connection)
+        if listener.begin_login is not None:
+            listener.begin_login(connection)
         self._admission.enter(host)
         self._admitted(listener.transport(sock, connection, host=host))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,8 @@ class Listener:
     name: str = SHORT_NAME
     needs_setup: bool = False
     """Whether clients must do something before they may send requests."""
+    begin_login: Callable[[Connection], None] | None = None
+    """Demands a login of a new client; None on listeners without SASL."""
 
 
 def open_listeners(config: Config, tls: TlsListeners | None = None) -> list[Listener]:
@@ -85,7 +88,7 @@ def _open(spec: ListenerSpec, config: Config, tls: TlsListeners | None) -> Liste
     host, port = sock.getsockname()[:2]
     bound = Endpoint(host, port)
     if not spec.protocol.encrypted:
-        return Listener(sock, bound, spec.advertised, name=spec.name)
+        return Listener(sock, bound, spec.advertised, name=spec.name, needs_setup=spec.protocol.sasl)
     assert tls is not None, "an encrypted listener has a certificate"
     return Listener(
         sock, bound, spec.advertised, _tls_maker(tls, spec.name), name=spec.name, needs_setup=True

@@ -123,8 +123,9 @@ class TlsTransport(PlainTransport):
             raise self._refused(f"TLS handshake failed: {reason}") from error
         self.new = False
         self._done = True
-        self.connection.principal = self._principal(self._secure)
-        self.connection.ready_by_ms = None
+        if self.connection.login is None:
+            self.connection.principal = self._principal(self._secure)
+            self.connection.ready_by_ms = None
         return True
 
     def _begin(self) -> bool:

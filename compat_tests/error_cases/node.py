@@ -10,6 +10,7 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from protocol.messages.describe_acls import DescribeAclsRequest
 from protocol.messages.describe_cluster import DescribeClusterRequest
+from protocol.messages.sasl_handshake import SaslHandshakeRequest
 from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 BROKERS, CONTROLLERS, NEITHER = 1, 2, 3
@@ -45,6 +46,12 @@ def rules_of_a_node_without_security(scene: Scene) -> Told:
     )
     answer = scene.call(request, 3)
     return Told(answer.error_code, answer.error_message)
+
+
+@provokes(ErrorCode.ILLEGAL_SASL_STATE)
+def login_where_none_is_needed(scene: Scene) -> Told:
+    answer = scene.call(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+    return Told(answer.error_code)
 
 
 @provokes(ErrorCode.INVALID_UPDATE_VERSION, "metadata.version", "999")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from broker.config.config import Config
 from broker.config.endpoints import HTTP_OFF, Endpoint, parse_endpoint
+from broker.config.listener_specs import unencrypted
 from broker.config.tls_settings import tls_settings
 from console.doctor.facts import Facts
 from console.doctor.finding import Finding, ok, problem, warning
@@ -33,6 +34,8 @@ def check_listeners(facts: Facts, config: Config, ask: Ask) -> Iterator[Finding]
         else:
             text = f"cannot listen on {endpoint.text}: {error.strerror or error}"
             yield problem("listeners", text, "choose an address of this machine with --listen")
+    for risk in filter(None, map(unencrypted, config.specs)):
+        yield warning("listeners", risk, "use SASL_SSL with a certificate ('kawal certs make' makes one)")
     if config.kawal_insecure:
         yield warning(
             "listeners",

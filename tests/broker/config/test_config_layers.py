@@ -90,7 +90,8 @@ def test_a_key_is_found_wherever_it_is_from() -> None:
             "num.network.thread",
             "Unknown broker config name: num.network.thread; did you mean 'num.network.threads'",
         ),
-        ("sasl.jaas.config", "protects a Kafka broker"),
+        ("sasl.login.class", r"Cannot update these configs dynamically: \[sasl.login.class\]"),
+        ("sasl.kerberos.service.name", "protects a Kafka broker"),
         ("ssl.keystore.location", r"Cannot update these configs dynamically: \[ssl.keystore.location\]"),
         ("max.connections.per.ip.overrides", "protects a Kafka broker"),
     ],
@@ -108,7 +109,7 @@ def test_changeable_keys_are_told_apart() -> None:
     assert is_changeable(KEYS["message.max.bytes"])
     assert is_changeable(KAFKA_KEYS["num.io.threads"])
     assert not is_changeable(KEYS["node.id"])
-    assert not is_changeable(KAFKA_KEYS["sasl.jaas.config"])
+    assert not is_changeable(KAFKA_KEYS["sasl.kerberos.service.name"])
     assert not is_changeable(KEYS["ssl.keystore.location"])
 
 

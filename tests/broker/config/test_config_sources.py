@@ -177,7 +177,7 @@ def test_a_key_of_kafka_without_effect_is_a_warning() -> None:
         ("num.io.threads=many", "type int"),
         ("broker.id=3", "called 'node.id' here"),
         ("log.dir=/x", "called 'log.dirs' here"),
-        ("sasl.enabled.mechanisms=PLAIN", "protects a Kafka broker but nothing here"),
+        ("sasl.kerberos.kinit.cmd=x", "protects a Kafka broker but nothing here"),
         ("authorizer.class.name=org.Some", "protects a Kafka broker"),
         ("ssl.provider=Some", "protects a Kafka broker"),
     ],

@@ -14,6 +14,7 @@ from broker.config.listener_specs import (
     parse_address,
     parse_protocol_map,
     protocol_map_problem,
+    unencrypted,
 )
 
 INSIDE_AND_OUTSIDE = {"listener.security.protocol.map": "IN:PLAINTEXT,OUT:PLAINTEXT"}
@@ -106,3 +107,16 @@ def test_a_protocol_says_what_it_protects() -> None:
         (True, True),
     ]
     assert Config().specs[0].protocol is SecurityProtocol.PLAINTEXT
+
+
+@pytest.mark.parametrize(
+    ("listener", "risky"),
+    [
+        ("SASL_PLAINTEXT://0.0.0.0:1", True),
+        ("SASL_PLAINTEXT://127.0.0.1:1", False),
+        ("PLAINTEXT://127.0.0.1:1", False),
+    ],
+)
+def test_logins_without_encryption_are_a_risk_off_the_loopback(listener: str, risky: bool) -> None:
+    (spec,) = config_of({"listeners": listener}).specs
+    assert ("not encrypted" in unencrypted(spec)) is risky

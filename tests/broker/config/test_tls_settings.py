@@ -49,7 +49,6 @@ def test_a_listener_s_own_value_comes_before_that_for_all() -> None:
             "did you mean 'listener.name.ssl.ssl.keystore.location'",
         ),
         (BASE | OUTSIDE | {"ssl.client.auth": "requested"}, "need no certificate.*--insecure"),
-        (BASE | {"listeners": "SASL_SSL://127.0.0.1:0"}, "only PLAINTEXT and SSL are served"),
     ],
 )
 def test_what_would_be_half_configured_is_refused(settings: dict[str, str], message: str) -> None:

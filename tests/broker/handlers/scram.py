@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+
+from broker.security.scram import HASHES, Mechanism
 from protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
@@ -17,6 +20,16 @@ from tests.broker.gateway import Client
 def upsertion(user: str, mechanism: int = 1, iterations: int = 4096) -> ScramCredentialUpsertion:
     return ScramCredentialUpsertion(
         name=user, mechanism=mechanism, iterations=iterations, salt=b"s", salted_password=b"p"
+    )
+
+
+def upsertion_of(user: str, mechanism: str, password: str) -> ScramCredentialUpsertion:
+    """Return what a client sends to give a user this password."""
+    number = Mechanism[mechanism.replace("-", "_")]
+    salt = f"salt of {user}".encode()
+    salted = hashlib.pbkdf2_hmac(HASHES[number]().name, password.encode(), salt, 4096)
+    return ScramCredentialUpsertion(
+        name=user, mechanism=number, iterations=4096, salt=salt, salted_password=salted
     )
 
 

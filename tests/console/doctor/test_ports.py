@@ -55,6 +55,12 @@ def test_an_open_door_is_a_warning() -> None:
     assert [finding.verdict for finding in found] == ["ok", "warning"]
 
 
+def test_logins_without_encryption_are_a_warning() -> None:
+    found = listeners({}, listeners="SASL_PLAINTEXT://0.0.0.0:9092")
+    assert [finding.verdict for finding in found] == ["ok", "warning"]
+    assert "passwords of PLAIN" in found[1].text
+
+
 def http(bind: dict[int, int], **settings: Any) -> Finding:
     (found,) = check_http(FakeFacts(bind=bind), config_of(settings))
     return found

@@ -1,0 +1,92 @@
+"""The logins of a node: for each listener the mechanisms, and where their users are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, Protocol
+
+from broker.config.config import Config
+from broker.config.sasl_names import PLAIN
+from broker.config.sasl_settings import SaslSettings, sasl_settings
+from broker.connections.connection import Connection
+from broker.connections.login import Login
+from broker.connections.login_queue import LoginQueue
+from broker.loop.loop import Loop
+from broker.security.plain_passwords import PlainPasswords
+from broker.security.sasl_exchange import Exchange
+from broker.security.sasl_plain import PlainExchange
+from broker.security.sasl_scram import ScramExchange
+from broker.security.scram import Credential, Mechanism, read_credential
+
+if TYPE_CHECKING:
+    from random import Random
+
+KEY_BYTES: Final = 32
+NONCE_BITS: Final = 192
+"""A nonce of so many bits is neither guessed nor given twice."""
+
+
+class ScramUsers(Protocol):
+    """The users that the catalogue has."""
+
+    @property
+    def scram_credentials(self) -> Mapping[str, Mapping[str, str]]:
+        """The stored credentials by user and mechanism."""
+
+
+class Logins:
+    """Makes the login of each new connection."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        config: Config,
+        users: ScramUsers,
+        random: Random,
+        read_file: Callable[[str], Callable[[], Mapping[str, str]]],
+    ) -> None:
+        """`random` is fit for secrets; `read_file(path)` returns what reads a file of hashed passwords."""
+        self._loop = loop
+        self._config = config
+        self._users = users
+        self._random = random
+        self._read_file = read_file
+        self._queue = LoginQueue(loop)
+        self._decoy_key = self._secret()
+
+    def beginner(self, listener: str) -> Callable[[Connection], None]:
+        """Return what gives a new connection of this listener its login."""
+        settings = sasl_settings(self._config, listener)
+        makers = {mechanism: self._maker(mechanism, settings) for mechanism in settings.mechanisms}
+
+        def make(mechanism: str) -> Exchange:
+            return makers[mechanism]()
+
+        def begin(connection: Connection) -> None:
+            connection.login = Login(connection, settings, make, loop=self._loop, queue=self._queue)
+
+        return begin
+
+    def _maker(self, mechanism: str, settings: SaslSettings) -> Callable[[], Exchange]:
+        """Return what makes exchanges of a mechanism."""
+        if mechanism == PLAIN:
+            passwords = PlainPasswords(
+                settings.plain_users,
+                read=None if settings.plain_file is None else self._read_file(settings.plain_file),
+                key=self._secret(),
+                now_ms=lambda: self._loop.clock.turn_ms,
+            )
+            return lambda: PlainExchange(passwords)
+        kind = Mechanism[mechanism.replace("-", "_")]
+
+        def find(user: str) -> Credential | None:
+            text = self._users.scram_credentials.get(user, {}).get(kind.name)
+            return None if text is None else read_credential(text)
+
+        return lambda: ScramExchange(kind, find, nonce=self._nonce(), decoy_key=self._decoy_key)
+
+    def _nonce(self) -> str:
+        return f"{self._random.getrandbits(NONCE_BITS):048x}"
+
+    def _secret(self) -> bytes:
+        return self._random.getrandbits(8 * KEY_BYTES).to_bytes(KEY_BYTES, "big")

@@ -1,0 +1,137 @@
+"""SASL SCRAM-SHA-256 and -512: both sides show that they know the password, and neither sends it.
+
+    client  n,[a=authzid],n=user,r=NONCE[,extension…]        names with =2C for ',' and =3D for '='
+    server  r=NONCE+ours,s=SALT,i=ITERATIONS
+    client  c=BASE64 of the part before n=,r=NONCE+ours,p=PROOF
+    server  v=SIGNATURE
+
+A user that does not exist gets a salt, always the same one, and fails with the proof.
+Source: RFC 5802, RFC 7677; ScramSaslServer of Kafka 4.3; CVE-2024-56128 (the final nonce must be equal).
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from base64 import b64decode, b64encode
+from binascii import Error
+from collections.abc import Callable
+from typing import Final
+
+from broker.security.sasl_exchange import Accepted, Challenge, LoginRefused
+from broker.security.scram import HASHES, ITERATIONS_MIN, Credential, Mechanism
+
+TOKEN_BYTES_MAX: Final = 8_192
+"""Names and nonces are short."""
+
+_NAME: Final = r"(?:[^,=\0]|=2C|=3D)+"
+_PRINTABLE: Final = r"[\x21-\x2b\x2d-\x7e]+"
+_FIRST: Final = re.compile(
+    rf"(?P<header>[ny],(?:a=(?P<authorized>{_NAME}))?,)(?P<bare>n=(?P<user>{_NAME}),r=(?P<nonce>{_PRINTABLE})"
+    rf"(?P<extensions>(?:,[A-Za-z]+=[^,\0]+)*))"
+)
+_FINAL: Final = re.compile(
+    rf"(?P<bare>c=(?P<binding>[A-Za-z0-9+/=]+),r=(?P<nonce>{_PRINTABLE})(?:,[A-Za-z]+=[^,\0]+)*)"
+    r",p=(?P<proof>[A-Za-z0-9+/=]+)"
+)
+
+
+class ScramExchange:
+    """The login of one client."""
+
+    __slots__ = (
+        "_credential",
+        "_decoy_key",
+        "_find",
+        "_first",
+        "_header",
+        "_mechanism",
+        "_nonce",
+        "_server_first",
+        "_user",
+    )
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        find: Callable[[str], Credential | None],
+        *,
+        nonce: str,
+        decoy_key: bytes,
+    ) -> None:
+        """`find(user)` returns a credential of the mechanism; `nonce` is ours, new for each exchange.
+
+        `decoy_key` makes the salts of users that do not exist, and never changes while the server runs.
+        """
+        self._mechanism = mechanism
+        self._find = find
+        self._nonce = nonce
+        self._decoy_key = decoy_key
+        self._credential: Credential | None = None
+        self._user = self._header = self._first = self._server_first = ""
+
+    def step(self, token: bytes) -> Challenge | Accepted:
+        """Take the first message, then the final one.  Raises: LoginRefused."""
+        if len(token) > TOKEN_BYTES_MAX:
+            raise LoginRefused(f"a token of {len(token)} bytes, more than {TOKEN_BYTES_MAX}")
+        try:
+            text = token.decode()
+        except UnicodeDecodeError as error:
+            raise LoginRefused("a token that is not UTF-8") from error
+        return self._take_final(text) if self._server_first else self._take_first(text)
+
+    def _take_first(self, text: str) -> Challenge:
+        found = _FIRST.fullmatch(text)
+        if found is None:
+            raise LoginRefused("a first message that is not one of SCRAM")
+        self._user = _plain(found["user"])
+        if found["authorized"] and _plain(found["authorized"]) != self._user:
+            raise LoginRefused(f"user {self._user!r} asked to be {_plain(found['authorized'])!r}")
+        if ",tokenauth=true" in found["extensions"].lower():
+            raise LoginRefused(f"user {self._user!r}: there are no delegation tokens")
+        self._credential = self._find(self._user)
+        salt, iterations = self._decoy(), ITERATIONS_MIN
+        if self._credential is not None:
+            salt, iterations = self._credential.salt, self._credential.iterations
+        self._header, self._first = found["header"], found["bare"]
+        self._nonce = found["nonce"] + self._nonce
+        self._server_first = f"r={self._nonce},s={b64encode(salt).decode()},i={iterations}"
+        return Challenge(self._server_first.encode())
+
+    def _take_final(self, text: str) -> Accepted:
+        found = _FINAL.fullmatch(text)
+        if found is None:
+            raise self._refused("a final message that is not one of SCRAM")
+        if not hmac.compare_digest(found["nonce"], self._nonce):
+            raise self._refused("another nonce in the final message")
+        if found["binding"] != b64encode(self._header.encode()).decode():
+            raise self._refused("another header in the final message")
+        messages = f"{self._first},{self._server_first},{found['bare']}".encode()
+        credential = self._credential
+        if credential is None or not self._proves(credential, messages, found["proof"]):
+            raise self._refused("invalid username or password")
+        signature = hmac.digest(credential.server_key, messages, HASHES[self._mechanism])
+        return Accepted(self._user, b"v=" + b64encode(signature))
+
+    def _proves(self, credential: Credential, messages: bytes, proof: str) -> bool:
+        """Whether the client knows the key that is stored hashed."""
+        algorithm = HASHES[self._mechanism]
+        expected = hmac.digest(credential.stored_key, messages, algorithm)
+        try:
+            given = b64decode(proof, validate=True)
+        except Error:
+            return False
+        if len(given) != len(expected):
+            return False
+        client_key = bytes(a ^ b for a, b in zip(given, expected, strict=True))
+        return hmac.compare_digest(algorithm(client_key).digest(), credential.stored_key)
+
+    def _decoy(self) -> bytes:
+        return hmac.digest(self._decoy_key, self._user.encode(), "sha256")[:24]
+
+    def _refused(self, why: str) -> LoginRefused:
+        return LoginRefused(f"user {self._user!r}: {why}")
+
+
+def _plain(name: str) -> str:
+    return name.replace("=2C", ",").replace("=3D", "=")

@@ -1,0 +1,75 @@
+"""The settings of a listener's logins, and what is refused before it listens."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.config.config import Config, config_of
+from broker.config.config_keys import ConfigError
+from broker.config.sasl_settings import sasl_settings
+
+JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+
+
+def config(**more: str) -> Config:
+    settings = {"listeners": "SASL_PLAINTEXT://127.0.0.1:9", **more}
+    return config_of({key.replace("__", "."): value for key, value in settings.items()})
+
+
+def test_scram_needs_no_setting() -> None:
+    settings = sasl_settings(config(), "SASL_PLAINTEXT")
+    assert settings.mechanisms == ("SCRAM-SHA-256", "SCRAM-SHA-512")
+    assert (settings.receive_bytes_max, settings.failure_delay_ms) == (524_288, 100)
+
+
+def test_the_most_particular_value_is_in_effect() -> None:
+    values = config_of(
+        {
+            "listeners": "SASL_PLAINTEXT://127.0.0.1:9,OTHER://127.0.0.1:8",
+            "listener.security.protocol.map": "SASL_PLAINTEXT:SASL_PLAINTEXT,OTHER:SASL_PLAINTEXT",
+            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+            "sasl.jaas.config": JAAS,
+            "connections.max.reauth.ms": "1000",
+            "listener.name.other.connections.max.reauth.ms": "2000",
+            "listener.name.other.scram-sha-256.connections.max.reauth.ms": "3000",
+            "listener.name.other.plain.sasl.jaas.config": JAAS.replace("alice", "bob"),
+        }
+    )
+    first, other = sasl_settings(values, "SASL_PLAINTEXT"), sasl_settings(values, "OTHER")
+    assert first.lifetimes_ms == {"PLAIN": 1000, "SCRAM-SHA-256": 1000}
+    assert other.lifetimes_ms == {"PLAIN": 2000, "SCRAM-SHA-256": 3000}
+    assert (first.plain_users, other.plain_users) == ({"alice": "secret"}, {"bob": "secret"})
+    assert "secret" not in repr(first)
+    assert "secret" not in repr(values)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("sasl.enabled.mechanisms", "PLAIN", r"plain.sasl.jaas.config.*is not set"),
+        ("sasl.enabled.mechanisms", "GSSAPI", r"a list of PLAIN, SCRAM-SHA-256"),
+        ("sasl.enabled.mechanisms", "", r"at least one mechanism"),
+        ("sasl.jaas.config", "nonsense", r"\(hidden\).*one login module"),
+        ("listener.name.x.sasl.jaas.config", JAAS, r"listener X that does not exist"),
+        ("listener.name.sasl_plaintext.plain.ssl.client.auth", "none", r"is not a key"),
+    ],
+)
+def test_what_cannot_be_used_ends_the_start(key: str, value: str, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        config_of({"listeners": "SASL_PLAINTEXT://127.0.0.1:9", key: value})
+
+
+def test_a_module_of_another_mechanism_is_refused() -> None:
+    with pytest.raises(ConfigError, match="which is not PLAIN's"):
+        config_of(
+            {
+                "listeners": "SASL_PLAINTEXT://127.0.0.1:9",
+                "sasl.enabled.mechanisms": "PLAIN",
+                "sasl.jaas.config": SCRAM,
+            }
+        )
+
+
+def test_a_listener_with_logins_may_be_reached_by_others() -> None:
+    assert config_of({"listeners": "SASL_PLAINTEXT://0.0.0.0:9"}).specs[0].protocol.sasl
