@@ -13,6 +13,7 @@ from typing import Final
 class Operation(IntEnum):
     """The operations of Kafka's ACLs by their code on the wire."""
 
+    ALL = 2
     READ = 3
     WRITE = 4
     CREATE = 5
@@ -23,6 +24,9 @@ class Operation(IntEnum):
     DESCRIBE_CONFIGS = 10
     ALTER_CONFIGS = 11
     IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
 
 
 def bits(*operations: Operation) -> int:
