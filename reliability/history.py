@@ -40,6 +40,12 @@ class History:
 
     def __init__(self, path: Path | None = None) -> None:
         self.ops: list[Op] = []
+        self.acknowledged = 0
+        """The number of sends that were acknowledged."""
+        self.newest: dict[str, int] = {}
+        """The last offset that was acknowledged, by key."""
+        self.reached: dict[tuple[str, str], int] = {}
+        """The last offset that a process has polled, by process and key."""
         self._lock = threading.Lock()
         self._file = path.open("a") if path is not None else None
 
@@ -48,8 +54,18 @@ class History:
         with self._lock:
             op = Op(process, f, type_, time_ns=time.monotonic_ns(), **fields)
             self.ops.append(op)
+            self._count(op)
             if self._file is not None:
                 self._file.write(json.dumps(op._asdict()) + "\n")
+
+    def _count(self, op: Op) -> None:
+        """Note the progress, so that a rig need not read the whole history again and again."""
+        if op.f == "send" and op.type == "ok":
+            self.acknowledged += 1
+            self.newest[op.key] = max(self.newest.get(op.key, -1), op.offset)
+        for key, offset, _ in op.records if op.f == "poll" else ():
+            place = op.process, key
+            self.reached[place] = max(self.reached.get(place, -1), offset)
 
     def close(self) -> None:
         """Close the file."""

@@ -49,6 +49,9 @@ SETTINGS: Final = {
 CAUGHT_UP_SECONDS: Final = 120
 """The time in which a reader must have read everything once nothing is broken any more."""
 
+READERS_SEEN_EVERY: Final = 10
+"""The faults after which all readers must have come to the end before anything else is broken."""
+
 TOPIC_CONFIGS: Final = {
     PLAIN: {},
     COMPACTED: {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "segment.ms": "1000"},
@@ -97,6 +100,7 @@ class World:
         """The memory cgroup of the server, if it has one of its own."""
         self._actors: list[Actor] = []
         self._advertised: list[str] = []
+        self._waits = 0
 
     def advertise(self, host: str, port: int) -> None:
         """Let clients connect to another address, which passes on to the server."""
@@ -153,18 +157,17 @@ class World:
         for actor in self._actors:
             actor.start()
 
-    def acknowledged(self) -> int:
-        """Return the number of sends that were acknowledged so far."""
-        return sum(op.f == "send" and op.type == "ok" for op in tuple(self.history.ops))
-
     def wait_for_acks(self, count: int, *, within_seconds: float = 240) -> None:
-        """Wait until so many more sends are acknowledged."""
-        goal = self.acknowledged() + count
+        """Wait until so many more sends are acknowledged, and now and then until all readers caught up."""
+        goal = self.history.acknowledged + count
         eventually(
-            lambda: self.acknowledged() >= goal,
+            lambda: self.history.acknowledged >= goal,
             waiting_for=f"{count} more acknowledgements",
             within_seconds=within_seconds,
         )
+        self._waits += 1
+        if self._waits % READERS_SEEN_EVERY == 0:
+            self._wait_for_readers()
 
     def judge(self) -> Check:
         """End the clients on a healthy server, read everything again, and check the history."""
@@ -179,33 +182,27 @@ class World:
         return Check(self.history.ops, log_starts=starts, compacted=compacted)
 
     def _wait_for_readers(self) -> None:
-        """Wait until every reader has come to what is acknowledged now: none hangs after the last fault.
+        """Wait until every reader has come to what is acknowledged now: none hangs after a fault.
 
         Raises: AssertionError, which names the readers that lag.
         """
-        goals: dict[str, int] = {}
-        for op in tuple(self.history.ops):
-            if op.f == "send" and op.type == "ok" and op.key.startswith(f"{PLAIN}-"):
-                goals[op.key] = max(goals.get(op.key, -1), op.offset)
-        readers = {actor.name for actor in self._actors if actor.name.endswith("-reader")}
-        lagging = dict.fromkeys((reader, key) for reader in readers for key in goals)
-        seen = 0
+        goals = {key: offset for key, offset in self.history.newest.items() if key.startswith(f"{PLAIN}-")}
+        readers = [actor.name for actor in self._actors if actor.name.endswith("-reader")]
 
-        def caught_up() -> bool:
-            nonlocal seen
-            ops = self.history.ops[seen:]
-            seen += len(ops)
-            for op in ops:
-                for key, offset, _ in op.records if op.f == "poll" else ():
-                    if offset >= goals.get(key, 0):
-                        lagging.pop((op.process, key), None)
-            return not lagging
+        def lagging() -> list[tuple[str, str, int, int]]:
+            reached = self.history.reached
+            return [
+                (reader, key, reached.get((reader, key), -1), goal)
+                for reader in readers
+                for key, goal in goals.items()
+                if reached.get((reader, key), -1) < goal
+            ]
 
         eventually(
-            caught_up,
+            lambda: not lagging(),
             waiting_for="all readers to catch up",
             within_seconds=CAUGHT_UP_SECONDS,
-            last=lambda: sorted(lagging),
+            last=lagging,
         )
 
     def read_all(self) -> dict[str, int]:

@@ -358,6 +358,15 @@ class Connection(MeteredConnection):
         self.head_sent = left
         self.account()
 
+    def put_buffer(self, index: int, data: bytes) -> None:
+        """Send these bytes instead of the file range at `index` of `outgoing`, which has them."""
+        part = self.outgoing[index]
+        assert type(part) not in IN_MEMORY, "what is in memory needs no other buffer"
+        assert part.size_bytes == len(data), "an answer has the length that its head says"
+        self.outgoing[index] = data
+        self.memory_bytes += len(data)
+        self.account()
+
     def _forget_outgoing(self) -> None:
         self.outgoing.clear()
         self.outgoing_bytes = self.head_sent = self.memory_bytes = 0

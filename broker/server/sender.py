@@ -12,6 +12,7 @@ from broker.core import Broker
 from broker.loop.stats import Cause
 from broker.server.sockets import Sockets
 from broker.server.transport import Transport
+from broker.server.warming import Warming
 from broker.server.workers import DiskWorkers
 from wal.disk_errors import DiskError
 from wal.segment import FileRange
@@ -88,24 +89,26 @@ class Sender:
         sockets.watch(transport, now_ms)
 
     def _warm_if_cold(self, transport: Transport) -> None:
-        """Have a thread read the range at the head first: sendfile would block the loop for a disk read."""
+        """Have a thread read the next ranges first: sendfile would block the loop for a disk read."""
         head = transport.connection.outgoing[0]
         if transport.warming or type(head) is not FileRange or not (head.maybe_cold or head.must_load):
             return
+        warming = Warming(transport.connection)
 
         def warmed(error: Exception | None) -> None:
             transport.warming = False
             transport.blocked = False
-            head.maybe_cold = False
             if transport.connection.closed:
                 return
+            if not transport.connection.aborted:
+                warming.done()
             if error is not None:
                 self._unreadable(transport, error)
             else:
                 self.send(transport, self._now_ms())
 
         transport.warming = True
-        self._workers.submit_task(head.load, warmed)
+        self._workers.submit_task(warming.load, warmed)
 
     def _unreadable(self, transport: Transport, error: Exception) -> None:
         """End a connection whose answer cannot be finished; the next fetch gets an error code."""

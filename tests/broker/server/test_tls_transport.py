@@ -14,7 +14,7 @@ from broker.server.tls_transport import CHUNK_BYTES, HandshakeRefused, TlsTransp
 from protocol.framing import RequestReader
 from tests.broker.gateway import Gateway
 from tests.broker.server.pems import CA, CLIENT, CLIENT_KEY, SERVER, SERVER_KEY
-from tests.broker.server.test_transport import FakeFile, file_range, put
+from tests.broker.server.ranges import FakeFile, file_range, put
 
 MakePair = Callable[..., "Pair"]
 

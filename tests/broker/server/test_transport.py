@@ -9,11 +9,16 @@ from typing import Any
 
 import pytest
 
-from broker.server.transport import BUFFERS_PER_SEND, SEND_BYTES_PER_TURN, PlainTransport
+from broker.server.transport import (
+    BUFFERS_PER_SEND,
+    RANGE_BYTES_MIN,
+    SEND_BYTES_PER_TURN,
+    PlainTransport,
+)
 from tests.broker.gateway import Gateway
 from tests.broker.server.fakes import FakeSocket
+from tests.broker.server.ranges import FakeFile, file_range, put
 from wal.disk_errors import DiskError
-from wal.segment import FileRange
 
 
 @pytest.fixture
@@ -27,49 +32,6 @@ def transport(fake: FakeSocket) -> PlainTransport:
     """Return a transport over the fake socket."""
     sock: Any = fake
     return PlainTransport(sock, Gateway().client().connection, host="a")
-
-
-def put(transport: PlainTransport, *parts: Any) -> None:
-    """Add these parts to the outgoing data."""
-    connection = transport.connection
-    for part in parts:
-        connection.outgoing.append(part)
-        size = len(part) if isinstance(part, bytes) else part.size_bytes
-        connection.outgoing_bytes += size
-        connection.memory_bytes += size if isinstance(part, bytes) else 0
-
-
-class FakeFile:
-    """A file that records its reads; if `cold`, it is not in memory."""
-
-    path = "segment"
-    descriptor = 77
-
-    def __init__(self, data: bytes, cold: bool = False) -> None:
-        self.data = data
-        self.cold = cold
-        self.reads: list[tuple[int, int]] = []
-
-    def read_at(self, position: int, size: int) -> bytes:
-        self.reads.append((position, size))
-        return self.data[position : position + size]
-
-    def read_at_if_cached(self, position: int, size: int) -> bytes | None:
-        return None if self.cold else self.data[position : position + size]
-
-
-class FakeShared:
-    def __init__(self, file: FakeFile) -> None:
-        self.file = file
-
-
-def file_range(
-    file: FakeFile, position: int, size_bytes: int, *, maybe_cold: bool = False, must_load: bool = False
-) -> FileRange:
-    shared: Any = FakeShared(file)
-    return FileRange(
-        shared, position, size_bytes, maybe_cold=maybe_cold, must_load=must_load, load=lambda: None
-    )
 
 
 @pytest.fixture
@@ -163,6 +125,16 @@ def test_a_range_of_a_file_is_sent_from_the_file(
     assert bytes(fake.taken) == b"head234567tail"
     assert fake.calls[0] == (1, socket.MSG_MORE)
     assert not file.reads
+
+
+def test_a_small_range_counts_as_a_larger_one(
+    transport: PlainTransport, fake: FakeSocket, sendfile: list[FakeFile]
+) -> None:
+    sendfile.append(file := FakeFile(b"0123456789"))
+    calls = SEND_BYTES_PER_TURN // RANGE_BYTES_MIN
+    put(transport, *(file_range(file, number % 10, 1) for number in range(calls + 5)))
+    transport.send(0)
+    assert (transport.blocked, len(fake.taken)) == (True, calls)
 
 
 def test_a_file_that_ends_too_early_breaks_the_connection(
