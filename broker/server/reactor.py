@@ -2,7 +2,8 @@
 
 Our own epoll is nested in trio's: trio wakes one task, which serves all ready sockets. Compared with a task
 per connection and trio's streams, this takes half the CPU per small request, and an idle connection takes
-only one small object.
+only one small object. While there is work, the reactor waits on its own epoll and visits trio every few
+milliseconds, for timers, signals and HTTP: a visit costs as much as a small request.
 
     turn = poll -> short work: accept, receive -> broker.receive ..., finished disk work
                 -> send, hand out disk jobs
@@ -16,6 +17,7 @@ of the turn (ready_sockets.py says which sockets are long work); what is left wa
 from __future__ import annotations
 
 import logging
+import math
 import select
 from collections.abc import Callable
 from typing import Final
@@ -58,6 +60,9 @@ LOOK_NS: Final = 5_000_000
 
 A log needs 6 µs to say that it has none, which was a third of a turn with 16 vnodes and small requests.
 """
+
+VISIT_NS: Final = 5_000_000
+"""The time between two visits to trio while there is work; a turn that takes long comes on top."""
 
 PAUSE_AFTER_ERROR_SECONDS: Final = 0.1
 """An error of our own in the loop itself may come again at once: it must not take all of a processor."""
@@ -108,7 +113,7 @@ class Reactor:
             nursery.start_soon(self._run_timer)
             while True:
                 try:
-                    self.turn()
+                    self.take_turns()
                 except Exception as error:  # noqa: BLE001  (the last net)
                     self._broker.internal_errors.note(ErrorPlace.LOOP, "a turn of the event loop", error)
                     self._turns.end()
@@ -117,6 +122,22 @@ class Reactor:
                     await trio.lowlevel.checkpoint()
                 else:
                     await trio.lowlevel.wait_readable(self._sockets.epoll.fileno())
+
+    def take_turns(self) -> None:
+        """Take turns until nothing more comes, a timer is due, or trio has to be visited."""
+        visit_ns = self._turns.clock_ns() + VISIT_NS
+        self.turn()
+        while (left_ns := visit_ns - self._turns.clock_ns()) > 0:
+            if self._pending:
+                self.turn()
+                continue
+            seconds = min(left_ns / 1e9, self._seconds_to_timer())
+            if seconds <= 0 or not self._ready.poll(self._sockets.transports, seconds):
+                return
+            self.turn(polled=True)
+
+    def _seconds_to_timer(self) -> float:
+        return math.inf if self._timer is None else self._timer.deadline - trio.current_time()
 
     async def _run_timer(self) -> None:
         """Wake at the broker's next deadline, which `_set_timer` moves."""
@@ -152,12 +173,16 @@ class Reactor:
         """True while there is work without any new event."""
         return bool(self._ready) or self._sender.pending or self._broker.scheduler.pending
 
-    def turn(self) -> None:
-        """Serve the sockets that are ready, and carry out what follows from it."""
+    def turn(self, *, polled: bool = False) -> None:
+        """Serve the sockets that are ready, and carry out what follows from it.
+
+        `polled`: the epoll has just been asked.
+        """
         turns = self._turns
         now_ms = self._begin_turn(turns.sockets)
         ready = self._ready
-        ready.poll(self._sockets.transports)
+        if not polled:
+            ready.poll(self._sockets.transports)
         self._serve_short(now_ms)
         if ready.edge or ready.long or self._broker.scheduler.pending:
             beside_short = turns.began_ns < self._short_work_expected_until_ns

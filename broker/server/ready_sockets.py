@@ -72,9 +72,13 @@ class ReadySockets:
     def __bool__(self) -> bool:
         return bool(self.others or self.prompt or self.short or self.edge or self.long)
 
-    def poll(self, transports: Mapping[int, Transport]) -> None:
-        """Ask the epoll for more: every turn, so that no client waits unseen behind a crowd."""
-        for descriptor, mask in self._epoll.poll(0, EVENTS_PER_POLL):
+    def poll(self, transports: Mapping[int, Transport], seconds: float = 0) -> bool:
+        """Ask the epoll for more: every turn, so that no client waits unseen behind a crowd.
+
+        Wait for so long while there is nothing; return whether there was anything.
+        """
+        events = self._epoll.poll(seconds, EVENTS_PER_POLL)
+        for descriptor, mask in events:
             transport = transports.get(descriptor)
             if transport is None:
                 self.others[descriptor] = mask
@@ -82,6 +86,7 @@ class ReadySockets:
                 self.edge.setdefault(descriptor, mask)
             else:
                 self._level(transport).setdefault(descriptor, mask)
+        return bool(events)
 
     def _level(self, transport: Transport) -> Level:
         if transport.long:

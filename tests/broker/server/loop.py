@@ -33,10 +33,16 @@ class LoopEpoll(FakeEpoll):
     def __init__(self) -> None:
         super().__init__()
         self.events: list[tuple[int, int]] = []
+        self.waits: list[float] = []
+        """The seconds of the polls that waited."""
+        self.waiting: list[list[tuple[int, int]]] = []
+        """What comes during these polls, one after the other; then nothing does."""
         self.closed = False
 
     def poll(self, timeout: float, count: int) -> list[tuple[int, int]]:
-        assert timeout == 0
+        if timeout:
+            self.waits.append(timeout)
+            self.events += self.waiting.pop(0) if self.waiting else []
         events, self.events = self.events[:count], self.events[count:]
         always = select.EPOLLHUP | select.EPOLLERR
         found = [(number, mask & (self.watched.get(number, 0) | always)) for number, mask in events]
