@@ -47,7 +47,7 @@ from broker.requests.gate import Gate, OpenGate
 from broker.requests.intake import Intake
 from broker.requests.request_log import RequestLog
 from broker.storage.vnode import DiskJob, Vnode
-from broker.storage.vnodes import Vnodes
+from broker.storage.vnodes import Vnodes, last_wall_ms
 from broker.upkeep.compaction import CompactionTask
 from broker.upkeep.retention import RetentionTask
 from broker.upkeep.retirement import Retirement
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from broker.coordinators.groups import Groups
     from broker.coordinators.transactions import Transactions
     from broker.fetching.member_views import MemberViews
+    from broker.fetching.share_queues import ShareQueues
     from broker.storage.schemas import Lookups, Schemas
 
 logger = logging.getLogger("kawal.broker")
@@ -99,7 +100,7 @@ class Broker:
         self.random = random
         self.store = store
         self.catalogue = catalogue
-        self.clock = Clock(now_ms=now_ms, wall_ms=wall_ms, last_wall_ms=_last_wall_ms(store, vnodes))
+        self.clock = Clock(now_ms=now_ms, wall_ms=wall_ms, last_wall_ms=last_wall_ms(store, vnodes))
         self.internal_errors = InternalErrors()
         self.timers = Timers(self.internal_errors)
         self._dispatcher = self.dispatcher(self, self, gate or OpenGate())
@@ -188,6 +189,13 @@ class Broker:
 
         return Schemas(self, lambda: self.config, self._lookups)
 
+    @cached_property
+    def share_queues(self) -> ShareQueues:
+        """The sessions of share groups' members."""
+        from broker.fetching.share_queues import ShareQueues
+
+        return ShareQueues(self, self, lambda: self.coordinators.shares)
+
     @property
     def transactions(self) -> Transactions:
         """The transaction coordinator."""
@@ -226,9 +234,8 @@ class Broker:
 
     def next_deadline(self, *, of_logs: bool = True) -> int | None:
         """Return the monotonic time of the next `tick`, or None; `of_logs`: their moments count, too."""
-        moments = [vnode.next_deadline() for vnode in self.vnodes.every] if of_logs else []
-        moments.append(self.timers.next_deadline())
-        moments.append(self.coordinators.next_deadline())
+        moments = [self.timers.next_deadline(), self.coordinators.next_deadline()]
+        moments += [vnode.next_deadline() for vnode in self.vnodes.every] if of_logs else []
         return min((moment for moment in moments if moment is not None), default=None)
 
     def connect(
@@ -259,6 +266,8 @@ class Broker:
         """Forget a client that has left, and withdraw all that it waited for."""
         connection.lost()
         self.fetch_sessions.disconnected(connection.identity)
+        if "share_queues" in self.__dict__:
+            self.share_queues.disconnected(connection.identity)
         self.stats.connections_closed[connection.close_cause] += 1
         del self.connections[connection.identity]
 
@@ -279,9 +288,8 @@ class Broker:
         """Return the topic of that name.  Raises: RequestError(UNKNOWN_TOPIC_OR_PARTITION)."""
         topic = self.catalogue.find(name)
         if topic is None:
-            raise RequestError(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
-            )
+            text = "This server does not host this topic-partition."
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
         return topic
 
     def delete_topic(self, topic: Topic, now_ms: int) -> None:
@@ -298,9 +306,8 @@ class Broker:
         """
 
         def counts() -> None:
-            keys = [partition.wait_key for partition in topic.partitions.values()]
             self.views.forget(topic)
-            self.waiters.wake(keys, now_ms)
+            self.waiters.wake([partition.wait_key for partition in topic.partitions.values()], now_ms)
 
         self.topics.reload_view(topic, text, now_ms, confirmed=counts)
 
@@ -391,9 +398,3 @@ class Broker:
             self.store.close(now_ms)
         except DiskError as error:
             logger.error("the catalogue was not closed cleanly: %s", error)
-
-
-def _last_wall_ms(store: Store, vnodes: Mapping[str, list[Vnode]]) -> int | None:
-    """Return the latest time of day at which a log was written; None when none was scanned."""
-    logs = [store.catalogue.log, *(vnode.log for found in vnodes.values() for vnode in found)]
-    return max((log.recovery.last_wall_ms for log in logs), default=0) or None

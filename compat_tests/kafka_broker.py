@@ -64,6 +64,8 @@ class KafkaBroker(Broker):
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
             # A killed broker may register again only when its session has ended, by default after 9 s.
             "broker.heartbeat.interval.ms": "500",

@@ -7,7 +7,7 @@ from typing import Final
 from protocol.api_keys import ApiKey
 
 TOKENS: Final = "delegation tokens are not built"
-SHARE: Final = "share groups (KIP-932) are not built"
+SHARE: Final = "between brokers only: one node keeps the state of share groups without requests"
 STREAMS: Final = "groups of the Streams protocol (KIP-1071) are not built; Kafka Streams uses classic groups"
 QUORUM: Final = "there is one node, and no quorum of controllers to change"
 
@@ -18,18 +18,11 @@ NOT_SERVED: Final[dict[ApiKey, str]] = {
     ApiKey.DESCRIBE_DELEGATION_TOKEN: TOKENS,
     ApiKey.ALTER_CLIENT_QUOTAS: "there are no quotas: a quota accepted and not enforced would be a lie",
     ApiKey.UNREGISTER_BROKER: "there is one node, and it stays",
-    ApiKey.SHARE_GROUP_HEARTBEAT: SHARE,
-    ApiKey.SHARE_GROUP_DESCRIBE: SHARE,
-    ApiKey.SHARE_FETCH: SHARE,
-    ApiKey.SHARE_ACKNOWLEDGE: SHARE,
     ApiKey.INITIALIZE_SHARE_GROUP_STATE: SHARE,
     ApiKey.READ_SHARE_GROUP_STATE: SHARE,
     ApiKey.WRITE_SHARE_GROUP_STATE: SHARE,
     ApiKey.DELETE_SHARE_GROUP_STATE: SHARE,
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: SHARE,
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: SHARE,
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS: SHARE,
-    ApiKey.DELETE_SHARE_GROUP_OFFSETS: SHARE,
     ApiKey.STREAMS_GROUP_HEARTBEAT: STREAMS,
     ApiKey.STREAMS_GROUP_DESCRIBE: STREAMS,
     ApiKey.ADD_RAFT_VOTER: QUORUM,

@@ -23,6 +23,8 @@ FEATURES: Final = {
         Feature("group.version", 1),
         # 4.3-IV0.  No client's behaviour depends on it; tools show it as the cluster's version.
         Feature("metadata.version", 30),
+        # Share groups (KIP-932).
+        Feature("share.version", 1),
         # Transactions whose epoch rises with each of them, with implicit enlistment (KIP-890).
         Feature("transaction.version", 2),
     )

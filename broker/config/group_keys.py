@@ -36,7 +36,6 @@ def _server(name: str, kind: ConfigType, default: Value, doc: str, minimum: int,
     return Key(name, kind, default, doc, minimum=minimum, unit=unit, synonyms=(f"group.{name}",))
 
 
-_SHARE = "Kept and shown; there are no share groups yet."
 _STREAMS = "Kept and shown; there are no streams groups yet."
 
 # fmt: off
@@ -47,18 +46,28 @@ _TABLE: tuple[Key, ...] = (
             "How often members of a consumer group are told to send heartbeats.", 1, "ms"),
     _server("consumer.session.timeout.ms", INT, 45_000,
             "Time without a heartbeat after which a member of a consumer group is removed.", 1, "ms"),
-    _server("share.assignment.interval.ms", INT, 1000, _SHARE, 0, "ms"),
-    Key("share.auto.offset.reset", STRING, "latest", _SHARE, check=_offset_reset_problem,
+    _server("share.assignment.interval.ms", INT, 1000,
+            "No effect: share groups are assigned anew at once.", 0, "ms"),
+    Key("share.auto.offset.reset", STRING, "latest",
+        "Where a share group begins in a partition: `latest`, `earliest`, or "
+        "`by_duration:` and an age, as in `by_duration:PT1H`.", check=_offset_reset_problem,
         synonyms=("share.auto.offset.reset",)),
-    _server("share.delivery.count.limit", INT, 5, _SHARE, 2, "deliveries"),
-    _server("share.heartbeat.interval.ms", INT, 5000, _SHARE, 1, "ms"),
-    Key("share.isolation.level", STRING, "read_uncommitted", _SHARE,
+    _server("share.delivery.count.limit", INT, 5,
+            "How often a record is delivered before it is given up.", 2, "deliveries"),
+    _server("share.heartbeat.interval.ms", INT, 5000,
+            "How often members of a share group are told to send heartbeats.", 1, "ms"),
+    Key("share.isolation.level", STRING, "read_uncommitted",
+        "Whether a share group is given records of open and aborted transactions.",
         choices=("read_committed", "read_uncommitted"), synonyms=("share.isolation.level",)),
-    _server("share.partition.max.record.locks", INT, 2000, _SHARE, 100, "records"),
-    _server("share.record.lock.duration.ms", INT, 30_000, _SHARE, 1000, "ms"),
-    Key("share.renew.acknowledge.enable", BOOLEAN, True, _SHARE,
+    _server("share.partition.max.record.locks", INT, 2000,
+            "Most records of a partition between the first that is not finished and the last delivered.",
+            100, "records"),
+    _server("share.record.lock.duration.ms", INT, 30_000,
+            "Time that a member has for a record before others may get it.", 1000, "ms"),
+    Key("share.renew.acknowledge.enable", BOOLEAN, True, "Whether members may renew their locks.",
         synonyms=("share.renew.acknowledge.enable",)),
-    _server("share.session.timeout.ms", INT, 45_000, _SHARE, 1, "ms"),
+    _server("share.session.timeout.ms", INT, 45_000,
+            "Time without a heartbeat after which a member of a share group is removed.", 1, "ms"),
     _server("streams.assignment.interval.ms", INT, 1000, _STREAMS, 0, "ms"),
     _server("streams.heartbeat.interval.ms", INT, 5000, _STREAMS, 1, "ms"),
     _server("streams.initial.rebalance.delay.ms", INT, 3000, _STREAMS, 0, "ms"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.config import group_configs
 from broker.config.group_keys import BOUNDS
@@ -56,6 +56,22 @@ def share_group_config(metadata: Metadata, group_id: str) -> ShareGroupConfig:
         group_share_session_timeout_ms=bounded(metadata, group_id, "share.session.timeout.ms"),
         group_share_heartbeat_interval_ms=bounded(metadata, group_id, "share.heartbeat.interval.ms"),
     )
+
+
+class ShareReading(NamedTuple):
+    """The settings of a share group that decide what its members may read and say."""
+
+    read_committed: bool
+    may_renew: bool
+
+
+def share_reading(metadata: Metadata, group_id: str) -> ShareReading:
+    """Return the settings that decide what members may read and say."""
+    layers = metadata.live_config.layers
+    overrides = metadata.catalogue.group_configs.get(group_id) or {}
+    isolation = group_configs.value("share.isolation.level", overrides, layers)
+    may_renew = group_configs.value("share.renew.acknowledge.enable", overrides, layers)
+    return ShareReading(isolation == "read_committed", may_renew is True)
 
 
 def bounded(metadata: Metadata, group_id: str, name: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topic_admin import NewTopic, share_state_topic
 from broker.catalogue.topics import SHARE_STATE_TOPIC
@@ -11,6 +13,7 @@ from broker.loop.loop import Loop
 from groups.share.config import ShareConfig
 from groups.share.coordinator import ShareCoordinator
 from groups.share.delivery import Limits
+from groups.share.state_records import ShareKey
 
 
 class ShareKind:
@@ -53,7 +56,14 @@ class Shares(CoordinatorRuntime[ShareCoordinator]):
     """The running share coordinator."""
 
     def __init__(self, metadata: Metadata, loop: Loop, now_ms: int) -> None:
+        self.on_freed: Callable[[list[ShareKey]], None] | None = None
         super().__init__(ShareKind(metadata, loop), metadata, loop, now_ms)
+
+    def _pump(self, now_ms: int) -> None:
+        super()._pump(now_ms)
+        freed = self._machine.take_freed()
+        if freed and self.on_freed is not None:
+            self.on_freed(freed)
 
 
 def limits_of(metadata: Metadata, group_id: str) -> Limits:

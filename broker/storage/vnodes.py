@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from broker.loop.clock import Clock
 from broker.storage.vnode import Vnode
+from wal.store import Store
 
 WALL_STEP_MS = 1_000
 """The logs learn of a change of the wall clock by this much: it is for their frames' times alone."""
@@ -58,3 +59,9 @@ class Vnodes(Mapping[str, list[Vnode]]):
         vnodes = self._by_database.pop(database)
         self._list()
         return vnodes
+
+
+def last_wall_ms(store: Store, vnodes: Mapping[str, list[Vnode]]) -> int | None:
+    """Return the latest time of day at which a log was written; None when none was scanned."""
+    logs = [store.catalogue.log, *(vnode.log for found in vnodes.values() for vnode in found)]
+    return max((log.recovery.last_wall_ms for log in logs), default=0) or None

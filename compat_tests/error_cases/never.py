@@ -12,7 +12,8 @@ SECURITY: Final = "nothing is forbidden"
 TOKENS: Final = "delegation tokens are not built; their APIs are not served"
 TRANSACTIONS: Final = "transactional ids are refused (InitProducerId: 35), so that no transaction begins"
 TELEMETRY: Final = "clients' metrics are not collected; the APIs are not served"
-SHARE: Final = "share groups are not served"
+SHARE: Final = "the state of share groups is changed inside the node, which has one writer of it"
+SHARE_ROOM: Final = "the room for share sessions (group.share.max.share.sessions) takes 2,000 members to fill"
 STREAMS: Final = "groups of the Streams protocol are not served"
 OUT_OF_USE: Final = "Kafka itself no longer answers it"
 AT_ONCE: Final = "what was asked for is done before the answer is sent"
@@ -88,9 +89,6 @@ NEVER: Final[dict[ErrorCode, str]] = {
     ErrorCode.TELEMETRY_TOO_LARGE: TELEMETRY,
     ErrorCode.INVALID_REGISTRATION: OF_BROKERS,
     ErrorCode.TRANSACTION_ABORTABLE: TRANSACTIONS,
-    ErrorCode.INVALID_RECORD_STATE: SHARE,
-    ErrorCode.SHARE_SESSION_NOT_FOUND: SHARE,
-    ErrorCode.INVALID_SHARE_SESSION_EPOCH: SHARE,
     ErrorCode.FENCED_STATE_EPOCH: SHARE,
     ErrorCode.INVALID_VOTER_KEY: OF_BROKERS,
     ErrorCode.DUPLICATE_VOTER: OF_BROKERS,
@@ -99,5 +97,5 @@ NEVER: Final[dict[ErrorCode, str]] = {
     ErrorCode.STREAMS_INVALID_TOPOLOGY: STREAMS,
     ErrorCode.STREAMS_INVALID_TOPOLOGY_EPOCH: STREAMS,
     ErrorCode.STREAMS_TOPOLOGY_FENCED: STREAMS,
-    ErrorCode.SHARE_SESSION_LIMIT_REACHED: SHARE,
+    ErrorCode.SHARE_SESSION_LIMIT_REACHED: SHARE_ROOM,
 }

@@ -23,7 +23,7 @@ from typing import Final
 from groups.context import InternalError
 from groups.effects import Effects, EncodedRecord, Stamp
 from groups.share.config import ShareConfig
-from groups.share.delivery import Limits, Wish
+from groups.share.delivery import Limits, Portion, Wish
 from groups.share.share_partition import Acknowledgement, Acquired, Found, SharePartition
 from groups.share.state_records import ShareKey, encode_snapshot
 from groups.share.table import Answer, Share, ShareTable, no_answer
@@ -210,14 +210,16 @@ class ShareCoordinator:
         else:
             table.delete(share, answer)
 
-    def acquire(self, key: ShareKey, wish: Wish, found: Found, now_ms: int) -> list[Acquired]:
-        """Give a member the records of a read that are available.
+    def acquire(
+        self, key: ShareKey, wish: Wish, found: Found, now_ms: int, portion: Portion | None = None
+    ) -> list[Acquired]:
+        """Give a member the records of a read that are available; `portion` as in SharePartition.acquire.
 
         Raises: NotLoaded, GroupNotFound if the share-partition does not exist.
         """
         table = self._at(now_ms)
         share = table.known(key)
-        acquired = share.partition.acquire(wish, table.limits(key.group_id), found, now_ms)
+        acquired = share.partition.acquire(wish, table.limits(key.group_id), found, now_ms, portion)
         table.counts["acquired"] += sum(part.last - part.first + 1 for part in acquired)
         if acquired:
             table.arm(share)

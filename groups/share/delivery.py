@@ -54,10 +54,10 @@ class Portion:
 
     __slots__ = ("_limits", "_wish", "is_full", "rest", "taken")
 
-    def __init__(self, wish: Wish, limits: Limits, max_records: int) -> None:
+    def __init__(self, wish: Wish, limits: Limits) -> None:
         self._wish = wish
         self._limits = limits
-        self.rest = max_records
+        self.rest = wish.max_records
         self.taken = 0
         self.is_full = False
 

@@ -79,6 +79,10 @@ class ShareService:
         """Delete the states of a group without members in some topics.  Raises: GroupError."""
         delete_progress(self.membership, group_id, topic_ids, done)
 
+    def check_loaded(self, group_id: str) -> None:
+        """Check that a group's records have been replayed.  Raises: NotLoaded, CoordinatorNotAvailable."""
+        self._table.context.check_loaded(group_id)
+
     def empty_group(self, group_id: str) -> ShareGroup:
         """Return a group without members.  Raises: GroupNotFound, NonEmptyGroup, NotLoaded."""
         return empty_group(self.membership, group_id)

@@ -97,9 +97,11 @@ class ShareSessions:
         session = self._expect(key, epoch, connection)
         if epoch == CLOSING_EPOCH:
             return session
+        for partition in added:
+            session.partitions.setdefault(partition)
+        # A partition that is in both is only named for its acknowledgements.
         for partition in forgotten:
             session.partitions.pop(partition, None)
-        session.partitions.update(dict.fromkeys(added))
         return session
 
     def acknowledge(self, key: SessionKey, epoch: int, connection: Hashable) -> ShareSession:

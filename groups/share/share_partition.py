@@ -133,14 +133,19 @@ class SharePartition:
 
     # --- acquiring ------------------------------------------------------------------------------------------
 
-    def acquire(self, wish: Wish, limits: Limits, found: Found, now_ms: int) -> list[Acquired]:
+    def acquire(
+        self, wish: Wish, limits: Limits, found: Found, now_ms: int, portion: Portion | None = None
+    ) -> list[Acquired]:
         """Give a member the records of a read that are available; offsets without a record are archived.
 
         At most `limits.in_flight_max` records are between start and end afterwards, but for whole batches.
+        `portion` is what is left of the wish after earlier parts of the log, if there were any.
         """
         room = limits.in_flight_max - (self.end - self.start)
         end = found.end if room > 0 else min(found.end, self.end)
-        portion = Portion(wish, limits, min(wish.max_records, room) if room > 0 else wish.max_records)
+        portion = portion or Portion(wish, limits)
+        if room > 0:
+            portion.rest = min(portion.rest, room)
         until_ms = now_ms + limits.lock_ms
         position = first = max(found.first, self.start)
         acquired: list[Acquired] = []

@@ -1,0 +1,134 @@
+"""Share sessions at work: fetches that wait for records to acquire, and members whose connection was lost.
+
+A waiting fetch has two kinds of keys (broker/loop/waiters.py): those of its partitions, for new records, and
+those of its group in them, for records that were given back. It is resumed only if there is something to
+acquire at that moment: of many members that wait, as many are woken as there are records for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from typing import Final
+
+from broker.catalogue.metadata import Metadata
+from broker.coordinators.group_settings import share_reading
+from broker.coordinators.shares import Shares, limits_of
+from broker.errors import RequestError
+from broker.fetching.share_reader import PIECE_BYTES, Place, end_of, find_partition, first_available
+from broker.loop.loop import Loop
+from broker.view_topics.view_partition import ViewPartition
+from groups.errors import GroupError
+from groups.share.sessions import SessionKey, ShareSession, ShareSessions
+from groups.share.state_records import ShareKey
+from groups.share.table import Answer, no_answer
+from wal.disk import DiskError
+from wal.errors import WalError
+
+COUNTED_BYTES_MAX: Final = 1 << 20
+"""The bytes of a partition that are counted for a fetch that wants more than one; more count as enough."""
+
+
+class ShareQueues:
+    """The share sessions of this node."""
+
+    def __init__(self, metadata: Metadata, loop: Loop, shares: Callable[[], Shares]) -> None:
+        self._metadata = metadata
+        self._loop = loop
+        self._shares = shares
+        self.sessions = ShareSessions(0)
+        self._wait_keys: dict[ShareKey, int] = {}
+
+    @property
+    def shares(self) -> Shares:
+        """The share coordinator, which tells of records that were given back."""
+        shares = self._shares()
+        shares.on_freed = self._freed
+        return shares
+
+    def current_sessions(self) -> ShareSessions:
+        """Return the sessions, of which there may be as many as is configured now."""
+        found = self._metadata.live_config.layers.value("group.share.max.share.sessions")
+        assert isinstance(found, int)
+        self.sessions.sessions_max = found
+        return self.sessions
+
+    # --- waiting --------------------------------------------------------------------------------------------
+
+    def wait_key(self, key: ShareKey) -> int:
+        """Return the key under which fetches wait for records that a group gets back."""
+        found = self._wait_keys.get(key)
+        if found is None:
+            found = self._wait_keys[key] = self._loop.waiters.new_key()
+        return found
+
+    def _freed(self, keys: Collection[ShareKey]) -> None:
+        for key in keys:
+            wait_key = self._wait_keys.get(key)
+            if wait_key is None:
+                continue
+            if self._loop.waiters.waits_for(wait_key):
+                self._loop.scheduler.soon(partial(self._wake, wait_key))
+            else:
+                del self._wait_keys[key]
+
+    def _wake(self, wait_key: int) -> None:
+        self._loop.waiters.advanced(wait_key, 0, self._loop.clock.turn_ms)
+
+    def is_acquirable(self, group_id: str, place: Place) -> bool:
+        """Whether a member would get something now; an error is something, too."""
+        limits = limits_of(self._metadata, group_id)
+        read_committed = share_reading(self._metadata, group_id).read_committed
+        now_ms = self._loop.clock.turn_ms
+        try:
+            partition = find_partition(self._metadata, place)
+            key = ShareKey(group_id, *place)
+            offset = first_available(self._shares(), key, partition, limits, now_ms)
+        except (RequestError, GroupError, WalError, DiskError):
+            return True
+        return offset is not None and offset < end_of(partition, read_committed=read_committed)
+
+    def available_bytes(self, group_id: str, place: Place, max_bytes: int) -> int:
+        """Return the bytes of batches from the first record on that a member would get now, up to a limit.
+
+        A view, and a partition with an error, counts as much as is wanted.
+        """
+        if not self.is_acquirable(group_id, place):
+            return 0
+        limits, now_ms = limits_of(self._metadata, group_id), self._loop.clock.turn_ms
+        try:
+            partition = find_partition(self._metadata, place)
+            offset = first_available(self._shares(), ShareKey(group_id, *place), partition, limits, now_ms)
+            if offset is None or isinstance(partition, ViewPartition):
+                return max_bytes
+            room = min(max_bytes, COUNTED_BYTES_MAX) + PIECE_BYTES
+            return partition.read(offset, room).size_bytes
+        except (RequestError, GroupError, WalError, DiskError):
+            return max_bytes
+
+    # --- sessions that end ----------------------------------------------------------------------------------
+
+    def disconnected(self, connection: int) -> None:
+        """Give back what the members on a lost connection have."""
+        for session in self.sessions.disconnected(connection):
+            self._loop.scheduler.soon(partial(self._release_lost, session))
+
+    def _release_lost(self, session: ShareSession) -> None:
+        for place in session.partitions:
+            self.release(session.key, place, no_answer)
+
+    def release(self, member: SessionKey, place: Place, answer: Answer) -> None:
+        """Give back what a member has of a partition; answer when that is durable."""
+        now_ms = self._loop.clock.turn_ms
+        with self._shares().step(now_ms) as machine:
+            try:
+                machine.release(ShareKey(member.group_id, *place), member.member_id, answer, now_ms)
+            except GroupError as error:
+                answer(error.code)
+
+    def close(self, member: SessionKey, answers: Iterable[Answer]) -> None:
+        """Close a member's session and give back what it has; each partition has an answer."""
+        session = self.sessions.close(member)
+        if session is not None:
+            for place, answer in zip(session.partitions, answers, strict=True):
+                self.release(member, place, answer)

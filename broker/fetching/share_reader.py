@@ -1,0 +1,329 @@
+"""Reading for a share fetch: one pass over the partitions of a session, acquiring what is available.
+
+Each partition is read from the first record that is available on, a piece at a time, until the request has
+enough. Of each piece only the heads of batches are looked at; the member gets those with records that it has
+acquired.
+
+    read a piece --> its batches --> acquire --> the acquired ranges, and the batches with them
+
+Control batches, and for groups with share.isolation.level=read_committed those of aborted transactions, are
+no records for delivery: their offsets are archived, like those that compaction has left out.
+Source: KIP-932; Kafka 4.3's DelayedShareFetch and ShareFetchUtils.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterable
+from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
+
+from broker.catalogue.metadata import Metadata
+from broker.errors import RequestError, storage_error
+from broker.loop.slices import Offload, Until, in_thread
+from broker.storage.partition import Partition
+from broker.view_topics.view_partition import ViewPartition, ViewRead
+from groups.errors import GroupError
+from groups.share.delivery import AcquireMode, Limits, Portion, Wish
+from groups.share.share_partition import Acquired, Found
+from groups.share.state_records import ShareKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.share_fetch import AcquiredRecords, LeaderIdAndEpoch, PartitionData
+from protocol.records import BatchHeader, read_batch_header
+from protocol.wire import RecordParts
+from wal.disk import DiskError
+from wal.errors import OffsetOutOfRange, WalError
+from wal.reader import Part
+from wal.segment import FileRange
+from wal.transactions import AbortedTransaction
+
+if TYPE_CHECKING:
+    from broker.coordinators.shares import Shares
+
+logger = logging.getLogger("kawal.broker")
+
+PIECE_BYTES: Final = 48 << 10
+"""The bytes read at a time: few batches are then read in vain, and small ones are read from memory."""
+
+BATCHES_PER_STEP: Final = 50
+"""The batches acquired between two looks at the time, in about 0.5 ms."""
+
+NO_LEADER: Final = -1
+
+Place = tuple[UUID, int]
+ReadSteps = Generator[Until | None, None, None]
+
+
+class Piece(NamedTuple):
+    """A part of a partition as it was read."""
+
+    data: memoryview
+    first: int
+    """The offset from which it was read."""
+    end: int
+    """The offset before which everything was read."""
+
+
+class Batch(NamedTuple):
+    """One batch of a piece, and where it lies in it."""
+
+    first: int
+    last: int
+    position: int
+    end_position: int
+
+
+class Reading(NamedTuple):
+    """The wish of a request, and its member."""
+
+    group_id: str
+    member_id: str
+    max_records: int
+    batch_size: int
+    mode: AcquireMode
+    max_bytes: int
+
+
+def blank(index: int, code: ErrorCode = ErrorCode.NONE, message: str | None = None) -> PartitionData:
+    """Return the answer for a partition without records."""
+    return PartitionData(
+        partition_index=index,
+        error_code=code,
+        error_message=message,
+        current_leader=LeaderIdAndEpoch(leader_id=NO_LEADER, leader_epoch=NO_LEADER),
+        records=b"",
+        acquired_records=[],
+    )
+
+
+class ShareReader:
+    """One pass over partitions: what they give to a member within the limits of its request."""
+
+    def __init__(
+        self,
+        metadata: Metadata,
+        shares: Shares,
+        reading: Reading,
+        *,
+        limits: Limits,
+        read_committed: bool,
+        offload: Offload,
+        now_ms: int,
+    ) -> None:
+        self._metadata = metadata
+        self._shares = shares
+        self._reading = reading
+        self._limits = limits
+        self._read_committed = read_committed
+        self._offload = offload
+        self._now_ms = now_ms
+        self._batches = 0
+        self.count = 0
+        self.size_bytes = 0
+        self.has_error = False
+        # Views, each with the offset up to which it was read.
+        self.views: list[tuple[ViewPartition, int]] = []
+        self.found: dict[Place, PartitionData] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the request has all that it may have."""
+        return self.count >= self._reading.max_records or self.size_bytes >= self._reading.max_bytes
+
+    def read(self, places: Iterable[Place]) -> ReadSteps:
+        """Read these partitions in this order; yield where much had to be looked at."""
+        for place in places:
+            data = blank(place[1])
+            try:
+                if not self.is_full:
+                    yield from self._read_place(place, data)
+            except RequestError as error:
+                data.error_code = error.code
+            except GroupError as error:
+                data.error_code, data.error_message = error.code, error.message
+            except OffsetOutOfRange:
+                # The log lost its beginning meanwhile: the next fetch begins after that.
+                continue
+            except (WalError, DiskError) as error:
+                logger.error("share fetch of %s-%d: %s", *place, error)
+                data.error_code = storage_error(error).code
+            if data.error_code:
+                self.has_error = True
+            self.found[place] = data
+
+    def _read_place(self, place: Place, data: PartitionData) -> ReadSteps:
+        partition = find_partition(self._metadata, place)
+        key = ShareKey(self._reading.group_id, *place)
+        offset = first_available(self._shares, key, partition, self._limits, self._now_ms)
+        end = end_of(partition, read_committed=self._read_committed)
+        if offset is None or offset >= end:
+            if isinstance(partition, ViewPartition):
+                self.views.append((partition, end))
+            return
+        wish = Wish(
+            self._reading.member_id,
+            self._reading.max_records - self.count,
+            max(self._reading.batch_size, 1),
+            self._reading.mode,
+        )
+        portion = Portion(wish, self._limits)
+        parts: list[memoryview] = []
+        while offset < end and not portion.is_full and self.size_bytes < self._reading.max_bytes:
+            piece = yield from self._piece(partition, offset, end)
+            if piece.end <= offset:
+                break
+            yield from self._acquire(key, partition, wish, portion, piece, data, parts)
+            offset = piece.end
+        if parts:
+            data.records = RecordParts(parts, sum(map(len, parts)))
+
+    # --- reading --------------------------------------------------------------------------------------------
+
+    def _piece(self, partition: Partition, offset: int, end: int) -> Generator[Until | None, None, Piece]:
+        room = min(PIECE_BYTES, self._reading.max_bytes - self.size_bytes)
+        parts: list[Part]
+        minimum_one = not self.size_bytes
+        if isinstance(partition, ViewPartition):
+            read = ViewRead(
+                offset,
+                room,
+                minimum_one=minimum_one,
+                now_ms=self._now_ms,
+                reader=(self._reading.group_id, self._reading.member_id),
+            )
+            yield from partition.steps(read)
+            self.views.append((partition, read.position))
+            parts, reached = read.parts, read.position
+        else:
+            result = partition.read(offset, room, minimum_one=minimum_one, end=end)
+            parts, reached = result.parts, result.next_offset
+        if any(isinstance(part, FileRange) for part in parts):
+            data = yield from in_thread(self._offload, lambda: _joined(parts))
+        else:
+            data = _joined(parts)
+        return Piece(memoryview(data), offset, reached)
+
+    def _acquire(
+        self,
+        key: ShareKey,
+        partition: Partition,
+        wish: Wish,
+        portion: Portion,
+        piece: Piece,
+        data: PartitionData,
+        parts: list[memoryview],
+    ) -> ReadSteps:
+        """Acquire what is available of a piece, some batches at a time."""
+        batches = self._deliverable(partition, piece)
+        first = piece.first
+        for start in range(0, max(len(batches), 1), BATCHES_PER_STEP):
+            some = batches[start : start + BATCHES_PER_STEP]
+            is_last = start + BATCHES_PER_STEP >= len(batches)
+            end = piece.end if is_last else some[-1].last + 1
+            found = Found(first, [(batch.first, batch.last) for batch in some], end)
+            with self._shares.step(self._now_ms) as machine:
+                acquired = machine.acquire(key, wish, found, self._now_ms, portion)
+            self._take(acquired, some, piece, data, parts)
+            if portion.is_full:
+                return
+            first = end
+            self._batches += len(some)
+            if self._batches >= BATCHES_PER_STEP:
+                self._batches = 0
+                yield None
+
+    def _deliverable(self, partition: Partition, piece: Piece) -> list[Batch]:
+        """Return the batches of a piece with records for delivery."""
+        aborted: list[AbortedTransaction] = []
+        if self._read_committed and not isinstance(partition, ViewPartition):
+            aborted = partition.aborted_between(piece.first, piece.end)
+        found: list[Batch] = []
+        position = 0
+        while position < len(piece.data):
+            header = read_batch_header(piece.data, position)
+            end_position = position + header.size_bytes
+            if not header.is_control and not (aborted and _is_aborted(header, aborted)):
+                found.append(Batch(header.base_offset, header.last_offset, position, end_position))
+            position = end_position
+        return found
+
+    def _take(
+        self,
+        acquired: list[Acquired],
+        batches: list[Batch],
+        piece: Piece,
+        data: PartitionData,
+        parts: list[memoryview],
+    ) -> None:
+        """Add acquired records to the answer, with the batches that have them."""
+        data.acquired_records += [
+            AcquiredRecords(
+                first_offset=part.first, last_offset=part.last, delivery_count=part.delivery_count
+            )
+            for part in acquired
+        ]
+        number = 0
+        start = stop = -1
+        for part in acquired:
+            self.count += part.last - part.first + 1
+            while number < len(batches) and batches[number].last < part.first:
+                number += 1
+            # The last batch of one range may have records of the next one, too.
+            while number < len(batches) and batches[number].first <= part.last:
+                batch = batches[number]
+                if batch.position > stop:
+                    self._add(parts, piece, start, stop)
+                    start = batch.position
+                stop = batch.end_position
+                if batch.last > part.last:
+                    break
+                number += 1
+        self._add(parts, piece, start, stop)
+
+    def _add(self, parts: list[memoryview], piece: Piece, start: int, stop: int) -> None:
+        if stop > start >= 0:
+            parts.append(piece.data[start:stop])
+            self.size_bytes += stop - start
+
+
+def find_partition(metadata: Metadata, place: Place) -> Partition:
+    """Return a partition by its topic's id.
+
+    Raises: RequestError, with 100 for a topic and 3 for a partition that does not exist.
+    """
+    topic = metadata.catalogue.find_id(place[0])
+    if topic is None:
+        raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID)
+    return metadata.topics.partition(topic, place[1])
+
+
+def end_of(partition: Partition, *, read_committed: bool) -> int:
+    """Return the offset up to which a group may read."""
+    return partition.last_stable_offset if read_committed else partition.high_watermark
+
+
+def first_available(
+    shares: Shares, key: ShareKey, partition: Partition, limits: Limits, now_ms: int
+) -> int | None:
+    """Return the first offset that may be acquired; None while there may be none.
+
+    Raises: NotLoaded, GroupNotFound.
+    """
+    with shares.step(now_ms) as machine:
+        machine.move_log_start(key, partition.log_start, now_ms)
+        found = machine.find(key)
+        assert found is not None
+        return found.next_fetch_offset() if found.can_acquire(limits) else None
+
+
+def _is_aborted(header: BatchHeader, aborted: list[AbortedTransaction]) -> bool:
+    return header.is_transactional and any(
+        entry.producer_id == header.producer_id
+        and entry.first_offset <= header.base_offset <= entry.last_offset
+        for entry in aborted
+    )
+
+
+def _joined(parts: list[Part]) -> bytes | bytearray | memoryview:
+    buffers = [part.read() if isinstance(part, FileRange) else part for part in parts]
+    return buffers[0] if len(buffers) == 1 else b"".join(buffers)

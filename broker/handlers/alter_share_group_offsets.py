@@ -1,0 +1,112 @@
+"""AlterShareGroupOffsets: v0.
+
+Behaviour: sets where a share group without members goes on; all that is known of its records in these
+partitions is dropped.  Answered when that is durable.  Each partition has its own outcome.
+Differences from Apache Kafka: none.
+Version notes: none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from broker.errors import RequestError
+from broker.fetching.share_reader import find_partition
+from broker.loop.call import PARKED, Call, Parked
+from broker.loop.slices import WaitingSteps, in_slices
+from groups.errors import GroupError
+from groups.share.membership import InitOrder
+from groups.share.state_records import ShareKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsResponse,
+    AlterShareGroupOffsetsResponsePartition,
+    AlterShareGroupOffsetsResponseTopic,
+)
+from protocol.wire import ZERO_UUID
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+PER_STEP: Final = 25
+"""The partitions that are set between two looks at the time."""
+
+
+def handle(
+    broker: Broker, call: Call[AlterShareGroupOffsetsRequest]
+) -> AlterShareGroupOffsetsResponse | Parked | WaitingSteps:
+    """Set the offsets of an empty group."""
+    try:
+        with broker.groups.step(call.received_ms) as coordinator:
+            coordinator.share(call.received_ms).empty_group(call.request.group_id)
+    except GroupError as error:
+        return AlterShareGroupOffsetsResponse(
+            error_code=error.code, error_message=error.message, responses=[]
+        )
+    count = sum(len(topic.partitions) for topic in call.request.topics)
+    found: Parked | WaitingSteps = in_slices(_Alteration(broker, call).steps(), count, per_slice=PER_STEP)
+    return found
+
+
+class _Alteration:
+    """One request on its way."""
+
+    def __init__(self, broker: Broker, call: Call[AlterShareGroupOffsetsRequest]) -> None:
+        self._broker = broker
+        self._call = call
+        self._response = AlterShareGroupOffsetsResponse(responses=[])
+        self._set: list[tuple[UUID, int]] = []
+        self._left = 1
+
+    def steps(self) -> WaitingSteps:
+        """Set all offsets; the answer leaves with the last outcome."""
+        request = self._call.request
+        for topic in request.topics:
+            known = self._broker.catalogue.find(topic.topic_name)
+            topic_id = ZERO_UUID if known is None else known.topic_id
+            answers = AlterShareGroupOffsetsResponseTopic(
+                topic_name=topic.topic_name, topic_id=topic_id, partitions=[]
+            )
+            self._response.responses.append(answers)
+            for number, partition in enumerate(topic.partitions, 1):
+                answer = AlterShareGroupOffsetsResponsePartition(partition_index=partition.partition_index)
+                answers.partitions.append(answer)
+                self._begin(topic_id, partition.start_offset, answer)
+                if not number % PER_STEP:
+                    yield None
+        self._done()
+        return PARKED
+
+    def _begin(self, topic_id: UUID, start: int, answer: AlterShareGroupOffsetsResponsePartition) -> None:
+        place = (topic_id, answer.partition_index)
+        now_ms = self._broker.clock.turn_ms
+        self._left += 1
+
+        def told(code: ErrorCode) -> None:
+            if code == ErrorCode.NONE:
+                self._set.append(place)
+            else:
+                answer.error_code, answer.error_message = code, code.text
+            self._done()
+
+        try:
+            if topic_id == ZERO_UUID:
+                raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            find_partition(self._broker, place)
+            with self._broker.coordinators.shares.step(now_ms) as machine:
+                machine.reset(ShareKey(self._call.request.group_id, *place), start, told, now_ms)
+        except (RequestError, GroupError) as error:
+            told(error.code)
+
+    def _done(self) -> None:
+        self._left -= 1
+        if self._left:
+            return
+        now_ms = self._broker.clock.turn_ms
+        if self._set:
+            order = InitOrder(self._call.request.group_id, tuple(self._set))
+            with self._broker.groups.step(now_ms) as coordinator:
+                coordinator.share(now_ms).membership.initialized(order, now_ms)
+        self._call.reply(self._response)

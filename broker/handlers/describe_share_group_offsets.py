@@ -1,0 +1,124 @@
+"""DescribeShareGroupOffsets: v0-1.
+
+Behaviour: shows where share groups are in their partitions: the first record that is not finished, and (v1)
+how many are not. -1 stands for a partition in which the group has no state.
+Differences from Apache Kafka: there a group has no start offset before its first fetch.
+Version notes: v1 the lag (KIP-1226).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from broker.errors import RequestError
+from broker.fetching.share_reader import find_partition
+from broker.loop.call import Call
+from broker.loop.slices import WaitingSteps, chunks, in_slices
+from groups.errors import GroupError, GroupNotFound, InvalidGroupId
+from groups.share.state_records import ShareKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
+from protocol.wire import ZERO_UUID
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+UNKNOWN: Final = -1
+
+Asked = tuple[str, UUID | None, list[int]]
+"""A topic's name, its id if it exists, and partitions."""
+
+
+def handle(
+    broker: Broker, call: Call[DescribeShareGroupOffsetsRequest]
+) -> DescribeShareGroupOffsetsResponse | WaitingSteps:
+    """Answer each group on its own."""
+    count = sum(
+        1 + sum(len(topic.partitions) for topic in group.topics or ()) for group in call.request.groups
+    )
+    answer: DescribeShareGroupOffsetsResponse | WaitingSteps = in_slices(
+        _answer(broker, call.request, call.received_ms), count, per_slice=100
+    )
+    return answer
+
+
+def _answer(broker: Broker, request: DescribeShareGroupOffsetsRequest, now_ms: int) -> WaitingSteps:
+    response = DescribeShareGroupOffsetsResponse(groups=[])
+    for group in request.groups:
+        found = DescribeShareGroupOffsetsResponseGroup(group_id=group.group_id, topics=[])
+        response.groups.append(found)
+        try:
+            asked = _asked(broker, group, now_ms)
+        except GroupError as error:
+            found.error_code, found.error_message = error.code, error.message
+            continue
+        for name, topic_id, partitions in asked:
+            topic = DescribeShareGroupOffsetsResponseTopic(
+                topic_name=name, topic_id=topic_id or ZERO_UUID, partitions=[]
+            )
+            found.topics.append(topic)
+            for part in chunks(partitions):
+                topic.partitions += [
+                    _partition(broker, group.group_id, topic_id, index, now_ms) for index in part
+                ]
+                yield None
+    return response
+
+
+def _asked(broker: Broker, group: DescribeShareGroupOffsetsRequestGroup, now_ms: int) -> list[Asked]:
+    """Return what is asked of a group.  Raises: GroupError."""
+    if not group.group_id:
+        raise InvalidGroupId
+    known = broker.catalogue.by_name
+    if group.topics is not None:
+        return [
+            (
+                topic.topic_name,
+                known[topic.topic_name].topic_id if topic.topic_name in known else None,
+                topic.partitions,
+            )
+            for topic in group.topics
+        ]
+    with broker.groups.step(now_ms) as coordinator:
+        share = coordinator.share(now_ms)
+        share.check_loaded(group.group_id)
+        found = share.groups.get(group.group_id)
+        if found is None:
+            raise GroupNotFound(f"Group {group.group_id} not found.")
+        return [
+            (topic.name, topic_id, sorted(topic.partitions)) for topic_id, topic in found.initialized.items()
+        ]
+
+
+def _partition(
+    broker: Broker, group_id: str, topic_id: UUID | None, index: int, now_ms: int
+) -> DescribeShareGroupOffsetsResponsePartition:
+    answer = DescribeShareGroupOffsetsResponsePartition(
+        partition_index=index, start_offset=UNKNOWN, leader_epoch=0, lag=UNKNOWN
+    )
+    if topic_id is None:
+        answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        answer.error_message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.text
+        return answer
+    try:
+        partition = find_partition(broker, (topic_id, index))
+        with broker.coordinators.shares.step(now_ms) as machine:
+            found = machine.find(ShareKey(group_id, topic_id, index))
+    except RequestError as error:
+        answer.error_code, answer.error_message = error.code, error.code.text
+    except GroupError as error:
+        answer.error_code, answer.error_message = error.code, error.message
+    else:
+        if found is not None:
+            start = max(found.start, partition.log_start)
+            answer.start_offset = start
+            answer.lag = max(partition.high_watermark - start - found.finished_count(), 0)
+    return answer

@@ -1,0 +1,27 @@
+"""ShareGroupHeartbeat: v1.
+
+Behaviour: membership of a share group (KIP-932): join, keep alive, leave; answered when what it changes is
+durable.  The first heartbeat that needs a partition is answered when the group has a state there, which
+fixes where the group begins to read.
+Differences from Apache Kafka: there the group begins to read in a partition with its first fetch, so that
+with share.auto.offset.reset=latest records before that are not delivered.
+Version notes: v1 the first stable one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.coordinators.groups import client_of
+from broker.loop.call import PARKED, Call, Parked
+from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+
+if TYPE_CHECKING:
+    from broker.core import Broker
+
+
+def handle(broker: Broker, call: Call[ShareGroupHeartbeatRequest]) -> Parked:
+    """Pass the request to the group coordinator."""
+    with broker.groups.step(call.received_ms) as coordinator:
+        coordinator.share(call.received_ms).heartbeat(call.request, client_of(call), call.reply)
+    return PARKED

@@ -1,0 +1,67 @@
+"""Share sessions at work: waiting, waking, and connections that are lost."""
+
+from __future__ import annotations
+
+from groups.share.state_records import ShareKey
+from protocol.error_codes import ErrorCode
+from tests.broker.handlers.test_share_fetch import Jobs
+from tests.broker.shares import RELEASE, acquired
+
+
+def test_there_are_no_more_sessions_than_configured() -> None:
+    jobs = Jobs()
+    first, second = jobs.member("m1"), jobs.member("m2")
+    jobs.gateway.broker.share_queues.sessions.sessions_max = 0
+    first.fetch(jobs.place)
+    sessions = jobs.gateway.broker.share_queues.current_sessions()
+    assert (len(sessions), sessions.sessions_max) == (1, 2_000)
+    second.fetch(jobs.place)
+    assert len(sessions) == 2
+
+
+def test_a_key_that_no_fetch_waits_for_is_forgotten() -> None:
+    jobs = Jobs()
+    member = jobs.member("m1")
+    member.send_fetch(jobs.place, max_wait_ms=10)
+    jobs.gateway.advance(20)
+    member.client.answers()
+    jobs.produce(b"a")
+    member.fetch()
+    member.acknowledge(jobs.place, (0, 0, [RELEASE]))
+    jobs.gateway.settle()
+    assert jobs.gateway.broker.share_queues._wait_keys == {}
+
+
+def test_a_partition_that_is_deleted_counts_as_acquirable_so_that_fetches_learn_of_it() -> None:
+    jobs = Jobs()
+    jobs.member("m1")
+    queues = jobs.gateway.broker.share_queues
+    assert not queues.is_acquirable("g", jobs.place)
+    assert queues.is_acquirable("unknown", jobs.place)
+    assert queues.available_bytes("unknown", jobs.place, 10) == 10
+    assert queues.available_bytes("g", jobs.place, 10) == 0
+
+
+def test_the_records_of_every_lost_session_are_given_back() -> None:
+    jobs = Jobs(partitions=2)
+    first, second = jobs.member("m1"), jobs.member("m2")
+    places = [(jobs.topic_id, index) for index in range(2)]
+    for index in range(2):
+        jobs.produce(b"a", index=index)
+    first.fetch(*places)
+    first.client.close()
+    jobs.gateway.settle()
+    assert len(jobs.gateway.broker.share_queues.sessions) == 0
+    assert acquired(second.fetch(*places)) == [(0, 0, 1), (0, 0, 1)]
+
+
+def test_releasing_where_the_group_has_nothing_is_told() -> None:
+    jobs = Jobs()
+    told: list[ErrorCode] = []
+    member = jobs.member("m1")
+    member.fetch(jobs.place)
+    session = next(iter(jobs.gateway.broker.share_queues.sessions._sessions.values()))
+    key = session.key._replace(group_id="other")
+    jobs.gateway.broker.share_queues.release(key, jobs.place, told.append)
+    assert told == [ErrorCode.GROUP_ID_NOT_FOUND]
+    assert jobs.gateway.broker.share_queues.wait_key(ShareKey("g", *jobs.place)) < 0

@@ -1,0 +1,35 @@
+"""ShareGroupHeartbeat: joining, following, leaving."""
+
+from __future__ import annotations
+
+from protocol.error_codes import ErrorCode
+from tests.broker.handlers.test_share_fetch import Jobs
+from tests.broker.shares import Member
+
+
+def test_a_member_joins_and_leaves() -> None:
+    jobs = Jobs(partitions=3)
+    member = Member(jobs.gateway, "m1")
+    answer = member.beat("jobs")
+    assert (answer.error_code, answer.member_id, answer.heartbeat_interval_ms) == (0, "m1", 5_000)
+    assert answer.assignment is not None
+    (topic,) = answer.assignment.topic_partitions
+    assert (topic.topic_id, topic.partitions) == (jobs.topic_id, [0, 1, 2])
+    assert member.beat().assignment is None
+    assert member.beat(epoch=-1).member_epoch == -1
+
+
+def test_a_member_is_told_the_settings_of_its_group() -> None:
+    jobs = Jobs(share_heartbeat_interval_ms="7000")
+    assert Member(jobs.gateway, "m1").beat("jobs").heartbeat_interval_ms == 7_000
+
+
+def test_errors_are_kafkas() -> None:
+    jobs = Jobs()
+    member = Member(jobs.gateway, "m1")
+    assert member.beat(epoch=3).error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert member.beat().error_code == ErrorCode.INVALID_REQUEST
+    assert Member(jobs.gateway, "x" * 37).beat("jobs").error_code == ErrorCode.INVALID_REQUEST
+    member.beat("jobs")
+    assert member.beat(epoch=99).error_code == ErrorCode.FENCED_MEMBER_EPOCH
+    assert Member(jobs.gateway, "m2").beat(epoch=1).error_code == ErrorCode.UNKNOWN_MEMBER_ID
