@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -12,6 +12,7 @@ from broker.catalogue.catalogue_records import (
     CatalogueRecord,
     DatabaseCreated,
     DirectoryRemoved,
+    ScramCredentials,
     decode_record,
     encode_record,
 )
@@ -52,16 +53,15 @@ def open_broker(
     offload: Offload = run_here,
     gate: Gate | None = None,
     lookups: Lookups | None = None,
+    users: Mapping[str, dict[str, str]] | None = None,
     kind: type[Broker] = Broker,
 ) -> Broker:
     """Open the data directory `config.log_dirs`, creating it if need be.
 
     `loggers` are those whose levels clients may change, by default the process's own.  `stats` provides the
     clock for durations, `offload` the threads; every request passes the `gate`.  `lookups` are those in
-    a schema registry.  `kind` is the class to make.
-    Raises:
-        StoreError: the directory cannot be used; the text says why and what to do.
-        DiskError: a file call failed.
+    a schema registry.  `users` get these credentials unless they exist.  `kind` is the class to make.
+    Raises: StoreError, if the directory cannot be used: why and what to do; DiskError, of a file.
     """
     options = log_options(config, {}, vnode_count=config.kawal_vnodes)
     store = Store.open(
@@ -72,7 +72,7 @@ def open_broker(
         options=replace(options, wall_offset_ms=wall_ms - now_ms),
     )
     try:
-        records = [decode_record(data) for data in store.catalogue.records]
+        records = list(map(decode_record, store.catalogue.records))
         store.catalogue.records.clear()
         vnode_ids = [index for database, index in store.vnodes() if database == DEFAULT_DATABASE]
         catalogue = replay_all(with_default_database(records, vnode_ids, config.kawal_durability))
@@ -80,6 +80,7 @@ def open_broker(
             _refuse_to_lose(store)
             _create_default_database(store, catalogue, config, now_ms)
         _remove_leftovers(store, catalogue, now_ms)
+        _add_users(store, catalogue, users or {}, now_ms)
         vnodes = _open_databases(store, catalogue, config, now_ms)
     except BaseException:
         store.release()
@@ -167,6 +168,14 @@ def _record(store: Store, catalogue: Catalogue, records: Sequence[CatalogueRecor
         log.synced(job, now_ms)
     for record in records:
         catalogue.replay(record)
+
+
+def _add_users(store: Store, catalogue: Catalogue, users: Mapping[str, dict[str, str]], now_ms: int) -> None:
+    """Add the users that do not exist, and say so."""
+    new = {user: own for user, own in users.items() if user not in catalogue.scram_credentials}
+    _record(store, catalogue, [ScramCredentials(user=user, credentials=new[user]) for user in new], now_ms)
+    for user in users:
+        logger.info("the user %r %s", user, "was added" if user in new else "exists, and was not changed")
 
 
 def _remove_leftovers(store: Store, catalogue: Catalogue, now_ms: int) -> None:

@@ -44,15 +44,20 @@ class Logins:
         users: ScramUsers,
         random: Random,
         read_file: Callable[[str], Callable[[], Mapping[str, str]]],
+        *,
+        decoy_key: bytes,
     ) -> None:
-        """`random` is fit for secrets; `read_file(path)` returns what reads a file of hashed passwords."""
+        """`random` is fit for secrets; `read_file(path)` returns what reads a file of hashed passwords.
+
+        `decoy_key` is a secret that stays the same over restarts.
+        """
         self._loop = loop
         self._config = config
         self._users = users
         self._random = random
         self._read_file = read_file
         self._queue = LoginQueue(loop)
-        self._decoy_key = self._secret()
+        self._decoy_key = decoy_key
 
     def beginner(self, listener: str) -> Callable[[Connection], None]:
         """Return what gives a new connection of this listener its login."""

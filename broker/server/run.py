@@ -10,7 +10,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any, Final
@@ -66,11 +66,13 @@ def main(
     ready: Callable[[str], None],
     pages: Pages = standard_pages,
     load: Load | None = None,
+    users: Mapping[str, dict[str, str]] | None = None,
 ) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit status.
 
     `ready` is called once, when clients are answered, with HOST:PORT of the first listener; `pages` makes the
     pages of the HTTP server; `load` reads the configuration again on SIGHUP, None: there is no file.
+    `users` get these SCRAM credentials unless they exist.
 
     Raises:
         StartError, wal.store.StoreError: the server cannot start; the text says why and what to do.
@@ -103,6 +105,7 @@ def main(
             stats=Stats(time.monotonic_ns, time.thread_time_ns),
             offload=workers.submit_task,
             lookups=Lookups(registry_of, workers.submit_outside),
+            users=users,
         )
         _open_logins(broker, config, listeners)
         sockets.pop_all()
@@ -134,7 +137,14 @@ def _open_logins(broker: Broker, config: Config, listeners: list[Listener]) -> N
     from broker.security.plain_passwords import PasswordFileError
     from broker.server.password_file import PasswordFile
 
-    logins = Logins(broker, config, broker.catalogue, SystemRandom(), PasswordFile)
+    logins = Logins(
+        broker,
+        config,
+        broker.catalogue,
+        SystemRandom(),
+        PasswordFile,
+        decoy_key=broker.store.identity.secret.encode(),
+    )
     try:
         for listener in listeners:
             if listener.name in named:

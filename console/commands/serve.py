@@ -9,6 +9,7 @@ from functools import partial
 
 from console.errors import OK, CommandError
 from console.help import describe
+from console.passwords import add_password_file
 from console.server_flags import add_flags, as_table, config_file, loaded_config, read_again
 
 
@@ -26,12 +27,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
             ("serve --listen 127.0.0.1:0 --data /tmp/try", "take a free port, for a test"),
             ("serve --config kawal.toml --set num.partitions=8", "a file, and one setting changed"),
             (
+                "serve --config kawal.toml --add-user admin --password-file secret",
+                "add the first user who may log in",
+            ),
+            (
                 "serve --config kawal.toml --print-config",
                 "show the settings and their sources, without serving",
             ),
         ],
     )
     add_flags(parser)
+    parser.add_argument(
+        "--add-user",
+        metavar="NAME",
+        help="add this user of SCRAM before clients are served, unless it exists; asks for the password",
+    )
+    add_password_file(parser)
     parser.add_argument(
         "--print-config",
         action="store_true",
@@ -56,9 +67,20 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         load = partial(read_again, arguments) if config_file(arguments) else None
-        return main(loaded.config, ready=_announce, load=load)
+        if arguments.add_user is None:
+            return main(loaded.config, ready=_announce, load=load)
+        users = _first_user(arguments.add_user, arguments.password_file)
+        return main(loaded.config, ready=_announce, load=load, users=users)
     except (StartError, StoreError, DiskError) as error:
         raise CommandError(str(error)) from error
+
+
+def _first_user(name: str, password_file: str | None) -> dict[str, dict[str, str]]:
+    """Return the credentials of a user who is to be there before the first client."""
+    from console.passwords import read_password  # not needed without --add-user
+    from console.users import first_credentials
+
+    return {name: first_credentials(read_password(name, password_file))}
 
 
 def _announce(address: str) -> None:

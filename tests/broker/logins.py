@@ -40,7 +40,9 @@ class LoginGateway(Gateway):
     def _start(self) -> Any:
         broker = super()._start()
         file = self._file
-        logins = Logins(broker, self.config, broker.catalogue, Random(2), lambda _path: file or dict)
+        logins = Logins(
+            broker, self.config, broker.catalogue, Random(2), lambda _path: file or dict, decoy_key=b"k"
+        )
         self._begin = logins.beginner("LOGIN")
         return broker
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import logging
+from random import Random
 
 import pytest
 
 from broker.catalogue.databases import log_options
-from broker.start import vnodes_of
+from broker.start import open_broker, vnodes_of
 from tests.broker.databases import create_database, drop_database
 from tests.broker.gateway import Gateway
 from tests.broker.kit import batch, create, fetch, read, send
@@ -269,3 +270,22 @@ def test_the_logs_that_a_start_opens_follow_from_the_catalogues_records() -> Non
     gateway.crash()
     opened = [vnode.log._state.directory for vnode in gateway.broker.vnodes.every[1:]]
     assert sorted(opened) == sorted(f"/data/{folder}" for folder in expected)
+
+
+def test_a_first_user_is_there_from_the_start_and_never_changed_by_it() -> None:
+    disk = MemoryDisk()
+
+    def start(credential: str) -> dict[str, dict[str, str]]:
+        broker = open_broker(
+            disk,
+            Gateway(disk=MemoryDisk()).config,
+            random=Random(1),
+            now_ms=1,
+            wall_ms=1,
+            users={"admin": {"SCRAM_SHA_256": credential}},
+        )
+        found = dict(broker.catalogue.scram_credentials)
+        disk.restart()
+        return found
+
+    assert start("one") == start("two") == {"admin": {"SCRAM_SHA_256": "one"}}

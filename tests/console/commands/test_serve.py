@@ -84,3 +84,19 @@ def test_the_file_is_read_again_with_the_same_flags(tmp_path: Path, monkeypatch:
     assert (load().config.num_partitions, load().config.broker_rack) == (9, "r1")
     assert main(["serve"]) == 0
     assert loads[-1] is None
+
+
+def test_the_first_user_is_handed_to_the_server_without_the_password(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    given: dict[str, dict[str, str]] = {}
+
+    def serve(config: Config, *, users: dict[str, dict[str, str]], **_more: object) -> int:
+        given.update(users)
+        return 0
+
+    monkeypatch.setattr(server, "main", serve)
+    (tmp_path / "secret").write_text("hunter2\n")
+    assert main(["serve", "--add-user", "admin", "--password-file", str(tmp_path / "secret")]) == 0
+    assert set(given["admin"]) == {"SCRAM_SHA_256", "SCRAM_SHA_512"}
+    assert "hunter2" not in str(given)
