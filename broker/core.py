@@ -43,7 +43,8 @@ from broker.loop.stats import Stats
 from broker.loop.timers import Timers
 from broker.loop.waiters import Waiters
 from broker.requests.dispatcher import Dispatcher
-from broker.requests.gate import Gate, OpenGate
+from broker.requests.gate import Gate
+from broker.requests.gates import authorizer_of, gate_of
 from broker.requests.intake import Intake
 from broker.requests.request_log import RequestLog
 from broker.storage.vnode import DiskJob, Vnode
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from broker.coordinators.transactions import Transactions
     from broker.fetching.member_views import MemberViews
     from broker.fetching.share_queues import ShareQueues
+    from broker.security.authorizer import Authorizer
     from broker.storage.schemas import Lookups, Schemas
 
 logger = logging.getLogger("kawal.broker")
@@ -94,8 +96,7 @@ class Broker:
         """Make a broker; `offload` runs work in a thread, and every request passes the `gate`."""
         self._lookups = lookups
         self.live_config = LiveConfig(config, catalogue, changed=self._reconfigure)
-        # The configuration in effect, including changes by clients.
-        self.config = self.live_config.current
+        self.config = self.live_config.current  # the one in effect, with changes by clients
         self.loggers = loggers or Loggers()
         self.random = random
         self.store = store
@@ -103,7 +104,8 @@ class Broker:
         self.clock = Clock(now_ms=now_ms, wall_ms=wall_ms, last_wall_ms=last_wall_ms(store, vnodes))
         self.internal_errors = InternalErrors()
         self.timers = Timers(self.internal_errors)
-        self._dispatcher = self.dispatcher(self, self, gate or OpenGate())
+        self.authorizer: Authorizer | None = authorizer_of(self.config, catalogue)
+        self._dispatcher = self.dispatcher(self, self, gate or gate_of(self.authorizer, catalogue))
         self.stats = stats or Stats()
         self.scheduler = Scheduler(self._dispatcher.failed, self.internal_errors, offload, self.stats.turns)
         self.waiters = Waiters(self.timers, self._dispatcher.failed, self.scheduler.soon, self.stats.turns)
@@ -141,10 +143,8 @@ class Broker:
 
     def _open_metadata(self) -> None:
         """Make the objects that read and change the catalogue, over its log and the vnodes."""
-        store, catalogue = self.store, self.catalogue
-        self.metadata_log = MetadataLog(
-            catalogue, store.catalogue, self.vnodes, self.clock, self.internal_errors
-        )
+        store, catalogue, errors = self.store, self.catalogue, self.internal_errors
+        self.metadata_log = MetadataLog(catalogue, store.catalogue, self.vnodes, self.clock, errors)
         self.topics: TopicDirectory = TopicDirectory(
             catalogue=catalogue,
             config=self.live_config,

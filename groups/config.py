@@ -99,6 +99,14 @@ class GroupConfig:
     """The side that assigns the partitions of classic eager groups: `client` (their leader), or `server`
     (with the default assignor)."""
 
+    authorizer_class_name: str = ""
+    """Set: patterns match only topics that their members may see."""
+
+    @property
+    def hides_topics(self) -> bool:
+        """Whether there are topics that not every member may see."""
+        return bool(self.authorizer_class_name)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSettings:

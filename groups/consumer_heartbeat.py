@@ -65,6 +65,7 @@ def consumer_group_heartbeat(
     if request.member_epoch in (LEAVING_EPOCH, AWAY_EPOCH):
         leave(context, request, reply)
     else:
+        context.regexes.asking = client.sees
         _beat(context, request, client, reply)
 
 

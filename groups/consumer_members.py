@@ -62,6 +62,8 @@ def set_metadata(
     Raises: InvalidRegularExpression; GroupFull, CoordinatorNotAvailable if there is no memory for it.
     """
     old = group.metadata.get(member_id)
+    if wanted.regex in group.regexes and not context.regexes.is_followed(group.group_id, wanted.regex):
+        context.regexes.follow(group.group_id, wanted.regex)
     if old != wanted:
         slot = slot_of(MemberKey(group.group_id, member_id))
         size = metadata_bytes(wanted)
@@ -85,7 +87,8 @@ def _resolve(context: Context, changes: Changes, group: ConsumerGroup, regex: st
     """
     regexes, key = context.regexes, RegexKey(group.group_id, regex)
     is_new = regex not in regexes
-    found = ResolvedRegex(regexes.resolve(regex), context.wall_ms)
+    regexes.follow(group.group_id, regex)
+    found = ResolvedRegex(regexes.visible(group.group_id, regex), context.wall_ms)
     slot = slot_of(key)
     size = regex_bytes(regex, found.topics) + regexes.program_bytes(regex)
     try:

@@ -7,7 +7,7 @@ Source: KIP-848, "Regular expressions"; https://github.com/google/re2/wiki/Synta
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from groups.errors import InvalidRegularExpression
@@ -20,15 +20,47 @@ INSTRUCTION_BYTES: Final = 32
 """Memory for an instruction of a pattern's program: 16 bytes, in two programs, for either direction."""
 
 
+Sees = Callable[[str], bool]
+"""Whether a member may see the topic of that name."""
+
+
 class RegexIndex:
     """The topics that match each pattern in use."""
 
-    __slots__ = ("_compiled", "_matches", "_topics")
+    __slots__ = ("_compiled", "_matches", "_sees", "_topics", "asking")
 
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
         self._compiled: dict[str, Any] = {}
         self._matches: dict[str, set[str]] = {}
+        # The eyes with which a group's pattern looks at topics: those of the member that brought it.
+        self._sees: dict[tuple[str, str], Sees] = {}
+        self.asking: Sees | None = None
+        """Those of the member whose request is served; None: it may see all topics."""
+
+    def follow(self, group_id: str, regex: str) -> None:
+        """Let a group's pattern match what the member may see whose request is served."""
+        if self.asking is not None:
+            self._sees[group_id, regex] = self.asking
+        else:
+            self._sees.pop((group_id, regex), None)
+
+    def is_followed(self, group_id: str, regex: str) -> bool:
+        """Whether it is known what a group's pattern may match: after a start, from a heartbeat on."""
+        return (group_id, regex) in self._sees
+
+    def visible(self, group_id: str, regex: str, *, known: frozenset[str] | None = None) -> frozenset[str]:
+        """Return the names of the topics that match a group's pattern and that may be seen.
+
+        `known` are those that matched before, and no other ones can be added as long as it is not known whose
+        eyes count; None: none are hidden.
+        Raises: InvalidRegularExpression.
+        """
+        found = self.resolve(regex)
+        sees = self._sees.get((group_id, regex))
+        if sees is not None:
+            return frozenset(filter(sees, found))
+        return found if known is None else found & known
 
     def resolve(self, regex: str) -> frozenset[str]:
         """Return the names of the topics that match.
@@ -65,8 +97,11 @@ class RegexIndex:
 
     def forget_unused(self, used: Iterable[str]) -> None:
         """Keep only the patterns in `used`."""
-        for regex in set(self._matches).difference(used):
+        kept = set(used)
+        for regex in set(self._matches).difference(kept):
             del self._matches[regex], self._compiled[regex]
+        for group_id, regex in [key for key in self._sees if key[1] not in kept]:
+            del self._sees[group_id, regex]
 
 
 def compiled(regex: str) -> Any:

@@ -113,7 +113,8 @@ def refresh(context: Context, group: ConsumerGroup) -> None:
     with Changes(context, group.group_id) as changes:
         for regex, old in _resolved(group):
             try:
-                found = context.regexes.resolve(regex)
+                known = old.topics if context.config.hides_topics else None
+                found = context.regexes.visible(group.group_id, regex, known=known)
             except InvalidRegularExpression as error:
                 # Heartbeats refuse such a pattern; a record in the log may have one all the same.
                 logger.warning("group %r: %s", group.group_id, error.message)

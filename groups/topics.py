@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
@@ -43,3 +43,5 @@ class Client(NamedTuple):
     host: str
     """As Kafka shows it: `/127.0.0.1`."""
     user: str = "ANONYMOUS"
+    sees: Callable[[str], bool] | None = None
+    """Whether the sender may see the topic of that name; None: it may see all."""

@@ -10,6 +10,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from broker.security.acls import Acl
+
 
 class DatabaseCreated(msgspec.Struct, tag="database_created", frozen=True, kw_only=True):
     """A database with its vnodes exists from here on.
@@ -163,6 +165,35 @@ class ScramCredentials(msgspec.Struct, tag="scram_credentials", frozen=True, kw_
     credentials: dict[str, str]
 
 
+class AclAdded(msgspec.Struct, tag="acl_added", frozen=True, kw_only=True):
+    """The access rule is in effect from here on; the numbers are those of Kafka's protocol."""
+
+    resource_type: int
+    name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission: int
+
+
+class AclRemoved(msgspec.Struct, tag="acl_removed", frozen=True, kw_only=True):
+    """The access rule is no longer in effect."""
+
+    resource_type: int
+    name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission: int
+
+
+def acl_of(record: AclAdded | AclRemoved) -> Acl:
+    """Return the rule that a record is about."""
+    return Acl(*msgspec.structs.astuple(record))
+
+
 class ProducerIdBlock(msgspec.Struct, tag="producer_ids", frozen=True, kw_only=True):
     """All producer ids below `next_id` may have been given out; none is ever given out again."""
 
@@ -193,6 +224,8 @@ CatalogueRecord: TypeAlias = (
     | BrokerConfigs
     | GroupConfigs
     | ScramCredentials
+    | AclAdded
+    | AclRemoved
     | ProducerIdBlock
     | StreamIdsUsed
 )

@@ -11,8 +11,8 @@ Told = Callable[[], None]
 """Called whenever settings have changed."""
 
 
-def _nothing() -> None:
-    """Do nothing: settings count from the moment at which they are planned."""
+def plan_nothing() -> None:
+    """Do nothing: the other half of a change that is done in one step, as those of settings are."""
 
 
 def plan_settings(table: Settings, name: str, configs: dict[str, str], changed: Told) -> Halves:
@@ -27,4 +27,4 @@ def plan_settings(table: Settings, name: str, configs: dict[str, str], changed: 
         changed()
 
     put(configs)
-    return _nothing, lambda: put(before)
+    return plan_nothing, lambda: put(before)

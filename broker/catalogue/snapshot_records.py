@@ -11,6 +11,8 @@ from itertools import chain
 from msgspec.structs import replace
 
 from broker.catalogue.catalogue_records import (
+    AclAdded,
+    AclRemoved,
     BrokerConfigs,
     CatalogueRecord,
     GroupConfigs,
@@ -20,6 +22,7 @@ from broker.catalogue.catalogue_records import (
     TopicCreated,
     TopicDeleted,
     ViewReloaded,
+    acl_of,
 )
 
 
@@ -53,6 +56,9 @@ class SnapshotRecords:
                 self._put((GroupConfigs, record.group), record, is_set=bool(record.configs))
             case ScramCredentials():
                 self._put((ScramCredentials, record.user), record, is_set=bool(record.credentials))
+            case AclAdded() | AclRemoved():
+                subject = AclAdded, repr(acl_of(record))
+                self._put(subject, record, is_set=isinstance(record, AclAdded))
             case _:
                 pass
 

@@ -18,7 +18,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from broker.catalogue.acl_table import AclTable
 from broker.catalogue.catalogue_records import (
+    AclAdded,
+    AclRemoved,
     BrokerConfigs,
     CatalogueRecord,
     GroupConfigs,
@@ -35,7 +38,7 @@ from broker.catalogue.catalogue_records import (
 )
 from broker.catalogue.database_table import DatabaseRecord, Databases
 from broker.catalogue.reload_plan import plan_reload
-from broker.catalogue.settings_plan import Settings, Told, plan_settings
+from broker.catalogue.settings_plan import Settings, Told, plan_nothing, plan_settings
 from broker.catalogue.snapshot_records import SnapshotRecords
 from broker.catalogue.stream_table import StreamTable, runs_of
 from broker.config.topic_names import collision_key
@@ -55,10 +58,6 @@ class Change(NamedTuple):
 
     confirm: Callable[[], object]
     undo: Callable[[], object]
-
-
-def _nothing() -> None:
-    """Do nothing: the other half of a change that is done in one step."""
 
 
 class Topic:
@@ -157,17 +156,15 @@ class Catalogue:
         self.next_stream = 1
         # The streams whose topic was deleted and that may still be in the logs. Only these are ever dropped.
         self.deleted_streams: set[int] = set()
-        # Every id below it may have been given out.
-        self.next_producer_id = 0
+        self.next_producer_id = 0  # every id below it may have been given out
         self.partition_count = 0
-        # The same by database; views count where they are recorded.
-        self.partitions_of: Counter[str] = Counter()
+        self.partitions_of: Counter[str] = Counter()  # by database; views where they are recorded
         # Names with '_' for '.', which no two topics may share: Kafka's metric names would collide.
         self.collision_names: dict[str, str] = {}
-        # What clients have set for nodes, by their ids ("": for every node), and for groups.
-        self.broker_configs: dict[str, dict[str, str]] = {}
+        self.broker_configs: dict[str, dict[str, str]] = {}  # by node, "": for every one
         self.group_configs: dict[str, dict[str, str]] = {}
         self.scram_credentials: dict[str, dict[str, str]] = {}
+        self.acls = AclTable()
         self._config_listeners: list[Callable[[], None]] = []
         # The number of views that show changes of topics, by database.
         self.meta_views: Counter[str] = Counter()
@@ -236,17 +233,20 @@ class Catalogue:
                 return self._set(self.group_configs, record.group, record.configs)
             case ScramCredentials():
                 return self._set(self.scram_credentials, record.user, record.credentials)
+            case AclAdded() | AclRemoved():
+                return Change(*self.acls.plan(record))
             case ProducerIdBlock():
-                return Change(lambda: self.reserve_producer_ids(record.next_id), _nothing)
+                return Change(lambda: self.reserve_producer_ids(record.next_id), plan_nothing)
             case StreamIdsUsed():
                 self.next_stream = max(self.next_stream, record.next_id)
-                for first, count in record.deleted:
-                    self.deleted_streams.update(range(first, first + count))
-                return Change(_nothing, _nothing)
+                self.deleted_streams.update(*(range(first, first + count) for first, count in record.deleted))
+                return Change(plan_nothing, plan_nothing)
             case _:
                 return self._plan_database(record)
 
-    def _set(self, table: Settings, name: str, settings: dict[str, str], changed: Told = _nothing) -> Change:
+    def _set(
+        self, table: Settings, name: str, settings: dict[str, str], changed: Told = plan_nothing
+    ) -> Change:
         return Change(*plan_settings(table, name, settings, changed))
 
     def _plan_topic(self, record: TopicCreated) -> Change:
@@ -340,7 +340,7 @@ class Catalogue:
             topic.settings = None
 
         set_configs(dict(record.configs))
-        return Change(_nothing, lambda: set_configs(before))
+        return Change(plan_nothing, lambda: set_configs(before))
 
     def reserve_producer_ids(self, next_id: int) -> None:
         """Give out no producer id below `next_id` any more."""

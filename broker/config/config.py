@@ -61,6 +61,9 @@ class Config:
     sasl_server_max_receive_size: int = _of("sasl.server.max.receive.size")
     connections_max_reauth_ms: int = _of("connections.max.reauth.ms")
     connection_failed_authentication_delay_ms: int = _of("connection.failed.authentication.delay.ms")
+    authorizer_class_name: str = _of("authorizer.class.name")
+    super_users: str = _of("super.users")
+    allow_everyone_if_no_acl_found: bool = _of("allow.everyone.if.no.acl.found")
     # Topics
     num_partitions: int = _of("num.partitions")
     default_replication_factor: int = _of("default.replication.factor")

@@ -22,7 +22,6 @@ INT - add.partitions.to.txn.retry.backoff.ms 20 | Wait before adding partitions 
 CLASS - alter.config.policy.class.name null | Class that judges changes to configurations.
 INT - alter.log.dirs.replication.quota.window.num 11 | Samples of the quota on moves of partitions.
 INT - alter.log.dirs.replication.quota.window.size.seconds 1 | Length of such a sample.
-STRING - authorizer.class.name "" | Class that authorises requests.
 BOOLEAN - auto.leader.rebalance.enable true | Move leaders back to the preferred replicas.
 INT D background.threads 10 | Threads for background work.
 INT - broker.heartbeat.interval.ms 2000 | How often a broker reports to the controller.
@@ -304,7 +303,6 @@ KAFKA_KEYS: dict[str, Key] = {key.name: key for key in map(_read, _TABLE.strip()
 
 PROTECTIVE = (
     "alter.config.policy.",
-    "authorizer.",
     "client.quota.",
     "create.topic.policy.",
     "delegation.token.",

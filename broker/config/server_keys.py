@@ -7,6 +7,7 @@ are derived from the rows.
 
 from __future__ import annotations
 
+from broker.config.acl_keys import ACL_KEYS
 from broker.config.config_keys import ConfigType, Key, Value
 from broker.config.endpoints import HTTP_OFF, http_problem
 from broker.config.listener_specs import addresses_problem
@@ -47,7 +48,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("kawal.insecure", BOOLEAN, False,
         "Allow listeners that other machines can reach although no client is authenticated."),
 ),
-"Security": SECURITY_KEYS,
+"Security": SECURITY_KEYS + ACL_KEYS,
 "Topics": (
     Key("num.partitions", INT, 4,
         "Partitions of a topic created without a count (Kafka's own default is 1).",

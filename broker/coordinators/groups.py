@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.catalogue.metadata import Metadata
@@ -13,6 +14,7 @@ from broker.coordinators.group_settings import group_config, group_settings, sha
 from broker.coordinators.runtime import CoordinatorRuntime
 from broker.loop.call import Call
 from broker.loop.loop import Loop
+from broker.security.authorized_operations import Operation
 from groups.coordinator import Coordinator
 from groups.memory import GroupMemory
 from groups.offsets import Committed
@@ -129,4 +131,10 @@ def client_of(call: Call[Any]) -> Client:
     Bytes that are not UTF-8 are read as longer characters: the name is cut to the size of a string.
     """
     client_id = cut_text(call.client_id or "", STRING_SIZE_MAX)
-    return Client(version=call.version, client_id=client_id, host=f"/{call.connection.host}")
+    return Client(
+        version=call.version,
+        client_id=client_id,
+        host=f"/{call.connection.host}",
+        user=call.connection.principal.partition(":")[2],
+        sees=None if call.rights is None else partial(call.rights.may_topic, Operation.DESCRIBE),
+    )

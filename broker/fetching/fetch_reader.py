@@ -12,6 +12,8 @@ from broker.fetching.fetch_items import FetchItem
 from broker.fetching.fetch_sessions import FetchPlan
 from broker.fetching.member_views import FetchMembership
 from broker.loop.call import Call
+from broker.security.authorized_operations import Operation
+from broker.security.rights import Rights
 from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch, end_of_epoch
 from broker.storage.partition import Partition
 from broker.view_topics.empty_batches import moves_over_empty_batch, takes_empty_batch
@@ -178,7 +180,7 @@ class FetchReader:
     def _begin(self, item: FetchItem) -> tuple[PartitionData, ViewPartition | MemberView | None]:
         """Return what a partition gives; for a view all but the records, and the view that has them."""
         try:
-            partition = find_partition(self.metadata, item)
+            partition = find_partition(self.metadata, item, self.call.rights)
             # Here, and only here, Kafka takes every negative epoch for no epoch.
             check_leader_epoch(max(item.leader_epoch, NO_EPOCH), self.metadata.topics.leader_epoch)
             return self._read_records(item, partition)
@@ -302,14 +304,18 @@ class FetchReader:
             data.records = RecordParts(parts, size_bytes)
 
 
-def find_partition(metadata: Metadata, item: FetchItem) -> Partition:
+def find_partition(metadata: Metadata, item: FetchItem, rights: Rights | None = None) -> Partition:
     """Return the partition an item names, by topic id where it has one.
 
     Raises: RequestError, with 100 for a topic id that this item never saw, with 3 for a topic or partition
-    that was deleted or never existed.
+    that was deleted or never existed, with 29 for one that the client may not read.
     """
     known = item.topic
     topic = metadata.catalogue.find_id(item.topic_id) if item.by_id else metadata.catalogue.find(item.name)
+    name = item.name if topic is None else topic.name
+    is_known = topic is not None or not item.by_id
+    if rights is not None and is_known and not rights.may_topic(Operation.READ, name):
+        raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if topic is None:
         unknown_id = item.by_id and known is None
         raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.loop.call import Call
+from broker.security.acls import ResourceType
 from broker.security.authorized_operations import GROUP_OPERATIONS
 from protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -27,5 +28,9 @@ def handle(broker: Broker, call: Call[ConsumerGroupDescribeRequest]) -> Consumer
     if call.request.include_authorized_operations:
         for group in response.groups:
             if not group.error_code:
-                group.authorized_operations = GROUP_OPERATIONS
+                group.authorized_operations = (
+                    GROUP_OPERATIONS
+                    if call.rights is None
+                    else call.rights.operations(ResourceType.GROUP, group.group_id)
+                )
     return response

@@ -20,6 +20,7 @@ from broker.catalogue.guards import check_request_size
 from broker.catalogue.topic_admin import NewTopic
 from broker.catalogue.topic_configs import described
 from broker.catalogue.view_admin import is_definition
+from broker.catalogue.view_sources import asked_source, may_read_source
 from broker.config.config import Config
 from broker.config.config_keys import ConfigSource
 from broker.config.described_configs import Described
@@ -40,6 +41,7 @@ from protocol.messages.create_topics import (
 
 if TYPE_CHECKING:
     from broker.core import Broker
+    from broker.security.rights import Rights
 
 
 TOPICS_PER_SLICE = 25
@@ -126,6 +128,8 @@ def _create(
         assigned_twice=next((index for index, times in assigned.items() if times > 1), None),
     )
     try:
+        if call.rights is not None:
+            _check_source(broker, call.rights, new)
         record = broker.topics.check_new(new, broker.clock.wall_ms(call.received_ms))
         if not call.request.validate_only:
             broker.topics.create(record, call.received_ms)
@@ -139,6 +143,15 @@ def _create(
         replication_factor=record.replication_factor,
         configs=configs.of(record) if call.version >= 5 else [],
     )
+
+
+def _check_source(broker: Broker, rights: Rights, new: NewTopic) -> None:
+    """Refuse a view of what its maker may not read.  Raises: RequestError."""
+    source = asked_source(new.name, new.configs)
+    if source is not None and not may_read_source(rights, broker.catalogue, source):
+        raise RequestError(
+            ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"READ on {source.name!r}, which the view reads, is denied"
+        )
 
 
 def _refused(name: str, error: RequestError) -> CreatableTopicResult:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.loop.call import Call
+from broker.security.acls import CLUSTER_NAME, ResourceType
 from broker.security.authorized_operations import CLUSTER_OPERATIONS
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_cluster import (
@@ -48,5 +49,8 @@ def handle(broker: Broker, call: Call[DescribeClusterRequest]) -> DescribeCluste
         cluster_id=broker.cluster_id, controller_id=broker.config.node_id, brokers=[node]
     )
     if call.request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        rights = call.rights
+        response.cluster_authorized_operations = (
+            CLUSTER_OPERATIONS if rights is None else rights.operations(ResourceType.CLUSTER, CLUSTER_NAME)
+        )
     return response

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from broker.coordinators.groups import client_of
 from broker.loop.call import Call
+from broker.security.acls import ResourceType
 from broker.security.authorized_operations import GROUP_OPERATIONS
 from protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 
@@ -25,5 +26,9 @@ def handle(broker: Broker, call: Call[DescribeGroupsRequest]) -> DescribeGroupsR
     if call.request.include_authorized_operations:
         for group in response.groups:
             if not group.error_code:
-                group.authorized_operations = GROUP_OPERATIONS
+                group.authorized_operations = (
+                    GROUP_OPERATIONS
+                    if call.rights is None
+                    else call.rights.operations(ResourceType.GROUP, group.group_id)
+                )
     return response

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from broker.catalogue.topic_admin import check_name
 from broker.errors import RequestError
 from broker.loop.call import Call
-from broker.security.authorized_operations import TOPIC_OPERATIONS
+from broker.security.acls import ResourceType
+from broker.security.authorized_operations import TOPIC_OPERATIONS, Operation
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 
 def handle(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> DescribeTopicPartitionsResponse:
     """Describe one page of topics."""
-    request = call.request
+    request, rights = call.request, call.rights
     try:
-        names = _names(broker, request)
+        names = _names(broker, call)
     except RequestError as error:
         return _refused(request, error)
     first_index = 0 if request.cursor is None else request.cursor.partition_index
@@ -46,9 +47,13 @@ def handle(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> Descri
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break
         start = first_index if request.cursor is not None and name == request.cursor.topic_name else 0
+        if rights is not None and not rights.may_topic(Operation.DESCRIBE, name):
+            response.topics.append(_denied(name))
+            continue
+        operations = TOPIC_OPERATIONS if rights is None else rights.operations(ResourceType.TOPIC, name)
         topic = broker.catalogue.find(name)
         if topic is None:
-            response.topics.append(_unknown(name))
+            response.topics.append(_unknown(name, operations))
             continue
         answer = _answer(
             topic,
@@ -56,6 +61,7 @@ def handle(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> Descri
             broker.config.node_id,
             broker.topics.leader_epoch,
         )
+        answer.topic_authorized_operations = operations
         response.topics.append(answer)
         room -= len(answer.partitions)
         if start + len(answer.partitions) < topic.partition_count:
@@ -65,8 +71,9 @@ def handle(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> Descri
     return response
 
 
-def _names(broker: Broker, request: DescribeTopicPartitionsRequest) -> list[str]:
-    """Return the topics from the cursor on, in order."""
+def _names(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> list[str]:
+    """Return the topics from the cursor on, in order; of all topics those that the client may see."""
+    request, rights = call.request, call.rights
     asked = {topic.name for topic in request.topics}
     cursor = request.cursor
     if cursor is not None:
@@ -75,7 +82,11 @@ def _names(broker: Broker, request: DescribeTopicPartitionsRequest) -> list[str]
         if cursor.partition_index < 0:
             raise RequestError(ErrorCode.INVALID_REQUEST)
     if not asked:
-        asked = {topic.name for topic in broker.catalogue.by_name.values() if topic.recorded}
+        asked = {
+            topic.name
+            for topic in broker.catalogue.by_name.values()
+            if topic.recorded and (rights is None or rights.may_topic(Operation.DESCRIBE, topic.name))
+        }
     first = "" if cursor is None else cursor.topic_name
     return sorted(name for name in asked if name >= first)
 
@@ -91,7 +102,7 @@ def _refused(request: DescribeTopicPartitionsRequest, error: RequestError) -> De
     )
 
 
-def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _unknown(name: str, operations: int) -> DescribeTopicPartitionsResponseTopic:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         check_name(name)
@@ -102,7 +113,14 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
         name=name,
         topic_id=ZERO_UUID,
         partitions=[],
-        topic_authorized_operations=TOPIC_OPERATIONS,
+        topic_authorized_operations=operations,
+    )
+
+
+def _denied(name: str) -> DescribeTopicPartitionsResponseTopic:
+    """Return the answer for a topic that the client may not see, whether it exists or not."""
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name, topic_id=ZERO_UUID, partitions=[]
     )
 
 
@@ -126,5 +144,4 @@ def _answer(
             )
             for index in indexes
         ],
-        topic_authorized_operations=TOPIC_OPERATIONS,
     )

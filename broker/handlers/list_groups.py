@@ -7,16 +7,33 @@ Version notes: v4 states filter; v5 types filter.
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from broker.loop.call import Call
+from broker.loop.slices import Steps, in_slices, made_of
+from broker.security.authorized_operations import Operation
 from protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 if TYPE_CHECKING:
     from broker.core import Broker
+    from broker.security.rights import Rights
 
 
-def handle(broker: Broker, call: Call[ListGroupsRequest]) -> ListGroupsResponse:
-    """Pass the request to the group coordinator."""
+def handle(broker: Broker, call: Call[ListGroupsRequest]) -> ListGroupsResponse | Steps:
+    """Pass the request to the group coordinator, and leave out what the client may not see."""
     with broker.groups.step(call.received_ms) as coordinator:
-        return coordinator.list_groups(call.request, call.received_ms)
+        response = coordinator.list_groups(call.request, call.received_ms)
+    rights = call.rights
+    if rights is None or rights.may_cluster(Operation.DESCRIBE):
+        return response
+    answer: ListGroupsResponse | Steps = in_slices(_visible(response, rights), len(response.groups))
+    return answer
+
+
+def _visible(response: ListGroupsResponse, rights: Rights) -> Steps:
+    shown = yield from made_of(
+        response.groups, lambda group: rights.may_group(Operation.DESCRIBE, group.group_id)
+    )
+    response.groups = list(compress(response.groups, shown))
+    return response

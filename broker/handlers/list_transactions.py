@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from broker.loop.call import Call
 from broker.loop.slices import Steps
+from broker.security.authorized_operations import Operation
 from groups.errors import InvalidRegularExpression
 from groups.regexes import compiled
 from groups.transactions.show import Filter, states_of
@@ -35,7 +36,7 @@ def handle(broker: Broker, call: Call[ListTransactionsRequest]) -> ListTransacti
         return _refused(error.code)
     states, unknown = states_of(request.state_filters)
     wanted = Filter(states, frozenset(request.producer_id_filters), request.duration_filter, matches)
-    return _list(broker, wanted, unknown, call.received_ms)
+    return _list(broker, call, wanted, unknown)
 
 
 def _matcher(pattern: str | None) -> Callable[[str], bool] | None:
@@ -50,7 +51,8 @@ def _refused(code: ErrorCode) -> ListTransactionsResponse:
     return ListTransactionsResponse(error_code=code, unknown_state_filters=[], transaction_states=[])
 
 
-def _list(broker: Broker, wanted: Filter, unknown: list[str], now_ms: int) -> Steps:
+def _list(broker: Broker, call: Call[ListTransactionsRequest], wanted: Filter, unknown: list[str]) -> Steps:
+    now_ms, rights = call.received_ms, call.rights
     with broker.transactions.step(now_ms) as machine:
         if machine.is_loading:
             return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -59,6 +61,8 @@ def _list(broker: Broker, wanted: Filter, unknown: list[str], now_ms: int) -> St
     for known in listing:
         if known is None:
             yield
+            continue
+        if rights is not None and not rights.may_transactional_id(Operation.DESCRIBE, known.transactional_id):
             continue
         found.append(
             TransactionState(

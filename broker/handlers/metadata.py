@@ -4,8 +4,8 @@ Behaviour: one node, which leads every partition with epoch 0.  A topic that doe
 client allows it (v4+, implied below) and `auto.create.topics.enable` is true; the answer waits until the new
 topic is durable and then shows it, so that no client has to ask twice; once a request has created
 kawal.max.partitions.per.request partitions, further topics stay unknown until the next one.  v0: no topics
-means all of them.  A topic named twice is answered once, and if any id is given, only ids count.  Without an
-authorizer everything is authorised.
+means all of them.  A topic named twice is answered once, and if any id is given, only ids count.  Topics
+that the client may not describe are left out of all, and answer TOPIC_AUTHORIZATION_FAILED by name.
 Differences from Apache Kafka: a topic created here is in the same answer (Kafka answers 3 first).  With
 `kawal.accept.replication.factor` the replica list still names the only replica.
 Version notes: v1 null topics = all, controller; v2 cluster id; v4 allow auto creation; v5 offline replicas;
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -27,7 +28,13 @@ from broker.catalogue.topic_admin import (
     share_state_topic,
     transactions_topic,
 )
-from broker.catalogue.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, Topic
+from broker.catalogue.topics import (
+    INTERNAL_TOPICS,
+    OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
+    TRANSACTIONS_TOPIC,
+    Topic,
+)
 from broker.errors import RequestError
 from broker.loop.answers import until_durable
 from broker.loop.call import Call, Parked
@@ -40,7 +47,8 @@ from broker.loop.slices import (
     in_slices,
     made_of,
 )
-from broker.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from broker.security.acls import CLUSTER_NAME, ResourceType
+from broker.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, Operation
 from protocol.error_codes import ErrorCode
 from protocol.messages.metadata import (
     MetadataRequest,
@@ -54,6 +62,7 @@ from protocol.wire import ZERO_UUID
 
 if TYPE_CHECKING:
     from broker.core import Broker
+    from broker.security.rights import Rights
 
 
 IDS_UNSERVED = (10, 11)
@@ -73,7 +82,7 @@ _INTERNAL: Final = {OFFSETS_TOPIC: offsets_topic, TRANSACTIONS_TOPIC: transactio
 def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Parked | WaitingSteps:
     """Describe the requested topics, creating those that may be created."""
     asked = call.request.topics
-    if _is_about_all(call) and _is_large(broker):
+    if _is_about_all(call) and _is_large(broker) and call.rights is None:
         return _shared(broker, call)
     steps = _describe(broker, call)
     count = len(broker.catalogue.by_name) if asked is None else len(asked)
@@ -105,7 +114,7 @@ def _shared(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
 
 
 def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
-    request, asked = call.request, call.request.topics
+    request, asked, rights = call.request, call.request.topics, call.rights
     if asked and call.version in IDS_UNSERVED:
         wrong = yield from made_of(asked, _names_id, per_step=PLAIN_ITEMS_PER_STEP)
         if any(wrong):
@@ -122,9 +131,16 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
     )
     if _is_about_all(call):
         usable = [topic for topic in broker.catalogue.by_name.values() if topic.recorded]
+        if rights is not None:
+            seen = yield from made_of(usable, lambda topic: rights.may_topic(Operation.DESCRIBE, topic.name))
+            usable = list(compress(usable, seen))
         response.topics = yield from made_of(usable, lambda topic: topic_answer(topic, node_id, epoch))
-        return (yield from _with_operations(request, response))
+        return (yield from _with_operations(call, response))
     asked = yield from _distinct(asked or [])
+    denied: list[MetadataResponseTopic | None] = []
+    if rights is not None:
+        denied = yield from made_of(asked, lambda item: _denial(broker, item, rights))
+        asked = [item for item, refused in zip(asked, denied, strict=True) if refused is None]
     refused: dict[str, ErrorCode] = {}
     room = Room(broker.config.kawal_max_partitions_per_request)
     if request.allow_auto_topic_creation and broker.config.auto_create_topics_enable:
@@ -136,7 +152,27 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
         if error is not None:
             refused.update((name, error) for name in in_the_making if name is not None)
     response.topics = yield from made_of(asked, lambda item: _answer(broker, item, refused, node_id))
-    return (yield from _with_operations(request, response))
+    response = yield from _with_operations(call, response)
+    response.topics += [refusal for refusal in denied if refusal is not None]
+    return response
+
+
+def _denial(broker: Broker, item: MetadataRequestTopic, rights: Rights) -> MetadataResponseTopic | None:
+    """Return the answer for a topic that the client may not see, whether it exists or not; else None."""
+    by_id = item.topic_id != ZERO_UUID
+    topic = broker.catalogue.find_id(item.topic_id) if by_id else None
+    if by_id and topic is None:
+        return None
+    name = (item.name or "") if topic is None else topic.name
+    if rights.may_topic(Operation.DESCRIBE, name):
+        return None
+    return MetadataResponseTopic(
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        name=None if by_id else name,
+        topic_id=item.topic_id,
+        is_internal=not by_id and name in INTERNAL_TOPICS,
+        partitions=[],
+    )
 
 
 def _as_one(response: MetadataResponse) -> MetadataResponse | Steps:
@@ -171,16 +207,24 @@ def _distinct(asked: list[MetadataRequestTopic]) -> Generator[None, None, list[M
     return list((ids or names).values())
 
 
-def _with_operations(request: MetadataRequest, response: MetadataResponse) -> Steps:
+def _with_operations(call: Call[MetadataRequest], response: MetadataResponse) -> Steps:
     """Add the authorised operations that the client asked for."""
+    request, rights = call.request, call.rights
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        response.cluster_authorized_operations = (
+            CLUSTER_OPERATIONS if rights is None else rights.operations(ResourceType.CLUSTER, CLUSTER_NAME)
+        )
     if request.include_topic_authorized_operations:
         # Kafka gives them for unknown names, but not for unknown ids.
         for part in chunks(response.topics, per_step=PLAIN_ITEMS_PER_STEP):
             for topic in part:
-                if topic.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
-                    topic.topic_authorized_operations = TOPIC_OPERATIONS
+                if topic.error_code == ErrorCode.UNKNOWN_TOPIC_ID:
+                    continue
+                topic.topic_authorized_operations = (
+                    TOPIC_OPERATIONS
+                    if rights is None
+                    else rights.operations(ResourceType.TOPIC, topic.name or "")
+                )
             yield
     return response
 
@@ -208,6 +252,12 @@ def _create_missing(
     """Create the named topic if it does not exist, or add the refusal to those by name."""
     name = item.name
     if name is None or item.topic_id != ZERO_UUID or name in broker.catalogue.by_name:
+        return
+    rights = call.rights
+    if rights is not None and not (
+        rights.may_cluster(Operation.CREATE) or rights.may_topic(Operation.CREATE, name)
+    ):
+        refused[name] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         return
     if room.partitions <= 0:
         return  # it stays unknown, so that the client asks again

@@ -8,16 +8,18 @@ Version notes: v2 all topics; v6 flexible; v7 require stable; v8 many groups; v9
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker.coordinators.groups import client_of
 from broker.loop.call import Call
-from broker.loop.slices import Until, WaitingSteps, in_slices
+from broker.loop.slices import ITEMS_PER_STEP, Until, WaitingSteps, in_slices
+from broker.security.authorized_operations import Operation
 from groups.offset_fetch import Steps
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
 if TYPE_CHECKING:
     from broker.core import Broker
+    from broker.security.rights import Rights
 
 
 def handle(broker: Broker, call: Call[OffsetFetchRequest]) -> OffsetFetchResponse | WaitingSteps:
@@ -32,7 +34,10 @@ def handle(broker: Broker, call: Call[OffsetFetchRequest]) -> OffsetFetchRespons
 
     with broker.groups.step(call.received_ms) as coordinator:
         count = coordinator.offset_fetch(call.request, client_of(call), begin, call.received_ms)
-    answer: OffsetFetchResponse | WaitingSteps = in_slices(_answer(begun, waiting), count)
+    steps = _answer(begun, waiting)
+    if call.rights is not None:
+        steps = _visible(broker, steps, call.rights)
+    answer: OffsetFetchResponse | WaitingSteps = in_slices(steps, count)
     return answer
 
 
@@ -40,3 +45,22 @@ def _answer(begun: list[Steps], waiting: list[Callable[[], None]]) -> WaitingSte
     if not begun:
         yield Until(waiting.append)
     return (yield from begun[0])
+
+
+def _visible(broker: Broker, steps: WaitingSteps, rights: Rights) -> WaitingSteps:
+    """Leave out topics that the client may not see, where all were asked for; named ones are left already."""
+    response: OffsetFetchResponse = yield from steps
+    answers: list[Any] = [response, *response.groups]
+    for answer in answers:
+        kept: list[Any] = []
+        for number, topic in enumerate(answer.topics, start=1):
+            name = topic.name
+            if not name:
+                known = broker.catalogue.find_id(topic.topic_id)
+                name = "" if known is None else known.name
+            if not name or rights.may_topic(Operation.DESCRIBE, name):
+                kept.append(topic)
+            if not number % ITEMS_PER_STEP:
+                yield None
+        answer.topics = kept
+    return response

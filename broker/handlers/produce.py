@@ -26,10 +26,12 @@ from typing import TYPE_CHECKING
 
 from broker.catalogue.view_admin import check_writable
 from broker.coordinators.enlistment import Admission, Batch, NotAdmitted
+from broker.coordinators.transactional_rights import denial, is_denied
 from broker.errors import RequestError
 from broker.loop.call import PARKED, Call, Parked
 from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, WaitingSteps, in_slices, in_thread
 from broker.loop.stats import Cause
+from broker.security.authorized_operations import Operation
 from broker.storage.append import Rewriting, append_batch
 from broker.storage.deduplication import Placement
 from broker.storage.inspection import Inspection, inspect, takes_long
@@ -189,6 +191,11 @@ def _own_records(call: Call[ProduceRequest]) -> None:
 
 def _append_all(broker: Broker, call: Call[ProduceRequest]) -> WaitingSteps:
     transactional_id = call.request.transactional_id
+    if call.rights is not None and (yield from is_denied(call.rights, call.request)):
+        if call.request.acks == ACKS_NONE:
+            answer_nothing(call, failed=True)
+            return PARKED
+        return (yield from denial(call.request))
     if transactional_id is None:
         return (yield from _append_admitted(broker, call, None))
     admission = Admission(broker.coordinators, transactional_id, call.version)
@@ -207,7 +214,7 @@ def _transactional_batches(
     found: list[Batch] = []
     done = 0
     for topic_data in call.request.topic_data:
-        topic = _find_topic(broker, call.version, topic_data)
+        topic = _find_topic(broker, call, topic_data)
         for data in topic_data.partition_data:
             done += 1
             if not done % ITEMS_PER_STEP:
@@ -231,7 +238,7 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
     pending = PendingProduce(call, response, broker.scheduler.offload)
     failed, done = False, 0
     for topic_data in request.topic_data:
-        topic = _find_topic(broker, call.version, topic_data)
+        topic = _find_topic(broker, call, topic_data)
         answers: list[PartitionProduceResponse] = []
         for data in topic_data.partition_data:
             inspection = None
@@ -241,12 +248,12 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
                     pending.await_appends()
                     inspection = yield from _inspected_in_thread(broker, call, data, settings)
                     # It may have been deleted meanwhile.
-                    topic = _find_topic(broker, call.version, topic_data)
+                    topic = _find_topic(broker, call, topic_data)
             answer = _produce(broker, call, topic, data, pending, inspection, admission)
             while isinstance(answer, Rewriting):
                 pending.await_appends()
                 made = yield from in_thread(broker.scheduler.offload, answer.made)
-                topic = _find_topic(broker, call.version, topic_data)
+                topic = _find_topic(broker, call, topic_data)
                 # What is a repetition may have changed as well; then it is made once more.
                 answer = _produce(broker, call, topic, data, pending, inspection, admission, made)
             answers.append(answer)
@@ -255,7 +262,7 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
                 pending.await_appends()
                 # Small requests of others have their records in the frames between.
                 yield pending.until_settled() if not done % APPENDS_PER_COMMIT else None
-                topic = _find_topic(broker, call.version, topic_data)
+                topic = _find_topic(broker, call, topic_data)
         failed = failed or any(answer.error_code for answer in answers)
         if answers:
             response.responses.append(
@@ -285,14 +292,15 @@ def _inspected_in_thread(
     return (yield from in_thread(broker.scheduler.offload, lambda: inspect(records, settings)))
 
 
-def _find_topic(broker: Broker, version: int, data: TopicProduceData) -> Topic | RequestError:
-    if version >= TOPIC_IDS_SINCE_VERSION:
-        return broker.catalogue.find_id(data.topic_id) or RequestError(
-            ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {data.topic_id}"
-        )
-    return broker.catalogue.find(data.name) or RequestError(
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {data.name!r}"
-    )
+def _find_topic(broker: Broker, call: Call[ProduceRequest], data: TopicProduceData) -> Topic | RequestError:
+    by_id = call.version >= TOPIC_IDS_SINCE_VERSION
+    topic = broker.catalogue.find_id(data.topic_id) if by_id else broker.catalogue.find(data.name)
+    if by_id and topic is None:
+        return RequestError(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {data.topic_id}")
+    name = data.name if topic is None else topic.name
+    if call.rights is not None and not call.rights.may_topic(Operation.WRITE, name):
+        return RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return topic or RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {data.name!r}")
 
 
 def _produce(

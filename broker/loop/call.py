@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from broker.loop.last_fetch import LastFetch
     from broker.loop.slices import Offload
     from broker.loop.stats import Cause, Stats
+    from broker.security.rights import Rights
     from protocol.headers import RequestHeader
     from protocol.messages.sasl_handshake import SaslHandshakeResponse
 
@@ -50,6 +51,9 @@ class CallLogin(Protocol):
 
 class CallConnection(Protocol):
     """The connection a call came on, as calls and handlers see it."""
+
+    principal: str
+    """The name that the client has shown, `User:alice`."""
 
     client_software: tuple[str, str]
     """The name and version that the client has given for itself, empty when it gave none."""
@@ -143,6 +147,7 @@ class Call(Generic[RequestT]):
     """
 
     __slots__ = (
+        "amend",
         "answered_ns",
         "api_key",
         "began_ns",
@@ -162,6 +167,7 @@ class Call(Generic[RequestT]):
         "released_ns",
         "request",
         "response_bytes",
+        "rights",
         "size_bytes",
         "version",
         "weight_bytes",
@@ -202,17 +208,24 @@ class Call(Generic[RequestT]):
         self.request: RequestT
         # The parked call's keeper, told when the client goes away: an object with `cancel(call)`.
         self.holder: Any = None
+        # The client's rights, None if it may do everything; what is done to the response before it leaves.
+        self.rights: Rights | None = None
+        self.amend: Callable[[Any], object] | None = None
         # None while unanswered; the buffers of the whole response afterwards ([] = nothing is sent).
         self.output: list[Any] | None = None
 
     def reply(self, response: object) -> None:
         """Answer the call; nothing happens when the client has left."""
         self.holder = None
+        if self.amend is not None:
+            self.amend(response)
         self.connection.answer(self, response)
 
     def reply_in_thread(self, response: object, offload: Offload) -> None:
         """Answer the call with a long response, which a thread encodes."""
         self.holder = None
+        if self.amend is not None:
+            self.amend(response)
         self.connection.answer_in_thread(self, response, offload)
 
     def drop(self) -> None:

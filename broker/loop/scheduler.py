@@ -135,4 +135,4 @@ class Scheduler:
         if response is PARKED:
             call.connection.work_done(call)
         else:
-            call.connection.answer_in_thread(call, response, self.offload)
+            call.reply_in_thread(response, self.offload)

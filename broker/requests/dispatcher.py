@@ -19,8 +19,9 @@ from broker.handlers import APIS, Api
 from broker.loop.call import PARKED, Call
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
+from broker.loop.slices import WaitingSteps
 from broker.loop.stats import Cause
-from broker.requests.gate import Gate, GateClosed, Held
+from broker.requests.gate import Checks, Gate, GateClosed, Held
 from protocol.api_keys import ApiKey
 from protocol.errors import ProtocolError, TooManyElements, UnsupportedVersion
 from protocol.wire import decode, decode_narrow
@@ -141,9 +142,23 @@ class Dispatcher:
         elif isinstance(verdict, Held):
             _HeldCall(self, api, call).hold(self._loop, verdict.until_ms)
             return True
+        elif type(verdict) is GeneratorType:
+            call.connection.begin_work(call)
+            self._loop.scheduler.begin(call, self._checked(api, call, verdict))
+            return True
         else:
             call.reply(verdict)
         return False
+
+    def _checked(self, api: Api, call: Call[Any], checks: Checks) -> WaitingSteps:
+        """Go on with the checks of a request, then with its handler."""
+        refused = yield from checks
+        if refused is not None:
+            return refused
+        response = api.handler()(self._broker, call)
+        if type(response) is GeneratorType:
+            response = yield from response
+        return response
 
     def handle(self, api: Api, call: Call[Any]) -> None:
         """Run the handler."""

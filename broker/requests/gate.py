@@ -3,6 +3,7 @@
     None              the request is handled
     a response        the request is refused with it, unhandled
     Held(until_ms)    the request waits, then comes to the gate again
+    steps             the checks take long: they go on in slices, and end with one of the first two
     GateClosed        (raised) the connection is closed, and its client gets no answer
 
 Authentication, authorization of whole requests and quotas belong here.  What a request may do to each of the
@@ -11,6 +12,7 @@ topics it names is decided by its handler.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any, NamedTuple, Protocol
 
 from broker.loop.call import Call
@@ -26,11 +28,15 @@ class Held(NamedTuple):
     until_ms: int
 
 
+Checks = Generator[None, None, object | None]
+"""Checks of a request that take long."""
+
+
 class Gate(Protocol):
     """The decision about each request."""
 
-    def admit(self, call: Call[Any], now_ms: int) -> object | Held | None:
-        """Return None to have the call handled, the response that refuses it, or Held.
+    def admit(self, call: Call[Any], now_ms: int) -> object | Held | Checks | None:
+        """Return None to have the call handled, the response that refuses it, Held, or steps.
 
         Raises: GateClosed.
         """

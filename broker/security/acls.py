@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from broker.errors import RequestError
 from broker.security.authorized_operations import Operation
 from protocol.error_codes import ErrorCode
+from protocol.principals import principal_problem
 
 WILDCARD: Final = "*"
 """As the name of a literal rule: every name; as a host: every host."""
@@ -159,9 +160,15 @@ def check_acl(acl: Acl) -> None:
         raise RequestError(ErrorCode.INVALID_REQUEST, problem)
 
 
-def principal_problem(principal: str) -> str | None:
-    """Return what is wrong with the text of a principal, `User:alice`; None if nothing is."""
-    kind, colon, name = principal.partition(":")
-    if kind and colon and name:
-        return None
-    return f"expected a string in format principalType:principalName but got {principal}"
+def filter_problem(wanted: AclFilter) -> str | None:
+    """Return what is wrong with a filter that a client sends; None if nothing is.
+
+    Source: DescribeAclsRequest and DeleteAclsRequest of Kafka, normalizeAndValidate.
+    """
+    known = (
+        wanted.resource_type in _TYPES | {ANY}
+        and wanted.pattern_type in _PATTERNS | {ANY, MATCH}
+        and wanted.operation in _OPERATIONS | {ANY}
+        and wanted.permission in _PERMISSIONS | {ANY}
+    )
+    return None if known else "the filter contains UNKNOWN elements"

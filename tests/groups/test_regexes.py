@@ -73,3 +73,33 @@ def test_a_pattern_knows_the_memory_of_its_program_until_it_is_forgotten(topics:
     index.forget("b.")
     assert "b." not in index
     assert "a" * 1_000 in index
+
+
+def test_a_pattern_matches_what_its_member_may_see(topics: Topics) -> None:
+    index = RegexIndex(topics)
+    index.asking = {"a1", "b1"}.__contains__
+    index.follow("g", "a.*")
+    assert index.visible("g", "a.*") == {"a1"}
+    assert index.visible("other", "a.*") == {"a1", "a2", "a1.extra"}
+
+
+def test_a_member_that_may_see_everything_takes_the_place_of_one_that_may_not(topics: Topics) -> None:
+    index = RegexIndex(topics)
+    index.asking = set[str]().__contains__
+    index.follow("g", "a.*")
+    index.asking = None
+    index.follow("g", "a.*")
+    assert index.visible("g", "a.*") == {"a1", "a2", "a1.extra"}
+
+
+def test_nothing_is_added_while_it_is_not_known_who_looks(topics: Topics) -> None:
+    index = RegexIndex(topics)
+    assert index.visible("g", "a.*", known=frozenset({"a2", "deleted"})) == {"a2"}
+
+
+def test_eyes_are_forgotten_with_their_pattern(topics: Topics) -> None:
+    index = RegexIndex(topics)
+    index.asking = set[str]().__contains__
+    index.follow("g", "a.*")
+    index.forget_unused([])
+    assert not index.is_followed("g", "a.*")

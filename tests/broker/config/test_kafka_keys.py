@@ -2,6 +2,7 @@
 
 import pytest
 
+from broker.config.acl_keys import OF_AUTHORIZER
 from broker.config.config_keys import ConfigError, ConfigType, text_of
 from broker.config.kafka_keys import INSTEAD, KAFKA_KEYS, PROTECTIVE
 from broker.config.server_keys import KEYS
@@ -11,7 +12,7 @@ KAFKA_BROKER_KEYS = 340
 
 
 def test_together_with_ours_they_are_all_of_kafkas() -> None:
-    ours = {name for name in KEYS if not name.startswith("kawal.")}
+    ours = {name for name in KEYS if not name.startswith("kawal.")} - OF_AUTHORIZER
     assert not ours & KAFKA_KEYS.keys()
     assert len(ours | KAFKA_KEYS.keys()) == KAFKA_BROKER_KEYS
 
@@ -22,7 +23,7 @@ def test_rows_are_read_with_type_flag_and_default() -> None:
     assert text_of(jitter.default) == "0.05"
     assert text_of(KEYS["log.cleaner.io.max.bytes.per.second"].default) == "1.7976931348623157E308"
     assert KAFKA_KEYS["group.share.assignors"].default == ("simple",)
-    assert KAFKA_KEYS["authorizer.class.name"].default == ""
+    assert KEYS["authorizer.class.name"].default == ""
     assert KAFKA_KEYS["log.roll.jitter.ms"].default is None
     assert KAFKA_KEYS["ssl.keystore.password"].sensitive
 

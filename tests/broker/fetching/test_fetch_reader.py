@@ -20,6 +20,8 @@ from tests.broker.kit import batch, create, fetching, send
 class FakeCall:
     """A call, as far as reading looks at it."""
 
+    rights = None
+
     def __init__(self, request: FetchRequest) -> None:
         self.request = request
 

@@ -38,6 +38,9 @@ class FakeCall:
         self.work = Work("test")
         self.local_ns = 0
 
+    def reply_in_thread(self, response: object, offload: object) -> None:
+        self.connection.answer_in_thread(self, response, offload)
+
 
 def make_call() -> Any:
     return FakeCall()

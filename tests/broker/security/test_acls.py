@@ -14,7 +14,6 @@ from broker.security.acls import (
     Permission,
     ResourceType,
     check_acl,
-    principal_problem,
 )
 from broker.security.authorized_operations import Operation
 from protocol.error_codes import ErrorCode
@@ -101,10 +100,6 @@ def test_a_rule_that_cannot_be_is_an_invalid_request(wrong: dict[str, object]) -
 def test_operations_that_a_type_lacks_are_accepted_as_in_kafka() -> None:
     check_acl(RULE._replace(resource_type=ResourceType.GROUP, operation=Operation.WRITE))
     check_acl(RULE._replace(resource_type=ResourceType.CLUSTER, name="kafka-cluster"))
-
-
-def test_a_principal_may_hold_colons_in_its_name() -> None:
-    assert principal_problem("User:CN=a:b,O=c") is None
 
 
 def test_a_rule_reads_as_a_sentence() -> None:

@@ -1,0 +1,59 @@
+"""Whether a client may write the transactional records of a Produce request.
+
+The flag in a batch decides, not the request's transactional id (CVE-2018-1288): records that say that they
+are part of a transaction need WRITE on the id, and without an id they are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from broker.loop.slices import chunks
+from broker.security.authorized_operations import Operation
+from broker.security.rights import Rights
+from protocol.error_codes import ErrorCode
+from protocol.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from protocol.records import HEADER_BYTES, read_batch_header
+
+
+def is_denied(rights: Rights, request: ProduceRequest) -> Generator[None, None, bool]:
+    """Whether the request has transactional records that the client may not write."""
+    transactional_id = request.transactional_id
+    if transactional_id is not None and rights.may_transactional_id(Operation.WRITE, transactional_id):
+        return False
+    for topic in request.topic_data:
+        for part in chunks(topic.partition_data):
+            for data in part:
+                records = data.records
+                if records is None or len(records) < HEADER_BYTES:
+                    continue
+                if read_batch_header(records).is_transactional:
+                    return True
+            yield
+    return False
+
+
+def denial(request: ProduceRequest) -> Generator[None, None, ProduceResponse]:
+    """Return the answer that refuses every partition."""
+    response = ProduceResponse(responses=[])
+    for topic in request.topic_data:
+        refused: list[PartitionProduceResponse] = []
+        for part in chunks(topic.partition_data):
+            refused += [
+                PartitionProduceResponse(
+                    index=data.index,
+                    base_offset=-1,
+                    error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                )
+                for data in part
+            ]
+            yield
+        response.responses.append(
+            TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=refused)
+        )
+    return response

@@ -1,0 +1,34 @@
+"""The gate and the authorizer that the configuration asks for; what they need is imported only then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.catalogue.topics import Catalogue
+from broker.config.config import Config
+from broker.requests.gate import Gate, OpenGate
+
+if TYPE_CHECKING:
+    from broker.security.authorizer import Authorizer
+
+
+def authorizer_of(config: Config, catalogue: Catalogue) -> Authorizer | None:
+    """Return the authorizer, which follows the catalogue's rules; None: clients may do everything."""
+    if not config.authorizer_class_name:
+        return None
+    from broker.security.authorizer import Authorizer, Policy
+    from protocol.principals import split_principals
+
+    super_users = frozenset(split_principals(config.super_users))
+    authorizer = Authorizer(Policy(super_users, config.allow_everyone_if_no_acl_found))
+    catalogue.acls.follow(authorizer)
+    return authorizer
+
+
+def gate_of(authorizer: Authorizer | None, catalogue: Catalogue) -> Gate:
+    """Return the gate that enforces the rules, or the one that lets everything pass."""
+    if authorizer is None:
+        return OpenGate()
+    from broker.requests.acl_gate import AclGate
+
+    return AclGate(authorizer, catalogue)

@@ -1,0 +1,63 @@
+"""The rights of one client: the authorizer, asked about one principal at one address."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.security.acls import CLUSTER_NAME, ResourceType
+from broker.security.authorized_operations import (
+    CLUSTER_OPERATIONS,
+    GROUP_OPERATIONS,
+    TOPIC_OPERATIONS,
+    Operation,
+)
+from broker.security.authorizer import Authorizer
+
+_SHOWN: Final = {
+    ResourceType.TOPIC: TOPIC_OPERATIONS,
+    ResourceType.GROUP: GROUP_OPERATIONS,
+    ResourceType.CLUSTER: CLUSTER_OPERATIONS,
+}
+"""The operations that exist for a kind of resource."""
+
+
+class Rights:
+    """All that one client may do, as the rules are at the moment of the question."""
+
+    __slots__ = ("_authorizer", "_host", "_principal")
+
+    def __init__(self, authorizer: Authorizer, principal: str, host: str) -> None:
+        """`host` is the client's address as text, which rules name."""
+        self._authorizer = authorizer
+        self._principal = principal
+        self._host = host
+
+    def may(self, operation: Operation, kind: ResourceType, name: str) -> bool:
+        """Whether the client may do this with a resource."""
+        return self._authorizer.allows(self._principal, self._host, operation, kind, name)
+
+    def may_topic(self, operation: Operation, name: str) -> bool:
+        """Whether the client may do this with a topic."""
+        return self.may(operation, ResourceType.TOPIC, name)
+
+    def may_group(self, operation: Operation, group: str) -> bool:
+        """Whether the client may do this with a group."""
+        return self.may(operation, ResourceType.GROUP, group)
+
+    def may_cluster(self, operation: Operation) -> bool:
+        """Whether the client may do this with the cluster."""
+        return self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME)
+
+    def may_transactional_id(self, operation: Operation, transactional_id: str) -> bool:
+        """Whether the client may do this with a transactional id."""
+        return self.may(operation, ResourceType.TRANSACTIONAL_ID, transactional_id)
+
+    def may_some_topic(self, operation: Operation) -> bool:
+        """Whether there may be a topic with which the client may do this (KIP-679)."""
+        return self._authorizer.allows_some(self._principal, self._host, operation, ResourceType.TOPIC)
+
+    def operations(self, kind: ResourceType, name: str) -> int:
+        """Return the `authorized_operations` of a resource, as bits; 0 for a cluster without DESCRIBE."""
+        if kind == ResourceType.CLUSTER and not self.may_cluster(Operation.DESCRIBE):
+            return 0
+        return self._authorizer.operations(self._principal, self._host, kind, name) & _SHOWN[kind]

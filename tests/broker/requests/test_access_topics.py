@@ -1,0 +1,126 @@
+"""Requests about several topics, of which some are denied: the others are served."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from broker.security.authorized_operations import Operation
+from protocol.error_codes import ErrorCode
+from protocol.messages.create_topics import CreateTopicsRequest
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.broker.guarded import ALICE, CLUSTER, TOPIC, Guarded
+from tests.broker.kit import batch, create, creation, outcomes, producing, send
+
+DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+def guarded_topics() -> Guarded:
+    guarded = Guarded()
+    for name in ("a", "b"):
+        create(guarded.admin, name)
+    return guarded
+
+
+def codes(results: Any) -> dict[str | None, int]:
+    return {result.name: result.error_code for result in results}
+
+
+def test_what_is_allowed_is_served_beside_what_is_not() -> None:
+    guarded = guarded_topics()
+    guarded.allow(Operation.WRITE, TOPIC, "a")
+    request = producing(("a", 0, batch(b"x")), ("b", 0, batch(b"x")))
+    answer = guarded.of(ALICE).call(request, 9)
+    assert [part.error_code for part in outcomes(answer)] == [0, DENIED]
+
+
+def test_a_denied_topic_looks_the_same_whether_it_exists_or_not() -> None:
+    guarded = guarded_topics()
+    partition = ListOffsetsPartition(partition_index=0, timestamp=-1)
+    topics = [ListOffsetsTopic(name=name, partitions=[partition]) for name in ("b", "missing")]
+    answer = guarded.of(ALICE).call(ListOffsetsRequest(replica_id=-1, topics=topics), 9)
+    assert [topic.partitions[0].error_code for topic in answer.topics] == [DENIED, DENIED]
+
+
+def test_ten_thousand_topics_are_checked_in_slices() -> None:
+    guarded = guarded_topics()
+    partition = ListOffsetsPartition(partition_index=0, timestamp=-1)
+    topics = [ListOffsetsTopic(name=f"t{number}", partitions=[partition]) for number in range(10_000)]
+    guarded.allow(Operation.DESCRIBE, TOPIC, "t0")
+    answer = guarded.of(ALICE).call(ListOffsetsRequest(replica_id=-1, topics=topics), 9)
+    found = {topic.name: topic.partitions[0].error_code for topic in answer.topics}
+    assert found.pop("t0") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert set(found.values()) == {DENIED}
+    assert len(found) == 9_999
+
+
+def test_topics_are_created_one_by_one_and_their_configurations_hidden() -> None:
+    guarded = guarded_topics()
+    guarded.allow(Operation.CREATE, TOPIC, "new")
+    request = CreateTopicsRequest(topics=[creation("new"), creation("other")])
+    made, refused = guarded.of(ALICE).call(request, 7).topics
+    assert (made.name, made.error_code, made.topic_config_error_code) == ("new", 0, DENIED)
+    assert (made.num_partitions, made.replication_factor, made.configs) == (-1, -1, [])
+    assert (refused.name, refused.error_code) == ("other", DENIED)
+
+
+def test_a_name_that_is_given_twice_is_an_error_of_its_own() -> None:
+    guarded = guarded_topics()
+    request = CreateTopicsRequest(topics=[creation("new"), creation("new")])
+    assert codes(guarded.of(ALICE).call(request, 7).topics) == {"new": ErrorCode.INVALID_REQUEST}
+
+
+def test_deletion_by_id_does_not_tell_the_name_to_those_who_may_not_see_it() -> None:
+    guarded = guarded_topics()
+    identity = guarded.broker.find_topic("a").topic_id
+    request = DeleteTopicsRequest(topics=[DeleteTopicState(topic_id=identity)], timeout_ms=9)
+    (result,) = guarded.of(ALICE).call(request, 6).responses
+    assert (result.name, result.topic_id, result.error_code) == (None, identity, DENIED)
+    guarded.allow(Operation.DESCRIBE, TOPIC, "a")
+    (result,) = guarded.of(ALICE).call(request, 6).responses
+    assert (result.name, result.error_code) == ("a", DENIED)
+    guarded.allow(Operation.DELETE, TOPIC, "a")
+    (result,) = guarded.of(ALICE).call(request, 6).responses
+    assert (result.name, result.error_code) == ("a", 0)
+
+
+def described(guarded: Guarded, *names: str, every: bool = False, **fields: bool) -> Any:
+    topics = None if every else [MetadataRequestTopic(name=name) for name in names]
+    return guarded.of(ALICE).call(MetadataRequest(topics=topics, **fields), 10)
+
+
+def test_metadata_of_all_topics_has_those_that_may_be_seen() -> None:
+    guarded = guarded_topics()
+    guarded.allow(Operation.WRITE, TOPIC, "b")
+    assert codes(described(guarded, every=True).topics) == {"b": 0}
+
+
+def test_a_topic_is_created_for_those_who_may() -> None:
+    guarded = guarded_topics()
+    guarded.allow(Operation.DESCRIBE, TOPIC, "new")
+    assert codes(described(guarded, "new").topics) == {"new": DENIED}
+    guarded.allow(Operation.CREATE, CLUSTER)
+    assert codes(described(guarded, "new").topics) == {"new": 0}
+
+
+def test_the_operations_are_those_that_are_allowed() -> None:
+    guarded = guarded_topics()
+    guarded.allow(Operation.WRITE, TOPIC, "b")
+    answer = described(
+        guarded,
+        "b",
+        include_topic_authorized_operations=True,
+        include_cluster_authorized_operations=True,
+    )
+    assert answer.topics[0].topic_authorized_operations == 1 << Operation.WRITE | 1 << Operation.DESCRIBE
+    assert answer.cluster_authorized_operations == 0
+
+
+def test_a_produce_without_answer_closes_the_connection_when_it_is_denied() -> None:
+    guarded = guarded_topics()
+    client = guarded.of(ALICE)
+    client.send_unanswered(producing(("a", 0, batch(b"x")), acks=0), 9)
+    guarded.settle()
+    assert client.connection.close_reason is not None
+    assert send(guarded.admin, "a", batch(b"y")).base_offset == 0

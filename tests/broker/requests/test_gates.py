@@ -1,0 +1,34 @@
+"""The gate follows from the configuration, and costs a plain start nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from broker.catalogue.topics import Catalogue
+from broker.config.acl_keys import STANDARD_AUTHORIZER
+from broker.config.config import config_of
+from broker.requests.gate import OpenGate
+from broker.requests.gates import authorizer_of, gate_of
+
+
+def test_without_an_authorizer_the_gate_is_open() -> None:
+    assert authorizer_of(config_of({}), Catalogue()) is None
+    assert isinstance(gate_of(None, Catalogue()), OpenGate)
+
+
+def test_the_authorizer_has_the_operators_policy() -> None:
+    settings = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:a;User:b"}
+    authorizer = authorizer_of(config_of(settings), Catalogue())
+    assert authorizer is not None
+    assert authorizer.policy.super_users == {"User:a", "User:b"}
+    assert not authorizer.policy.allow_without_rules
+    assert type(gate_of(authorizer, Catalogue())).__name__ == "AclGate"
+
+
+def test_a_start_without_an_authorizer_imports_nothing_of_it() -> None:
+    program = (
+        "import sys, broker.core; print([n for n in sys.modules if 'acl_gate' in n or 'authorizer' in n])"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
