@@ -9,11 +9,13 @@
     poll-skip             a reader left out a value that lies between two polls;  int-poll-skip: within one
     nonmonotonic-send     a producer's acknowledgements of one partition are out of the order of its sends
     torn-transaction      some values of a transaction are in the final read, and others are not
+    refused-in-time       a transactional producer heard that it is fenced, or in another state, although its
+                          transaction was open for less than its timeout, and no clock had jumped
     lost-commit           a group's committed offset is below one that was acknowledged, or was never sent
 
 Polls are compared between one `assign` of a process and its next: a new one may begin anywhere. Compacted
 partitions keep the newest value of each record key only, so that they are held to that and not to skips.
-Source: jepsen.tests.kafka; torn-transaction and lost-commit are ours.
+Source: jepsen.tests.kafka; torn-transaction, refused-in-time and lost-commit are ours.
 """
 
 from __future__ import annotations
@@ -29,6 +31,20 @@ FINAL: Final = "final"
 """Processes with this prefix read everything after the last fault."""
 
 SHOWN_MAX: Final = 8
+
+REFUSALS: Final = frozenset(
+    {
+        "_FENCED",
+        "PRODUCER_FENCED",
+        "INVALID_PRODUCER_EPOCH",
+        "INVALID_PRODUCER_ID_MAPPING",
+        "INVALID_TXN_STATE",
+    }
+)
+"""librdkafka's names of what a producer hears that was replaced or has lost its transaction."""
+
+TRANSACTION_TIMEOUT_MS: Final = 5_000
+"""The transaction.timeout.ms of the producers; librdkafka lets no message wait longer."""
 
 Anomalies = dict[str, list[dict[str, Any]]]
 
@@ -55,6 +71,7 @@ class Check:
         self._check_polls(ops)
         self._check_commits(ops)
         self._check_transactions(ops)
+        self._check_replaced(ops)
 
     def _found(self, name: str, **facts: Any) -> None:
         self.anomalies[name].append(facts)
@@ -170,6 +187,14 @@ class Check:
             missing = [value for value in values if value not in there]
             if missing and (op.type == "ok" or len(missing) < len(values)):
                 self._found("torn-transaction", process=op.process, outcome=op.type, missing=missing)
+
+    def _check_replaced(self, ops: list[Op]) -> None:
+        """Look for instances that had no reason to end; a timeout counts by the server's wall clock."""
+        if any(op.f == "clock" for op in ops):
+            return
+        for op in ops:
+            if op.f == "replaced" and op.value in REFUSALS and op.offset < TRANSACTION_TIMEOUT_MS:
+                self._found("refused-in-time", process=op.process, code=op.value, open_ms=op.offset)
 
     def _keeps_all(self, key: str) -> bool:
         return key not in self._compacted and not self._log_starts.get(key, 0)

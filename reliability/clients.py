@@ -43,7 +43,8 @@ class Actor:
         self.history = history
         self.stopping = threading.Event()
         self.error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name=name)
+        # A run that has failed ends although its clients still try to reach a server that has ended.
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         """Begin."""

@@ -130,6 +130,7 @@ def clock(world: World, dose: float) -> dict[str, Any]:
 def jump_once(world: World) -> None:
     """Let the wall clock be wrong for a while."""
     time_file = world.directory / TIME_FILE
+    world.history.add("server", "clock", "info")
     days = world.random.choice((-3650, -1, 1, 30, 3650)) * world.random.random()
     write_whole(time_file, f"{days:+.6f}d")
     time.sleep(world.random.uniform(0.3, 1.5))

@@ -3,10 +3,11 @@
     {"process": "librdkafka-0", "f": "send", "type": "invoke", "key": "plain-1", "value": "librdkafka-0:17"}
     {"process": "librdkafka-0", "f": "send", "type": "ok", "key": "plain-1", "value": "...", "offset": 42}
 
-`f` is send, txn, poll, assign, commit, committed or crash; `type` is invoke, ok, fail (it certainly did not
-happen) or info (it may have happened). A poll carries `records`: [key, offset, value], as they came; a txn,
-at its end, those that were sent in it, with the offsets that are known. Readers see committed records. Keys
-are partitions, values are unique in a run.  Source: the operations of Jepsen's Kafka workload.
+`f` is send, txn, poll, assign, commit, committed, replaced, clock, fault or crash; `type` is invoke, ok, fail
+(it certainly did not happen) or info (it may have happened). A poll carries `records`: [key, offset, value],
+as they came; a txn, at its end, those that were sent in it, with the offsets that are known. Readers see
+committed records. Keys are partitions, values are unique in a run.
+Source: the operations of Jepsen's Kafka workload.
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 
 A value is acknowledged when its transaction is committed, and has certainly failed when that was aborted; if
 the answer to the end was lost, it may be either. The transaction as a whole is noted, too: `txn` with its
-values, of which a reader of committed data must see all or none.
+values, of which a reader of committed data must see all or none. An instance that was told that it cannot go
+on is noted as `replaced`, with the code and the milliseconds since its transaction began: within the
+transaction's timeout the server has no reason to say so, whatever answers were lost.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaException, Producer
 
+from reliability.check import TRANSACTION_TIMEOUT_MS
 from reliability.clients import PARTITIONS, RECORD_KEYS, TOPICS, Actor, key_of
 from reliability.history import History
 
@@ -24,9 +27,6 @@ TRY_SECONDS: Final = 10
 
 END_SECONDS: Final = 40
 """The longest that the end of a transaction is tried before another instance takes over."""
-
-TIMEOUT_MS: Final = 5_000
-"""An open transaction of an instance that has given up is aborted by the server after this time."""
 
 PAUSE_SECONDS: Final = 0.02
 
@@ -39,7 +39,11 @@ class MustAbort(Exception):
 
 
 class Replace(Exception):
-    """This instance of the producer is of no use any more."""
+    """This instance of the producer is of no use any more; `code` is its error, "" if it was only slow."""
+
+    def __init__(self, code: str = "") -> None:
+        super().__init__(code)
+        self.code = code
 
 
 class TransactionalWriter(Actor):
@@ -49,16 +53,21 @@ class TransactionalWriter(Actor):
         super().__init__(name, bootstrap, history)
         self._random = Random(f"{name}-{seed}")
         self._number = 0
+        self._began = 0.0
 
     def work(self) -> None:
         """Write transactions until told to stop."""
         while not self.stopping.is_set():
             try:
                 self._work_with(self._make())
-            except (Replace, MustAbort):
+            except MustAbort:
                 continue
+            except Replace as end:
+                open_ms = int(1000 * (time.monotonic() - self._began))
+                self.history.add(self.name, "replaced", "info", value=end.code, offset=open_ms)
 
     def _work_with(self, producer: Any) -> None:
+        self._began = time.monotonic()
         self._until_ended(lambda: producer.init_transactions(TRY_SECONDS))
         while not self.stopping.is_set():
             self._transact(producer)
@@ -68,7 +77,7 @@ class TransactionalWriter(Actor):
         return Producer(
             {
                 "bootstrap.servers": self.bootstrap, "transactional.id": self.name, "log_level": 0,
-                "transaction.timeout.ms": TIMEOUT_MS, "linger.ms": 5, "retry.backoff.ms": 50,
+                "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS, "linger.ms": 5, "retry.backoff.ms": 50,
                 "reconnect.backoff.max.ms": 300,
                 # See reliability/copier.py: librdkafka's issue 5511.
                 "metadata.recovery.strategy": "none",
@@ -78,6 +87,7 @@ class TransactionalWriter(Actor):
     def _transact(self, producer: Any) -> None:
         """Write some values and commit or abort them; note what became of them."""
         sent: Sent = {}
+        self._began = time.monotonic()
         self._until_ended(producer.begin_transaction)
         outcome = "info"
         try:
@@ -144,5 +154,7 @@ class TransactionalWriter(Actor):
                 error: Any = failure.args[0]
                 if error.txn_requires_abort():
                     raise MustAbort from failure
-                if not error.retriable() or time.monotonic() > deadline:
+                if not error.retriable():
+                    raise Replace(error.name()) from failure
+                if time.monotonic() > deadline:
                     raise Replace from failure

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reliability.check import FINAL, Check
+from reliability.check import FINAL, TRANSACTION_TIMEOUT_MS, Check
 from reliability.history import Op
 
 KEY = "plain-0"
@@ -144,3 +144,18 @@ def test_a_part_of_a_transaction_that_compaction_or_retention_removed_is_not_mis
     history = [*sent("a", type_="info"), *sent("b", type_="info"), txn("ok", "a", "b"), polled((1, "b"))]
     assert found(history, compacted=frozenset([KEY])) == {}
     assert found(history, starts={KEY: 1}) == {}
+
+
+def replaced(code: str, open_ms: int) -> Op:
+    return Op("tx", "replaced", "info", value=code, offset=open_ms)
+
+
+@pytest.mark.parametrize("code", ["_FENCED", "INVALID_TXN_STATE"])
+def test_a_producer_whose_transaction_is_in_time_must_not_be_refused(code: str) -> None:
+    early, late = replaced(code, TRANSACTION_TIMEOUT_MS - 1), replaced(code, TRANSACTION_TIMEOUT_MS)
+    assert found([early]) == {"refused-in-time": 1}
+    assert found([late, replaced("", 1), replaced("_TIMED_OUT", 1)]) == {}
+
+
+def test_where_a_clock_jumped_nothing_tells_what_is_in_time() -> None:
+    assert found([Op("server", "clock", "info"), replaced("_FENCED", 1)]) == {}

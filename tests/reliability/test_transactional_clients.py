@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,13 @@ from reliability.transactional_clients import Replace, TransactionalWriter
 
 def error(*, retriable: bool = False, abortable: bool = False) -> KafkaException:
     """Return an error as librdkafka classifies it."""
-    return KafkaException(SimpleNamespace(retriable=lambda: retriable, txn_requires_abort=lambda: abortable))
+    return KafkaException(
+        SimpleNamespace(
+            retriable=lambda: retriable,
+            txn_requires_abort=lambda: abortable,
+            name=lambda: "INVALID_TXN_STATE",
+        )
+    )
 
 
 class Producer:
@@ -99,3 +106,21 @@ def test_after_a_fatal_error_the_outcome_is_not_known_and_another_instance_is_ne
     with pytest.raises(Replace):
         transacted(history, Producer(*ends), monkeypatch, aborts=0)
     assert outcomes(history) == ({"info"}, "info", False)
+
+
+def test_an_instance_that_is_replaced_is_noted_with_what_it_was_told(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer: Any = TransactionalWriter("tx", "nowhere", history, seed=1)
+
+    def fail(_producer: object) -> None:
+        writer.stopping.set()
+        raise Replace("_FENCED")
+
+    monkeypatch.setattr(writer, "_work_with", fail)
+    monkeypatch.setattr(writer, "_make", lambda: None)
+    writer._began = time.monotonic() - 2
+    writer.work()
+    (op,) = history.ops
+    assert (op.process, op.f, op.value) == ("tx", "replaced", "_FENCED")
+    assert 2_000 <= op.offset < 60_000

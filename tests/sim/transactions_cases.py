@@ -16,7 +16,9 @@ from tests.sim.transactions_simulation import TransactionsSimulation
 class CrashAtCall(TransactionsSimulation):
     """A copier's transactions, and one crash: before the disk call of this number.
 
-    After the crash the same instance asks again, or a new one begins.
+    After the crash the same instance asks again, or a new one begins. One that asks again, in a server that
+    does not know what it has answered, must get what it would have got. It is in time, so it must not hear
+    that it is fenced, nor that its transaction is in another state.
     """
 
     def __init__(self, seed: int, call: int, *, protocol: int, goes_on: bool) -> None:
@@ -43,6 +45,9 @@ class CrashAtCall(TransactionsSimulation):
         copiers = [client for client in self.clients if isinstance(client, Copier)]
         self._end(copiers)
         self.is_over = self.world.calls_until_cut is not None
+        if self.goes_on:
+            refused = {client.name: client.told for client in copiers if client.told}
+            assert not refused, f"asked again after the crash, and told {refused}"
         self.world.heal_disk()
         self._check()
 

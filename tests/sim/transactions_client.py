@@ -100,6 +100,8 @@ class TransactionalClient:
         self.draining = self.ended = False
         self.transactions = 0
         self.producer_id = self.epoch = -1
+        self.told: frozenset[E] = frozenset()
+        """The codes after which it had to begin anew, the last time."""
         self._sequences: dict[Place, int] = {}
         self._link: Link | None = None
         self._script: Script = self.life()
