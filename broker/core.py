@@ -278,8 +278,7 @@ class Broker:
 
     def take_unsent(self) -> list[Connection]:
         """Take the connections that got something to send, or a reason to close, since the last call."""
-        taken = self._unsent[:]
-        self._unsent.clear()
+        taken, self._unsent[:] = self._unsent[:], []
         for connection in taken:
             connection.account()
         return taken
@@ -306,8 +305,9 @@ class Broker:
         """
 
         def counts() -> None:
+            keys = [partition.wait_key for partition in topic.partitions.values()]
             self.views.forget(topic)
-            self.waiters.wake([partition.wait_key for partition in topic.partitions.values()], now_ms)
+            self.waiters.wake(keys, now_ms)
 
         self.topics.reload_view(topic, text, now_ms, confirmed=counts)
 

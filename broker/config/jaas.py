@@ -31,6 +31,7 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 _ESCAPE: Final = re.compile(r"\\([0-3]?[0-7]{1,2}|.)", re.DOTALL)
+END: Final = (";", True)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
 
 
@@ -53,9 +54,9 @@ class LoginModule(NamedTuple):
 def read_module(text: str) -> LoginModule:
     """Read the text.  Raises: ValueError, with one sentence that has no part of the text."""
     tokens = _tokens(text)
-    if len(tokens) < 3 or tokens[-1] != ";" or tokens.index(";") != len(tokens) - 1:
+    if len(tokens) < 3 or tokens[-1] != END or END in tokens[:-1]:
         raise ValueError("it must be one login module, a flag, options, and ';' at the end")
-    name, flag, *rest = tokens[:-1]
+    name, flag, *rest = (text for text, _ in tokens[:-1])
     if name not in MODULES:
         raise ValueError(f"its login module is none of {', '.join(MODULES)}")
     if flag.lower() not in _FLAGS:
@@ -78,8 +79,9 @@ def module_problem(text: object) -> str | None:
     return None
 
 
-def _tokens(text: str) -> list[str]:
-    found: list[str] = []
+def _tokens(text: str) -> list[tuple[str, bool]]:
+    """Return the words, signs and quoted texts, each with whether it is a sign."""
+    found: list[tuple[str, bool]] = []
     position = 0
     while position < len(text):
         token = _TOKEN.match(text, position)
@@ -88,9 +90,9 @@ def _tokens(text: str) -> list[str]:
         position = token.end()
         quoted = token["double"] if token["double"] is not None else token["single"]
         if quoted is not None:
-            found.append(_ESCAPE.sub(_character, quoted))
+            found.append((_ESCAPE.sub(_character, quoted), False))
         elif token["word"] or token["sign"]:
-            found.append(token[0])
+            found.append((token[0], token["sign"] is not None))
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from broker.config.jaas import module_problem, read_module
@@ -46,6 +46,7 @@ def test_a_wrong_text_is_told_without_its_secrets(text: str, problem: str) -> No
     assert "secret" not in found
 
 
+@example({"a": ";"})
 @given(
     st.dictionaries(
         st.from_regex(r"[a-z]{1,8}", fullmatch=True),

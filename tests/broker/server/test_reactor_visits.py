@@ -1,0 +1,58 @@
+"""The loop waits for requests itself while there are any, and visits trio in between."""
+
+from __future__ import annotations
+
+import select
+
+import pytest
+import trio
+import trio.testing
+
+from broker.server.reactor import VISIT_NS
+from protocol.messages.metadata import MetadataRequest
+from tests.broker.gateway import request_frame
+from tests.broker.server.loop import Loop
+from tests.broker.server.test_reactor import ids_taken
+
+IN = select.EPOLLIN
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
+    return Loop(monkeypatch)
+
+
+def test_while_requests_come_the_loop_waits_for_them_itself(loop: Loop) -> None:
+    sock = loop.connect()
+    for number in range(3):
+        sock.incoming.append(request_frame(MetadataRequest(topics=[]), 12, number))
+        loop.epoll.waiting.append([(sock.fileno(), IN)])
+    loop.reactor.take_turns()
+    assert ids_taken(sock) == [0, 1, 2]
+    assert loop.epoll.waits == [VISIT_NS / 1e9] * 4, "the last wait has brought nothing"
+
+
+def test_other_tasks_get_their_turn_however_many_requests_come(loop: Loop) -> None:
+    sock = loop.connect()
+    served = loop.reactor.turn
+
+    def slow_turn(*, polled: bool = False) -> None:
+        loop.clock_ns += VISIT_NS // 4
+        served(polled=polled)
+
+    loop.reactor.turn = slow_turn  # type: ignore[method-assign]
+    loop.epoll.waiting = [[(sock.fileno(), IN)] for _ in range(100)]
+    sock.incoming += [request_frame(MetadataRequest(topics=[]), 12, number) for number in range(100)]
+    loop.reactor.take_turns()
+    assert len(ids_taken(sock)) == 3
+
+
+def test_the_loop_does_not_wait_beyond_a_timer(loop: Loop) -> None:
+    async def take_turns_before(seconds: float) -> None:
+        loop.reactor._timer = trio.CancelScope(deadline=trio.current_time() + seconds)
+        loop.reactor.take_turns()
+
+    trio.run(take_turns_before, 0.001, clock=trio.testing.MockClock())
+    assert loop.epoll.waits == [pytest.approx(0.001)]
+    trio.run(take_turns_before, -1, clock=trio.testing.MockClock())
+    assert len(loop.epoll.waits) == 1
