@@ -60,6 +60,18 @@ class Config:
     kawal_sasl_plain_users: str | None = _of("kawal.sasl.plain.users")
     sasl_server_max_receive_size: int = _of("sasl.server.max.receive.size")
     connections_max_reauth_ms: int = _of("connections.max.reauth.ms")
+    sasl_oauthbearer_jwks_endpoint_url: str | None = _of("sasl.oauthbearer.jwks.endpoint.url")
+    sasl_oauthbearer_jwks_endpoint_refresh_ms: int = _of("sasl.oauthbearer.jwks.endpoint.refresh.ms")
+    sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int = _of(
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms"
+    )
+    sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = _of(
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms"
+    )
+    sasl_oauthbearer_expected_issuer: str | None = _of("sasl.oauthbearer.expected.issuer")
+    sasl_oauthbearer_expected_audience: tuple[str, ...] = _of("sasl.oauthbearer.expected.audience")
+    sasl_oauthbearer_clock_skew_seconds: int = _of("sasl.oauthbearer.clock.skew.seconds")
+    sasl_oauthbearer_sub_claim_name: str = _of("sasl.oauthbearer.sub.claim.name")
     connection_failed_authentication_delay_ms: int = _of("connection.failed.authentication.delay.ms")
     authorizer_class_name: str = _of("authorizer.class.name")
     super_users: str = _of("super.users")

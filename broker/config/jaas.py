@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from broker.config.sasl_names import PLAIN, SCRAM
+from broker.config.sasl_names import OAUTHBEARER, PLAIN, SCRAM
 
 MODULES: Final = {
     "org.apache.kafka.common.security.plain.PlainLoginModule": (PLAIN,),
     "org.apache.kafka.common.security.scram.ScramLoginModule": SCRAM,
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule": (OAUTHBEARER,),
 }
 """The login modules that may be named, with their mechanisms."""
 

@@ -218,18 +218,10 @@ PASSWORD - sasl.oauthbearer.assertion.private.key.passphrase null | OAuth: passp
 STRING - sasl.oauthbearer.assertion.template.file null | OAuth: file with fixed claims.
 STRING - sasl.oauthbearer.client.credentials.client.id null | OAuth: client id.
 PASSWORD - sasl.oauthbearer.client.credentials.client.secret null | OAuth: client secret.
-INT - sasl.oauthbearer.clock.skew.seconds 30 | OAuth: difference of clocks that is tolerated.
-LIST - sasl.oauthbearer.expected.audience "" | OAuth: audiences that are accepted.
-STRING - sasl.oauthbearer.expected.issuer null | OAuth: issuer that is accepted.
-LONG - sasl.oauthbearer.jwks.endpoint.refresh.ms 3600000 | OAuth: how often keys are fetched.
-LONG - sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms 10000 | OAuth: longest wait between attempts.
-LONG - sasl.oauthbearer.jwks.endpoint.retry.backoff.ms 100 | OAuth: first wait between attempts.
-STRING - sasl.oauthbearer.jwks.endpoint.url null | OAuth: address of the keys.
 CLASS - sasl.oauthbearer.jwt.retriever.class @jwt-retriever | OAuth: class that fetches tokens.
 CLASS - sasl.oauthbearer.jwt.validator.class @jwt-validator | OAuth: class that checks tokens.
 STRING - sasl.oauthbearer.scope null | OAuth: scope that is asked for.
 STRING - sasl.oauthbearer.scope.claim.name scope | OAuth: claim that holds the scope.
-STRING - sasl.oauthbearer.sub.claim.name sub | OAuth: claim that holds the subject.
 STRING - sasl.oauthbearer.token.endpoint.url null | OAuth: address that issues tokens.
 CLASS - sasl.server.callback.handler.class null | SASL: callbacks of the server side.
 STRING - security.inter.broker.protocol PLAINTEXT | Security protocol among brokers.

@@ -6,5 +6,6 @@ from typing import Final
 
 PLAIN: Final = "PLAIN"
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
-MECHANISMS: Final = (PLAIN, *SCRAM)
+OAUTHBEARER: Final = "OAUTHBEARER"
+MECHANISMS: Final = (PLAIN, *SCRAM, OAUTHBEARER)
 """All of them.  GSSAPI needs Kerberos and is not among them."""

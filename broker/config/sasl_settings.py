@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from broker.config.config_keys import ConfigError, Value
 from broker.config.jaas import MODULES, read_module
-from broker.config.sasl_names import PLAIN
+from broker.config.sasl_names import OAUTHBEARER, PLAIN
 
 
 class Values(Protocol):
@@ -20,6 +20,19 @@ class Values(Protocol):
 
     def of_listener(self, listener: str, name: str, mechanism: str = "") -> Value:
         """Return the value of a key for one listener, or one mechanism of it."""
+
+
+class OAuthSettings(NamedTuple):
+    """The settings of tokens."""
+
+    keys_url: str
+    refresh_ms: int
+    backoff_ms: int
+    backoff_max_ms: int
+    issuer: str | None
+    audiences: tuple[str, ...]
+    skew_ms: int
+    name_claim: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,8 @@ class SaslSettings:
     """Passwords of PLAIN by name, in the clear."""
     plain_file: str | None
     """The file with hashed ones."""
+    oauth: OAuthSettings | None = None
+    """Those of OAUTHBEARER, if it is enabled."""
 
 
 def sasl_settings(config: Values, listener: str) -> SaslSettings:
@@ -65,6 +80,7 @@ def sasl_settings(config: Values, listener: str) -> SaslSettings:
         failure_delay_ms=config.connection_failed_authentication_delay_ms,
         plain_users=users,
         plain_file=None if file is None else str(file),
+        oauth=_oauth(config, listener, prefix) if OAUTHBEARER in mechanisms else None,
     )
 
 
@@ -80,6 +96,31 @@ def _plain_users(config: Values, listener: str, prefix: str) -> Mapping[str, str
             f"names the login module {module.name}, which is not PLAIN's",
         )
     return module.users
+
+
+def _oauth(config: Values, listener: str, prefix: str) -> OAuthSettings:
+    def value(name: str) -> Value:
+        return config.of_listener(listener, f"sasl.oauthbearer.{name}")
+
+    url, issuer, audiences = value("jwks.endpoint.url"), value("expected.issuer"), value("expected.audience")
+    if url is None:
+        raise ConfigError(
+            f"{prefix}.sasl.oauthbearer.jwks.endpoint.url",
+            None,
+            f"is not set, and the listener {listener} has the mechanism OAUTHBEARER; name the place of the"
+            " keys that sign tokens (unsigned tokens are never accepted)",
+        )
+    assert isinstance(audiences, tuple)
+    return OAuthSettings(
+        keys_url=str(url),
+        refresh_ms=_number(value("jwks.endpoint.refresh.ms")),
+        backoff_ms=_number(value("jwks.endpoint.retry.backoff.ms")),
+        backoff_max_ms=_number(value("jwks.endpoint.retry.backoff.max.ms")),
+        issuer=None if issuer is None else str(issuer),
+        audiences=audiences,
+        skew_ms=1_000 * _number(value("clock.skew.seconds")),
+        name_claim=str(value("sub.claim.name")),
+    )
 
 
 def _number(value: Value) -> int:

@@ -19,6 +19,14 @@ def jaas_problem(text: object) -> str | None:
     return module_problem(text)
 
 
+def url_problem(url: object) -> str | None:
+    """Return what is wrong with a place of keys, or None."""
+    text = str(url)
+    if text.startswith(("https://", "file:///", "http://127.0.0.1:", "http://localhost:")):
+        return None
+    return "it is neither file:///PATH nor https://HOST/PATH (http:// on this machine alone)"
+
+
 # fmt: off
 SECURITY_KEYS: tuple[Key, ...] = (
     Key("listener.security.protocol.map", STRING,
@@ -69,6 +77,20 @@ SECURITY_KEYS: tuple[Key, ...] = (
     Key("connections.max.reauth.ms", LONG, 0,
         "Time after which clients have to log in once more on their connections; 0: never.",
         minimum=0, unit="ms"),
+    Key("sasl.oauthbearer.jwks.endpoint.url", STRING, None,
+        "Where the keys are that sign tokens: file:///… or https://….", check=url_problem),
+    Key("sasl.oauthbearer.jwks.endpoint.refresh.ms", LONG, 3_600_000,
+        "How often these keys are read again.", minimum=1_000, unit="ms"),
+    Key("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", LONG, 100,
+        "Pause after the first attempt that has failed.", minimum=1, unit="ms"),
+    Key("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", LONG, 10_000,
+        "Longest pause between attempts.", minimum=1, unit="ms"),
+    Key("sasl.oauthbearer.expected.issuer", STRING, None, "Issuer whose tokens are accepted; none: any."),
+    Key("sasl.oauthbearer.expected.audience", LIST, (),
+        "Audiences of which a token must name one; empty: any."),
+    Key("sasl.oauthbearer.clock.skew.seconds", INT, 30,
+        "Difference of clocks that is tolerated.", minimum=0, maximum=60, unit="s"),
+    Key("sasl.oauthbearer.sub.claim.name", STRING, "sub", "Claim that is the client's name."),
     Key("connection.failed.authentication.delay.ms", INT, 100,
         "Time until the answer to a failed login.", minimum=0, unit="ms"),
 )

@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 from broker.config.config import Config
-from broker.config.sasl_names import PLAIN
-from broker.config.sasl_settings import SaslSettings, sasl_settings
+from broker.config.sasl_names import OAUTHBEARER, PLAIN
+from broker.config.sasl_settings import OAuthSettings, SaslSettings, sasl_settings
 from broker.connections.connection import Connection
 from broker.connections.login import Login
 from broker.connections.login_queue import LoginQueue
 from broker.loop.loop import Loop
 from broker.security.plain_passwords import PlainPasswords
 from broker.security.sasl_exchange import Exchange
+from broker.security.sasl_oauthbearer import OAuthBearerExchange, Validator
 from broker.security.sasl_plain import PlainExchange
 from broker.security.sasl_scram import ScramExchange
 from broker.security.scram import Credential, Mechanism, read_credential
@@ -46,10 +47,12 @@ class Logins:
         read_file: Callable[[str], Callable[[], Mapping[str, str]]],
         *,
         decoy_key: bytes,
+        validator: Callable[[OAuthSettings], Validator] | None = None,
     ) -> None:
         """`random` is fit for secrets; `read_file(path)` returns what reads a file of hashed passwords.
 
-        `decoy_key` is a secret that stays the same over restarts.
+        `decoy_key` is a secret that stays the same over restarts; `validator` makes judges of tokens, and is
+        needed where the mechanism OAUTHBEARER is enabled.
         """
         self._loop = loop
         self._config = config
@@ -58,6 +61,7 @@ class Logins:
         self._read_file = read_file
         self._queue = LoginQueue(loop)
         self._decoy_key = decoy_key
+        self._validator = validator
 
     def beginner(self, listener: str) -> Callable[[Connection], None]:
         """Return what gives a new connection of this listener its login."""
@@ -82,6 +86,10 @@ class Logins:
                 now_ms=lambda: self._loop.clock.turn_ms,
             )
             return lambda: PlainExchange(passwords)
+        if settings.oauth is not None and mechanism == OAUTHBEARER:
+            assert self._validator is not None, "the server judges tokens"
+            validator = self._validator(settings.oauth)
+            return lambda: OAuthBearerExchange(validator)
         kind = Mechanism[mechanism.replace("-", "_")]
 
         def find(user: str) -> Credential | None:

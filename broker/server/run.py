@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from broker.config.config import Config
-from broker.config.listener_specs import unencrypted
 from broker.connections.admission import connection_room
 from broker.core import Broker
 from broker.loop.stats import Stats
@@ -107,7 +106,10 @@ def main(
             lookups=Lookups(registry_of, workers.submit_outside),
             users=users,
         )
-        _open_logins(broker, config, listeners)
+        if any(spec.protocol.sasl for spec in config.specs):
+            from broker.server.login_setup import open_logins  # most servers have no logins
+
+            open_logins(broker, config, listeners, workers.submit_outside)
         sockets.pop_all()
     return trio.run(_serve, broker, workers, listeners, http, http_problem, ready, pages, load, tls)
 
@@ -124,33 +126,6 @@ def _open_tls(config: Config) -> TlsListeners | None:
     except TlsError as error:
         raise StartError(str(error)) from error
     return tls
-
-
-def _open_logins(broker: Broker, config: Config, listeners: list[Listener]) -> None:
-    """Let listeners with SASL demand logins.  Raises: StartError."""
-    named = {spec.name for spec in config.specs if spec.protocol.sasl}
-    if not named:
-        return
-    for risk in filter(None, map(unencrypted, config.specs)):
-        logger.warning("%s; use SASL_SSL", risk)
-    from broker.connections.logins import Logins
-    from broker.security.plain_passwords import PasswordFileError
-    from broker.server.password_file import PasswordFile
-
-    logins = Logins(
-        broker,
-        config,
-        broker.catalogue,
-        SystemRandom(),
-        PasswordFile,
-        decoy_key=broker.store.identity.secret.encode(),
-    )
-    try:
-        for listener in listeners:
-            if listener.name in named:
-                listener.begin_login = logins.beginner(listener.name)
-    except PasswordFileError as error:
-        raise StartError(str(error)) from error
 
 
 def registry_of(config: Config) -> Callable[[str], Any]:

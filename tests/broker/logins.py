@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from broker.connections.logins import Logins
+from broker.security.sasl_oauthbearer import Validator
 from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.broker.gateway import Client, Gateway
@@ -27,24 +28,43 @@ HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 class LoginGateway(Gateway):
     """A broker whose clients come to a listener LOGIN."""
 
-    def __init__(self, file: Callable[[], Mapping[str, str]] | None = None, **settings: Any) -> None:
-        """`file` returns hashed passwords."""
+    def __init__(
+        self,
+        file: Callable[[], Mapping[str, str]] | None = None,
+        validator: Validator | None = None,
+        **settings: Any,
+    ) -> None:
+        """`file` returns hashed passwords, `validator` judges tokens."""
         self._file = file
+        self._validator = validator
         overrides: dict[str, object] = {"listener.name.login.plain.sasl.jaas.config": JAAS}
         if file is not None:
             overrides = {"listener.name.login.kawal.sasl.plain.users": "users"}
         own = settings.pop("listener_overrides", {})
         mechanisms = ("PLAIN", *HASHES)
+        if validator is not None:
+            mechanisms = (*mechanisms, "OAUTHBEARER")
+            settings["sasl_oauthbearer_jwks_endpoint_url"] = "https://issuer"
         super().__init__(sasl_enabled_mechanisms=mechanisms, listener_overrides=overrides | own, **settings)
 
     def _start(self) -> Any:
         broker = super()._start()
         file = self._file
         logins = Logins(
-            broker, self.config, broker.catalogue, Random(2), lambda _path: file or dict, decoy_key=b"k"
+            broker,
+            self.config,
+            broker.catalogue,
+            Random(2),
+            lambda _path: file or dict,
+            decoy_key=b"k",
+            validator=lambda _settings: self._judge(),
         )
         self._begin = logins.beginner("LOGIN")
         return broker
+
+    def _judge(self) -> Validator:
+        assert self._validator is not None
+        return self._validator
 
     def login_client(self, host: str = "10.0.0.9") -> Client:
         """Open a connection that has to log in."""

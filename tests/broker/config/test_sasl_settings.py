@@ -73,3 +73,19 @@ def test_a_module_of_another_mechanism_is_refused() -> None:
 
 def test_a_listener_with_logins_may_be_reached_by_others() -> None:
     assert config_of({"listeners": "SASL_PLAINTEXT://0.0.0.0:9"}).specs[0].protocol.sasl
+
+
+@pytest.mark.parametrize("url", ["http://issuer.example/keys", "ftp://x/y", "keys.json", "file://keys.json"])
+def test_keys_of_tokens_come_over_https_or_from_a_file(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"neither file:///PATH nor https"):
+        config_of({"sasl.oauthbearer.jwks.endpoint.url": url})
+
+
+def test_tokens_need_a_place_of_keys() -> None:
+    with pytest.raises(ConfigError, match=r"unsigned tokens are never accepted"):
+        config(sasl__enabled__mechanisms="OAUTHBEARER")
+    url = "https://issuer.example/keys"
+    made = config(sasl__enabled__mechanisms="OAUTHBEARER", sasl__oauthbearer__jwks__endpoint__url=url)
+    oauth = sasl_settings(made, "SASL_PLAINTEXT").oauth
+    assert oauth is not None
+    assert (oauth.keys_url, oauth.skew_ms, oauth.name_claim, oauth.audiences) == (url, 30_000, "sub", ())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from broker.security.plain_passwords import hashed_password
+from broker.security.sasl_oauthbearer import Bearer
 from protocol.error_codes import ErrorCode
+from tests.broker.gateway import START_MS
 from tests.broker.handlers.scram import alter, deletion, upsertion_of
 from tests.broker.logins import HASHES, LoginGateway, ScramClient, choose, give, log_in, plain_token
 
@@ -42,6 +44,20 @@ def test_users_are_there_with_the_first_login_after_a_crash() -> None:
     alter(gateway.client(), upsertion_of("alice", "SCRAM-SHA-256", "secret"))
     gateway.crash()
     assert log_in_by_scram(gateway, "SCRAM-SHA-256", "alice", "secret") == 0
+
+
+class Judge:
+    def bearer_of(self, token: str) -> Bearer:
+        return Bearer(token, START_MS + 5_000)
+
+
+def test_a_session_by_token_ends_with_the_token() -> None:
+    gateway = LoginGateway(validator=Judge())
+    client = gateway.login_client()
+    assert choose(client, "OAUTHBEARER") == 0
+    answer = give(client, b"n,,\x01auth=Bearer alice\x01\x01")
+    assert (answer.error_code, answer.session_lifetime_ms) == (0, 5_000)
+    assert client.connection.principal == "User:alice"
 
 
 def test_nonces_are_different() -> None:
