@@ -2,13 +2,15 @@
 
 What is told can be repaired, and the server starts on the result.  By default some states of each kind are
 tried; KAWAL_DAMAGE_STEP=1 tries all of them, KAWAL_DAMAGE_FIRST=n begins with the n-th: the numbers below a
-step, one after the other, try all of them in samples that are spread evenly.
+step, one after the other, try all of them in samples that are spread evenly. reliability/damage_states.py
+does so; the number of states tried is added to the file KAWAL_DAMAGE_COUNTS, if that is set.
 """
 
 from __future__ import annotations
 
 import os
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +37,8 @@ FIRST = int(os.environ.get("KAWAL_DAMAGE_FIRST", "0"))
 WIDE_STEP = min(STEP, 29)
 """The same for sectors and files, of which there are few."""
 
+COUNTS = os.environ.get("KAWAL_DAMAGE_COUNTS", "")
+
 ENDS: tuple[End, ...] = ("stopped", "killed", "killed and started")
 
 
@@ -52,6 +56,9 @@ def try_all(store: Made, end: str, states: Damages, step: int) -> dict[str, int]
         except Exception as error:
             raise AssertionError(f"{end}, {what}: {error!r}") from error
         tried[outcome] = tried.get(outcome, 0) + 1
+    if COUNTS:
+        with Path(COUNTS).open("a") as file:
+            file.write(f"{sum(tried.values())}\n")
     return tried
 
 
