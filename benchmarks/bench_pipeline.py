@@ -30,7 +30,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from benchmarks.mirror import MirrorMaker
@@ -190,13 +190,18 @@ def run_file(folder: Path, text: str, records: int) -> None:
 
 
 def copied(broker: Broker, topic: str) -> int:
-    """Return the sum of the ends of a topic's partitions, 0 while it does not exist."""
+    """Return the sum of the ends of a topic's partitions, 0 while they do not exist or have no leaders."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     known = admin.list_topics(timeout=10).topics
     if topic not in known:
         return 0
     places = {TopicPartition(topic, at): OffsetSpec.latest() for at in known[topic].partitions}
-    return sum(asked.result(10).offset for asked in admin.list_offsets(places).values())
+    try:
+        return sum(asked.result(10).offset for asked in admin.list_offsets(places).values())
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+            raise
+        return 0
 
 
 def fill(broker: Broker, records: int) -> None:
