@@ -7,12 +7,14 @@ Whether rules are enforced is not decided here: a follower (broker/security/auth
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from broker.catalogue.catalogue_records import AclAdded, AclRemoved, acl_of
 from broker.catalogue.database_table import Halves
 from broker.catalogue.settings_plan import plan_nothing
-from broker.security.acls import Acl, AclFilter
+
+if TYPE_CHECKING:
+    from broker.security.acls import Acl, AclFilter
 
 
 class Follower(Protocol):

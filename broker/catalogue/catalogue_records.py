@@ -6,11 +6,12 @@ it: fields are only added, with a default.  Source: docs/adr/0003-one-log-for-ma
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from broker.security.acls import Acl
+if TYPE_CHECKING:
+    from broker.security.acls import Acl
 
 
 class DatabaseCreated(msgspec.Struct, tag="database_created", frozen=True, kw_only=True):
@@ -191,6 +192,8 @@ class AclRemoved(msgspec.Struct, tag="acl_removed", frozen=True, kw_only=True):
 
 def acl_of(record: AclAdded | AclRemoved) -> Acl:
     """Return the rule that a record is about."""
+    from broker.security.acls import Acl  # most servers start without rules
+
     return Acl(*msgspec.structs.astuple(record))
 
 
