@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from console.sql import databases, groups, tables, topics
+from console.sql import databases, grants, groups, tables, topics
 from console.sql.grammar import Form, Parts, find, form
 from console.sql.results import Result
 from console.sql.session import Session
@@ -27,6 +27,7 @@ FORMS: Final[tuple[Form, ...]] = (
     *databases.FORMS,
     *groups.FORMS,
     *tables.FORMS,
+    *grants.FORMS,
     form(
         "INSERT INTO",
         r"(?P<text>INSERT INTO .*)",

@@ -179,7 +179,6 @@ CASES: list[Case] = [
     Case(ApiKey.DESCRIBE_GROUPS, 5, lambda: describe_groups.DescribeGroupsRequest(groups=["g"])),
     Case(ApiKey.DELETE_GROUPS, 2, lambda: delete_groups.DeleteGroupsRequest(groups_names=["g"])),
     Case(ApiKey.OFFSET_DELETE, 0, requests.deleting_offsets, (0, 1)),
-    Case(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, lambda: beating("g", "m", topics=["t"]), (0, 1)),
     Case(
         ApiKey.CONSUMER_GROUP_DESCRIBE,
         1,
@@ -187,6 +186,7 @@ CASES: list[Case] = [
             group_ids=["g"], include_authorized_operations=False
         ),
     ),
+    Case(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, lambda: beating("g", "m", topics=["t"]), (0, 1)),
     Case(ApiKey.DELETE_RECORDS, 2, requests.deleting_records),
     Case(ApiKey.DESCRIBE_ACLS, 3, lambda: describe_acls.DescribeAclsRequest(**requests.every_rule())),
     Case(

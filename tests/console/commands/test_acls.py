@@ -1,0 +1,57 @@
+"""`kawal acls`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from console import admin
+from console.cli import main
+from tests.broker.guarded import Guarded
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def guarded(monkeypatch: pytest.MonkeyPatch) -> Guarded:
+    """Return a broker with an authorizer, to which the command speaks as a super user."""
+    guarded = Guarded()
+
+    def ask(_bootstrap: str, request: object, version: int = 0) -> object:
+        return guarded.admin.call(request, version)
+
+    monkeypatch.setattr(admin, "ask_server", ask)
+    return guarded
+
+
+def test_rules_are_added_listed_and_removed(guarded: Guarded, capsys: Output) -> None:
+    line = ["acls", "add", "--user", "alice", "--operation", "read", "write", "--topic", "o", "--prefixed"]
+    assert main(line) == 0
+    capsys.readouterr()
+    assert main(["acls", "list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [(rule["operation"], rule["pattern"], rule["principal"]) for rule in listed] == [
+        ("read", "prefixed", "User:alice"),
+        ("write", "prefixed", "User:alice"),
+    ]
+    assert main(["acls", "remove", "--user", "alice", "--operation", "read"]) == 0
+    assert "nothing was removed" in capsys.readouterr().out
+    assert main(["acls", "remove", "--user", "alice", "--operation", "read", "--yes"]) == 0
+    assert [acl.operation for acl in guarded.broker.catalogue.acls] == [4]
+
+
+def test_the_cluster_and_transactional_ids_can_be_named(guarded: Guarded) -> None:
+    assert main(["acls", "add", "--user", "*", "--operation", "describe", "--cluster"]) == 0
+    assert main(["acls", "add", "--user", "a", "--operation", "write", "--transactional-id", "x"]) == 0
+    assert [acl.name for acl in guarded.broker.catalogue.acls] == ["kafka-cluster", "x"]
+
+
+def test_a_rule_needs_something_to_be_about(guarded: Guarded, capsys: Output) -> None:
+    assert main(["acls", "add", "--user", "a", "--operation", "read"]) == 2
+    assert "name what the rule is about" in capsys.readouterr().err
+
+
+def test_an_empty_list_says_so(guarded: Guarded, capsys: Output) -> None:
+    assert main(["acls", "list"]) == 0
+    assert capsys.readouterr().out == "no rules\n"
