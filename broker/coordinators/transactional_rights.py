@@ -7,6 +7,7 @@ are part of a transaction need WRITE on the id, and without an id they are refus
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Final
 
 from broker.loop.slices import chunks
 from broker.security.authorized_operations import Operation
@@ -18,7 +19,10 @@ from protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from protocol.records import HEADER_BYTES, read_batch_header
+from protocol.records import HEADER_BYTES, TRANSACTIONAL
+
+ATTRIBUTES_AT: Final = 22
+"""The position in a batch of the byte of its attributes that has the flag; the codec comes first in it."""
 
 
 def is_denied(rights: Rights, request: ProduceRequest) -> Generator[None, None, bool]:
@@ -30,9 +34,7 @@ def is_denied(rights: Rights, request: ProduceRequest) -> Generator[None, None, 
         for part in chunks(topic.partition_data):
             for data in part:
                 records = data.records
-                if records is None or len(records) < HEADER_BYTES:
-                    continue
-                if read_batch_header(records).is_transactional:
+                if records and len(records) >= HEADER_BYTES and records[ATTRIBUTES_AT] & TRANSACTIONAL:
                     return True
             yield
     return False

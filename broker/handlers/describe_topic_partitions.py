@@ -9,11 +9,14 @@ Version notes: none.  Source: KIP-966.
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from broker.catalogue.topic_admin import check_name
 from broker.errors import RequestError
 from broker.loop.call import Call
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps, in_slices, made_of
 from broker.security.acls import ResourceType
 from broker.security.authorized_operations import TOPIC_OPERATIONS, Operation
 from protocol.error_codes import ErrorCode
@@ -31,18 +34,28 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 
-def handle(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> DescribeTopicPartitionsResponse:
+def handle(
+    broker: Broker, call: Call[DescribeTopicPartitionsRequest]
+) -> DescribeTopicPartitionsResponse | Steps:
     """Describe one page of topics."""
+    count = len(call.request.topics) or len(broker.catalogue.by_name)
+    answer: DescribeTopicPartitionsResponse | Steps = in_slices(_describe(broker, call), count)
+    return answer
+
+
+def _describe(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> Steps:
     request, rights = call.request, call.rights
     try:
-        names = _names(broker, call)
+        names = yield from _names(broker, call)
     except RequestError as error:
         return _refused(request, error)
     first_index = 0 if request.cursor is None else request.cursor.partition_index
     limit = broker.config.max_request_partition_size_limit
     room = max(1, min(request.response_partition_limit, limit))
     response = DescribeTopicPartitionsResponse(topics=[])
-    for name in names:
+    for number, name in enumerate(names, start=1):
+        if not number % PLAIN_ITEMS_PER_STEP:
+            yield
         if not room:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break
@@ -71,7 +84,7 @@ def handle(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> Descri
     return response
 
 
-def _names(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> list[str]:
+def _names(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> Generator[None, None, list[str]]:
     """Return the topics from the cursor on, in order; of all topics those that the client may see."""
     request, rights = call.request, call.rights
     asked = {topic.name for topic in request.topics}
@@ -82,11 +95,12 @@ def _names(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> list[s
         if cursor.partition_index < 0:
             raise RequestError(ErrorCode.INVALID_REQUEST)
     if not asked:
-        asked = {
-            topic.name
-            for topic in broker.catalogue.by_name.values()
-            if topic.recorded and (rights is None or rights.may_topic(Operation.DESCRIBE, topic.name))
-        }
+        existing = [topic.name for topic in broker.catalogue.by_name.values() if topic.recorded]
+        if rights is None:
+            asked = set(existing)
+        else:
+            seen = yield from made_of(existing, lambda name: rights.may_topic(Operation.DESCRIBE, name))
+            asked = set(compress(existing, seen))
     first = "" if cursor is None else cursor.topic_name
     return sorted(name for name in asked if name >= first)
 

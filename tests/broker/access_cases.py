@@ -235,7 +235,10 @@ CASES: list[Case] = [
     Case(
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
         0,
-        lambda: describe_user_scram_credentials.DescribeUserScramCredentialsRequest(users=None),
+        # Kafka never answers a client that may not ask for all users.
+        lambda: describe_user_scram_credentials.DescribeUserScramCredentialsRequest(
+            users=[describe_user_scram_credentials.UserName(name="n")]
+        ),
     ),
     Case(
         ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
