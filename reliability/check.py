@@ -43,8 +43,11 @@ REFUSALS: Final = frozenset(
 )
 """librdkafka's names of what a producer hears that was replaced or has lost its transaction."""
 
-TRANSACTION_TIMEOUT_MS: Final = 5_000
-"""The transaction.timeout.ms of the producers; librdkafka lets no message wait longer."""
+TRANSACTION_TIMEOUT_MS: Final = 15_000
+"""The transaction.timeout.ms of the producers; librdkafka lets no message wait longer.
+
+Longer than the start of a server on an overloaded machine, so that transactions go on across it.
+"""
 
 Anomalies = dict[str, list[dict[str, Any]]]
 
