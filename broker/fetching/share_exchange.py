@@ -131,11 +131,13 @@ def _parts(batches: Sequence[Any], *, renews: bool, may_renew: bool) -> Iterator
     Raises: InvalidRequest, InvalidRecordState.
     """
     checked: list[Acknowledgement] = []
-    before = -1
+    first = before = -1
     for batch in batches:
+        if batch.first_offset < first:
+            raise InvalidRequest(f"offset {batch.first_offset} is acknowledged after offset {first}")
         if batch.first_offset <= before:
-            raise InvalidRequest(f"offset {batch.first_offset} is acknowledged after offset {before}")
-        before = batch.last_offset
+            raise InvalidRecordState(f"offset {batch.first_offset} is acknowledged twice")
+        first, before = batch.first_offset, batch.last_offset
         if RENEW_TYPE in batch.acknowledge_types:
             if not renews:
                 raise InvalidRequest("records are renewed only by a request that says so (IsRenewAck)")

@@ -48,7 +48,8 @@ PIECE_BYTES: Final = 48 << 10
 BATCHES_PER_STEP: Final = 50
 """The batches acquired between two looks at the time, in about 0.5 ms."""
 
-NO_LEADER: Final = -1
+NO_LEADER: Final = 0
+"""The leader, and its epoch, where none is named: as Kafka leaves them."""
 
 Place = tuple[UUID, int]
 ReadSteps = Generator[Until | None, None, None]

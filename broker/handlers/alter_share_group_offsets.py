@@ -1,7 +1,8 @@
 """AlterShareGroupOffsets: v0.
 
 Behaviour: sets where a share group without members goes on; all that is known of its records in these
-partitions is dropped.  Answered when that is durable.  Each partition has its own outcome.
+partitions is dropped.  A group that does not exist is made.  Answered when that is durable.  Each partition
+has its own outcome.
 Differences from Apache Kafka: none.
 Version notes: none.
 """
@@ -40,7 +41,7 @@ def handle(
     """Set the offsets of an empty group."""
     try:
         with broker.groups.step(call.received_ms) as coordinator:
-            coordinator.share(call.received_ms).empty_group(call.request.group_id)
+            coordinator.share(call.received_ms).make_empty_group(call.request.group_id)
     except GroupError as error:
         return AlterShareGroupOffsetsResponse(
             error_code=error.code, error_message=error.message, responses=[]

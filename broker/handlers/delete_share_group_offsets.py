@@ -13,6 +13,7 @@ from uuid import UUID
 
 from broker.loop.call import PARKED, Call, Parked
 from groups.errors import GroupError
+from groups.share.share_group import ShareGroup
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
@@ -29,25 +30,21 @@ def handle(
     broker: Broker, call: Call[DeleteShareGroupOffsetsRequest]
 ) -> DeleteShareGroupOffsetsResponse | Parked:
     """Delete the states of an empty group in these topics."""
-    known = broker.catalogue.by_name
-    responses = [
-        _answer(
-            topic.topic_name, known[topic.topic_name].topic_id if topic.topic_name in known else ZERO_UUID
-        )
-        for topic in call.request.topics
-    ]
-    found = {answer.topic_id: answer for answer in responses if not answer.error_code}
+    answers: dict[UUID, DeleteShareGroupOffsetsResponseTopic] = {}
 
     def told(code: ErrorCode) -> None:
         if code != ErrorCode.NONE:
-            for answer in found.values():
+            for answer in answers.values():
                 answer.error_code, answer.error_message = code, code.text
         call.reply(DeleteShareGroupOffsetsResponse(responses=responses))
 
     try:
         with broker.groups.step(call.received_ms) as coordinator:
             share = coordinator.share(call.received_ms)
-            share.delete_progress(call.request.group_id, list(found), told)
+            group = share.empty_group(call.request.group_id)
+            responses = [_answer(broker, group, topic.topic_name) for topic in call.request.topics]
+            answers = {answer.topic_id: answer for answer in responses if not answer.error_code}
+            share.delete_progress(call.request.group_id, list(answers), told)
     except GroupError as error:
         return DeleteShareGroupOffsetsResponse(
             error_code=error.code, error_message=error.message, responses=[]
@@ -55,9 +52,12 @@ def handle(
     return PARKED
 
 
-def _answer(name: str, topic_id: UUID) -> DeleteShareGroupOffsetsResponseTopic:
-    answer = DeleteShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id)
-    if topic_id == ZERO_UUID:
-        answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        answer.error_message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.text
-    return answer
+def _answer(broker: Broker, group: ShareGroup, name: str) -> DeleteShareGroupOffsetsResponseTopic:
+    topic = broker.catalogue.find(name)
+    if topic is not None and topic.topic_id in group.initialized:
+        return DeleteShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic.topic_id)
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    message = code.text if topic is None else "There is no offset information to delete."
+    return DeleteShareGroupOffsetsResponseTopic(
+        topic_name=name, topic_id=ZERO_UUID, error_code=code, error_message=message
+    )

@@ -1,7 +1,8 @@
 """DescribeShareGroupOffsets: v0-1.
 
 Behaviour: shows where share groups are in their partitions: the first record that is not finished, and (v1)
-how many are not. -1 stands for a partition in which the group has no state.
+how many are not. -1 stands for a partition in which the group has no state; a group that does not exist has
+no partitions.
 Differences from Apache Kafka: there a group has no start offset before its first fetch.
 Version notes: v1 the lag (KIP-1226).
 """
@@ -15,7 +16,7 @@ from broker.errors import RequestError
 from broker.fetching.share_reader import find_partition
 from broker.loop.call import Call
 from broker.loop.slices import WaitingSteps, chunks, in_slices
-from groups.errors import GroupError, GroupNotFound, InvalidGroupId
+from groups.errors import GroupError
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_share_group_offsets import (
@@ -75,8 +76,6 @@ def _answer(broker: Broker, request: DescribeShareGroupOffsetsRequest, now_ms: i
 
 def _asked(broker: Broker, group: DescribeShareGroupOffsetsRequestGroup, now_ms: int) -> list[Asked]:
     """Return what is asked of a group.  Raises: GroupError."""
-    if not group.group_id:
-        raise InvalidGroupId
     known = broker.catalogue.by_name
     if group.topics is not None:
         return [
@@ -91,11 +90,8 @@ def _asked(broker: Broker, group: DescribeShareGroupOffsetsRequestGroup, now_ms:
         share = coordinator.share(now_ms)
         share.check_loaded(group.group_id)
         found = share.groups.get(group.group_id)
-        if found is None:
-            raise GroupNotFound(f"Group {group.group_id} not found.")
-        return [
-            (topic.name, topic_id, sorted(topic.partitions)) for topic_id, topic in found.initialized.items()
-        ]
+        topics = {} if found is None else found.initialized
+        return [(topic.name, topic_id, sorted(topic.partitions)) for topic_id, topic in topics.items()]
 
 
 def _partition(

@@ -9,9 +9,12 @@ GroupCoordinatorService.deleteShareGroups and deleteShareGroupOffsets.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import Final
 from uuid import UUID
 
-from groups.errors import GroupNotFound, NonEmptyGroup
+from groups.changes import nobody, nothing
+from groups.errors import GroupNotFound, InvalidGroupId, NonEmptyGroup
+from groups.record_keys import GroupEpoch
 from groups.share.group_records import (
     ShareCurrentKey,
     ShareEpochKey,
@@ -28,6 +31,9 @@ from protocol.error_codes import ErrorCode
 
 Done = Callable[[ErrorCode], None]
 
+FIRST_EPOCH: Final = 1
+"""The epoch of a group that was made without a member."""
+
 
 def empty_group(membership: ShareMembership, group_id: str) -> ShareGroup:
     """Return a share group without members.
@@ -41,6 +47,26 @@ def empty_group(membership: ShareMembership, group_id: str) -> ShareGroup:
     if group.members:
         raise NonEmptyGroup
     return group
+
+
+def make_empty_group(membership: ShareMembership, group_id: str) -> None:
+    """Make a share group without members, unless there is one.
+
+    Raises: InvalidGroupId, NotLoaded, CoordinatorNotAvailable, GroupNotFound for a group of another type,
+        NonEmptyGroup.
+    """
+    table = membership.table
+    if not group_id.strip():
+        raise InvalidGroupId
+    table.context.check_loaded(group_id)
+    if table.context.exists(group_id):
+        raise GroupNotFound(f"Group {group_id} is not a share group.")
+    if group_id in table.groups:
+        empty_group(membership, group_id)
+        return
+    with GroupChanges(table, group_id) as changes:
+        changes.put(ShareEpochKey(group_id), GroupEpoch(FIRST_EPOCH, 0))
+        changes.commit(nothing, nobody)
 
 
 def delete_share_group(membership: ShareMembership, group_id: str, done: Done) -> None:

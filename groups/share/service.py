@@ -12,7 +12,7 @@ from uuid import UUID
 from groups.context import Context
 from groups.effects import EncodedRecord
 from groups.share.config import ShareGroupConfig
-from groups.share.deletion import delete_progress, delete_share_group, empty_group
+from groups.share.deletion import delete_progress, delete_share_group, empty_group, make_empty_group
 from groups.share.describe import describe_share_groups, list_share_groups
 from groups.share.loading import replay_share_record, share_snapshot
 from groups.share.membership import DeleteOrder, InitOrder, Reply, ShareMembership
@@ -82,6 +82,13 @@ class ShareService:
     def check_loaded(self, group_id: str) -> None:
         """Check that a group's records have been replayed.  Raises: NotLoaded, CoordinatorNotAvailable."""
         self._table.context.check_loaded(group_id)
+
+    def make_empty_group(self, group_id: str) -> None:
+        """Make a group without members, unless there is one.
+
+        Raises: InvalidGroupId, GroupNotFound for a group of another type, NonEmptyGroup, NotLoaded.
+        """
+        make_empty_group(self.membership, group_id)
 
     def empty_group(self, group_id: str) -> ShareGroup:
         """Return a group without members.  Raises: GroupNotFound, NonEmptyGroup, NotLoaded."""

@@ -282,7 +282,7 @@ class SharePartition:
             part.facts = facts._replace(lock_until_ms=now_ms + limits.lock_ms)
             return
         part.before, part.change = facts, change
-        part.facts = Facts(outcome.state, facts.delivery_count + outcome.count_change)
+        part.facts = Facts(outcome.state, facts.delivery_count)
         change.ranges.append((part.first, part.last, part.facts.state, part.facts.delivery_count))
 
     # --- the way of a change to the log ---------------------------------------------------------------------

@@ -68,8 +68,6 @@ class Outcome(NamedTuple):
     """The state of an acquired record after an event."""
 
     state: RecordState
-    count_change: int = 0
-    """The change of the delivery count."""
 
 
 OUTCOMES: Final[Mapping[Event, Mapping[bool, Outcome]]] = {
@@ -79,7 +77,7 @@ OUTCOMES: Final[Mapping[Event, Mapping[bool, Outcome]]] = {
     Event.REJECT: dict.fromkeys((False, True), Outcome(RecordState.ARCHIVED)),
     Event.RENEW: dict.fromkeys((False, True), Outcome(RecordState.ACQUIRED)),
     Event.LOCK_EXPIRED: {False: Outcome(RecordState.AVAILABLE), True: Outcome(RecordState.ARCHIVED)},
-    # What a member did not get to does not count as a delivery.
-    Event.SESSION_CLOSED: dict.fromkeys((False, True), Outcome(RecordState.AVAILABLE, -1)),
+    # The delivery counts: the record may be what made the member fail.
+    Event.SESSION_CLOSED: {False: Outcome(RecordState.AVAILABLE), True: Outcome(RecordState.ARCHIVED)},
 }
 """The outcome of an event for an acquired record, by whether its delivery count has reached the limit."""

@@ -32,8 +32,10 @@ def test_one_type_for_a_long_range_is_one_part() -> None:
     assert len(list(_parts([said(0, 10**9, ACCEPT)], renews=False, may_renew=True))) == 1
 
 
-def test_ranges_must_ascend() -> None:
+def test_ranges_must_ascend_and_not_overlap() -> None:
     with pytest.raises(InvalidRequest):
+        list(_parts([said(5, 6, ACCEPT), said(4, 4, ACCEPT)], renews=False, may_renew=True))
+    with pytest.raises(InvalidRecordState):
         list(_parts([said(5, 6, ACCEPT), said(6, 7, ACCEPT)], renews=False, may_renew=True))
 
 

@@ -52,7 +52,7 @@ def test_the_records_of_every_lost_session_are_given_back() -> None:
     first.client.close()
     jobs.gateway.settle()
     assert len(jobs.gateway.broker.share_queues.sessions) == 0
-    assert acquired(second.fetch(*places)) == [(0, 0, 1), (0, 0, 1)]
+    assert acquired(second.fetch(*places)) == [(0, 0, 2), (0, 0, 2)]
 
 
 def test_releasing_where_the_group_has_nothing_is_told() -> None:

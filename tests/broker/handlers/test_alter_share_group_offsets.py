@@ -11,7 +11,7 @@ from protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequestTopic,
 )
 from tests.broker.handlers.test_share_fetch import Jobs
-from tests.broker.shares import ACCEPT, acquired
+from tests.broker.shares import ACCEPT, Member, acquired
 
 
 def alter(jobs: Jobs, offsets: dict[tuple[str, int], int], group_id: str = "g") -> Any:
@@ -41,8 +41,16 @@ def test_an_empty_group_goes_on_where_it_is_told_also_after_a_crash() -> None:
     assert acquired(jobs.member("m2").fetch(jobs.place)) == [(1, 2, 1)]
 
 
-def test_a_group_with_members_and_one_that_does_not_exist_stay() -> None:
+def test_a_group_with_members_and_one_without_a_name_stay() -> None:
     jobs = Jobs()
     jobs.member("m1")
     assert alter(jobs, {("jobs", 0): 0}).error_code == ErrorCode.NON_EMPTY_GROUP
-    assert alter(jobs, {("jobs", 0): 0}, "other").error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert alter(jobs, {("jobs", 0): 0}, "").error_code == ErrorCode.INVALID_GROUP_ID
+
+
+def test_a_group_that_does_not_exist_is_made() -> None:
+    jobs = Jobs()
+    jobs.produce(b"a", b"b")
+    assert alter(jobs, {("jobs", 0): 1}, "new").error_code == 0
+    member = Member(jobs.gateway, "m1", "jobs", group="new")
+    assert acquired(member.fetch(jobs.place)) == [(1, 1, 1)]

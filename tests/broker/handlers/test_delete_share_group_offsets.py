@@ -28,6 +28,8 @@ def test_a_group_begins_anew_where_its_progress_was_deleted() -> None:
     answer = delete(jobs, "jobs", "other")
     codes = [topic.error_code for topic in answer.responses]
     assert codes == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    (again,) = delete(jobs, "jobs").responses
+    assert again.error_message == "There is no offset information to delete."
     assert acquired(jobs.member("m2").fetch(jobs.place)) == [(0, 0, 1)]
 
 

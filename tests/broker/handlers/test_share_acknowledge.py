@@ -43,7 +43,7 @@ def test_closing_the_session_gives_back_the_rest() -> None:
     jobs.produce(b"a", b"b")
     first.fetch(jobs.place)
     assert outcome(first.acknowledge(jobs.place, (0, 0, [ACCEPT]), epoch=-1)) == [0]
-    assert acquired(second.fetch(jobs.place)) == [(1, 1, 1)]
+    assert acquired(second.fetch(jobs.place)) == [(1, 1, 2)]
     assert first.acknowledge(jobs.place, epoch=1).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
 
 

@@ -132,7 +132,7 @@ def test_a_fetch_waits_for_the_bytes_that_it_wants() -> None:
     assert acquired(answer) == [(0, 1, 1)]
 
 
-def test_a_lost_connection_gives_records_back_and_does_not_count_the_delivery() -> None:
+def test_a_lost_connection_gives_records_back_and_the_delivery_counts() -> None:
     jobs = Jobs()
     first, second = jobs.member("m1"), jobs.member("m2")
     jobs.produce(b"a")
@@ -142,7 +142,7 @@ def test_a_lost_connection_gives_records_back_and_does_not_count_the_delivery() 
     jobs.gateway.broker.disconnect(first.client.connection)
     jobs.gateway.settle()
     (answer,) = second.client.answers()
-    assert acquired(answer) == [(0, 0, 1)]
+    assert acquired(answer) == [(0, 0, 2)]
 
 
 def test_a_lock_that_runs_out_gives_records_back() -> None:
@@ -214,7 +214,7 @@ def test_closing_a_session_acknowledges_and_gives_back_the_rest() -> None:
     first.fetch(jobs.place)
     answer = first.fetch(said={jobs.place: [(0, 0, [ACCEPT])]}, epoch=-1)
     assert codes(answer) == [(0, 0, 0)]
-    assert acquired(second.fetch(jobs.place)) == [(1, 1, 1)]
+    assert acquired(second.fetch(jobs.place)) == [(1, 1, 2)]
 
 
 def test_errors_are_those_of_partitions() -> None:

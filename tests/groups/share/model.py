@@ -98,7 +98,7 @@ class Model:
                 self.put(offset, replace(entry, until=now + self.lock_ms))
                 del before[offset]
             else:
-                self.put(offset, Entry(outcome.state, entry.count + outcome.count_change, busy=True))
+                self.put(offset, Entry(outcome.state, entry.count, busy=True))
         return before
 
     def settle(self, before: dict[int, Entry]) -> None:

@@ -146,7 +146,7 @@ def test_a_closed_session_gives_back_what_it_had() -> None:
     driver.machine.release(KEY, "m1", answers.append, 0)
     driver.pump()
     assert answers == [NONE]
-    assert driver.shown() == [(0, 4, "available", 0), (5, 9, "acquired", 1)]
+    assert driver.shown() == [(0, 4, "available", 1), (5, 9, "acquired", 1)]
 
 
 # --- from outside -------------------------------------------------------------------------------------------

@@ -272,12 +272,12 @@ def test_a_renewed_lock_begins_anew() -> None:
     assert partition.next_lock_deadline() == 1_900
 
 
-def test_a_closed_session_gives_back_without_counting_and_never_archives() -> None:
+def test_a_closed_session_gives_back_and_archives_at_the_limit() -> None:
     partition = delivered(4, (0, 0), (1, 1))
     partition.acquire(wish(max_records=1), LIMITS, read((0, 0), (1, 1)), 0)
     partition.acquire(wish("m2", max_records=1), LIMITS, read((0, 0), (1, 1)), 0)
     settle(partition, partition.release("m1", LIMITS, 0))
-    assert shown(partition) == [(0, 0, "available", 4), (1, 1, "acquired", 5)]
+    assert shown(partition) == [(1, 1, "acquired", 5)]
 
 
 def test_what_the_log_no_longer_has_is_forgotten() -> None:
