@@ -181,8 +181,11 @@ class SharePartition:
                     facts = Facts(
                         RecordState.ACQUIRED, part.facts.delivery_count + 1, wish.member_id, until_ms
                     )
-                    for piece in self._ranges.cut(low, low + count - 1):
-                        piece.facts = facts
+                    if low == part.first and low + count - 1 == part.last:
+                        part.facts = facts
+                    else:
+                        for piece in self._ranges.cut(low, low + count - 1):
+                            piece.facts = facts
                     _report(
                         acquired, Acquired(low, low + count - 1, facts.delivery_count), wish, begins=begins
                     )
