@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,3 +54,18 @@ def test_a_file_of_keys_that_is_not_there_ends_the_start(tmp_path: Path) -> None
 def test_without_encryption_off_the_loopback_the_log_warns(caplog: pytest.LogCaptureFixture) -> None:
     opened(listeners="SASL_PLAINTEXT://0.0.0.0:2")
     assert "is not encrypted" in caplog.text
+
+
+def test_a_server_without_logins_imports_nothing_of_them() -> None:
+    program = (
+        "import sys, broker.server, broker.start\n"
+        "from broker.config.config import config_of\n"
+        "config_of({})\n"
+        "words = ('login', 'sasl_s', 'sasl_p', 'jaas', 'jwt', 'joserfc', 'plain_passwords')\n"
+        "print([name for name in sys.modules if any(word in name for word in words)])"
+    )
+    root = Path(__file__).parents[3]
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout == "[]\n"
