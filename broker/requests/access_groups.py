@@ -21,7 +21,12 @@ from protocol.wire import ZERO_UUID
 DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
 TOPIC_DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
-OF_GROUP, OF_TRANSACTION = 0, 1
+OF_GROUP, OF_TRANSACTION, OF_SHARE = 0, 1, 2
+COORDINATOR_DENIED: Final = {
+    OF_GROUP: DENIED,
+    OF_TRANSACTION: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    OF_SHARE: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+}
 MANY_KEYS_VERSION: Final = 4
 MANY_GROUPS_VERSION: Final = 8
 
@@ -238,9 +243,9 @@ def _find_coordinator(passage: Passage) -> Checks:
             return rights.may_group(Operation.DESCRIBE, key)
         if request.key_type == OF_TRANSACTION:
             return rights.may_transactional_id(Operation.DESCRIBE, key)
-        return True
+        return request.key_type != OF_SHARE or rights.may_cluster(Operation.CLUSTER_ACTION)
 
-    code = DENIED if request.key_type == OF_GROUP else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    code = COORDINATOR_DENIED.get(request.key_type, DENIED)
     if passage.call.version < MANY_KEYS_VERSION:
         if is_allowed(request.key):
             return None

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from broker.catalogue.topics import Catalogue
 from broker.loop.call import Call
-from broker.requests import access_groups, access_topics, access_transactions
+from broker.requests import access_groups, access_share, access_topics, access_transactions
 from broker.requests.passage import MESSAGES, Checks, Passage
 from broker.requests.refusals import refusal
 from broker.security.access_table import ACCESS, Scope
@@ -27,6 +27,7 @@ SPECIAL: Final = {
     **access_topics.CHECKS,
     **access_groups.CHECKS,
     **access_transactions.CHECKS,
+    **access_share.CHECKS,
 }
 """The checks of APIs that need more than an operation on the cluster."""
 

@@ -200,6 +200,13 @@ _REFUSALS: Final[dict[ApiKey, Refusal]] = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _with(
         told=True, member_epoch=lambda: 0, heartbeat_interval_ms=lambda: 0
     ),
+    ApiKey.SHARE_GROUP_HEARTBEAT: _with(told=True, member_epoch=lambda: 0, heartbeat_interval_ms=lambda: 0),
+    ApiKey.SHARE_FETCH: _with(
+        told=True, acquisition_lock_timeout_ms=lambda: 0, responses=list, node_endpoints=list
+    ),
+    ApiKey.SHARE_ACKNOWLEDGE: _with(told=True, responses=list, node_endpoints=list),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: _with(told=True, responses=list),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: _with(told=True, responses=list),
     ApiKey.KAWAL_DATABASES: _databases,
     ApiKey.KAWAL_GROUPS: _with(told=True, consumers=list, subscriptions=list),
     ApiKey.KAWAL_CONNECTIONS: _with(told=True, connections=list),

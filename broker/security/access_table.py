@@ -98,8 +98,11 @@ ACCESS: Final[dict[int, tuple[Check, ...]]] = {
     ApiKey.FIND_COORDINATOR: (
         _item(DESCRIBE, GROUP, "of a group"),
         _item(DESCRIBE, TRANSACTION, "of a transaction"),
+        _item(Operation.CLUSTER_ACTION, CLUSTER, "of a share group's state"),
     ),
     ApiKey.API_VERSIONS: (),
+    ApiKey.SASL_HANDSHAKE: (),
+    ApiKey.SASL_AUTHENTICATE: (),
     ApiKey.CREATE_TOPICS: (
         _item(CREATE, TOPIC, "or CREATE cluster"),
         _item(READ, TOPIC, "a view: its source; a view of a database: `*` and every topic in it"),
@@ -170,6 +173,19 @@ ACCESS: Final[dict[int, tuple[Check, ...]]] = {
         _item(DESCRIBE, TOPIC),
         _filter(DESCRIBE, TOPIC, "all topics"),
     ),
+    ApiKey.SHARE_GROUP_HEARTBEAT: (
+        _whole(READ, GROUP),
+        _whole(DESCRIBE, TOPIC, "each name that is subscribed to"),
+    ),
+    ApiKey.SHARE_GROUP_DESCRIBE: (
+        _item(DESCRIBE, GROUP),
+        _item(DESCRIBE, TOPIC, "every topic of its members"),
+    ),
+    ApiKey.SHARE_FETCH: (_whole(READ, GROUP), _item(READ, TOPIC)),
+    ApiKey.SHARE_ACKNOWLEDGE: (_whole(READ, GROUP), _item(READ, TOPIC)),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (_item(DESCRIBE, GROUP), _item(DESCRIBE, TOPIC)),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: (_whole(READ, GROUP), _item(READ, TOPIC)),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: (_whole(DELETE, GROUP), _item(READ, TOPIC)),
     ApiKey.KAWAL_DATABASES: (
         _whole(DESCRIBE, CLUSTER, "to list"),
         _whole(CREATE, CLUSTER, "to create"),

@@ -22,6 +22,7 @@ from protocol.messages import (
     describe_log_dirs,
     describe_producers,
     describe_quorum,
+    describe_share_group_offsets,
     describe_topic_partitions,
     describe_transactions,
     describe_user_scram_credentials,
@@ -38,6 +39,8 @@ from protocol.messages import (
     list_config_resources,
     list_partition_reassignments,
     metadata,
+    share_group_describe,
+    share_group_heartbeat,
     sync_group,
     update_features,
 )
@@ -97,6 +100,12 @@ CASES: list[Case] = [
         3,
         lambda: find_coordinator.FindCoordinatorRequest(key_type=1, key="x"),
         (1,),
+    ),
+    Case(
+        ApiKey.FIND_COORDINATOR,
+        6,
+        lambda: find_coordinator.FindCoordinatorRequest(key_type=2, coordinator_keys=["g:t:0"]),
+        (2,),
     ),
     Case(ApiKey.DELETE_TOPICS, 5, lambda: delete_topics.DeleteTopicsRequest(topic_names=["t"], timeout_ms=9)),
     Case(
@@ -296,7 +305,45 @@ CASES: list[Case] = [
         (0,),
     ),
     Case(ApiKey.CREATE_TOPICS, 7, requests.view("SELECT a FROM `t`"), (0, 1)),
+    Case(
+        ApiKey.SHARE_GROUP_HEARTBEAT,
+        1,
+        lambda: share_group_heartbeat.ShareGroupHeartbeatRequest(
+            group_id="g", member_id="m", member_epoch=0, subscribed_topic_names=["t"]
+        ),
+        (0, 1),
+    ),
+    Case(
+        ApiKey.SHARE_GROUP_DESCRIBE,
+        1,
+        lambda: share_group_describe.ShareGroupDescribeRequest(
+            group_ids=["g"], include_authorized_operations=False
+        ),
+    ),
+    Case(
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+        0,
+        lambda: describe_share_group_offsets.DescribeShareGroupOffsetsRequest(
+            groups=[
+                describe_share_group_offsets.DescribeShareGroupOffsetsRequestGroup(group_id="g", topics=None)
+            ]
+        ),
+    ),
 ]
 
-ELSEWHERE = {(ApiKey.METADATA, 2), (ApiKey.CONSUMER_GROUP_DESCRIBE, 1)}
+SHARE = {
+    (ApiKey.SHARE_GROUP_DESCRIBE, 1),
+    (ApiKey.SHARE_FETCH, 0),
+    (ApiKey.SHARE_FETCH, 1),
+    (ApiKey.SHARE_ACKNOWLEDGE, 0),
+    (ApiKey.SHARE_ACKNOWLEDGE, 1),
+    (ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 1),
+    (ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0),
+    (ApiKey.ALTER_SHARE_GROUP_OFFSETS, 1),
+    (ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0),
+    (ApiKey.DELETE_SHARE_GROUP_OFFSETS, 1),
+}
+"""Checks of share groups of which tests/broker/requests/test_access_share.py tells."""
+
+ELSEWHERE = {(ApiKey.METADATA, 2), (ApiKey.CONSUMER_GROUP_DESCRIBE, 1)} | SHARE
 """Checks of which tests of their own tell, as they need more than one request."""
