@@ -24,6 +24,7 @@ from protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchReq
 from protocol.wire import RecordParts
 from wal.disk import DiskError
 from wal.errors import OffsetOutOfRange, WalError
+from wal.reader import PIECES_MAX
 
 logger = logging.getLogger("kawal.broker")
 
@@ -63,6 +64,7 @@ class FetchReader:
         "min_bytes",
         "min_rows",
         "now_ms",
+        "piece_count",
         "plan",
         "read_committed",
         "room_bytes",
@@ -106,6 +108,7 @@ class FetchReader:
         self.read_committed = request.isolation_level == READ_COMMITTED
         self.room_bytes = min(request.max_bytes, metadata.config.fetch_max_bytes, room_bytes)
         self.size_bytes = 0
+        self.piece_count = 0
         # The bytes that count for the client's `min_bytes`: whole batches rarely fill a partition's limit, so
         # one that has more to give than it may counts as full; Kafka fills it by cutting the last batch.
         self.counted_bytes = 0
@@ -224,6 +227,8 @@ class FetchReader:
         if end <= item.fetch_offset <= high_watermark:
             return data, None
         limit_bytes = min(item.max_bytes, self.room_bytes - self.size_bytes)
+        if self.piece_count >= PIECES_MAX:
+            limit_bytes = 0
         try:
             result = partition.read(item.fetch_offset, limit_bytes, minimum_one=not self.size_bytes, end=end)
         except OffsetOutOfRange as error:
@@ -232,6 +237,7 @@ class FetchReader:
             logger.error("fetch of %s-%d from offset %d: %s", partition.topic.name, item.index,
                          item.fetch_offset, error)  # fmt: skip
             raise storage_error(error) from error
+        self.piece_count += result.piece_count
         self._count(result.size_bytes, limit_bytes, has_more=result.next_offset < end)
         self.rows += max(0, result.next_offset - item.fetch_offset)
         if result.size_bytes:

@@ -10,6 +10,7 @@ from wal.index import EXTENT_BYTES
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
 from wal.options import LogOptions
+from wal.reader import PIECES_MAX
 from wal.segment import FileRange
 
 LARGE = LogOptions(min_free_bytes=0, segment_bytes=4 << 20)
@@ -157,3 +158,17 @@ def test_a_file_that_was_cut_is_reported_and_not_read_short() -> None:
 
     with pytest.raises(LogDamaged, match="the file ends too early"):
         log.read(1, 0, 1_000)
+
+
+def test_one_read_gathers_a_bounded_number_of_small_batches_that_lie_apart() -> None:
+    log = open_log(MemoryDisk(), LARGE)
+    for _ in range(PIECES_MAX + 5):
+        for stream_id in (1, 2):
+            log.append(stream_id, batch(2, body=b"x" * 10))
+        commit(log)
+
+    first = log.read(1, 0, 1 << 20)
+    rest = log.read(1, first.next_offset, 1 << 20)
+
+    assert (first.piece_count, first.next_offset) == (PIECES_MAX, 2 * PIECES_MAX)
+    assert (rest.piece_count, rest.next_offset) == (5, 2 * PIECES_MAX + 10)

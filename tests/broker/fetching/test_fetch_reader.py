@@ -14,7 +14,8 @@ from broker.loop.slices import at_once
 from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import FetchRequest, PartitionData
 from tests.broker.gateway import Gateway
-from tests.broker.kit import batch, create, fetching, send
+from tests.broker.kit import batch, create, fetching, producing, send
+from wal.reader import PIECES_MAX
 
 
 class FakeCall:
@@ -126,4 +127,17 @@ def test_the_minimum_is_never_more_than_the_answer_may_have(gateway: Gateway) ->
     reader = reader_of(gateway, fetching(BOTH, max_wait_ms=500, min_bytes=1 << 30), room_bytes=3_000)
     assert reader.min_bytes == 3_000
     read(reader)
+    assert reader.is_enough()
+
+
+def test_a_fetch_gathers_a_bounded_number_of_small_batches_and_counts_as_full() -> None:
+    gateway = Gateway()
+    client = gateway.client()
+    create(client, "t", 2)
+    for _ in range(PIECES_MAX + 1):
+        client.call(producing(("t", 0, batch(b"a")), ("t", 1, batch(b"b"))), 9)
+    reader = reader_of(gateway, fetching({("t", 0): 0, ("t", 1): 0}, min_bytes=1 << 20, max_wait_ms=10_000))
+    sizes = [data.records.size_bytes if data.records else 0 for data in read(reader)]
+    assert sizes[0] == PIECES_MAX * len(batch(b"a"))
+    assert sizes[1] == 0, "another fetch begins with it"
     assert reader.is_enough()
